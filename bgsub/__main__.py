@@ -1,0 +1,8 @@
+"""``python -m bgsub``, the same as ``bgsub``."""
+
+from __future__ import annotations
+
+from bgsub.cli import main
+
+if __name__ == "__main__":
+    main()

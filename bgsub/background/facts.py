@@ -1,0 +1,63 @@
+"""What run.json says about the input, the fit and the pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bgsub.background.fitting import FrameFit
+from bgsub.background.model import BackgroundModel
+from bgsub.background.outputs import OutputVideos
+from bgsub.video.source import FrameSource
+
+
+def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any]:
+    """Describe the input; `identity` is what `input_identity` returned."""
+    width, height = source.input_size
+    return {
+        "input": {
+            **identity,
+            "width": width,
+            "height": height,
+            "rate": None if source.rate is None else str(source.rate),
+            "codec": source.codec,
+            "pixel_format": source.pixel_format,
+        },
+        "frame_size": [source.layout.width, source.layout.height],
+        "bad_frames": [
+            {"frame": bad.number, "time_s": round(bad.time_s, 6), "reason": bad.reason}
+            for bad in source.bad_frames
+        ],
+        "warnings": list(source.warnings),
+    }
+
+
+def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
+    """Describe how the fit went."""
+    estimator = fit.estimator
+    return {
+        "components": int(estimator.scores_.shape[1]),
+        "objective": estimator.objective_,
+        "objectives": [float(value) for value in estimator.objectives_],
+        "iterations": estimator.n_iter_,
+        "converged": fit.converged,
+        "reweighting_rounds": estimator.n_reweight_,
+        "inliers": int(estimator.support_.sum()),
+        "error_location": estimator.error_location_,
+        "error_scale": estimator.error_scale_,
+        "gram_blocks": {"all": fit.gram.blocks, "float64": fit.gram.float64_blocks},
+        "threshold": None if model is None else model.threshold,
+        "fit_warnings": list(fit.notes),
+    }
+
+
+def video_facts(videos: OutputVideos | None) -> dict[str, Any]:
+    """Describe the pictures that were written."""
+    if videos is None or not videos.counts:
+        return {}
+    return {
+        "frames_written": videos.counts,
+        "padded_to_even_size": videos.padded,
+        "min_area": videos.rule.min_area,
+        "foreground_gain": round(videos.gain, 3),
+        "mask_share": round(videos.tally.mean_share, 6),
+    }

@@ -1,0 +1,163 @@
+"""Residual → mask: the paper's |x − x_b| > threshold, the threshold from the residual's noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.model import BackgroundModel, Singles, tiles
+from bgsub.background.render import reconstruct, residual
+from bgsub.robustpca.gram import column_median
+from bgsub.video.frames import Bytes
+
+NOISE_FRAMES = 32
+"""Inlier frames, evenly spaced, from which the noise is estimated."""
+
+THRESHOLD_SIGMAS = 5.0
+THRESHOLD_QUANTILE = 0.99
+THRESHOLD_BOUNDS = (12.0, 35.0)
+MEDIAN_FILTER = 5
+
+# Median of the absolute value of a standard normal variable.
+_NORMAL_MAD = 0.6744897501960817
+
+
+@dataclass(frozen=True)
+class MaskRule:
+    """How a residual becomes a mask.
+
+    Attributes
+    ----------
+    threshold : float
+        Grey levels; a pixel is foreground where its largest channel difference exceeds this.
+    clean : bool
+        Apply a 5×5 median filter, then drop blobs smaller than `min_area`.
+    min_area : int
+        Pixels.
+    """
+
+    threshold: float
+    clean: bool
+    min_area: int
+
+    def apply(self, largest: Bytes, pixel_mask: NDArray[np.bool_] | None = None) -> Bytes:
+        """Mask of a frame.
+
+        Parameters
+        ----------
+        largest : ndarray of uint8, shape (h, w)
+            Largest channel difference.
+        pixel_mask : ndarray of shape (h, w), bool, optional
+            Pixels outside are never foreground.
+
+        Returns
+        -------
+        ndarray of uint8, shape (h, w)
+            0 or 255.
+        """
+        # Differences are whole numbers, so "above 12.7" is "above 12".
+        _, mask = cv2.threshold(largest, np.floor(self.threshold), 255, cv2.THRESH_BINARY)
+        if pixel_mask is not None:
+            mask[~pixel_mask] = 0
+        if self.clean:
+            mask = cv2.medianBlur(mask, MEDIAN_FILTER)
+            if pixel_mask is not None:
+                mask[~pixel_mask] = 0
+            mask = drop_small(np.asarray(mask, dtype=np.uint8), self.min_area)
+        return np.asarray(mask, dtype=np.uint8)
+
+
+def drop_small(mask: Bytes, min_area: int) -> Bytes:
+    """Remove blobs (8-connected) of fewer than `min_area` pixels from a mask of 0 and 255."""
+    if min_area <= 1 or not mask.any():
+        return mask
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
+    kept = np.where(stats[:, cv2.CC_STAT_AREA] >= min_area, np.uint8(255), np.uint8(0))
+    kept[0] = 0
+    return np.asarray(kept[labels], dtype=np.uint8)
+
+
+def default_min_area(height: int, width: int) -> int:
+    """Smallest blob that is kept: 10 pixels at 160×128, in proportion to the side of the frame."""
+    return max(2, round(0.07 * float(np.sqrt(height * width))))
+
+
+def noise_frames(support: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Rows of the inlier frames that the noise is estimated from, evenly spaced."""
+    inliers = np.flatnonzero(support)
+    if inliers.size <= NOISE_FRAMES:
+        return inliers
+    return inliers[np.linspace(0, inliers.size - 1, NOISE_FRAMES).round().astype(np.int64)]
+
+
+def pixel_noise(
+    center: Singles, components: Singles, rows: Bytes, scores: NDArray[np.float64], pixels: int
+) -> Singles:
+    """Standard deviation of each pixel's luma residual, from its median absolute value.
+
+    Parameters
+    ----------
+    center, components : ndarray of shape (size,), (k, size)
+    rows : ndarray of uint8, shape (m, size)
+        Inlier frames.
+    scores : ndarray of shape (m, k)
+    pixels : int
+        h·w.
+
+    Returns
+    -------
+    ndarray of shape (h·w,), float32
+        Grey levels, in steps of 0.19 and at most 47: the median counts eighths of a level.
+    """
+    short = scores.astype(np.float32)
+    noise = np.empty(pixels, dtype=np.float32)
+    for tile in tiles(pixels):
+        left = rows[:, tile] - (center[tile] + short @ components[:, tile])
+        eighths = np.clip(np.abs(left) * 8.0 + 0.5, 0, 255).astype(np.uint8)
+        noise[tile] = column_median(eighths)
+    return noise / np.float32(8.0 * _NORMAL_MAD)
+
+
+def choose_threshold(model: BackgroundModel, rows: Bytes, scores: NDArray[np.float64]) -> float:
+    """Threshold from the noise of inlier frames.
+
+    The larger of five standard deviations and of the 99 % quantile, from 12 to 35 grey levels. The
+    noise is that of the largest channel difference over all pixels and the given frames; its
+    standard deviation comes from its median, which foreground in less than half of the picture does
+    not move. The quantile serves scenes whose noise has a heavy tail (glints on water); the upper
+    bound serves scenes with foreground in every frame, where the quantile measures that.
+
+    Parameters
+    ----------
+    model : BackgroundModel
+    rows : ndarray of uint8, shape (m, size)
+        Inlier frames.
+    scores : ndarray of shape (m, k)
+
+    Returns
+    -------
+    float
+        Grey levels.
+    """
+    counts = np.zeros(256)
+    background = reconstruct(model, scores)
+    for row, own in zip(rows, background, strict=True):
+        _, largest = residual(model.layout.to_bgr(row), model.layout.to_bgr(own))
+        inside = largest if model.pixel_mask is None else largest[model.pixel_mask]
+        counts += np.bincount(inside.ravel(), minlength=256)
+    sigma = _histogram_quantile(counts, 0.5) / _NORMAL_MAD
+    tail = _histogram_quantile(counts, THRESHOLD_QUANTILE)
+    low, high = THRESHOLD_BOUNDS
+    return float(min(max(THRESHOLD_SIGMAS * sigma, tail, low), high))
+
+
+def _histogram_quantile(counts: NDArray[np.float64], share: float) -> float:
+    """Quantile of whole numbers that stand for the half-open intervals around them."""
+    cumulative = np.cumsum(counts)
+    wanted = cumulative[-1] * share
+    level = int(np.searchsorted(cumulative, wanted))
+    before = cumulative[level] - counts[level]
+    return max(0.0, float(level - 0.5 + (wanted - before) / max(counts[level], 1.0)))

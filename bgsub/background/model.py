@@ -1,0 +1,226 @@
+"""BackgroundModel: what a fit has learned of a scene, to be saved and applied to new footage."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub import __version__
+from bgsub.errors import InputError, OutputError
+from bgsub.video.frames import Bytes, Layout
+
+MODEL_VERSION = 1
+
+# What reading an archive that is not one of ours, or is damaged, can raise.
+_DAMAGE = (ValueError, KeyError, TypeError, EOFError, AttributeError, zipfile.BadZipFile)
+
+Singles = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class BackgroundModel:
+    """Centre, components and noise of a scene, in the layout of its frames.
+
+    Attributes
+    ----------
+    layout : Layout
+        Of the frames; its first h·w entries are the luma that was fitted.
+    center : ndarray of shape (size,), float32
+        m, in grey levels, luma first and then the colours.
+    components : ndarray of shape (k, size), float32
+        U: the luma part has orthonormal rows (over the pixels of the fit), the colours are what the
+        same weights of the frames give there.
+    noise : ndarray of shape (h·w,), float32
+        Standard deviation of the luma residual in inlier frames, in grey levels.
+    threshold : float
+        Grey levels above which a residual is foreground.
+    error_location, error_scale : float
+        Of √r in inlier frames, in grey levels.
+    cutoff : float
+        Robust z-score of √r above which a frame is an outlier.
+    support : ndarray of shape (n,), bool
+        The fitted frames among those that were read.
+    frame_numbers : ndarray of shape (n,), int64
+        Their numbers in the input, from 1.
+    pixel_mask : ndarray of shape (h, w), bool, or None
+        Pixels that took part in the fit.
+    geometry : dict
+        ``input_size``, ``roi``, ``scale`` of the footage that was fitted.
+    facts : dict
+        Plain JSON values: k, seed, method and the like.
+    """
+
+    layout: Layout
+    center: Singles
+    components: Singles
+    noise: Singles
+    threshold: float
+    error_location: float
+    error_scale: float
+    cutoff: float
+    support: NDArray[np.bool_]
+    frame_numbers: NDArray[np.int64]
+    pixel_mask: NDArray[np.bool_] | None
+    geometry: dict[str, Any]
+    facts: dict[str, Any]
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels that took part in the fit."""
+        return self.layout.pixels if self.pixel_mask is None else int(self.pixel_mask.sum())
+
+    def with_threshold(self, threshold: float) -> BackgroundModel:
+        """The same model with another threshold, in grey levels."""
+        return replace(self, threshold=threshold)
+
+    def project(self, rows: Bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Scores and reconstruction errors of frames, by the paper's orthogonal projection.
+
+        Parameters
+        ----------
+        rows : ndarray of uint8, shape (m, size)
+
+        Returns
+        -------
+        scores : ndarray of shape (m, k)
+            y = Uᵀ(x − m) over the pixels of the fit.
+        errors : ndarray of shape (m,)
+            r = ‖x − m − Uy‖², grey levels².
+
+        Notes
+        -----
+        O(mkp) operations in float32, sums over the pixels in float64 a tile at a time.
+        """
+        p = self.layout.pixels
+        keep = None if self.pixel_mask is None else self.pixel_mask.ravel()
+        scores = np.zeros((len(rows), len(self.components)))
+        for tile in tiles(p):
+            scores += self._centred(rows, tile, keep) @ self.components[:, tile].T
+        errors = np.zeros(len(rows))
+        short = scores.astype(np.float32)
+        for tile in tiles(p):
+            left = self._centred(rows, tile, keep) - short @ self.components[:, tile]
+            if keep is not None:
+                left *= keep[tile]
+            errors += np.einsum("ij,ij->i", left, left)
+        return scores, errors
+
+    def _centred(self, rows: Bytes, tile: slice, keep: NDArray[np.bool_] | None) -> Singles:
+        centred = np.subtract(rows[:, tile], self.center[tile], dtype=np.float32)
+        if keep is not None:
+            centred *= keep[tile]
+        return centred
+
+    def save(self, path: Path) -> None:
+        """Write the model as an .npz file that loads without pickle.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        header = {
+            "model_version": MODEL_VERSION,
+            "bgsub_version": __version__,
+            "layout": self.layout.kind,
+            "height": self.layout.height,
+            "width": self.layout.width,
+            "matrix": self.layout.matrix,
+            "threshold": self.threshold,
+            "error_location": self.error_location,
+            "error_scale": self.error_scale,
+            "cutoff": self.cutoff,
+            "geometry": self.geometry,
+            "facts": self.facts,
+        }
+        arrays = {
+            "center": self.center,
+            "components": self.components,
+            "noise": self.noise,
+            "support": self.support,
+            "frame_numbers": self.frame_numbers,
+        }
+        if self.pixel_mask is not None:
+            arrays["pixel_mask"] = self.pixel_mask
+        try:
+            with path.open("wb") as file:
+                np.savez(
+                    file, allow_pickle=False, bgsub_model=np.array(json.dumps(header)), **arrays
+                )
+        except OSError as error:
+            message = f"{path}: cannot be written ({error.strerror}); free some space"
+            raise OutputError(message) from error
+
+    @classmethod
+    def load(cls, path: Path) -> BackgroundModel:
+        """Read a model that `save` wrote.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, damaged, or not a model of this version.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            header = json.loads(str(arrays.pop("bgsub_model")))
+            return cls._of(header, arrays)
+        except FileNotFoundError as error:
+            message = f"{path}: there is no such model; `bgsub run` writes one as model.npz"
+            raise InputError(message) from error
+        except OSError as error:
+            if error.errno is not None:
+                message = f"{path}: the model cannot be read ({error.strerror})"
+                raise InputError(message) from error
+            raise _not_a_model(path) from error
+        except _DAMAGE as error:
+            raise _not_a_model(path) from error
+
+    @classmethod
+    def _of(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> BackgroundModel:
+        if header["model_version"] != MODEL_VERSION:
+            raise ValueError(header["model_version"])
+        layout = Layout(header["layout"], header["height"], header["width"], header["matrix"])
+        model = cls(
+            layout=layout,
+            center=arrays["center"].astype(np.float32, copy=False),
+            components=arrays["components"].astype(np.float32, copy=False),
+            noise=arrays["noise"].astype(np.float32, copy=False),
+            threshold=float(header["threshold"]),
+            error_location=float(header["error_location"]),
+            error_scale=float(header["error_scale"]),
+            cutoff=float(header["cutoff"]),
+            support=arrays["support"].astype(bool),
+            frame_numbers=arrays["frame_numbers"].astype(np.int64),
+            pixel_mask=arrays["pixel_mask"].astype(bool) if "pixel_mask" in arrays else None,
+            geometry=dict(header["geometry"]),
+            facts=dict(header["facts"]),
+        )
+        shapes = (model.center.shape, model.components.shape[1:], model.noise.shape)
+        if shapes != ((layout.size,), (layout.size,), (layout.pixels,)):
+            raise ValueError(shapes)
+        if not all(np.isfinite(a).all() for a in (model.center, model.components, model.noise)):
+            message = "an array holds a value that is not finite"
+            raise ValueError(message)
+        return model
+
+
+def _not_a_model(path: Path) -> InputError:
+    return InputError(
+        f"{path}: is not a model of this version of bgsub, or is damaged; "
+        "write a new one with `bgsub run --only model`"
+    )
+
+
+TILE = 1 << 14
+
+
+def tiles(size: int) -> list[slice]:
+    """Cut columns into tiles whose float32 work stays in the cache."""
+    return [slice(start, min(start + TILE, size)) for start in range(0, size, TILE)]

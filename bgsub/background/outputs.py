@@ -1,0 +1,193 @@
+"""The outputs of a run: one sink each, fed with blocks of frames and their backgrounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.config import RunOptions
+from bgsub.background.mask import MaskRule, default_min_area
+from bgsub.background.model import BackgroundModel
+from bgsub.background.render import OutsideMask, foreground, preview, reconstruct, residual
+from bgsub.background.results import ResultsDirectory
+from bgsub.video.frames import Bytes
+from bgsub.video.queued import QueuedSink
+from bgsub.video.sink import SUFFIXES, open_sink
+
+VIDEOS = ("background", "foreground", "mask", "preview")
+
+_SPAN_IN_THRESHOLDS = 6.0
+
+
+def output_name(output: str, options: RunOptions) -> str:
+    """File (or folder of pictures) that an output is written to."""
+    if output == "errors":
+        return "errors.csv"
+    if output == "plot":
+        return f"errors.{options.plot_format}"
+    if output == "model":
+        return "model.npz"
+    if output == "preview":
+        return "preview.mp4"
+    return output + SUFFIXES[options.format]
+
+
+@dataclass
+class MaskTally:
+    """What the masks of a run amount to.
+
+    Attributes
+    ----------
+    frames, empty, crowded : int
+        Frames with a mask; those in which it is empty; those in which it covers over 80 %.
+    covered : float
+        Sum of the shares of the frames that were covered.
+    """
+
+    frames: int = 0
+    empty: int = 0
+    crowded: int = 0
+    covered: float = 0.0
+
+    def add(self, mask: Bytes, pixels: int) -> None:
+        """Count a mask of 0 and 255."""
+        share = float(np.count_nonzero(mask)) / max(pixels, 1)
+        self.frames += 1
+        self.empty += share == 0.0
+        self.crowded += share > 0.8
+        self.covered += share
+
+    @property
+    def mean_share(self) -> float:
+        """Mean share of a frame that is foreground."""
+        return self.covered / max(self.frames, 1)
+
+
+class OutputVideos:
+    """Background, foreground, mask and preview as they are asked for.
+
+    A context manager: leaving it early removes what was begun.
+
+    Parameters
+    ----------
+    results : ResultsDirectory
+    model : BackgroundModel
+    options : RunOptions
+    rate : Fraction or None
+        Frames a second.
+    """
+
+    def __init__(
+        self,
+        results: ResultsDirectory,
+        model: BackgroundModel,
+        options: RunOptions,
+        rate: Fraction | None,
+    ) -> None:
+        self.tally = MaskTally()
+        self.counts: dict[str, int] = {}
+        self.padded = False
+        self._model = model
+        self._options = options
+        self._outside = OutsideMask(model.layout, model.pixel_mask)
+        min_area = options.min_area
+        if min_area is None:
+            min_area = default_min_area(model.layout.height, model.layout.width)
+        self.rule = MaskRule(model.threshold, options.clean, min_area)
+        self.gain = max(1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(model.threshold, 1.0)))
+        self._sinks: dict[str, QueuedSink] = {}
+        for output in VIDEOS:
+            if output in options.outputs:
+                kind = "mp4" if output == "preview" else options.format
+                path = results.stage(output_name(output, options))
+                sink = open_sink(path, output, layout=model.layout, kind=kind, rate=rate)
+                self._sinks[output] = QueuedSink(sink)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for sink in self._sinks.values():
+            if kind is not None:
+                sink.abort()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self._sinks)
+
+    def write(
+        self,
+        rows: Bytes,
+        scores: NDArray[np.float64],
+        numbers: NDArray[np.int64],
+        times: NDArray[np.float64],
+        outlier_scores: NDArray[np.float64],
+    ) -> None:
+        """Write a block of frames.
+
+        Parameters
+        ----------
+        rows : ndarray of uint8, shape (m, size)
+        scores : ndarray of shape (m, k)
+        numbers, times, outlier_scores : ndarray of shape (m,)
+            Frame numbers from 1, seconds, robust z-scores.
+        """
+        backgrounds = reconstruct(self._model, scores)
+        self._outside.restore(backgrounds, rows)
+        for i in range(len(rows)):
+            facts = (int(numbers[i]), float(times[i]), float(outlier_scores[i]))
+            self._write_frame(rows[i], backgrounds[i], facts)
+
+    def _write_frame(self, row: Bytes, own: Bytes, facts: tuple[int, float, float]) -> None:
+        number, time_s, score = facts
+        if "background" in self._sinks:
+            self._sinks["background"].write(own, time_s)
+        if not self._sinks.keys() - {"background"}:
+            return
+        options, model = self._options, self._model
+        picture, background = model.layout.to_bgr(row), model.layout.to_bgr(own)
+        difference, largest = residual(picture, background)
+        mask = self.rule.apply(largest, model.pixel_mask)
+        self.tally.add(mask, model.n_pixels)
+        shown = foreground(
+            options.foreground,
+            picture,
+            background,
+            difference,
+            mask,
+            gain=self.gain,
+            wrap=options.format != "mp4",
+        )
+        if "foreground" in self._sinks:
+            self._sinks["foreground"].write(shown, time_s)
+        if "mask" in self._sinks:
+            self._sinks["mask"].write(mask, time_s)
+        if "preview" in self._sinks:
+            panels = {
+                "input": picture,
+                "background": background,
+                "foreground": shown,
+                "mask": mask,
+            }
+            outlier = score > model.cutoff
+            self._sinks["preview"].write(
+                preview(panels, number, time_s, score, outlier=outlier), time_s
+            )
+
+    def close(self) -> None:
+        """Finish all files side by side; each is read again and its frames are counted."""
+        for sink in self._sinks.values():
+            sink.finish()
+        self.counts = {name: sink.close() for name, sink in self._sinks.items()}
+        self.padded = any(sink.padded for sink in self._sinks.values())

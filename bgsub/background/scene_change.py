@@ -1,0 +1,160 @@
+"""Whether the last outlier frames are a lasting change of the scene rather than a visitor.
+
+A moved object, a parked car or a lamp that stays off makes every later frame an outlier, for the
+fit has one centre. What tells it from a visitor is that those frames agree with each other: against
+a centre of their own, m', and the same components, they leave no more than ordinary frames do.
+r'_i = ‖x_i − m'‖² − ‖Uᵀ(x_i − m')‖² with m' = m₀ + X₀ᵀw' follows from the Gram matrix alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# A state that lasts less than both of these may be somebody standing still.
+_MIN_FRAMES = 25
+_MIN_SECONDS = 2.0
+
+# This share of the frames must fit: a bird may cross the new scene.
+_NEARLY_ALL = 0.95
+
+# Of the end of the span, these shares are tried, for a visitor may have come with the change.
+_TAIL_SHARES = (0.5, 0.25, 0.125)
+
+# The own centre is the mean of the best frames of the tail, as in a concentration step.
+_TRIMMED_SHARE = 0.75
+_MAX_STEPS = 20
+
+# A frame fits when no more than this share of its excess error is left: of the frames that decide
+# whether there is a lasting change, and of those that decide since when.
+_EXCESS_LEFT = 0.03
+_EXCESS_LEFT_FIRST = 0.25
+
+
+@dataclass(frozen=True)
+class SceneChange:
+    """From this frame to the end the scene stays different.
+
+    Attributes
+    ----------
+    first_frame : int
+        Frame number of the input.
+    first_time : float
+        Its time in seconds.
+    """
+
+    first_frame: int
+    first_time: float
+
+
+def lasting_change(
+    K: Floats,
+    component_weights: Floats,
+    *,
+    scores: Floats,
+    cutoff: float,
+    location: float,
+    scale: float,
+    frames: NDArray[np.int64],
+    times: Floats,
+) -> SceneChange | None:
+    """Find a lasting change of the scene in the outlier frames that reach the end.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Gram matrix of the median-centred frames that were fitted.
+    component_weights : ndarray of shape (n, k)
+        B of the fit, U = X₀ᵀB.
+    scores : ndarray of shape (n,)
+        Robust z-scores of the frames.
+    cutoff : float
+        Frames with a higher score are outliers.
+    location, scale : float
+        What the scores are relative to: √r = location + scale · score.
+    frames : ndarray of shape (n,)
+        Frame numbers.
+    times : ndarray of shape (n,)
+        Seconds.
+
+    Returns
+    -------
+    SceneChange or None
+        None when the last frame is no outlier, when the outliers at the end do not agree with each
+        other (a visitor who moves), or when they last less than 25 frames or 2 seconds.
+
+    Notes
+    -----
+    O(s·n·k) operations for s outlier frames at the end.
+    """
+    ordinary = np.flatnonzero(scores <= cutoff)
+    start = int(ordinary[-1]) + 1 if ordinary.size else 0
+    if start == 0:  # Without ordinary frames there is nothing to differ from.
+        return None
+    span = _Span(K, component_weights, start, location, scale, scores[start:])
+    for share in _TAIL_SHARES:
+        length = math.ceil(span.size * share)
+        if length < _MIN_FRAMES or times[-1] - times[-length] < _MIN_SECONDS:
+            return None
+        error = span.errors_of_own_centre(length)
+        fits = (error <= location + cutoff * scale) | (span.excess_left(error) <= _EXCESS_LEFT)
+        if fits[-length:].mean() < _NEARLY_ALL:
+            continue
+        fits |= span.excess_left(error) <= _EXCESS_LEFT_FIRST
+        first = start + _first_of_lasting(fits)
+        return SceneChange(int(frames[first]), float(times[first]))
+    return None
+
+
+def _first_of_lasting(fits: NDArray[np.bool_]) -> int:
+    """First index that fits and from which on nearly all do."""
+    shares = np.cumsum(fits[::-1])[::-1] / np.arange(fits.size, 0, -1)
+    return int(np.flatnonzero(fits & (shares >= _NEARLY_ALL))[0])
+
+
+class _Span:
+    """The frames from `start` to the end, in the weights of the fit."""
+
+    def __init__(
+        self, K: Floats, basis: Floats, start: int, location: float, scale: float, scores: Floats
+    ) -> None:
+        self.size = K.shape[0] - start
+        self._gram = K[start:, start:]
+        self._projected = K[start:] @ basis
+        self._noise = location**2
+        self._excess = (location + scale * scores) ** 2 - self._noise
+
+    def excess_left(self, error: Floats) -> Floats:
+        """Share of what exceeded the noise against the fit's centre that is left, shape (size,)."""
+        return np.asarray((error**2 - self._noise) / np.maximum(self._excess, 1e-12))
+
+    def errors_of_own_centre(self, length: int) -> Floats:
+        """√r' against the trimmed mean of the last `length` frames, shape (size,).
+
+        Frames that the mean consists of are taken as if they had been left out.
+        """
+        kept = np.arange(self.size - length, self.size)
+        count = math.ceil(_TRIMMED_SHARE * length)
+        for _ in range(_MAX_STEPS):
+            residuals = self._residuals(kept)
+            order = np.argsort(residuals[-length:], kind="stable")[:count]
+            best = np.sort(order) + self.size - length
+            if np.array_equal(best, kept):
+                break
+            kept = best
+        error = np.sqrt(self._residuals(kept))
+        error[kept] /= 1.0 - 1.0 / kept.size
+        return np.asarray(error)
+
+    def _residuals(self, kept: NDArray[np.int64]) -> Floats:
+        """r' against the mean of the kept frames."""
+        to_mean = self._gram[:, kept].mean(axis=1)
+        distances = self._gram.diagonal() - 2.0 * to_mean + to_mean[kept].mean()
+        scores = self._projected - self._projected[kept].mean(axis=0)
+        residuals = distances - np.einsum("nk,nk->n", scores, scores)
+        return np.asarray(np.maximum(residuals, 0.0))

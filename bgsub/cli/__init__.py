@@ -1,0 +1,15 @@
+"""The command line: one module a command, each parses, calls the library and prints."""
+
+from __future__ import annotations
+
+from bgsub.cli.application import cli
+
+__all__ = ["cli", "main"]
+
+
+def main() -> None:
+    """Run `bgsub` on the arguments of the process, and exit with its code."""
+    from bgsub.cli import interrupts
+
+    interrupts.install()
+    cli.main()

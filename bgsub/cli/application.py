@@ -1,0 +1,139 @@
+"""The command `bgsub`: imports its commands when they are called, turns errors into exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from bgsub import __version__
+from bgsub.cli import failures
+from bgsub.cli.help import program_epilog
+from bgsub.cli.logs import Session
+from bgsub.errors import Interrupted
+
+#: Where each command is, and what the list of commands says of it without importing it.
+COMMANDS = {
+    "run": ("bgsub.cli.run:run_command", "Write background, foreground, masks and errors."),
+    "errors": ("bgsub.cli.errors:errors_command", "List when something foreign was in sight."),
+    "info": ("bgsub.cli.info:info_command", "Describe an input and what a run would need."),
+    "apply": ("bgsub.cli.apply:apply_command", "Use a saved model on new footage."),
+}
+
+
+class Application(click.Group):
+    """The group of all commands, which are imported only when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Give the names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command; None if there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called, or suggest the one that may be meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            close = difflib.get_close_matches(name, COMMANDS)
+            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            message = f"no such command {name!r}{meant}"
+            raise click.UsageError(message, ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments before the command; --help and --version are answered here."""
+        with _stdout_may_close():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command, and see that all its output is out."""
+        with _stdout_may_close():
+            try:
+                result = super().invoke(ctx)
+            except KeyboardInterrupt as error:
+                # Click would turn it into an empty line and an Abort.
+                raise Interrupted(failures.INTERRUPTED) from error
+            sys.stdout.flush()
+            return result
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = False,
+        **extra: Any,
+    ) -> Any:
+        """Run the program and exit; errors become one line on stderr and their exit code.
+
+        With `standalone_mode` off, errors are raised as they are.
+        """
+        arguments = list(sys.argv[1:] if args is None else args)
+        session = extra.setdefault("obj", Session())
+        extra["windows_expand_args"] = windows_expand_args  # off: globs are for open_source
+
+        def call() -> Any:
+            return super(Application, self).main(
+                arguments, prog_name or "bgsub", complete_var, standalone_mode=False, **extra
+            )
+
+        if not standalone_mode:
+            return call()
+        try:
+            result = call()
+            code = result if isinstance(result, int) else 0
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of all errors
+            # A usage error may come before the options are read.
+            session.log_json = session.log_json or "--log-json" in arguments
+            code = failures.tell(error, session)
+        sys.exit(code)
+
+
+@contextlib.contextmanager
+def _stdout_may_close() -> Iterator[None]:
+    """End quietly when the reader of stdout has had enough, as `head` does."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        failures.silence_stdout()
+        raise click.exceptions.Exit(0) from error
+
+
+@click.group(
+    "bgsub",
+    cls=Application,
+    epilog=program_epilog(),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="bgsub", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Take fixed-camera video apart into what is always there and what is not.
+
+    Robust PCA (TRPCA) learns the background, moving water and leaves included, while people are in
+    the picture for up to half of the time; frames that show something foreign are named.
+    """

@@ -1,0 +1,61 @@
+"""``bgsub apply``: write the results of a saved model for new footage."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bgsub.background.config import RunOptions
+from bgsub.cli import options as shared
+from bgsub.cli import values
+from bgsub.cli.batch import Job, read_list
+from bgsub.cli.help import Command, examples
+from bgsub.cli.logs import Session
+from bgsub.cli.progress import make_progress
+from bgsub.cli.run import batch_options, do_all, show_result
+
+
+@click.command(
+    "apply",
+    cls=Command,
+    short_help="Use a saved model on new footage.",
+    epilog=examples(
+        "bgsub apply monday/model.npz tuesday.avi --out tuesday/",
+        "bgsub apply monday/model.npz *.avi --only mask,errors --out week/",
+    ),
+)
+@click.argument("model", type=values.PATH, metavar="MODEL")
+@click.argument("inputs", nargs=-1, type=values.PATH, metavar="INPUT...")
+@batch_options
+@shared.source_options
+@shared.output_options
+@shared.log_options
+def apply_command(
+    model: str,
+    inputs: tuple[str, ...],
+    out: str | None,
+    from_file: str | None,
+    skip_existing: bool,  # noqa: FBT001, RUF100 - click calls it by name
+    **params: Any,
+) -> None:
+    """Write the results of INPUT with the background of MODEL, the model.npz of an earlier run.
+
+    Nothing is fitted, and memory does not depend on the length of INPUT. Its frames must have the
+    size that MODEL was fitted to: give the same --roi and --scale.
+    """
+    options = shared.run_options(params)
+    given = [*inputs, *(read_list(from_file) if from_file else [])]
+    work = functools.partial(apply_one, Path(model), options)
+    do_all(given, out, work, from_list=from_file is not None, skip=skip_existing)
+
+
+def apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> None:
+    """Do one input."""
+    from bgsub.background import pipeline
+
+    with make_progress(session) as progress:
+        result = pipeline.apply(model, job.input, job.out, options, progress=progress)
+    show_result(result, session)

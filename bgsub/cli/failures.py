@@ -1,0 +1,87 @@
+"""From an exception to one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+import traceback
+
+import click
+
+from bgsub.cli.logs import Session, one_line, write_line
+from bgsub.errors import (
+    BgsubError,
+    InputError,
+    Interrupted,
+    MemoryLimitError,
+    OutputError,
+    UsageError,
+)
+
+INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
+
+# As click writes it behind the message: ". Did you mean '--k'?", "(Possible options: --a, --b)".
+_SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+
+
+def describe(error: BaseException) -> tuple[str, int]:
+    """Give the message of an error, one line, and the exit code that goes with it."""
+    message, code = _describe(error)
+    return one_line(message), code
+
+
+def _describe(error: BaseException) -> tuple[str, int]:
+    if isinstance(error, BgsubError):
+        return str(error) or error.meaning, error.exit_code
+    if isinstance(error, click.ClickException):
+        return _describe_click(error)
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return INTERRUPTED, Interrupted.exit_code
+    if isinstance(error, MemoryError):
+        need = f"out of memory ({error})" if str(error) else "out of memory"
+        advice = "take fewer frames with --every or smaller ones with --scale"
+        return f"{need}; {advice}", MemoryLimitError.exit_code
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        name = error.filename or "an output"
+        return f"{name}: cannot be written ({error.strerror})", OutputError.exit_code
+    kind = type(error).__name__
+    advice = "(run with --debug for the traceback)"
+    return f"unexpected error: {kind}: {error} {advice}", BgsubError.exit_code
+
+
+def _describe_click(error: click.ClickException) -> tuple[str, int]:
+    text = _SUGGESTION.sub(r" (did you mean \1?)", error.format_message().rstrip("."))
+    message = text[:1].lower() + text[1:]
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "bgsub"
+        return f"{message}; see {command} --help", UsageError.exit_code
+    code = InputError.exit_code if isinstance(error, click.FileError) else error.exit_code
+    return message, code
+
+
+def tell(error: BaseException, session: Session) -> int:
+    """Say an error on stderr as the session wants it, and give its exit code."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        for line in error.format_message().splitlines():
+            write_line(line)
+        return error.exit_code
+    message, code = describe(error)
+    trace = "".join(traceback.format_exception(error)) if session.debug else None
+    if trace and not session.log_json:
+        write_line(trace.rstrip("\n"))
+    facts = {"traceback": trace} if session.log_json else {}
+    session.tell("error", message, exit_code=code, **facts)
+    return code
+
+
+def silence_stdout() -> None:
+    """Let nothing be written to a stdout whose reader is gone, not at Python's end either."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):  # not a real file, as in tests
+        return

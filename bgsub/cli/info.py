@@ -1,0 +1,176 @@
+"""``bgsub info``: describe an input, and what a run on it would need."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bgsub.background.config import RunOptions
+from bgsub.cli import options as shared
+from bgsub.cli import values
+from bgsub.cli.help import Command, examples
+from bgsub.cli.progress import duration, make_progress
+
+if TYPE_CHECKING:
+    from bgsub.video.source import FrameSource
+
+SCHEMA_VERSION = 1
+
+
+@click.command(
+    "info",
+    cls=Command,
+    short_help="Describe an input and what a run would need.",
+    epilog=examples(
+        "bgsub info water.avi",
+        "bgsub info 'shots/*.png' --k 5 --scale 0.5",
+        "bgsub info door.mp4 --json | jq .estimate.memory_bytes",
+    ),
+)
+@click.argument("path", type=values.PATH, metavar="INPUT")
+@shared.option("Results", "--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@shared.k_option
+@shared.source_options
+@shared.log_options
+def info_command(path: str, as_json: bool, **params: Any) -> None:
+    """Decode INPUT once, and print its size, frames, rate, duration and codec.
+
+    Below stand the memory and the time that bgsub run would need for it with the same options.
+    """
+    options = shared.run_options(params)
+    session = shared.session()
+    with session.about(path):
+        facts, warnings = examine(path, options)
+        for warning in warnings:
+            session.tell("warning", warning)
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+    else:
+        click.echo(describe(facts))
+
+
+def examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]:
+    """Decode an input and give what is known of it, and what reading it had to say.
+
+    Raises
+    ------
+    BgsubError
+        As `open_source`.
+    """
+    from bgsub.video.source import open_source
+
+    wanted = options.source
+    source = open_source(
+        path,
+        start=wanted.start,
+        end=wanted.end,
+        every=wanted.every,
+        scale=wanted.scale,
+        roi=wanted.roi,
+        mask_image=wanted.mask_image,
+        color=wanted.color,
+        on_bad_frame=wanted.on_bad_frame,
+        threads=options.threads,
+    )
+    selected, last_time = 0, 0.0
+    began = time.perf_counter()
+    with make_progress(shared.session()) as progress:
+        for frame in source:
+            selected, last_time = selected + 1, frame.time_s
+            progress("decode", selected, source.frames_estimate)
+    decode_s = time.perf_counter() - began
+    return _facts(source, options, selected, last_time, decode_s), source.warnings
+
+
+def _facts(
+    source: FrameSource, options: RunOptions, selected: int, last_time: float, decode_s: float
+) -> dict[str, Any]:
+    from bgsub.background.estimate import estimate
+
+    layout = source.layout
+    fitted = layout.pixels if source.pixel_mask is None else int(source.pixel_mask.sum())
+    needs = estimate(
+        fitted,
+        layout.size,
+        selected,
+        k=options.k,
+        decode_s=decode_s,
+        threads=options.threads,
+    )
+    rate = None if source.rate is None else float(source.rate)
+    width, height = source.input_size
+    seconds = source.duration_s
+    if seconds is None and rate:
+        seconds = last_time + 1 / rate
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "input": source.path,
+        "kind": source.kind,
+        "width": width,
+        "height": height,
+        "frame_width": layout.width,
+        "frame_height": layout.height,
+        "color": layout.is_color,
+        "frames_decoded": source.decoded,
+        "frames_selected": selected,
+        "frames_bad": len(source.bad_frames),
+        "bad_frames": [
+            {"frame": bad.number, "time_s": round(bad.time_s, 6), "reason": bad.reason}
+            for bad in source.bad_frames
+        ],
+        "rate": None if rate is None else round(rate, 6),
+        "duration_s": None if seconds is None else round(seconds, 6),
+        "codec": source.codec,
+        "pixel_format": source.pixel_format,
+        "estimate": {
+            "k": options.k,
+            "memory_bytes": needs.memory_bytes,
+            "seconds": round(needs.seconds, 1),
+        },
+    }
+
+
+def describe(facts: dict[str, Any]) -> str:
+    """Put the facts into lines for people."""
+    from bgsub.video.timecode import format_time
+
+    size = f"{facts['width']} × {facts['height']} pixels"
+    used = (facts["frame_width"], facts["frame_height"])
+    if used != (facts["width"], facts["height"]):
+        size += f", taken as {used[0]} × {used[1]}"
+    frames = f"{facts['frames_decoded']} decoded"
+    if facts["frames_bad"]:
+        frames += f", {facts['frames_bad']} damaged"
+    if facts["frames_selected"] != facts["frames_decoded"]:
+        frames += f", {facts['frames_selected']} selected"
+    needs = facts["estimate"]
+    lines = {
+        "size": size,
+        "colour": "yes" if facts["color"] else "no, grey",
+        "frames": frames,
+        "rate": f"{facts['rate']:g} frames a second" if facts["rate"] else "not said",
+        "duration": "not said" if facts["duration_s"] is None else format_time(facts["duration_s"]),
+        "codec": facts["codec"] or "none",
+        "pixel format": facts["pixel_format"] or "not said",
+        "a run needs": f"about {memory(needs['memory_bytes'])} of memory and "
+        f"{duration(max(1.0, needs['seconds']))}, with --k {needs['k']}",
+    }
+    # A name that is no valid text, which Linux allows, must not be an error here.
+    name = click.format_filename(facts["input"])
+    return "\n".join([name, *(f"  {label:<13} {text}" for label, text in lines.items())])
+
+
+def memory(size: int) -> str:
+    """Give a number of bytes in words.
+
+    Examples
+    --------
+    >>> memory(186_000_000), memory(3_240_000_000)
+    ('190 MB', '3.2 GB')
+    """
+    if size >= 1e9:
+        return f"{size / 1e9:.1f} GB"
+    return f"{max(1, round(size / 1e7)) * 10} MB"

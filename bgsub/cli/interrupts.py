@@ -1,0 +1,36 @@
+"""Ctrl-C, SIGTERM and a closed terminal: the first stops the run cleanly, a second one at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from types import FrameType
+
+from bgsub.errors import Interrupted
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+def install() -> None:
+    """Make these signals raise KeyboardInterrupt in the main thread.
+
+    A signal that was ignored when the program started stays so, as under nohup.
+    """
+    for number in _numbers():
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _first)
+
+
+def _numbers() -> list[signal.Signals]:
+    return [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+
+
+def _first(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - Python's signature
+    for other in _numbers():
+        if signal.getsignal(other) is _first:
+            signal.signal(other, _second)
+    raise KeyboardInterrupt
+
+
+def _second(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    os._exit(Interrupted.exit_code)

@@ -1,0 +1,227 @@
+"""What is said on stderr: plain lines, or with --log-json one JSON object a line."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import logging
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+import click
+
+from bgsub.cli.help import F, option, together
+from bgsub.errors import BgsubWarning, UsageError
+
+Event = Literal[
+    "start", "progress", "finding", "hint", "warning", "result", "summary", "log", "error"
+]
+
+_LEVEL_OF = {"hint": "warning", "warning": "warning", "error": "error"}
+_PREFIX = {"hint": "hint: ", "warning": "warning: ", "error": "bgsub: "}
+
+
+@dataclass
+class Session:
+    """How one call of bgsub talks, and about which input at the moment.
+
+    Attributes
+    ----------
+    quiet, verbose, log_json, debug
+        The options of the same names; `verbose` counts.
+    input : str, optional
+        The input at work; stands in JSON lines.
+    label : str, optional
+        The same in short where there are several; begins plain lines.
+    """
+
+    quiet: bool = False
+    verbose: int = 0
+    log_json: bool = False
+    debug: bool = False
+    input: str | None = None
+    label: str | None = None
+
+    @property
+    def log_level(self) -> int:
+        """Level from which messages of bgsub's own modules are shown."""
+        if self.quiet:
+            return logging.ERROR
+        if self.debug or self.verbose > 1:
+            return logging.DEBUG
+        return logging.INFO if self.verbose else logging.WARNING
+
+    def tell(self, event: Event, message: str, **facts: object) -> None:
+        """Say one thing on stderr.
+
+        Parameters
+        ----------
+        event : str
+            Its kind; with --quiet only errors are said.
+        message : str
+            In plain language; line breaks become spaces.
+        **facts
+            Values that stand in the JSON object besides; None is left out.
+        """
+        if self.quiet and event != "error":
+            return
+        text = one_line(message)
+        if self.log_json:
+            self._write_json(event, text, facts)
+            return
+        if self.label:  # a message of the library may begin with the name, with or without folders
+            for name in (self.label, Path(self.label).name):
+                text = text.removeprefix(f"{name}: ")
+            text = f"{self.label}: {text}"
+        write_line(_PREFIX.get(event, "") + text)
+
+    def _write_json(self, event: str, message: str, facts: dict[str, Any]) -> None:
+        entry = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "level": _LEVEL_OF.get(event, "info"),
+            "event": event,
+            "input": self.input,
+            "message": message,
+            **facts,
+        }
+        write_line(json.dumps({name: value for name, value in entry.items() if value is not None}))
+
+    @contextlib.contextmanager
+    def about(self, name: str, *, label: str | None = None) -> Iterator[None]:
+        """Let all that is said inside be about one input.
+
+        After an error it stays so, for what is said of the error.
+        """
+        before = self.input, self.label
+        self.input, self.label = name, label
+        yield
+        self.input, self.label = before
+
+
+def one_line(text: object) -> str:
+    r"""Give a text as one line.
+
+    Examples
+    --------
+    >>> one_line("two\n  lines")
+    'two lines'
+    """
+    return " ".join(str(text).split())
+
+
+def write_line(line: str) -> None:
+    """Write a whole line to stderr, above the progress bar if there is one; never fails."""
+    bars = sys.modules.get("tqdm.std")
+    # A message that cannot be shown (a closed pipe, a full disk) must not end a run.
+    with contextlib.suppress(OSError, ValueError):
+        above = bars.tqdm.external_write_mode(file=sys.stderr) if bars else contextlib.nullcontext()
+        with above:
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+
+
+class SessionHandler(logging.Handler):
+    """Hands log records to a session."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say a record: warnings and errors as such, the rest as it is."""
+        message = record.getMessage()
+        if record.exc_info and record.exc_info[1]:
+            message = f"{message} ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
+        level = record.levelname.lower()
+        event: Event = "log"
+        if record.levelno >= logging.WARNING:
+            event = "warning" if record.levelno < logging.ERROR else "error"
+        self.session.tell(event, message, level=level, logger=record.name)
+
+
+@contextlib.contextmanager
+def reporting(session: Session) -> Iterator[None]:
+    """Send log records and Python's warnings to a session while inside."""
+    handler = SessionHandler(session)
+    root, ours = logging.getLogger(), logging.getLogger("bgsub")
+    before = ours.level
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],  # noqa: ARG001 - Python's signature
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,  # noqa: ARG001
+        line: str | None = None,  # noqa: ARG001
+    ) -> None:
+        where = f" ({filename}:{lineno})" if session.debug else ""
+        session.tell("warning", f"{message}{where}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        for hidden in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
+            warnings.simplefilter("ignore", hidden)
+        # The same warning about the next input of a batch is a new one.
+        warnings.simplefilter("always", BgsubWarning)
+        warnings.showwarning = show
+        root.addHandler(handler)
+        ours.setLevel(session.log_level)
+        try:
+            yield
+        finally:
+            root.removeHandler(handler)
+            ours.setLevel(before)
+
+
+def session() -> Session:
+    """Give the session of the command that is running."""
+    return click.get_current_context().ensure_object(Session)
+
+
+def _note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    setattr(ctx.ensure_object(Session), param.name or "", value)
+
+
+def log_options(function: F) -> F:
+    """Add --quiet --verbose --log-json --debug, and make the command talk as they say.
+
+    The command gets no parameters from them; `session` has them. Log records and Python's warnings
+    are shown while it runs.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        current = session()
+        if current.quiet and current.verbose:
+            message = "--quiet and --verbose contradict each other; give one of them"
+            raise UsageError(message)
+        with reporting(current):
+            return function(*args, **kwargs)
+
+    # Eager, so that a mistake in any other option is already reported as they say.
+    settings: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _note}
+    decorate = together(
+        option("Messages", "-q", "--quiet", is_flag=True, help="Only errors.", **settings),
+        option("Messages", "-v", "--verbose", count=True, help="More; -vv even more.", **settings),
+        option(
+            "Messages",
+            "--log-json",
+            is_flag=True,
+            help="One JSON object a line on stderr, progress and errors too.",
+            **settings,
+        ),
+        option(
+            "Messages",
+            "--debug",
+            is_flag=True,
+            help="Show the traceback of an error.",
+            **settings,
+        ),
+    )
+    return decorate(wrapper)  # type: ignore[return-value]

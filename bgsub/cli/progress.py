@@ -1,0 +1,181 @@
+"""How far a run is: a bar on a terminal, now and then a line in a log file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from bgsub.cli.logs import Session
+
+LINE_INTERVAL_S = 10.0
+JSON_INTERVAL_S = 1.0
+
+
+class Progress:
+    """A progress callback that says nothing, and what the others have in common.
+
+    A context manager: it is over when the run is, also where that was cut short. It may be called
+    from any thread.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._lock = threading.Lock()
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """Take note of the stage, how much of it is done, and how much there is if it is known."""
+        with self._lock:
+            self._update(stage, done, total)
+
+    def _update(self, stage: str, done: int, total: int | None) -> None:
+        """Say it, if it is to be said."""
+
+    def close(self) -> None:
+        """End the display."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self.close()
+
+
+class LineProgress(Progress):
+    """Lines of text (or JSON), at most one in `interval_s` seconds.
+
+    Nothing is said before the first interval has passed, so that a short run is a short log.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        interval_s: float = LINE_INTERVAL_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(session)
+        self._interval = interval_s
+        self._clock = clock
+        self._last_line = clock()
+        self._stages: dict[str, float] = {}
+
+    def _update(self, stage: str, done: int, total: int | None) -> None:
+        now = self._clock()
+        began = self._stages.setdefault(stage, now)
+        if now - self._last_line < self._interval:
+            return
+        self._last_line = now
+        elapsed = now - began
+        rate = done / elapsed if elapsed > 0 else None
+        left = (total - done) / rate if rate and total and total >= done else None
+        self.session.tell(
+            "progress",
+            describe(stage, done, total, rate, left),
+            stage=stage,
+            done=done,
+            total=total,
+            rate=None if rate is None else round(rate, 2),
+            seconds_left=None if left is None else round(left, 1),
+        )
+
+
+class BarProgress(Progress):
+    """One bar a stage, with its rate and the time left."""
+
+    def __init__(self, session: Session) -> None:
+        from tqdm import tqdm
+
+        super().__init__(session)
+        tqdm.monitor_interval = 0  # no thread of tqdm's own
+        self._make = tqdm
+        self._stage: str | None = None
+        self._bar: Any = None
+
+    def _update(self, stage: str, done: int, total: int | None) -> None:
+        # A terminal that is gone must not end the run.
+        with contextlib.suppress(OSError, ValueError):
+            if stage != self._stage:
+                self.close()
+                label = f"{self.session.label}: " if self.session.label else ""
+                self._stage = stage
+                self._bar = self._make(
+                    total=total,
+                    desc=f"{label}{stage}",
+                    unit="",
+                    unit_scale=False,
+                    dynamic_ncols=True,
+                    leave=not self.session.label,
+                    file=sys.stderr,
+                )
+            if total is not None and self._bar.total != total:
+                self._bar.total = total
+            self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        """Leave the last bar as it is."""
+        if self._bar is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._bar.close()
+        self._bar = self._stage = None
+
+
+def describe(
+    stage: str, done: int, total: int | None, rate: float | None, left: float | None
+) -> str:
+    """Put progress into words.
+
+    Examples
+    --------
+    >>> describe("reading", 120, 480, 60.0, 6.0)
+    'reading: 120 of 480 (25 %), 60/s, 6 s left'
+    >>> describe("reading", 7, None, None, None)
+    'reading: 7'
+    """
+    text = f"{stage}: {done}"
+    if total:
+        text += f" of {total} ({min(100, 100 * done // total)} %)"
+    if rate is not None:
+        text += f", {rate:.3g}/s"
+    if left is not None:
+        text += f", {duration(left)} left"
+    return text
+
+
+def duration(seconds: float) -> str:
+    """Give a length of time in words.
+
+    Examples
+    --------
+    >>> duration(6.4), duration(80), duration(7500)
+    ('6 s', '1 min 20 s', '2 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, second = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {second} s"
+    hours, minute = divmod(minutes, 60)
+    return f"{hours} h {minute} min"
+
+
+def make_progress(session: Session) -> Progress:
+    """Choose the display that fits the options and where stderr goes."""
+    if session.quiet:
+        return Progress(session)
+    if session.log_json:
+        return LineProgress(session, JSON_INTERVAL_S)
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        return BarProgress(session)
+    return LineProgress(session)

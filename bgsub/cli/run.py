@@ -1,0 +1,180 @@
+"""``bgsub run``: fit videos and write their results."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bgsub.background.config import RunOptions
+from bgsub.cli import options as shared
+from bgsub.cli import values
+from bgsub.cli.batch import Job, check_out, plan, read_list, run_batch
+from bgsub.cli.help import Command, examples
+from bgsub.cli.logs import Session
+from bgsub.cli.progress import make_progress
+from bgsub.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from bgsub.background.pipeline import RunResult
+
+_IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
+
+batch_options = shared.together(
+    shared.option(
+        "Results",
+        "-o",
+        "--out",
+        type=values.PATH,
+        metavar="DIR",
+        help="Folder for the results; several inputs get a sub-folder each.",
+    ),
+    shared.option(
+        "Results",
+        "--from-file",
+        type=values.PATH,
+        metavar="LIST",
+        help="Read inputs from a file, one path a line, or from stdin (-).",
+    ),
+    shared.option(
+        "Results",
+        "--skip-existing",
+        is_flag=True,
+        help="Leave inputs alone whose whole results are there: resumes a batch.",
+    ),
+)
+"""--out --from-file --skip-existing"""
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """An earlier run: its run.json, input and the input's SHA-256."""
+
+    path: Path
+    input: str
+    sha256: str | None
+
+
+def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Repeated | None:  # noqa: ARG001
+    """Make the options of an earlier run the defaults of this one."""
+    if value is None or ctx.resilient_parsing:
+        return None
+    from bgsub.background.manifest import load_manifest
+
+    manifest = load_manifest(Path(value))
+    if manifest.get("command", "run") != "run":
+        message = f"{value}: was written by bgsub {manifest['command']}; only a run can be repeated"
+        raise UsageError(message)
+    try:
+        ctx.default_map = shared.as_defaults(RunOptions.from_json(manifest["options"]))
+        recorded = manifest["input"]
+        return Repeated(Path(value), str(recorded["path"]), recorded.get("sha256"))
+    except UsageError as error:
+        message = f"{value}: {error}"
+        raise UsageError(message) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        message = f"{value}: is damaged, its options or its input cannot be read"
+        raise InputError(message) from error
+
+
+@click.command(
+    "run",
+    cls=Command,
+    short_help="Write background, foreground, masks and errors.",
+    epilog=examples(
+        "bgsub run water.avi --k 10 --out results/",
+        "bgsub run 'shots/*.png' --every 2 --format mkv --out results/",
+        "bgsub run door.mp4 --start 00:01:00 --end 00:05:00 --scale 0.5 --out results/",
+        "bgsub run *.mp4 --skip-existing --out results/        a sub-folder each",
+        "find . -name '*.avi' | bgsub run --from-file - --only errors,plot --out results/",
+        "bgsub run --from-json results/run.json --out again/   the same once more",
+    ),
+)
+@click.argument("inputs", nargs=-1, type=values.PATH, metavar="INPUT...")
+@batch_options
+@shared.option(
+    "Results",
+    "--from-json",
+    type=values.PATH,
+    metavar="RUN.JSON",
+    is_eager=True,
+    callback=_repeat,
+    help="Repeat the run that wrote this; what is given besides is changed.",
+)
+@shared.source_options
+@shared.fit_options
+@shared.output_options
+@shared.log_options
+def run_command(
+    inputs: tuple[str, ...],
+    out: str | None,
+    from_file: str | None,
+    from_json: Repeated | None,
+    skip_existing: bool,  # noqa: FBT001, RUF100 - click calls it by name
+    **params: Any,
+) -> None:
+    """Learn the background of INPUT; write background, foreground, mask and error of each frame.
+
+    INPUT is a video, a folder of images, a glob in quotes ('shots/*.png'), a pattern (f%04d.png) or
+    a NumPy file of frames. run.json is written last: where it is, the results are whole.
+    """
+    options = shared.run_options(params)
+    given = [*inputs, *(read_list(from_file) if from_file else [])]
+    _refuse_loose_images(inputs)
+    digest = None
+    if not given and from_json is not None:
+        given, digest = [from_json.input], from_json.sha256
+    if out is None and from_json is not None:
+        out = str(from_json.path if from_json.path.is_dir() else from_json.path.parent)
+    work = functools.partial(run_one, options, digest)
+    do_all(given, out, work, from_list=from_file is not None, skip=skip_existing)
+
+
+def do_all(given: list[str], out: str | None, work: Any, *, from_list: bool, skip: bool) -> None:
+    """Plan and do the jobs of a command that takes inputs and --out."""
+    if not given:
+        message = "no INPUT is given; name a video or a folder of images, or use --from-file"
+        raise UsageError(message)
+    if out is None:
+        message = "--out is missing; name the folder for the results"
+        raise UsageError(message)
+    folder = Path(out)
+    check_out(folder)
+    jobs = plan(given, folder, subfolders=from_list or len(given) > 1, keep=skip)
+    run_batch(jobs, work, shared.session(), skip=skip)
+
+
+def run_one(options: RunOptions, digest: str | None, job: Job, session: Session) -> None:
+    """Do one input; `digest` is the SHA-256 that a repeated input should have."""
+    from bgsub.background import pipeline
+
+    with make_progress(session) as progress:
+        result = pipeline.run(job.input, job.out, options, progress=progress)
+    found = result.manifest.get("input", {}).get("sha256")
+    if digest and found and found != digest:
+        session.tell("warning", f"{job.input} is not the same file as in the run that was repeated")
+    show_result(result, session)
+
+
+def show_result(result: RunResult, session: Session) -> None:
+    """Say what a run found, on stderr."""
+    for warning in result.warnings:
+        session.tell("warning", warning)
+    for finding in result.findings:
+        session.tell("finding", finding)
+    for hint in result.hints:
+        session.tell("hint", hint)
+    session.tell("result", f"results are in {result.out}", out=str(result.out))
+
+
+def _refuse_loose_images(inputs: tuple[str, ...]) -> None:
+    """Catch a glob that the shell expanded: a run on a single image is never meant."""
+    if len(inputs) > 1 and all(Path(given).suffix.lower() in _IMAGES for given in inputs):
+        message = (
+            f"{len(inputs)} single images are given ({inputs[0]}, …), each would be a video of one "
+            "frame; name their folder, or put the glob in quotes"
+        )
+        raise UsageError(message)

@@ -1,0 +1,1 @@
+"""Robust PCA on matrices; knows nothing of video, files or the screen."""

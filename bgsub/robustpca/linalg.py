@@ -1,0 +1,93 @@
+"""Linear algebra that is defined, and the same on every run, for matrices of any rank."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# Up to this size a full symmetric eigenproblem is quicker than Lanczos iterations.
+_DENSE_EIGEN = 256
+
+
+def leading_eigenpairs(S: Floats, count: int, scale: float) -> tuple[Floats, Floats]:
+    """Find the largest eigenvalues of a positive semidefinite matrix, and their eigenvectors.
+
+    Parameters
+    ----------
+    S : ndarray of shape (n, n)
+    count : int
+        How many; fewer are returned where the others vanish.
+    scale : float
+        Magnitude of the numbers of which S was made by subtraction: its rounding errors are seen
+        against this, not against what was left.
+
+    Returns
+    -------
+    values : ndarray of shape (c,), descending
+    vectors : ndarray of shape (n, c)
+
+    Notes
+    -----
+    O(n² · count) operations per Lanczos iteration, O(n³) where n is small or count near it.
+    """
+    size = S.shape[0]
+    count = min(count, size)
+    if size <= _DENSE_EIGEN or count > size // 8:
+        values, vectors = scipy.linalg.eigh(S, subset_by_index=(size - count, size - 1))
+    else:
+        values, vectors = _lanczos(S, count)
+    order = np.argsort(values)[::-1][:count]
+    values, vectors = values[order], vectors[:, order]
+    kept = values > max(values[0], scale) * size * np.finfo(float).eps * 4
+    return values[kept], vectors[:, kept]
+
+
+def _lanczos(S: Floats, count: int) -> tuple[Floats, Floats]:
+    """Leading eigenpairs of a large matrix, in no particular order.
+
+    ARPACK goes on from random numbers of its own, or fails, when the Krylov space is exhausted.
+    That happens when the rank is below the dimension of that space; then S times as many vectors
+    spans the whole range of S, and a small eigenproblem is left.
+    """
+    dimension = max(2 * count + 1, 20)
+    sample = S @ np.random.default_rng(0).standard_normal((S.shape[0], dimension + 1))
+    Q, R, _ = scipy.linalg.qr(sample, mode="economic", pivoting=True)
+    lengths = np.abs(R.diagonal())
+    if lengths[-1] > lengths[0] * 1e-13:
+        pairs = scipy.sparse.linalg.eigsh(S, k=count, which="LA", v0=sample[:, 0], ncv=dimension)
+        return pairs[0], pairs[1]
+    values, vectors = np.linalg.eigh(Q.T @ (S @ Q))
+    return values, Q @ vectors
+
+
+def pivoted_factor(K: Floats) -> Floats:
+    """L of shape (n, ρ) with K = LLᵀ, by Cholesky with pivoting, which stands a rank below n.
+
+    Rows are scaled to one length first: else the others would be noise beside a row that is huge.
+    """
+    lengths = np.sqrt(K.diagonal())
+    inverse = np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+    lower, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K * inverse * inverse[:, None], lower=1)
+    factor = np.zeros((K.shape[0], rank))
+    factor[pivots - 1] = np.tril(lower)[:, :rank]
+    return factor * lengths[:, None]
+
+
+def wishart(degrees: int, size: int, rng: np.random.Generator) -> Floats:
+    """HᵀH for a standard normal H of shape (degrees, size), by Bartlett's decomposition."""
+    rows = min(max(degrees, 0), size)
+    H = np.triu(rng.standard_normal((rows, size)), 1)
+    H[np.arange(rows), np.arange(rows)] = np.sqrt(rng.chisquare(degrees - np.arange(rows)))
+    return H.T @ H
+
+
+def inverse_root(gram: Floats) -> Floats:
+    """Symmetric S^(−1/2), zero in the directions in which S vanishes."""
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > values[-1] * 1e-14
+    roots = np.where(keep, 1.0 / np.sqrt(np.where(keep, values, 1.0)), 0.0)
+    return np.asarray((vectors * roots) @ vectors.T)

@@ -1,0 +1,256 @@
+"""The TRPCA estimator: trimmed reconstruction error over the Stiefel manifold."""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import ConvergenceWarning
+from bgsub.robustpca.base import (
+    AffineEstimator,
+    alive,
+    check_components,
+    check_matrix,
+    orthonormal_rows,
+)
+from bgsub.robustpca.descent import Descent, descend
+from bgsub.robustpca.gram import ColumnReader, column_median
+from bgsub.robustpca.reference import algorithm1, random_orthonormal
+from bgsub.robustpca.reweight import (
+    location_and_scale,
+    predictive_errors,
+    reweight,
+    robust_scores,
+    rounding_level,
+)
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space
+
+logger = logging.getLogger(__name__)
+
+
+class TRPCA(AffineEstimator):
+    """Robust PCA that minimises the trimmed reconstruction error (TRPCA).
+
+    Finds a centre m and k orthonormal components U that minimise
+    R(m, U) = (1/t) Σ of the t smallest r_i, r_i = ‖(UUᵀ − I)(x_i − m)‖², by Algorithm 1 of the
+    paper from several random starts, of which the best is kept; then, unless switched off, refits
+    to all inliers (`reweight`).
+
+    Parameters
+    ----------
+    n_components : int
+        k, at least 1. If the data have a lower rank, fewer components are returned, with a warning.
+    support_fraction : float, optional
+        t/n in [0.5, 1]; None is the paper's t = ⌈n/2⌉, breakdown point 0.5.
+    n_init : int
+        Random starts.
+    tol : float
+        A start ends when its objective falls by less than this share of itself.
+    max_iter : int
+        A start ends after this many iterations at the latest.
+    reweight : bool
+        Refit to all inliers after the best start.
+    solver : {"gram", "reference"}
+        "gram" runs among the rows from the exact Gram matrix (or among the columns where they are
+        fewer), all starts together; "reference" runs Algorithm 1 as printed, on the matrix itself.
+    random_state : int, numpy.random.Generator or None
+        Seed of the starts; the same seed gives the same result bit for bit on one machine.
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (p,)
+    components_ : ndarray of shape (k, p)
+        Orthonormal rows in order of variance.
+    support_ : ndarray of shape (n,), bool
+        The rows that were fitted: all inliers, or the t best without reweighting.
+    errors_ : ndarray of shape (n,)
+        r_i.
+    outlier_scores_ : ndarray of shape (n,)
+        Robust z-score of √r_i, see `robust_scores`.
+    error_location_, error_scale_ : float
+        What these scores are relative to.
+    scores_ : ndarray of shape (n, k)
+        Y = (X − 1mᵀ)U.
+    objective_ : float
+        R of the best start.
+    objectives_ : ndarray of shape (n_init,)
+        R of every start.
+    n_iter_ : int
+        Iterations of the best start.
+    converged_ : bool
+        Whether the best start converged.
+    n_reweight_ : int
+        Refits done.
+    raw_center_, raw_components_, raw_support_ : ndarray
+        Centre, components and support before reweighting (not after `fit_gram`: only the support).
+    center_weights_, component_weights_ : ndarray of shape (n,), (n, k)
+        w and B with m = m₀ + X₀ᵀw and U = X₀ᵀB; only where the fit ran among the rows.
+
+    References
+    ----------
+    A. Podosinnikova, S. Setzer, M. Hein: "Robust PCA: Optimization of the Robust Reconstruction
+    Error over the Stiefel Manifold", GCPR 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bgsub import TRPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 40))
+    >>> X[:20] += rng.normal(scale=5, size=(20, 40))
+    >>> fit = TRPCA(2, random_state=0).fit(X)
+    >>> bool(fit.support_[20:].all()), int(fit.support_[:20].sum())
+    (True, 0)
+    """
+
+    objective_: float
+    objectives_: Floats
+    converged_: bool
+    n_reweight_: int
+    outlier_scores_: Floats
+    error_location_: float
+    error_scale_: float
+    raw_center_: Floats
+    raw_components_: Floats
+    raw_support_: NDArray[np.bool_]
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        support_fraction: float | None = None,
+        n_init: int = 10,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        reweight: bool = True,
+        solver: Literal["gram", "reference"] = "gram",
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.support_fraction = support_fraction
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.reweight = reweight
+        self.solver = solver
+        self.random_state = random_state
+
+    def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:
+        """Fit; see `AffineEstimator.fit` for the matrix, the errors and the cost."""
+        if self.solver != "reference":
+            return super().fit(X, y)
+        rows = check_matrix(X)
+        if not isinstance(rows, np.ndarray):
+            rows = rows.columns(0, rows.shape[1])
+        self._check(rows.shape[0])
+        rows = np.asarray(rows, dtype=np.float64)
+        rng = np.random.default_rng(self.random_state)
+        rank = min(self.n_components, rows.shape[1])
+        starts = (random_orthonormal(rows.shape[1], rank, rng) for _ in range(self.n_init))
+        t = self._n_support(rows.shape[0])
+        descents = [algorithm1(rows, U, t, tol=self.tol, max_iter=self.max_iter) for U in starts]
+        offset = column_median(rows)
+        fits = self._finish(FeatureSpace(rows, offset), descents)
+        self._set_fit(fits[0])
+        self._set_pixels([(offset + f.weights, orthonormal_rows(f.basis)) for f in fits])
+        return self
+
+    def _check(self, n_samples: int) -> None:
+        check_components(self.n_components)
+        if self.n_init < 1:
+            message = f"n_init={self.n_init}: at least 1 start is needed"
+            raise ValueError(message)
+        if not self.tol >= 0.0:
+            message = f"tol={self.tol}: at least 0 is needed"
+            raise ValueError(message)
+        if self.max_iter < 1:
+            message = f"max_iter={self.max_iter}: at least 1 iteration is needed"
+            raise ValueError(message)
+        if self.solver not in ("gram", "reference"):
+            message = f"solver={self.solver!r}: 'gram' or 'reference' is needed"
+            raise ValueError(message)
+        self._n_support(n_samples)
+
+    def _n_support(self, n_samples: int) -> int:
+        """t, checked against ⌈n/2⌉ ≤ t ≤ n."""
+        least = (n_samples + 1) // 2
+        if self.support_fraction is None:
+            return least
+        if not 0.5 <= self.support_fraction <= 1.0:
+            message = (
+                f"support_fraction={self.support_fraction}: t must be at least ⌈n/2⌉ = {least} and "
+                f"at most n = {n_samples}, so a fraction from 0.5 to 1 is needed"
+            )
+            raise ValueError(message)
+        # Without the slack 0.55 · 200 would be rounded up to 111.
+        return max(least, math.ceil(self.support_fraction * n_samples - 1e-9))
+
+    def _fit_space(self, space: Space) -> list[Fit]:
+        rng = np.random.default_rng(self.random_state)
+        draws = [space.draw_scores(self.n_components, rng) for _ in range(self.n_init)]
+        t = self._n_support(space.n_samples)
+        descents = descend(space, np.stack(draws), t, tol=self.tol, max_iter=self.max_iter)
+        return self._finish(space, descents)
+
+    def _finish(self, space: Space, descents: list[Descent]) -> list[Fit]:
+        """Keep the best start, reweight it, and set what does not need the pixels."""
+        self.objectives_ = np.array([descent.objective for descent in descents])
+        best = descents[int(self.objectives_.argmin())]
+        self.objective_ = best.objective
+        self.n_iter_ = best.n_iter
+        self.converged_ = best.converged
+        if not best.converged:
+            fall = 1 - best.objectives[-1] / best.objectives[-2]
+            message = (
+                f"TRPCA did not converge in max_iter={self.max_iter} iterations: "
+                f"the objective still fell by {fall:.1e} of itself in the last one"
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        raw = principal_axes(best.fit)
+        self.raw_support_ = raw.support
+        fits = [raw]
+        self.n_reweight_ = 0
+        if self.reweight:
+            refit, self.n_reweight_ = reweight(space, raw, self.n_components)
+            fits.insert(0, principal_axes(refit))
+        errors = predictive_errors(fits[0])
+        resolution = rounding_level(space)
+        self.outlier_scores_ = robust_scores(errors, resolution=resolution)
+        self.error_location_, scale = location_and_scale(errors)
+        self.error_scale_ = max(scale, resolution)
+        logger.debug("objectives of %d starts: %s", len(descents), self.objectives_)
+        return fits
+
+    def _set_pixels(self, formed: list[tuple[Floats, Floats]]) -> None:
+        super()._set_pixels(formed)
+        self.raw_center_, self.raw_components_ = formed[-1]
+
+
+def principal_axes(fit: Fit) -> Fit:
+    """Rotate components to the principal axes of the support's scores, largest variance first.
+
+    Signs are fixed so that the support's score of largest magnitude is positive. Components along
+    which the support does not vary are left out, and what they explained of other rows becomes part
+    of the residuals again.
+    """
+    basis, scores = alive(fit.basis), fit.scores[:, np.any(fit.basis != 0.0, axis=0)]
+    squares = np.einsum("nk,nk->n", scores, scores)
+    distances = fit.residuals + squares
+    centred = scores[fit.support] - scores[fit.support].mean(axis=0)
+    _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
+    noise = 16 * np.finfo(float).eps * np.sqrt(squares.size * distances.max(initial=0.0))
+    V = axes[lengths > noise].T
+    rotated = scores[fit.support] @ V
+    peaks = rotated[np.abs(rotated).argmax(axis=0), np.arange(V.shape[1])]
+    V = V * np.where(peaks < 0.0, -1.0, 1.0)
+    basis, scores = basis @ V, scores @ V
+    residuals = fit.residuals
+    if V.shape[1] < V.shape[0]:
+        residuals = np.maximum(distances - np.einsum("nk,nk->n", scores, scores), 0.0)
+    return replace(fit, basis=basis, scores=scores, residuals=residuals)

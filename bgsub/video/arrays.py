@@ -1,0 +1,112 @@
+"""Arrays as frames: NumPy arrays in memory, .npy and .npz files."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Generator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import InputError
+from bgsub.video.base import ASSUMED_RATE, BaseSource, Item, Options
+from bgsub.video.geometry import Picture
+
+ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
+_EXPECTED = "expected uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3)"
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """Read the frames of a .npy or .npz file; never anything pickled.
+
+    A .npy file is mapped, not read, so that it may be larger than the memory. In a .npz file the
+    frames are its only array, or the one called ``frames``.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or holds no such array.
+    """
+    try:
+        if path.suffix.lower() == ".npy":
+            mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+            return mapped
+        # Opened here, because NumPy leaves a file open that turns out to be no archive.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            names = archive.files
+            name = "frames" if "frames" in names else names[0] if len(names) == 1 else None
+            if name is None:
+                held = ", ".join(names) or "nothing"
+                message = f"{path.name}: holds {held}"
+                raise InputError(f'{message}; save the frames alone, or under the name "frames"')
+            loaded: NDArray[Any] = archive[name]
+            return loaded
+    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        message = f"{path.name}: is not an array file that can be read"
+        raise InputError(f"{message}; save it anew with numpy.save or numpy.savez") from error
+
+
+class ArraySource(BaseSource):
+    """An array as frames.
+
+    Parameters
+    ----------
+    name, path : str
+    frames : ndarray of uint8 or uint16, shape (n, h, w) or (n, h, w, 3)
+        Grey, or red, green and blue. It is not copied.
+    options : Options
+    codec : str
+        What the array was read from.
+
+    Raises
+    ------
+    InputError
+        If the array has another shape or dtype, or no pixels.
+    EmptySelectionError
+        If no frame is selected.
+    """
+
+    kind = "array"
+    _assumed_rate = ASSUMED_RATE
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        frames: NDArray[Any],
+        options: Options,
+        *,
+        codec: str = "numpy",
+    ) -> None:
+        super().__init__(name, path, options)
+        is_color = frames.ndim == 4 and frames.shape[3] == 3
+        if frames.dtype.newbyteorder("=") not in {np.dtype(np.uint8), np.dtype(np.uint16)} or not (
+            frames.ndim == 3 or is_color
+        ):
+            raise InputError(f"{name}: is {frames.dtype} of shape {frames.shape}; {_EXPECTED}")
+        if frames.size == 0:
+            raise InputError(f"{name}: is empty, of shape {frames.shape}; {_EXPECTED}")
+        self._frames = frames
+        count = len(frames)
+        self.input_frames = count
+        self.duration_s = float(count / ASSUMED_RATE)
+        self.codec = codec
+        self.pixel_format = f"{'rgb' if is_color else 'gray'}{8 * frames.itemsize}"
+        if self.frames_estimate == 0:
+            raise self._nothing_selected(count, float((count - 1) / ASSUMED_RATE))
+        self._plan((frames.shape[2], frames.shape[1]), "bgr" if is_color else "gray")
+
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:  # noqa: ARG002
+        for index in range(len(self._frames)):
+            load = partial(self._picture, index)
+            yield Item(index + 1, float(index / ASSUMED_RATE), load)
+
+    def _picture(self, index: int) -> Picture:
+        image = self._to_8_bit(np.ascontiguousarray(self._frames[index]))
+        if image.ndim == 3:
+            image = cv2.cvtColor(image, cv2.COLOR_RGB2BGR).astype(np.uint8, copy=False)
+        return Picture((image,))

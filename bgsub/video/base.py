@@ -1,0 +1,211 @@
+"""What all sources have in common: selecting frames, counting bad ones, storing pictures."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import EmptySelectionError, InputError
+from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
+from bgsub.video.geometry import ColorMode, Geometry, Orientation, Picture
+from bgsub.video.selection import Region, Selection
+from bgsub.video.timecode import format_time
+
+logger = logging.getLogger(__name__)
+
+OnBadFrame = Literal["skip", "repeat", "fail"]
+
+#: Frames a second of inputs that do not say it, such as images, so that they have times too.
+ASSUMED_RATE = Fraction(25)
+
+#: 16-bit pictures that never reach this become nearly black in 8 bits.
+_FAINT_16_BIT = 1 << 14
+
+
+@dataclass(frozen=True)
+class BadFrame:
+    """A frame that could not be decoded: its position from 1, its time in seconds, and why."""
+
+    number: int
+    time_s: float
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """How an input is to be read; see `bgsub.video.source.open_source`."""
+
+    selection: Selection = field(default_factory=Selection)
+    scale: float = 1.0
+    roi: Region | None = None
+    mask: Bytes | None = None
+    mask_name: str = "mask image"
+    color: ColorMode = "auto"
+    on_bad_frame: OnBadFrame = "skip"
+    threads: int | None = None
+    exact_color: bool = False
+
+
+class BadPicture(Exception):  # noqa: N818 - a finding that the iteration handles
+    """A single picture cannot be decoded; the text is the reason."""
+
+
+class Item(NamedTuple):
+    """A frame of the input, before it is known whether anyone wants its pixels.
+
+    `load` decodes or converts it and may raise `BadPicture`; it is None for a frame that is already
+    known to be bad, for the given reason.
+    """
+
+    number: int
+    time_s: float
+    load: Callable[[], Picture] | None
+    reason: str = ""
+
+
+class BaseSource(ABC):
+    """Frames of one input, iterable any number of times; the attributes are those of FrameSource.
+
+    A subclass finds out what the input is, calls `_plan` once and implements `_items`.
+    """
+
+    kind = "input"
+    layout: Layout
+    geometry: Geometry
+    pixel_mask: NDArray[np.bool_] | None = None
+
+    def __init__(self, name: str, path: str, options: Options) -> None:
+        self.name = name
+        self.path = path
+        self.options = options
+        self.rate: Fraction | None = None
+        self.codec = ""
+        self.pixel_format = ""
+        self.input_frames: int | None = None
+        self.duration_s: float | None = None
+        self.bad_frames: list[BadFrame] = []
+        self.decoded = 0
+        self.warnings: list[str] = []
+        self._peak_16_bit = 0
+        self._opening_warnings: list[str] = []
+
+    @property
+    def input_size(self) -> tuple[int, int]:
+        """Width and height of the input after rotation, before roi and scale."""
+        return self.geometry.input_size
+
+    @property
+    def frames_estimate(self) -> int | None:
+        """About how many frames an iteration gives; None if the input does not say."""
+        return self.options.selection.estimate(self.input_frames, self.rate or self._assumed_rate)
+
+    _assumed_rate: Fraction | None = None
+
+    @abstractmethod
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:
+        """Go through the input from its beginning; put warnings into `notes`."""
+
+    def _plan(
+        self,
+        native_size: tuple[int, int],
+        kind: LayoutKind,
+        *,
+        orientation: Orientation | None = None,
+        matrix: Matrix = "bt601",
+    ) -> None:
+        options = self.options
+        self.geometry = Geometry.plan(
+            native_size, orientation or Orientation(), options.roi, options.scale, self.name
+        )
+        self.layout = self.geometry.layout(
+            kind, matrix, options.color, exact_color=options.exact_color
+        )
+        if options.mask is not None:
+            self.pixel_mask = self.geometry.pixel_mask(options.mask, options.mask_name)
+
+    def __iter__(self) -> Iterator[Frame]:
+        picker = self.options.selection.picker()
+        bad: list[BadFrame] = []
+        notes: list[str] = []
+        decoded = given = 0
+        previous: Bytes | None = None
+        last: tuple[int, float] = (0, 0.0)
+        self._peak_16_bit = 0
+        with closing(self._items(notes)) as items:
+            for number, time_s, load, known in items:
+                if picker.is_past(number, time_s):
+                    break
+                last = (number, time_s)
+                if not picker.wants(number, time_s):
+                    decoded += load is not None
+                    continue
+                vector, reason = self._load(load, known)
+                if vector is None:
+                    bad.append(BadFrame(number, time_s, reason))
+                    self._fail_if_asked(bad[-1])
+                    if self.options.on_bad_frame != "repeat" or previous is None:
+                        continue
+                    vector = previous
+                else:
+                    decoded += 1
+                given += 1
+                previous = vector
+                yield Frame(number, time_s, vector, self.layout)
+        self._finish(bad, decoded, notes)
+        if not given:
+            self._explain_nothing(last)
+
+    def _load(self, load: Callable[[], Picture] | None, reason: str) -> tuple[Bytes | None, str]:
+        if load is None:
+            return None, reason
+        try:
+            return self.geometry.pack(load(), self.layout), ""
+        except BadPicture as error:
+            return None, str(error)
+
+    def _fail_if_asked(self, bad: BadFrame) -> None:
+        if self.options.on_bad_frame != "fail":
+            return
+        where = f"frame {bad.number} at {format_time(bad.time_s)}"
+        message = f"{self.name}: {where} cannot be decoded ({bad.reason})"
+        raise InputError(f"{message}; --on-bad-frame skip leaves such frames out")
+
+    def _finish(self, bad: list[BadFrame], decoded: int, notes: list[str]) -> None:
+        self.bad_frames = bad
+        self.decoded = decoded
+        if 0 < self._peak_16_bit < _FAINT_16_BIT:
+            notes.append(
+                f"values reach only {self._peak_16_bit} of 65535: as 8-bit frames they are nearly "
+                "black; stretch them to the full 16 bits beforehand"
+            )
+        self.warnings = self._opening_warnings + notes
+        for warning in self.warnings:
+            logger.info("%s: %s", self.name, warning)
+
+    def _explain_nothing(self, last: tuple[int, float]) -> None:
+        if self.bad_frames or not last[0]:
+            reason = f" ({self.bad_frames[0].reason})" if self.bad_frames else ""
+            which = "" if self.options.selection.is_everything else " of those selected"
+            message = f"{self.name}: no frame{which} can be decoded{reason}"
+            raise InputError(f"{message}; check that the file plays, or get it anew")
+        raise self._nothing_selected(last[0], last[1])
+
+    def _nothing_selected(self, frames: int, last_time: float) -> EmptySelectionError:
+        extent = f"it has {frames} frames, the last at {format_time(last_time)}"
+        message = f"{self.name}: no frame is selected by {self.options.selection}"
+        return EmptySelectionError(f"{message}; {extent}")
+
+    def _to_8_bit(self, image: NDArray[np.uint8] | NDArray[np.uint16]) -> Bytes:
+        """Take the upper byte of 16-bit values; their peak is kept for a warning at the end."""
+        if image.dtype == np.uint8:
+            return image.astype(np.uint8, copy=False)
+        self._peak_16_bit = max(self._peak_16_bit, int(image.max()))
+        return (image >> 8).astype(np.uint8)

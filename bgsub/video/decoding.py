@@ -1,0 +1,168 @@
+"""The order, the times and the damage of what a video file holds; pixels are not looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from av.container import InputContainer
+from av.error import FFmpegError, InvalidDataError
+from av.packet import Packet
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+
+#: A step back in time by more than this is a new beginning of the clock, not a jittered timestamp.
+_RESTART_S = 1.0
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something in the file that could not be decoded.
+
+    Attributes
+    ----------
+    reason : str
+    is_frame : bool
+        Whether a frame is missing here; otherwise only the file is known to be damaged.
+    stamp : int or None
+        The missing frame's presentation timestamp.
+    """
+
+    reason: str
+    is_frame: bool
+    stamp: int | None = None
+
+
+class Decoder:
+    """Decodes a stream once, from its beginning to its end or to where the file breaks off.
+
+    Parameters
+    ----------
+    container, stream
+        Just opened.
+    threads : int or None
+        Threads for FFmpeg; None or 0 is as many as there are processors.
+    """
+
+    def __init__(self, container: InputContainer, stream: VideoStream, threads: int | None) -> None:
+        self._container = container
+        self._stream = stream
+        stream.thread_type = "NONE" if threads == 1 else "AUTO"
+        stream.codec_context.thread_count = threads or 0
+        #: Packets read so far, where in the file the last one ends (None if the container does
+        #: not say), the time at which the latest one ends, in seconds on the stream's own clock,
+        #: and whether one was incomplete or the reading ended in an error.
+        self.packets = 0
+        self.position: int | None = None
+        self.end_s = 0.0
+        self.is_damaged = False
+        self._latest_packet = -1
+
+    def __iter__(self) -> Generator[VideoFrame | Damage, None, None]:
+        """Give frames in the order of presentation, with each damage where its frame is missing."""
+        waiting: list[Damage] = []
+        latest_frame = -1
+        for event in self._events():
+            if isinstance(event, Damage):
+                if event.stamp is None:
+                    yield event
+                else:
+                    waiting.append(event)
+                continue
+            if waiting and event.pts is not None:
+                due = [damage for damage in waiting if (damage.stamp or 0) <= event.pts]
+                waiting = [damage for damage in waiting if damage not in due]
+                yield from due
+            latest_frame = max(latest_frame, event.pts or 0)
+            yield event
+        yield from waiting
+        if not waiting and latest_frame < self._latest_packet:
+            yield Damage("the last packets gave no frame", is_frame=False)
+
+    def _events(self) -> Iterator[VideoFrame | Damage]:
+        """Give frames and damages as they come out of the decoder."""
+        packets = self._container.demux(self._stream)
+        while True:
+            try:
+                packet = next(packets, None)
+            except FFmpegError as error:
+                self.is_damaged = True
+                yield Damage(_reason(error), is_frame=False)
+                return
+            if packet is None:
+                return
+            is_flush = packet.size == 0 and packet.dts is None
+            if packet.size == 0 and not is_flush:
+                continue  # an empty packet repeats a frame; a decoder would take it for the end
+            if not is_flush:
+                self._count(packet)
+            if packet.is_corrupt:
+                self.is_damaged = True
+                yield Damage("its data are incomplete", is_frame=False)
+            try:
+                yield from packet.decode()
+            except FFmpegError as error:
+                yield Damage(_reason(error), is_frame=not is_flush, stamp=packet.pts)
+
+    def _count(self, packet: Packet[VideoStream]) -> None:
+        self.packets += 1
+        self.position = None if packet.pos is None else packet.pos + packet.size
+        if packet.pts is None:
+            return
+        if not packet.is_discard:
+            self._latest_packet = max(self._latest_packet, packet.pts)
+        if packet.time_base is not None:
+            end = (packet.pts + (packet.duration or 0)) * packet.time_base
+            self.end_s = max(self.end_s, float(end))
+
+
+class Clock:
+    """Gives each frame its time in seconds: 0 at the first, and always increasing.
+
+    Parameters
+    ----------
+    rate : Fraction or None
+        Frames a second where there are no timestamps.
+    by_decoding_order : bool
+        Trust only decoding timestamps, for containers that have no others (avi).
+    """
+
+    def __init__(self, rate: Fraction | None, *, by_decoding_order: bool = False) -> None:
+        self._step = float(1 / rate) if rate else 0.04
+        self._by_decoding_order = by_decoding_order
+        self._origin: float | None = None
+        self._last: float | None = None
+
+    @property
+    def end_s(self) -> float:
+        """When the frame read last ends."""
+        return 0.0 if self._last is None else self._last + self._step
+
+    def read(self, event: VideoFrame | Damage) -> float:
+        """Give the time of the next frame, or of the place where one is missing."""
+        stamp = None if isinstance(event, Damage) else self._stamp(event)
+        if stamp is None:
+            time_s = self.end_s
+        else:
+            if self._origin is None:
+                self._origin = stamp - self.end_s
+            time_s = stamp - self._origin
+            if self._last is not None and time_s <= self._last:
+                if self._last - time_s > _RESTART_S:
+                    self._origin = stamp - self.end_s
+                    time_s = self.end_s
+                else:
+                    time_s = self._last + self._step / 2
+        self._last = time_s
+        return time_s
+
+    def _stamp(self, frame: VideoFrame) -> float | None:
+        stamp = frame.dts if self._by_decoding_order or frame.pts is None else frame.pts
+        return None if stamp is None or frame.time_base is None else float(stamp * frame.time_base)
+
+
+def _reason(error: FFmpegError) -> str:
+    if isinstance(error, InvalidDataError):
+        return "its data are damaged"
+    return (error.strerror or str(error)).lower()

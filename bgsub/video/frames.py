@@ -1,0 +1,259 @@
+"""How one frame is stored: a flat vector of bytes that begins with its luma plane.
+
+Everything that is fitted works on the luma plane, and everything that is written needs the
+colours. Keeping both in one vector, luma first, lets a block of frames be a plain matrix whose
+leading columns are the data of the fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+LayoutKind = Literal["gray", "yuv420", "bgr"]
+Matrix = Literal["bt601", "bt709"]
+
+# Red and blue weights of the luma of each standard; everything else follows from these two.
+_LUMA_WEIGHTS: dict[str, tuple[float, float]] = {
+    "bt601": (0.299, 0.114),
+    "bt709": (0.2126, 0.0722),
+}
+
+
+def _table(scale: float, black: float, centre: float) -> Bytes:
+    """Tabulate ``round((v - black) * scale + centre)`` for every byte v, clipped to 0..255."""
+    levels = (np.arange(256, dtype=np.float64) - black) * scale + centre
+    table: Bytes = np.clip(np.floor(levels + 0.5), 0, 255).astype(np.uint8)
+    table.setflags(write=False)
+    return table
+
+
+#: Lookup tables between limited range (luma 16..235, chroma 16..240) and full range (0..255).
+#: Expanding and then compressing gives every level of the limited range back exactly.
+EXPAND_LUMA = _table(255 / 219, 16, 0)
+EXPAND_CHROMA = _table(255 / 224, 128, 128)
+COMPRESS_LUMA = _table(219 / 255, 0, 16)
+COMPRESS_CHROMA = _table(224 / 255, 128, 128)
+
+
+def _to_bgr_matrix(matrix: str) -> NDArray[np.float64]:
+    """Give the affine 3×4 map from full-range (Y, U, V) to (B, G, R)."""
+    red, blue = _LUMA_WEIGHTS[matrix]
+    green = 1 - red - blue
+    from_u = np.array([2 * (1 - blue), -2 * (1 - blue) * blue / green, 0.0])
+    from_v = np.array([0.0, -2 * (1 - red) * red / green, 2 * (1 - red)])
+    return np.column_stack([np.ones(3), from_u, from_v, -128 * (from_u + from_v)])
+
+
+def _from_bgr_matrix(matrix: str) -> NDArray[np.float64]:
+    """Give the affine 3×4 map from (B, G, R) to full-range (Y, U, V)."""
+    forward = _to_bgr_matrix(matrix)
+    inverse = np.linalg.inv(forward[:, :3])
+    return np.column_stack([inverse, -inverse @ forward[:, 3]])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the bytes of a frame are arranged; the first ``pixels`` bytes are always its luma.
+
+    Luma is full range: 0 is black and 255 is white, whatever the range of the file was.
+
+    Parameters
+    ----------
+    kind : {"gray", "yuv420", "bgr"}
+        ``gray``: Y. ``yuv420``: Y, then U and V at half the size in both directions, rounded up.
+        ``bgr``: Y, then the pixels as interleaved blue, green and red.
+    height, width : int
+        Size of the frame in pixels.
+    matrix : {"bt601", "bt709"}
+        The standard that ties YUV to RGB. It matters to ``yuv420`` only.
+
+    Raises
+    ------
+    ValueError
+        If the kind or the matrix is unknown or a side is shorter than one pixel.
+    """
+
+    kind: LayoutKind
+    height: int
+    width: int
+    matrix: Matrix = "bt601"
+
+    def __post_init__(self) -> None:
+        if self.kind not in {"gray", "yuv420", "bgr"}:
+            raise ValueError(f"kind must be gray, yuv420 or bgr, not {self.kind!r}")
+        if self.matrix not in _LUMA_WEIGHTS:
+            raise ValueError(f"matrix must be bt601 or bt709, not {self.matrix!r}")
+        if self.height < 1 or self.width < 1:
+            raise ValueError(f"a frame of {self.width}×{self.height} pixels has no pixels")
+
+    @property
+    def pixels(self) -> int:
+        """Number of pixels, h·w, which is the number of bytes of the luma plane."""
+        return self.height * self.width
+
+    @property
+    def chroma_shape(self) -> tuple[int, int]:
+        """Rows and columns of each chroma plane of ``yuv420``."""
+        return (self.height + 1) // 2, (self.width + 1) // 2
+
+    @property
+    def size(self) -> int:
+        """Number of bytes of a whole frame."""
+        if self.kind == "gray":
+            return self.pixels
+        if self.kind == "bgr":
+            return 4 * self.pixels
+        rows, columns = self.chroma_shape
+        return self.pixels + 2 * rows * columns
+
+    @property
+    def is_color(self) -> bool:
+        """Whether frames in this layout carry colours."""
+        return self.kind != "gray"
+
+    def luma(self, vector: Bytes) -> Bytes:
+        """Give the luma plane of a frame, an (h, w) view."""
+        return vector[: self.pixels].reshape(self.height, self.width)
+
+    def planes(self, vector: Bytes) -> tuple[Bytes, ...]:
+        """Give a frame as its planes, without a copy.
+
+        Parameters
+        ----------
+        vector : ndarray of uint8, shape (size,)
+
+        Returns
+        -------
+        tuple of ndarray
+            Views: ``(Y,)`` for gray, ``(Y, U, V)`` for yuv420, ``(Y, BGR)`` for bgr.
+        """
+        luma = self.luma(vector)
+        if self.kind == "gray":
+            return (luma,)
+        if self.kind == "bgr":
+            return luma, vector[self.pixels : self.size].reshape(self.height, self.width, 3)
+        rows, columns = self.chroma_shape
+        chroma = vector[self.pixels : self.size].reshape(2, rows, columns)
+        return luma, chroma[0], chroma[1]
+
+    def pack(self, image: Bytes) -> Bytes:
+        """Store a picture in this layout.
+
+        Parameters
+        ----------
+        image : ndarray of uint8, shape (h, w) or (h, w, 3)
+            A grey picture, or one in OpenCV's order blue, green, red. Either is converted when the
+            layout asks for the other.
+
+        Returns
+        -------
+        ndarray of uint8, shape (size,)
+            A new vector.
+
+        Raises
+        ------
+        ValueError
+            If the picture's shape or dtype does not fit.
+        """
+        expected = (self.height, self.width)
+        if image.dtype != np.uint8 or image.shape not in {expected, (*expected, 3)}:
+            message = f"expected a uint8 picture of {expected} or {(*expected, 3)}"
+            raise ValueError(f"{message}, not {image.dtype} of {image.shape}")
+        vector = np.empty(self.size, dtype=np.uint8)
+        if self.kind == "gray":
+            if image.ndim == 2:
+                self.luma(vector)[...] = image
+            else:
+                cv2.cvtColor(image, cv2.COLOR_BGR2GRAY, dst=self.luma(vector))
+            return vector
+        if image.ndim == 2:
+            image = cv2.cvtColor(image, cv2.COLOR_GRAY2BGR).astype(np.uint8, copy=False)
+        if self.kind == "bgr":
+            luma, colors = self.planes(vector)
+            colors[...] = image
+            cv2.cvtColor(colors, cv2.COLOR_BGR2GRAY, dst=luma)
+            return vector
+        self._pack_yuv420(image, vector)
+        return vector
+
+    def _pack_yuv420(self, image: Bytes, vector: Bytes) -> None:
+        """Convert a BGR picture to full-range planes, chroma averaged over 2×2 pixels."""
+        yuv = cv2.transform(image, _from_bgr_matrix(self.matrix))
+        luma, u_plane, v_plane = self.planes(vector)
+        luma[...] = yuv[:, :, 0]
+        # A picture of odd size is continued by its last row or column, as encoders do.
+        even = cv2.copyMakeBorder(
+            yuv[:, :, 1:], 0, self.height % 2, 0, self.width % 2, cv2.BORDER_REPLICATE
+        )
+        rows, columns = self.chroma_shape
+        chroma = cv2.resize(even, (columns, rows), interpolation=cv2.INTER_AREA)
+        u_plane[...] = chroma[:, :, 0]
+        v_plane[...] = chroma[:, :, 1]
+
+    def to_bgr(self, vector: Bytes) -> Bytes:
+        """Give a frame as a picture in OpenCV's order.
+
+        Parameters
+        ----------
+        vector : ndarray of uint8, shape (size,)
+
+        Returns
+        -------
+        ndarray of uint8, shape (h, w, 3), or (h, w) for gray
+            A view for gray and bgr; a new picture for yuv420, its chroma repeated over 2×2 pixels.
+        """
+        planes = self.planes(vector)
+        if self.kind == "gray":
+            return planes[0]
+        if self.kind == "bgr":
+            return planes[1]
+        luma, u_plane, v_plane = planes
+        full = (2 * u_plane.shape[1], 2 * u_plane.shape[0])
+        u_full, v_full = (
+            cv2.resize(plane, full, interpolation=cv2.INTER_NEAREST)[: self.height, : self.width]
+            for plane in (u_plane, v_plane)
+        )
+        if self.matrix == "bt601":  # OpenCV's YCrCb is full-range BT.601, and much the faster road
+            bgr = cv2.cvtColor(cv2.merge([luma, v_full, u_full]), cv2.COLOR_YCrCb2BGR)
+        else:
+            bgr = cv2.transform(cv2.merge([luma, u_full, v_full]), _to_bgr_matrix(self.matrix))
+        return bgr.astype(np.uint8, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One frame of an input.
+
+    Attributes
+    ----------
+    number : int
+        Position in the input, counted from 1, before anything is left out.
+    time_s : float
+        Time in seconds since the input's beginning.
+    data : ndarray of uint8, shape (layout.size,)
+    layout : Layout
+    """
+
+    number: int
+    time_s: float
+    data: Bytes
+    layout: Layout
+
+    @property
+    def luma(self) -> Bytes:
+        """The luma plane, an (h, w) view."""
+        return self.layout.luma(self.data)
+
+    @property
+    def image(self) -> Bytes:
+        """The picture as people expect it: (h, w, 3) in RGB order, or (h, w) when it is grey."""
+        picture = self.layout.to_bgr(self.data)
+        if picture.ndim == 2:
+            return picture
+        return cv2.cvtColor(picture, cv2.COLOR_BGR2RGB).astype(np.uint8, copy=False)

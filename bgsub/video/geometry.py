@@ -1,0 +1,279 @@
+"""From a decoded picture to a frame: orientation, region of interest, scale, range, layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import EmptySelectionError, UsageError
+from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix
+from bgsub.video.selection import Region
+
+ColorMode = Literal["auto", "gray", "color"]
+MAX_SCALE = 16
+
+# Limited range to full range as scale and shift: the tables EXPAND_LUMA and EXPAND_CHROMA of
+# bgsub.video.frames, exactly, at less than half the time of a lookup. The last term of the chroma
+# keeps its level 16, which comes to 0.5, from being rounded as the processor pleases.
+_LUMA_RANGE = (255 / 219, -16 * 255 / 219)
+_CHROMA_RANGE = (255 / 224, 128 - 128 * 255 / 224 + 1e-3)
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture as it was decoded, its planes possibly views of the decoder's memory.
+
+    Attributes
+    ----------
+    planes : tuple of ndarray of uint8
+        ``(Y,)``; ``(Y, U, V)`` with U and V at half the size, rounded up; or ``(BGR,)``.
+    limited : bool
+        Whether the planes use the limited range, 16..235 and 16..240.
+    """
+
+    planes: tuple[Bytes, ...]
+    limited: bool = False
+
+    @property
+    def kind(self) -> LayoutKind:
+        """The kind of layout that takes this picture as it is."""
+        if len(self.planes) == 3:
+            return "yuv420"
+        return "gray" if self.planes[0].ndim == 2 else "bgr"
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+        height, width = self.planes[0].shape[:2]
+        return width, height
+
+
+@dataclass(frozen=True)
+class Orientation:
+    """How a picture is to be turned for viewing: transposed first, then mirrored."""
+
+    transpose: bool = False
+    flip_x: bool = False
+    flip_y: bool = False
+
+    @classmethod
+    def from_display_matrix(cls, matrix: Sequence[int]) -> Orientation:
+        """Read FFmpeg's display matrix, nine numbers, rounded to quarter turns.
+
+        It maps a pixel (x, y) to (a·x + c·y, b·x + d·y), where a, b, c, d are its items 0, 1, 3, 4.
+        """
+        a, b, c, d = matrix[0], matrix[1], matrix[3], matrix[4]
+        if abs(b) > abs(a):
+            return cls(transpose=True, flip_x=c < 0, flip_y=b < 0)
+        return cls(transpose=False, flip_x=a < 0, flip_y=d < 0)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether pictures stay as they are."""
+        return not (self.transpose or self.flip_x or self.flip_y)
+
+    def size(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Give width and height after turning."""
+        return (size[1], size[0]) if self.transpose else size
+
+    def apply(self, plane: Bytes) -> Bytes:
+        """Turn one plane; the plane itself where nothing is to be done."""
+        turned: NDArray[np.uint8] = plane
+        if self.transpose:
+            turned = cv2.transpose(turned).astype(np.uint8, copy=False)
+        if self.flip_x or self.flip_y:
+            code = -1 if self.flip_x and self.flip_y else int(self.flip_x)
+            turned = cv2.flip(turned, code).astype(np.uint8, copy=False)
+        return turned
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What is done to every picture of one input.
+
+    Attributes
+    ----------
+    native_size : (int, int)
+        Width and height as decoded.
+    orientation : Orientation
+    region : Region
+        What is kept, in pixels of the turned picture.
+    size : (int, int)
+        Width and height of the frames.
+    """
+
+    native_size: tuple[int, int]
+    orientation: Orientation
+    region: Region
+    size: tuple[int, int]
+
+    @classmethod
+    def plan(
+        cls,
+        native_size: tuple[int, int],
+        orientation: Orientation,
+        roi: Region | None,
+        scale: float,
+        name: str,
+    ) -> Geometry:
+        """Work out the sizes.
+
+        Raises
+        ------
+        UsageError
+            If the region lies outside the picture (the message says both sizes), or the scale is
+            not between 0 and 16 or leaves no pixel.
+        """
+        width, height = orientation.size(native_size)
+        region = Region(0, 0, width, height) if roi is None else roi
+        if region.x + region.width > width or region.y + region.height > height:
+            message = f"{name}: roi {region} reaches out of the picture of {width}×{height}"
+            raise UsageError(f"{message}; X + W is {width} at most, Y + H is {height} at most")
+        if not 0 < scale <= MAX_SCALE:
+            raise UsageError(f"scale {scale}: must be above 0 and at most {MAX_SCALE}")
+        size = (round(region.width * scale), round(region.height * scale))
+        if min(size) < 1:
+            message = f"scale {scale} leaves no pixel of {region.width}×{region.height}"
+            raise UsageError(f"{name}: {message}; choose a larger scale")
+        return cls(native_size, orientation, region, size)
+
+    @property
+    def input_size(self) -> tuple[int, int]:
+        """Width and height of the turned picture."""
+        return self.orientation.size(self.native_size)
+
+    @property
+    def keeps_chroma_aligned(self) -> bool:
+        """Whether planes at half size can be treated apart without moving against the luma."""
+        if not self.orientation.is_identity and any(side % 2 for side in self.native_size):
+            return False
+        region = self.region
+        if region.x % 2 or region.y % 2:
+            return False
+        sides = (region.width, region.height, *self.size)
+        return self.size == (region.width, region.height) or not any(side % 2 for side in sides)
+
+    def layout(
+        self, kind: LayoutKind, matrix: Matrix, color: ColorMode, *, exact_color: bool
+    ) -> Layout:
+        """Choose the layout for pictures that come in `kind`."""
+        width, height = self.size
+        chosen: LayoutKind = kind
+        if color == "gray":
+            chosen = "gray"
+        elif (kind == "gray" and color == "color") or (
+            kind == "yuv420" and (exact_color or not self.keeps_chroma_aligned)
+        ):
+            chosen = "bgr"
+        return Layout(chosen, height, width, matrix if chosen == "yuv420" else "bt601")
+
+    def pack(self, picture: Picture, layout: Layout) -> Bytes:
+        """Turn, crop, scale and store a picture.
+
+        Parameters
+        ----------
+        picture : Picture
+            Of the native size, in a kind that `layout` takes: planes for yuv420, anything else for
+            gray and bgr but planes for bgr.
+        layout : Layout
+
+        Returns
+        -------
+        ndarray of uint8, shape (layout.size,)
+            A new vector. Planes that need no turning and scaling are copied once, while their
+            range is expanded.
+        """
+        vector = np.empty(layout.size, dtype=np.uint8)
+        targets = layout.planes(vector)
+        first = picture.planes[0]
+        if layout.kind == "bgr":
+            if first.ndim == 2:
+                full = _expand(first, _LUMA_RANGE) if picture.limited else first
+                first = cv2.cvtColor(full, cv2.COLOR_GRAY2BGR).astype(np.uint8, copy=False)
+            self._place(first, targets[1])
+            cv2.cvtColor(targets[1], cv2.COLOR_BGR2GRAY, dst=targets[0])
+        elif first.ndim == 3:
+            gray = cv2.cvtColor(first, cv2.COLOR_BGR2GRAY)
+            self._place(gray.astype(np.uint8, copy=False), targets[0])
+        else:
+            ranges = (_LUMA_RANGE, _CHROMA_RANGE, _CHROMA_RANGE)
+            for index, target in enumerate(targets):
+                expansion = ranges[index] if picture.limited else None
+                self._place(picture.planes[index], target, expansion, halve=index > 0)
+        return vector
+
+    def _place(
+        self,
+        plane: Bytes,
+        target: Bytes,
+        expansion: tuple[float, float] | None = None,
+        *,
+        halve: bool = False,
+    ) -> None:
+        region = self.region
+        x, y, width, height = region.x, region.y, region.width, region.height
+        if halve:
+            x, y, width, height = x // 2, y // 2, (width + 1) // 2, (height + 1) // 2
+        part = self.orientation.apply(plane)[y : y + height, x : x + width]
+        if part.shape == target.shape:
+            if expansion is None:
+                target[...] = part
+            else:
+                _expand(part, expansion, target)
+            return
+        if expansion is not None:
+            part = _expand(part, expansion)
+        shrinks = target.shape[0] < part.shape[0]
+        how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+        cv2.resize(part, (target.shape[1], target.shape[0]), dst=target, interpolation=how)
+
+    def pixel_mask(self, mask: Bytes, name: str) -> NDArray[np.bool_]:
+        """Bring a mask of the input's size to the frames.
+
+        Parameters
+        ----------
+        mask : ndarray of uint8, shape (h, w)
+            128 and more is inside.
+        name : str
+            What the mask is called in errors.
+
+        Returns
+        -------
+        ndarray of bool
+            Of the frames' height and width; a pixel is inside when most of what it covers is.
+
+        Raises
+        ------
+        UsageError
+            If the mask has another size than the input.
+        EmptySelectionError
+            If no pixel is inside.
+        """
+        width, height = self.input_size
+        if mask.shape != (height, width):
+            sizes = f"{mask.shape[1]}×{mask.shape[0]} pixels, the input {width}×{height}"
+            raise UsageError(f"{name}: the mask image has {sizes}; they must be the same")
+        region = self.region
+        rows, columns = (
+            slice(region.y, region.y + region.height),
+            slice(region.x, region.x + region.width),
+        )
+        inside = np.where(mask[rows, columns] >= 128, 255, 0).astype(np.uint8)
+        if self.size != (region.width, region.height):
+            inside = cv2.resize(inside, self.size, interpolation=cv2.INTER_AREA).astype(np.uint8)
+        chosen: NDArray[np.bool_] = inside >= 128
+        if not chosen.any():
+            message = "no pixel of the mask image is white (128 or more) where the frames are"
+            raise EmptySelectionError(f"{name}: {message}; paint what is to be fitted white")
+        return chosen
+
+
+def _expand(plane: Bytes, expansion: tuple[float, float], out: Bytes | None = None) -> Bytes:
+    """Expand a plane to full range, rounded and clipped, in a single pass over the pixels."""
+    scale, shift = expansion
+    return cv2.addWeighted(plane, scale, plane, 0, shift, dst=out).astype(np.uint8, copy=False)

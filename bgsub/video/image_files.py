@@ -1,0 +1,183 @@
+"""Images as frames: a directory, a glob or a printf pattern, in natural order."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Generator, Iterable
+from functools import partial
+from pathlib import Path
+
+from bgsub.errors import InputError
+from bgsub.video.base import ASSUMED_RATE, BadPicture, BaseSource, Item, Options
+from bgsub.video.geometry import Picture
+from bgsub.video.images import Image, ImageError, decode_image, is_image_name
+
+_PRINTF = re.compile(r"%\d*d")
+
+
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Give a key that sorts names as people count: frame2 before frame10.
+
+    Examples
+    --------
+    >>> sorted(["frame10.png", "frame2.png", "frame1.png"], key=natural_key)
+    ['frame1.png', 'frame2.png', 'frame10.png']
+    """
+    parts = re.split(r"(\d+)", name)
+    # [0-9] only: other digits that \d matches are text here, as they are to the file system.
+    return tuple(
+        (0, int(part), part) if part.isascii() and part.isdigit() else (1, 0, part.casefold())
+        for part in parts
+        if part
+    )
+
+
+def in_natural_order(paths: Iterable[Path]) -> list[Path]:
+    """Sort files by folder and name in natural order; the same order on every system."""
+    return sorted(paths, key=lambda path: (natural_key(str(path)), str(path)))
+
+
+def list_directory(folder: Path) -> list[Path]:
+    """List the images of a folder, hidden files left out, in natural order.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be read or holds no image.
+    """
+    try:
+        files = [file for file in folder.iterdir() if _is_visible_image(file)]
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{folder}: cannot be read ({reason}); check its permissions") from error
+    if not files:
+        kinds = "png, jpg, bmp, tif, webp, pgm or ppm"
+        raise InputError(f"{folder}: holds no images; give a folder with {kinds} files")
+    return in_natural_order(files)
+
+
+def is_printf(name: str) -> bool:
+    """Whether a file name contains one number to be counted through, as in ``f%04d.png``."""
+    rest, numbers = _PRINTF.subn("", name.replace("%%", ""))
+    return numbers == 1 and "%" not in rest
+
+
+def list_printf(path: Path) -> list[Path]:
+    """List the files that a printf pattern stands for, by number; numbers may be missing.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    before, after = _PRINTF.split(path.name.replace("%%", "\0"))
+    before, after = (re.escape(part.replace("\0", "%")) for part in (before, after))
+    candidate = re.compile(f"{before} *([0-9]+){after}")
+    try:
+        names = [file.name for file in path.parent.iterdir()]
+    except OSError:
+        names = []
+    found = [
+        (int(match[1]), name)
+        for name in names
+        if (match := candidate.fullmatch(name)) and path.name % int(match[1]) == name
+    ]
+    if not found:
+        message = f"{path}: no file has a name of this pattern"
+        raise InputError(f"{message}; check the folder and the number of digits")
+    return [path.parent / name for _, name in sorted(found)]
+
+
+def list_glob(pattern: str) -> list[Path]:
+    """List the images that a glob stands for, in natural order.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    matches = [Path(name) for name in glob.glob(pattern, recursive=True)]  # noqa: PTH207
+    files = [file for file in matches if _is_visible_image(file)]
+    if not files:
+        what = "no image matches" if matches else "nothing matches"
+        raise InputError(f"{pattern}: {what} this pattern; check the folder and the pattern")
+    return in_natural_order(files)
+
+
+def _is_visible_image(path: Path) -> bool:
+    return is_image_name(path) and not path.name.startswith(".") and path.is_file()
+
+
+class ImageFilesSource(BaseSource):
+    """Images of one size as frames; only those selected are read.
+
+    Parameters
+    ----------
+    name, path : str
+        What the user gave.
+    files : list of Path
+        In order, one at least.
+    options : Options
+
+    Raises
+    ------
+    InputError
+        If no image can be decoded; when iterating, if an image has another size than the first,
+        naming it and both sizes.
+    EmptySelectionError
+        If no image is selected.
+    """
+
+    kind = "images"
+    _assumed_rate = ASSUMED_RATE
+
+    def __init__(self, name: str, path: str, files: list[Path], options: Options) -> None:
+        super().__init__(name, path, options)
+        self._files = files
+        self.input_frames = len(files)
+        self.duration_s = float(len(files) / ASSUMED_RATE)
+        if self.frames_estimate == 0:
+            raise self._nothing_selected(len(files), float((len(files) - 1) / ASSUMED_RATE))
+        self._first, image = self._first_image()
+        self.codec = self._first.suffix.lower().lstrip(".")
+        self._is_gray = image.ndim == 2
+        self.pixel_format = f"{'gray' if self._is_gray else 'bgr'}{8 * image.itemsize}"
+        self._native_size = (image.shape[1], image.shape[0])
+        self._plan(self._native_size, "gray" if self._is_gray else "bgr")
+
+    def _first_image(self) -> tuple[Path, Image]:
+        reason = ""
+        for file in self._files:
+            try:
+                return file, self._read(file)
+            except BadPicture as error:
+                reason = reason or f"{file.name}: {error}"
+        message = f"{self.name}: none of its images can be decoded ({reason})"
+        raise InputError(f"{message}; check that they open in a viewer")
+
+    def _read(self, file: Path) -> Image:
+        try:
+            return decode_image(file.read_bytes())
+        except OSError as error:
+            raise BadPicture((error.strerror or str(error)).lower()) from error
+        except ImageError as error:
+            raise BadPicture(str(error)) from error
+
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:
+        for index, file in enumerate(self._files):
+            load = partial(self._picture, file, notes)
+            yield Item(index + 1, float(index / ASSUMED_RATE), load)
+
+    def _picture(self, file: Path, notes: list[str]) -> Picture:
+        image = self._read(file)
+        size = (image.shape[1], image.shape[0])
+        if size != self._native_size:
+            first = "{}×{}".format(*self._native_size)
+            message = f"{file}: is {size[0]}×{size[1]} pixels, but {self._first.name} is {first}"
+            raise InputError(f"{message}; all images of one input must have one size")
+        if image.ndim == 3 and self._is_gray and self.layout.kind == "gray":
+            note = "some images are in colour, but the first is grey: all are read as grey"
+            if note not in notes and self.options.color != "gray":
+                notes.append(note)
+        return Picture((self._to_8_bit(image),))

@@ -1,0 +1,240 @@
+"""FrameMatrix: frames as the rows of one big matrix, in memory or in a temporary file."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import OutputError
+from bgsub.video.frames import Bytes, Frame, Layout
+
+CHUNK_BYTES = 64 * 2**20
+
+
+class FrameMatrix:
+    """Frames of one layout as the rows of an n×size matrix of bytes.
+
+    Rows are kept in chunks of about 64 MB that are never moved, so that appending needs no more
+    memory than the frames themselves. With `directory` the chunks lie in a temporary file there
+    that has no name (where the system allows it), so that nothing is left even after a crash.
+
+    Parameters
+    ----------
+    layout : Layout
+        The layout of every frame.
+    directory : path, optional
+        Where to spill the frames to; in memory when None.
+    chunk_bytes : int, optional
+        Size of a chunk; a chunk holds one row at least.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        directory: str | os.PathLike[str] | None = None,
+        *,
+        chunk_bytes: int = CHUNK_BYTES,
+    ) -> None:
+        self.layout = layout
+        self.chunk_rows = max(1, chunk_bytes // layout.size)
+        self._chunks: list[Bytes] = []
+        self._numbers: list[int] = []
+        self._times: list[float] = []
+        self._closed = False
+        self._directory = None if directory is None else Path(directory)
+        self._file: IO[bytes] | None = None
+        if self._directory is not None:
+            try:
+                self._file = tempfile.TemporaryFile(  # noqa: SIM115 - closed with the matrix
+                    prefix="bgsub-frames-", dir=self._directory
+                )
+            except OSError as error:
+                raise self._no_room("no temporary file can be made here", error) from error
+
+    def __enter__(self) -> FrameMatrix:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of frames and number of bytes of each."""
+        return len(self), self.layout.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes taken by the chunks, rows not yet filled included."""
+        return sum(chunk.nbytes for chunk in self._chunks)
+
+    @property
+    def spilled(self) -> bool:
+        """Whether the frames lie in a temporary file."""
+        return self._file is not None
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The frames' positions in their input, counted from 1; shape (n,)."""
+        return np.array(self._numbers, dtype=np.int64)
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        """The frames' times in seconds; shape (n,)."""
+        return np.array(self._times, dtype=np.float64)
+
+    def append(self, frame: Frame) -> None:
+        """Add a frame as the last row (its bytes are copied).
+
+        Raises
+        ------
+        ValueError
+            If the frame has another layout, or the matrix is closed.
+        OutputError
+            If the temporary file cannot grow.
+        """
+        self._check_open()
+        if frame.layout != self.layout:
+            raise ValueError(f"a frame in {frame.layout} does not fit a matrix of {self.layout}")
+        chunk, row = divmod(len(self), self.chunk_rows)
+        if chunk == len(self._chunks):
+            self.release()
+            self._chunks.append(self._new_chunk(chunk))
+        self._chunks[chunk][row] = frame.data
+        self._numbers.append(frame.number)
+        self._times.append(frame.time_s)
+
+    def columns(self, start: int, stop: int) -> Bytes:
+        """Gather a block of columns: the same bytes of every frame.
+
+        Parameters
+        ----------
+        start, stop : int
+            First column and the one behind the last, 0 <= start <= stop <= size.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, stop - start)
+            A new C-contiguous block.
+
+        Raises
+        ------
+        ValueError
+            If the range lies outside the matrix, or the matrix is closed.
+        """
+        self._check_range(start, stop, self.layout.size, "columns")
+        block = np.empty((len(self), stop - start), dtype=np.uint8)
+        for index, chunk in enumerate(self._chunks):
+            first = index * self.chunk_rows
+            rows = block[first : first + self.chunk_rows]
+            rows[...] = chunk[: len(rows), start:stop]
+            self._release_chunk(chunk)
+        return block
+
+    def rows(self, start: int, stop: int) -> Bytes:
+        """Give whole frames, shape (stop - start, size).
+
+        A view where the rows lie in one chunk, otherwise a copy. Raises ValueError as `columns`.
+        """
+        return self._rows(start, stop, self.layout.size)
+
+    def luma_rows(self, start: int, stop: int) -> Bytes:
+        """Give the luma of frames, shape (stop - start, h·w); a view where `rows` gives one."""
+        return self._rows(start, stop, self.layout.pixels)
+
+    def release(self) -> None:
+        """Let the system take back the memory behind a spilled matrix; nothing is lost.
+
+        Cheap, and without effect on a matrix in memory. Pages come back when they are read.
+        """
+        for chunk in self._chunks:
+            self._release_chunk(chunk)
+
+    def close(self) -> None:
+        """Free the memory and the temporary file; views that were handed out stay valid."""
+        self._closed = True
+        self._chunks.clear()
+        if self._file is not None:
+            self._file.close()
+
+    def _rows(self, start: int, stop: int, width: int) -> Bytes:
+        self._check_range(start, stop, len(self), "rows")
+        if start == stop:
+            return np.empty((0, width), dtype=np.uint8)
+        first, last = start // self.chunk_rows, (stop - 1) // self.chunk_rows
+        parts = []
+        for index in range(first, last + 1):
+            offset = index * self.chunk_rows
+            low, high = max(start - offset, 0), min(stop - offset, self.chunk_rows)
+            parts.append(self._chunks[index][low:high, :width])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _new_chunk(self, index: int) -> Bytes:
+        shape = (self.chunk_rows, self.layout.size)
+        if self._file is None:
+            return np.empty(shape, dtype=np.uint8)
+        length = self.chunk_rows * self.layout.size
+        # Chunks begin at multiples of what a mapping may begin at, so that each is mapped alone.
+        stride = -(-length // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+        try:
+            _reserve(self._file, index * stride, length)
+            return np.memmap(self._file, np.uint8, "r+", offset=index * stride, shape=shape)
+        except OSError as error:
+            raise self._no_room("the temporary file of the frames cannot grow", error) from error
+
+    def _no_room(self, what: str, error: OSError) -> OutputError:
+        reason = error.strerror or str(error)
+        advice = "free some space or choose another folder"
+        return OutputError(f"{self._directory}: {what} ({reason}); {advice}")
+
+    def _release_chunk(self, chunk: Bytes) -> None:
+        # Pages of a file that were read or written count as resident memory until they are dropped;
+        # what was written stays in the system's cache of the file.
+        mapping = getattr(chunk, "_mmap", None)
+        if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapping.madvise(mmap.MADV_DONTNEED)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("the matrix of frames is closed")
+
+    def _check_range(self, start: int, stop: int, length: int, what: str) -> None:
+        self._check_open()
+        if not 0 <= start <= stop <= length:
+            raise ValueError(f"{what} {start}:{stop} lie outside 0:{length}")
+
+
+def _reserve(file: IO[bytes], offset: int, length: int) -> None:
+    """Make the file longer and take the space on the disk at once.
+
+    A mapping of a file that is longer than what the disk holds kills the process when it is
+    written to, instead of raising an error.
+    """
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file.fileno(), offset, length)
+        except OSError as error:
+            if error.errno not in {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}:
+                raise
+        else:
+            return
+    file.seek(offset)
+    block = bytes(2**20)
+    for done in range(0, length, len(block)):
+        file.write(block[: min(len(block), length - done)])
+    file.flush()

@@ -1,0 +1,75 @@
+"""Directories of numbered PNG pictures."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from bgsub.errors import InputError, OutputError
+from bgsub.video.frames import Bytes, Layout
+from bgsub.video.images import read_image, write_image
+from bgsub.video.pictures import split
+from bgsub.video.verify import check_count, output_error
+
+
+class PngSink:
+    """Writes a directory of numbered PNG pictures; see `open_sink` and `FrameSink`."""
+
+    def __init__(self, path: Path, name: str, *, layout: Layout) -> None:
+        self.name = name
+        self.path = path
+        self.padded = False
+        self.count = 0
+        self._layout = layout
+        self._finished = False
+        self._whole = False
+        try:
+            path.mkdir(exist_ok=True)
+            occupied = any(path.iterdir())
+        except OSError as error:
+            raise output_error(path, error) from error
+        if occupied:
+            raise OutputError(f"{path}: the directory is not empty; empty it or choose another")
+
+    def _file(self, number: int) -> Path:
+        return self.path / f"{number:06d}.png"
+
+    def write(self, frame: Bytes, time_s: float | None = None) -> None:  # noqa: ARG002 - contract
+        """Write a frame as the next picture, grey or BGR; see `VideoSink.write`."""
+        if self._finished:
+            raise ValueError(f"{self.path}: the sink is closed")
+        pixels, planes = split(frame, self._layout)
+        picture = self._layout.to_bgr(frame) if pixels == "yuv420" else planes[0]
+        file = self._file(self.count + 1)
+        self.count += 1  # before writing, so that abort removes half a file too
+        write_image(file, picture)
+
+    def close(self) -> int:
+        """Count the pictures and read the first and the last; see `VideoSink.close`."""
+        if self._whole:
+            return self.count
+        if self._finished:
+            raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
+        self._finished = True
+        if self.count == 0:
+            raise OutputError(f"{self.path}: no frame was written to it; select some frames")
+        found = 0
+        for number in range(1, self.count + 1):
+            with contextlib.suppress(OSError):
+                found += self._file(number).stat().st_size > 0
+        check_count(self.path, found, self.count)
+        for number in {1, self.count}:
+            try:
+                read_image(self._file(number))
+            except InputError as error:
+                raise OutputError(f"cannot be read back after writing: {error}") from error
+        self._whole = True
+        return self.count
+
+    def abort(self) -> None:
+        """Remove the pictures, and the directory if nothing else is in it."""
+        self._finished, self._whole = True, False
+        with contextlib.suppress(OSError):
+            for number in range(1, self.count + 1):
+                self._file(number).unlink(missing_ok=True)
+            self.path.rmdir()

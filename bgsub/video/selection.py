@@ -1,0 +1,175 @@
+"""Which frames and which part of the picture are wanted: start, end, every; region of interest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from bgsub.errors import UsageError
+from bgsub.video.timecode import Position, parse_position, parse_step
+
+#: Timestamps are rounded to their file's time base; a frame this much early is still on time.
+TIME_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The frames from `start` to `end`, both included, that lie `every` apart."""
+
+    start: Position | None = None
+    end: Position | None = None
+    every: Position | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        start: str | int | Position | None = None,
+        end: str | int | Position | None = None,
+        every: str | int | Position | None = None,
+    ) -> Selection:
+        """Read the three as people write them.
+
+        Raises
+        ------
+        UsageError
+            If one is not understood, or `end` lies before `start`.
+        """
+        selection = cls(
+            None if start is None else parse_position(start, "start"),
+            None if end is None else parse_position(end, "end"),
+            None if every is None else parse_step(every, "every"),
+        )
+        first, last = selection.start, selection.end
+        if first is not None and last is not None:
+            by_frame = _less(last.frame, first.frame)
+            by_time = _less(last.seconds, first.seconds)
+            if by_frame or by_time:
+                raise UsageError(f"end {last} lies before start {first}: no frame is between them")
+        return selection
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether no frame is left out."""
+        return self.start is None and self.end is None and self.every is None
+
+    def picker(self) -> Picker:
+        """Give what decides frame by frame, for one pass over an input."""
+        return Picker(self)
+
+    def estimate(self, frames: int | None, rate: Fraction | None) -> int | None:
+        """Estimate how many of an input's frames are selected, from its rate; None if unknown."""
+        first, last, step = 1.0, math.inf if frames is None else float(frames), 1.0
+        per_second = None if rate is None else float(rate)
+        for position, is_start in ((self.start, True), (self.end, False)):
+            if position is None:
+                continue
+            if position.seconds is not None and per_second is None:
+                return None
+            number = float(position.frame or 0)
+            if position.seconds is not None and per_second is not None:
+                steps = position.seconds * per_second
+                number = 1 + (math.ceil(steps - 1e-6) if is_start else math.floor(steps + 1e-6))
+            first, last = (max(first, number), last) if is_start else (first, min(last, number))
+        if self.every is not None:
+            if self.every.seconds is not None:
+                if per_second is None:
+                    return None
+                step = max(1.0, math.ceil(self.every.seconds * per_second - 1e-6))
+            else:
+                step = float(self.every.frame or 1)
+        if math.isinf(last):
+            return None
+        return max(0, int((last - first) // step) + 1)
+
+    def __str__(self) -> str:
+        parts = (("start", self.start), ("end", self.end), ("every", self.every))
+        return " ".join(f"{name} {value}" for name, value in parts if value is not None)
+
+
+class Picker:
+    """Decides for the frames of an input, asked in their order, which are selected."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._last_number: int | None = None
+        self._last_time = 0.0
+
+    def is_past(self, number: int, time_s: float) -> bool:
+        """Whether this frame and all later ones lie behind the selection's end."""
+        end = self._selection.end
+        if end is None:
+            return False
+        if end.frame is not None:
+            return number > end.frame
+        return time_s > (end.seconds or 0.0) + TIME_TOLERANCE
+
+    def wants(self, number: int, time_s: float) -> bool:
+        """Whether this frame is selected."""
+        if self.is_past(number, time_s) or self._is_early(number, time_s):
+            return False
+        every = self._selection.every
+        if every is not None and self._last_number is not None:
+            if every.frame is not None and number - self._last_number < every.frame:
+                return False
+            if (
+                every.seconds is not None
+                and time_s - self._last_time < every.seconds - TIME_TOLERANCE
+            ):
+                return False
+        self._last_number, self._last_time = number, time_s
+        return True
+
+    def _is_early(self, number: int, time_s: float) -> bool:
+        start = self._selection.start
+        if start is None:
+            return False
+        if start.frame is not None:
+            return number < start.frame
+        return time_s < (start.seconds or 0.0) - TIME_TOLERANCE
+
+
+@dataclass(frozen=True)
+class Region:
+    """A rectangle of pixels: its left upper corner, width and height."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+    def __str__(self) -> str:
+        return f"{self.x},{self.y},{self.width},{self.height}"
+
+
+def parse_region(value: str | tuple[int, int, int, int] | Region) -> Region:
+    """Read a region of interest, ``X,Y,W,H`` in pixels.
+
+    Raises
+    ------
+    UsageError
+        If it is not four whole numbers, or has no pixels.
+
+    Examples
+    --------
+    >>> parse_region("10,20,64,48")
+    Region(x=10, y=20, width=64, height=48)
+    """
+    if isinstance(value, Region):
+        parts: list[int] = [value.x, value.y, value.width, value.height]
+    else:
+        pieces = value.split(",") if isinstance(value, str) else list(value)
+        try:
+            parts = [int(piece) for piece in pieces]
+        except (TypeError, ValueError):
+            parts = []
+    if len(parts) != 4:
+        raise UsageError(f"roi {value!r} is not understood; give X,Y,W,H in pixels (10,20,64,48)")
+    region = Region(*parts)
+    if region.x < 0 or region.y < 0 or region.width < 1 or region.height < 1:
+        raise UsageError(f"roi {region}: X and Y must be 0 or more, W and H 1 or more")
+    return region
+
+
+def _less(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and one < other

@@ -1,0 +1,234 @@
+"""open_source(): the frames of a video file, images or an array, whatever they come from."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Protocol, get_args
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import InputError, UsageError
+from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, load_array
+from bgsub.video.base import BadFrame, OnBadFrame, Options
+from bgsub.video.frames import Bytes, Frame, Layout
+from bgsub.video.geometry import ColorMode
+from bgsub.video.image_files import (
+    ImageFilesSource,
+    is_printf,
+    list_directory,
+    list_glob,
+    list_printf,
+)
+from bgsub.video.images import Image, is_image_name, read_image, read_pages
+from bgsub.video.selection import Region, Selection, parse_region
+from bgsub.video.timecode import Position
+
+__all__ = ["BadFrame", "FrameSource", "open_source"]
+
+
+class FrameSource(Protocol):
+    """Frames of one input, iterable any number of times with the same result.
+
+    Attributes
+    ----------
+    kind : str
+        "video", "images" or "array".
+    name, path : str
+        The input's name without its folders, and as it was given.
+    layout : Layout
+        Of every frame.
+    input_size : (int, int)
+        Width and height after rotation, before roi and scale.
+    rate : Fraction or None
+        Frames a second, None if the input does not say.
+    codec, pixel_format : str
+    input_frames : int or None
+        How many frames the whole input says it has.
+    frames_estimate : int or None
+        About how many frames an iteration gives.
+    duration_s : float or None
+    pixel_mask : ndarray of bool, shape (h, w), or None
+        True where pixels take part in the fit, from the mask image.
+    bad_frames : list of BadFrame
+        Those of the last complete iteration that were selected.
+    decoded : int
+        How many good frames the last complete iteration passed, selected or not.
+    warnings : list of str
+        What a user should know, of the opening and of the last complete iteration.
+    """
+
+    kind: str
+    name: str
+    path: str
+    layout: Layout
+    rate: Fraction | None
+    codec: str
+    pixel_format: str
+    input_frames: int | None
+    duration_s: float | None
+    pixel_mask: NDArray[np.bool_] | None
+    bad_frames: list[BadFrame]
+    decoded: int
+    warnings: list[str]
+
+    @property
+    def input_size(self) -> tuple[int, int]: ...  # noqa: D102 - described above
+
+    @property
+    def frames_estimate(self) -> int | None: ...  # noqa: D102
+
+    def __iter__(self) -> Iterator[Frame]: ...
+
+
+def open_source(
+    source: str | os.PathLike[str] | NDArray[Any],
+    *,
+    start: str | int | Position | None = None,
+    end: str | int | Position | None = None,
+    every: str | int | Position | None = None,
+    scale: float = 1.0,
+    roi: str | tuple[int, int, int, int] | Region | None = None,
+    mask_image: str | os.PathLike[str] | NDArray[Any] | None = None,
+    color: ColorMode = "auto",
+    on_bad_frame: OnBadFrame = "skip",
+    threads: int | None = None,
+    exact_color: bool = False,
+) -> FrameSource:
+    """Open an input and find out what it is; no more than its first frame is decoded.
+
+    Parameters
+    ----------
+    source : path or ndarray
+        A video file; a folder of images, a glob (``shots/*.png``) or a printf pattern
+        (``f%04d.png``); an image, or a TIFF file with pages; a .npy or .npz file; or an array of
+        uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3).
+    start, end, every : str or int, optional
+        First and last frame, both included, and the distance between frames: as frame numbers
+        counted from 1, ``12.5s`` or ``HH:MM:SS.mmm``. Selections by time on images and arrays
+        count 25 frames a second. Video is decoded from its beginning, so that they are exact.
+    scale : float
+        Factor on both sides of the picture.
+    roi : "X,Y,W,H" or (x, y, w, h), optional
+        The part of the picture that is kept, in pixels before scaling.
+    mask_image : path or ndarray of uint8, optional
+        A picture of the input's size; what is darker than 128 is left out of the fit.
+    color : {"auto", "gray", "color"}
+        Whether frames carry colours; as the input by default.
+    on_bad_frame : {"skip", "repeat", "fail"}
+        What to do about a frame that cannot be decoded: leave it out, give the frame before it
+        again, or raise InputError.
+    threads : int, optional
+        Threads for decoding; one for each processor by default.
+    exact_color : bool
+        Hand out colours as BGR, for outputs that are to be lossless.
+
+    Returns
+    -------
+    FrameSource
+
+    Raises
+    ------
+    UsageError
+        If an option makes no sense, or not for this input.
+    InputError
+        If the input cannot be read.
+    EmptySelectionError
+        If no frame or no pixel is selected.
+    """
+    options = Options(
+        selection=Selection.parse(start, end, every),
+        scale=scale,
+        roi=None if roi is None else parse_region(roi),
+        mask=None if mask_image is None else _read_mask(mask_image),
+        mask_name=_name_of(mask_image),
+        color=_one_of(color, get_args(ColorMode), "color"),
+        on_bad_frame=_one_of(on_bad_frame, get_args(OnBadFrame), "on_bad_frame"),
+        threads=threads,
+        exact_color=exact_color,
+    )
+    if isinstance(source, np.ndarray):
+        return ArraySource("array", "array", source, options)
+    return _open_path(os.fspath(source), options)
+
+
+def _open_path(given: str, options: Options) -> FrameSource:
+    path = Path(given)
+    name = path.name or given
+    if not path.exists():
+        if is_printf(path.name):
+            return ImageFilesSource(name, given, list_printf(path), options)
+        if glob.has_magic(given):
+            return ImageFilesSource(name, given, list_glob(given), options)
+        raise InputError(f"{given}: no such file or folder; check the path")
+    if path.is_dir():
+        return ImageFilesSource(path.resolve().name, given, list_directory(path), options)
+    _check_readable(path)
+    return _open_file(path, name, given, options)
+
+
+def _open_file(path: Path, name: str, given: str, options: Options) -> FrameSource:
+    if path.suffix.lower() in ARRAY_SUFFIXES:
+        return ArraySource(name, given, load_array(path), options)
+    if path.suffix.lower() in {".tif", ".tiff"}:
+        pages = read_pages(path)
+        if len(pages) > 1:
+            return ArraySource(name, given, _stack(name, pages), options, codec="tiff")
+    if is_image_name(path):
+        return ImageFilesSource(name, given, [path], options)
+    # PyAV takes a quarter of a second to import, and images and arrays do without.
+    from bgsub.video.video_file import VideoFileSource
+
+    return VideoFileSource(path, options)
+
+
+def _stack(name: str, pages: list[Image]) -> NDArray[Any]:
+    for number, page in enumerate(pages, 1):
+        if page.shape != pages[0].shape or page.dtype != pages[0].dtype:
+            message = f"{name}: page {number} is {page.dtype} of shape {page.shape}"
+            first = f"the first {pages[0].dtype} of {pages[0].shape}"
+            raise InputError(f"{message}, {first}; all pages must be alike")
+    stack = np.stack(pages)
+    return stack if stack.ndim == 3 else stack[..., ::-1]
+
+
+def _check_readable(path: Path) -> None:
+    if not path.is_file():
+        raise InputError(f"{path}: is not a file; save the video to a file first")
+    try:
+        with path.open("rb") as file:
+            is_empty = not file.read(1)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"{path}: cannot be read ({reason}); check its permissions") from error
+    if is_empty:
+        raise InputError(f"{path}: is empty (0 bytes); get the file anew")
+
+
+def _name_of(mask: str | os.PathLike[str] | NDArray[Any] | None) -> str:
+    return "mask image" if mask is None or isinstance(mask, np.ndarray) else Path(mask).name
+
+
+def _read_mask(mask: str | os.PathLike[str] | NDArray[Any]) -> Bytes:
+    image = mask if isinstance(mask, np.ndarray) else read_image(mask)
+    if image.dtype == np.bool_:
+        image = image.astype(np.uint8) * np.uint8(255)
+    elif image.dtype == np.uint16:
+        image = (image >> 8).astype(np.uint8)
+    if image.ndim == 3 and image.shape[2] == 3:
+        image = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    if image.dtype != np.uint8 or image.ndim != 2:
+        message = f"mask image: is {image.dtype} of shape {image.shape}"
+        raise UsageError(f"{message}; expected uint8, uint16 or bool of shape (h, w)")
+    return image.astype(np.uint8, copy=False)
+
+
+def _one_of(value: Any, allowed: tuple[Any, ...], name: str) -> Any:
+    if value not in allowed:
+        raise UsageError(f"{name} {value!r} is unknown; choose {', '.join(allowed)}")
+    return value

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import click
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bgsub.background.config import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
+from bgsub.cli import options as shared
+from bgsub.errors import UsageError
+
+
+@click.command()
+@shared.source_options
+@shared.fit_options
+@shared.output_options
+def collect(**params: object) -> None:
+    click.get_current_context().obj["options"] = shared.run_options(params)
+
+
+def parse(*arguments: str, defaults: dict[str, object] | None = None) -> RunOptions:
+    found: dict[str, RunOptions] = {}
+    runner = CliRunner()
+    done = runner.invoke(collect, arguments, obj=found, default_map=defaults)
+    if isinstance(done.exception, UsageError):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return found["options"]
+
+
+def test_defaults_are_those_of_the_library() -> None:
+    assert parse() == RunOptions()
+
+
+def test_every_option_arrives() -> None:
+    given_ = parse(
+        *"--start 2 --end 00:00:09 --every 2s --scale 0.5 --roi 1,2,3,4 --mask-image m.png".split(),
+        *"--color gray --on-bad-frame repeat --threads 2 --k 3 --support-fraction 0.75".split(),
+        *"--n-init 5 --tol 1e-7 --max-iter 50 --no-reweight --solver reference --seed 9".split(),
+        *"--format mkv --foreground signed --only mask,errors --threshold 12 --min-area 0".split(),
+        *"--no-clean --cutoff 4.5 --plot-format svg --force".split(),
+    )
+    assert given_ == RunOptions(
+        source=SourceOptions(
+            start="2",
+            end="00:00:09",
+            every="2s",
+            scale=0.5,
+            roi=(1, 2, 3, 4),
+            mask_image="m.png",
+            color="gray",
+            on_bad_frame="repeat",
+        ),
+        k=3,
+        support_fraction=0.75,
+        n_init=5,
+        tol=1e-7,
+        max_iter=50,
+        reweight=False,
+        solver="reference",
+        seed=9,
+        cutoff=4.5,
+        format="mkv",
+        foreground="signed",
+        outputs=frozenset({"mask", "errors"}),
+        threshold=12.0,
+        min_area=0,
+        clean=False,
+        plot_format="svg",
+        force=True,
+        threads=2,
+    )
+
+
+def test_preview_comes_on_top() -> None:
+    assert parse("--preview").outputs == DEFAULT_OUTPUTS | {"preview"}
+    assert parse("--only", "mask", "--preview").outputs == {"mask", "preview"}
+    assert parse("--only", "mask,preview").outputs == {"mask", "preview"}
+    assert parse("--only", "mask,preview", "--no-preview").outputs == {"mask"}
+
+
+def test_no_output_at_all_is_refused() -> None:
+    with pytest.raises(UsageError, match="--only: no output is left"):
+        parse("--only", "preview", "--no-preview")
+
+
+def test_end_before_start_is_refused_at_once() -> None:
+    with pytest.raises(UsageError, match="end 5 lies before start 9"):
+        parse("--start", "9", "--end", "5")
+
+
+@given(
+    st.builds(
+        RunOptions,
+        source=st.builds(
+            SourceOptions,
+            start=st.none() | st.sampled_from(["2", "1.5s"]),
+            scale=st.sampled_from([1.0, 0.25]),
+            roi=st.none() | st.just((0, 2, 30, 40)),
+            color=st.sampled_from(["auto", "gray"]),
+        ),
+        k=st.integers(1, 50),
+        support_fraction=st.none() | st.just(0.6),
+        reweight=st.booleans(),
+        clean=st.booleans(),
+        cutoff=st.none() | st.just(3.5),
+        outputs=st.frozensets(st.sampled_from(OUTPUTS), min_size=1),
+        threads=st.none() | st.integers(1, 4),
+    )
+)
+def test_options_survive_as_defaults(options: RunOptions) -> None:
+    assert parse(defaults=shared.as_defaults(options)) == options
+
+
+def test_force_is_not_repeated() -> None:
+    assert not parse(defaults=shared.as_defaults(RunOptions(force=True))).force
+
+
+def test_the_command_line_wins_over_defaults() -> None:
+    defaults = shared.as_defaults(RunOptions(k=3, reweight=False, format="mkv"))
+    options = parse("--k", "4", "--reweight", defaults=defaults)
+    assert (options.k, options.reweight, options.format) == (4, True, "mkv")

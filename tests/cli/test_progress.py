@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+from bgsub.cli.logs import Session
+from bgsub.cli.progress import BarProgress, LineProgress, Progress, make_progress
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_lines_come_every_ten_seconds_at_most(capsys) -> None:
+    clock = Clock()
+    with LineProgress(Session(), 10.0, clock) as progress:
+        for second in range(35):
+            clock.now = 100.0 + second
+            progress("decode", 2 * second, 100)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [
+        "decode: 20 of 100 (20 %), 2/s, 40 s left",
+        "decode: 40 of 100 (40 %), 2/s, 30 s left",
+        "decode: 60 of 100 (60 %), 2/s, 20 s left",
+    ]
+
+
+def test_a_short_run_says_nothing(capsys) -> None:
+    clock = Clock()
+    with LineProgress(Session(), 10.0, clock) as progress:
+        progress("decode", 1, None)
+        progress("fit", 1, 1)
+    assert capsys.readouterr().err == ""
+
+
+def test_lines_name_their_input_in_a_batch(capsys) -> None:
+    clock, session = Clock(), Session()
+    with session.about("a/b.avi", label="a/b.avi"), LineProgress(session, 10.0, clock) as progress:
+        clock.now += 11
+        progress("decode", 5, None)
+    assert capsys.readouterr().err == "a/b.avi: decode: 5\n"
+
+
+def test_json_lines(capsys) -> None:
+    clock, session = Clock(), Session(log_json=True, input="b.avi")
+    with LineProgress(session, 1.0, clock) as progress:
+        progress("decode", 0, 40)
+        clock.now += 2
+        progress("decode", 10, 40)
+    entry = json.loads(capsys.readouterr().err)
+    assert entry["event"] == "progress"
+    wanted = {"stage": "decode", "done": 10, "total": 40, "rate": 5.0, "seconds_left": 6.0}
+    assert entry | wanted | {"input": "b.avi"} == entry
+
+
+def test_the_display_fits_options_and_stderr(monkeypatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    assert type(make_progress(Session(quiet=True))) is Progress
+    assert type(make_progress(Session())) is LineProgress
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert type(make_progress(Session())) is BarProgress
+    assert type(make_progress(Session(log_json=True))) is LineProgress
+    assert type(make_progress(Session(quiet=True))) is Progress
+    monkeypatch.setenv("TERM", "dumb")
+    assert type(make_progress(Session())) is LineProgress
+
+
+def test_a_bar_a_stage(monkeypatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    session = Session()
+    with BarProgress(session) as progress:
+        for done in range(1, 5):
+            progress("decode", done, 4)
+        session.tell("warning", "look")
+        progress("fit", 2, 3)
+    text = terminal.getvalue()
+    assert "decode: 100%" in text
+    assert "4/4" in text
+    assert "fit:  67%" in text
+    assert "warning: look\n" in text
+
+
+def test_a_bar_without_a_total_and_with_a_wrong_one(monkeypatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with BarProgress(Session()) as progress:
+        progress("decode", 7, None)
+        progress("write", 7, 5)
+    assert "decode: 7" in terminal.getvalue()
+    assert "write: 7" in terminal.getvalue()
+
+
+def test_a_terminal_that_is_gone_does_not_end_the_run(monkeypatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with BarProgress(Session()) as progress:
+        progress("decode", 1, 4)
+        terminal.close()
+        progress("decode", 2, 4)
+        progress("fit", 2, 4)
+
+
+@pytest.mark.parametrize("session", [Session(quiet=True), Session(quiet=True, log_json=True)])
+def test_quiet_is_quiet(session, capsys) -> None:
+    with make_progress(session) as progress:
+        progress("decode", 1, 2)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,112 @@
+import av
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bgsub.video import frames
+from bgsub.video.frames import Frame, Layout
+
+KINDS = ("gray", "yuv420", "bgr")
+
+
+@pytest.mark.parametrize(("kind", "size"), [("gray", 15), ("yuv420", 15 + 2 * 2 * 3), ("bgr", 60)])
+def test_sizes_of_an_odd_picture(kind, size):
+    layout = Layout(kind, height=3, width=5)
+    assert (layout.pixels, layout.size) == (15, size)
+
+
+@pytest.mark.parametrize("arguments", [("rgb", 4, 4), ("gray", 0, 4), ("gray", 4, -1)])
+def test_impossible_layouts(arguments):
+    with pytest.raises(ValueError, match=r"kind must be|no pixels"):
+        Layout(*arguments)
+
+
+def test_unknown_matrix():
+    with pytest.raises(ValueError, match="bt601 or bt709"):
+        Layout("yuv420", 4, 4, matrix="bt2020")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_luma_comes_first_and_views_share_memory(kind, scene):
+    image = cv2.cvtColor(scene(1)[0], cv2.COLOR_RGB2BGR)
+    layout = Layout(kind, *image.shape[:2])
+    vector = layout.pack(image)
+    assert vector.shape == (layout.size,)
+    luma = layout.luma(vector)
+    expected = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(int)
+    assert np.abs(luma.astype(int) - expected).max() <= 1
+    assert all(np.shares_memory(plane, vector) for plane in layout.planes(vector))
+    assert sum(plane.size for plane in layout.planes(vector)) == layout.size
+
+
+@pytest.mark.parametrize("kind", ["gray", "bgr"])
+def test_packing_is_exact(kind, scene):
+    images = scene(1, 31, 45, color=kind == "bgr")
+    layout = Layout(kind, 31, 45)
+    np.testing.assert_array_equal(layout.to_bgr(layout.pack(images[0])), images[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_grey_pictures_stay_grey(kind, scene):
+    image = scene(1, 31, 45, color=False)[0]
+    layout = Layout(kind, 31, 45)
+    picture = layout.to_bgr(layout.pack(image))
+    np.testing.assert_array_equal(picture if kind == "gray" else picture[:, :, 1], image)
+
+
+@pytest.mark.parametrize("matrix", ["bt601", "bt709"])
+@pytest.mark.parametrize("shape", [(48, 64), (47, 63)])
+def test_yuv420_gives_back_smooth_pictures(matrix, shape, scene):
+    image = scene(1, *shape)[0][:, :, ::-1].copy()
+    layout = Layout("yuv420", *shape, matrix=matrix)
+    difference = layout.to_bgr(layout.pack(image)).astype(int) - image
+    assert np.abs(difference).max() <= 14  # chroma at half the size moves by half a pixel
+    assert np.abs(difference).mean() < 3
+
+
+@pytest.mark.parametrize(("matrix", "colorspace"), [("bt601", "ITU601"), ("bt709", "ITU709")])
+def test_yuv420_agrees_with_swscale(matrix, colorspace, scene):
+    layout = Layout("yuv420", 48, 64, matrix=matrix)
+    vector = layout.pack(cv2.blur(scene(1)[0], (9, 9)))
+    video_frame = av.VideoFrame(64, 48, "yuvj420p")
+    for plane, data in zip(video_frame.planes, layout.planes(vector), strict=True):
+        rows = np.frombuffer(plane, dtype=np.uint8).reshape(plane.height, plane.line_size)
+        rows[:, : plane.width] = data
+    expected = video_frame.to_ndarray(
+        format="bgr24", src_colorspace=colorspace, src_color_range="JPEG"
+    )
+    difference = np.abs(layout.to_bgr(vector).astype(int) - expected)
+    assert difference.max() <= 3 + 3  # swscale interpolates the chroma, which is repeated here
+    assert difference.mean() < 1
+
+
+def test_pack_refuses_what_does_not_fit():
+    with pytest.raises(ValueError, match="not uint8 of \\(4, 5\\)"):
+        Layout("gray", 4, 4).pack(np.zeros((4, 5), np.uint8))
+    with pytest.raises(ValueError, match="not float64"):
+        Layout("gray", 4, 4).pack(np.zeros((4, 4)))
+
+
+@given(st.integers(0, 255))
+def test_range_tables(level):
+    if 16 <= level <= 235:
+        assert frames.COMPRESS_LUMA[frames.EXPAND_LUMA[level]] == level
+    if 16 <= level <= 240:
+        assert frames.COMPRESS_CHROMA[frames.EXPAND_CHROMA[level]] == level
+    assert abs(int(frames.EXPAND_LUMA[frames.COMPRESS_LUMA[level]]) - level) <= 1
+    assert abs(int(frames.EXPAND_CHROMA[frames.COMPRESS_CHROMA[level]]) - level) <= 1
+
+
+def test_range_ends():
+    assert frames.EXPAND_LUMA[[0, 16, 235, 255]].tolist() == [0, 0, 255, 255]
+    assert frames.EXPAND_CHROMA[128] == frames.COMPRESS_CHROMA[128] == 128
+    assert frames.COMPRESS_LUMA[[0, 255]].tolist() == [16, 235]
+
+
+def test_frame_image_is_rgb():
+    layout = Layout("bgr", 1, 1)
+    frame = Frame(1, 0.0, layout.pack(np.array([[[0, 0, 255]]], np.uint8)), layout)
+    assert frame.image.tolist() == [[[255, 0, 0]]]
+    assert frame.luma.tolist() == [[76]]

@@ -1,0 +1,124 @@
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bgsub.errors import OutputError
+from bgsub.video.frames import Frame, Layout
+from bgsub.video.matrix import FrameMatrix
+
+LAYOUT = Layout("yuv420", 6, 10)
+
+
+def fill(matrix, n, seed=0):
+    rows = np.random.default_rng(seed).integers(0, 256, (n, LAYOUT.size), dtype=np.uint8)
+    for i, row in enumerate(rows):
+        matrix.append(Frame(2 * i + 1, i / 25, row.copy(), LAYOUT))
+    return rows
+
+
+@pytest.fixture(params=["memory", "spilled"])
+def directory(request, tmp_path):
+    return None if request.param == "memory" else tmp_path
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 11])
+def test_gives_back_what_was_appended(directory, n):
+    with FrameMatrix(LAYOUT, directory, chunk_bytes=4 * LAYOUT.size) as matrix:
+        rows = fill(matrix, n)
+        assert matrix.shape == (n, LAYOUT.size)
+        assert matrix.spilled == (directory is not None)
+        assert matrix.numbers.tolist() == list(range(1, 2 * n, 2))
+        assert matrix.times.tolist() == [i / 25 for i in range(n)]
+        np.testing.assert_array_equal(matrix.columns(0, LAYOUT.size), rows)
+        np.testing.assert_array_equal(matrix.columns(7, 20), rows[:, 7:20])
+        matrix.release()
+        np.testing.assert_array_equal(matrix.rows(0, n), rows)
+        np.testing.assert_array_equal(matrix.luma_rows(0, n), rows[:, :60])
+
+
+@given(st.integers(0, 11), st.integers(0, 11), st.integers(1, 12))
+def test_any_rows_for_any_chunk(start, stop, chunk_rows):
+    matrix = FrameMatrix(LAYOUT, chunk_bytes=chunk_rows * LAYOUT.size)
+    rows = fill(matrix, 11)
+    if start > stop:
+        with pytest.raises(ValueError, match="lie outside"):
+            matrix.rows(start, stop)
+        return
+    np.testing.assert_array_equal(matrix.rows(start, stop), rows[start:stop])
+    np.testing.assert_array_equal(matrix.columns(start, stop), rows[:, start:stop])
+
+
+def test_columns_are_contiguous_and_rows_within_a_chunk_are_views():
+    matrix = FrameMatrix(LAYOUT, chunk_bytes=4 * LAYOUT.size)
+    fill(matrix, 6)
+    assert matrix.columns(3, 9).flags.c_contiguous
+    assert matrix.rows(1, 4).base is not None
+    assert matrix.rows(1, 5).base is None
+    assert matrix.nbytes == 8 * LAYOUT.size
+
+
+def test_a_chunk_holds_one_row_at_least():
+    matrix = FrameMatrix(LAYOUT, chunk_bytes=1)
+    rows = fill(matrix, 3)
+    np.testing.assert_array_equal(matrix.rows(0, 3), rows)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 3), (2, 1), (0, LAYOUT.size + 1)])
+def test_ranges_outside(start, stop):
+    matrix = FrameMatrix(LAYOUT)
+    fill(matrix, 4)
+    with pytest.raises(ValueError, match="lie outside"):
+        matrix.columns(start, stop)
+
+
+def test_refuses_another_layout():
+    other = Layout("gray", 6, 10)
+    with pytest.raises(ValueError, match="does not fit"):
+        FrameMatrix(LAYOUT).append(Frame(1, 0.0, np.zeros(60, np.uint8), other))
+
+
+def test_refuses_work_when_closed(directory):
+    matrix = FrameMatrix(LAYOUT, directory)
+    fill(matrix, 2)
+    view = matrix.rows(0, 2)
+    expected = view.copy()
+    matrix.close()
+    np.testing.assert_array_equal(view, expected)
+    with pytest.raises(ValueError, match="closed"):
+        matrix.columns(0, 1)
+    with pytest.raises(ValueError, match="closed"):
+        fill(matrix, 1)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files in use cannot be unlinked there")
+def test_spilling_leaves_no_name_behind(tmp_path):
+    matrix = FrameMatrix(LAYOUT, tmp_path)
+    fill(matrix, 2)
+    assert list(tmp_path.iterdir()) == []
+    matrix.close()
+
+
+def test_folder_for_spilling_that_is_missing(tmp_path):
+    with pytest.raises(OutputError, match=r"missing: no temporary file.*choose another"):
+        FrameMatrix(LAYOUT, tmp_path / "missing")
+
+
+def test_full_disk_is_an_error_and_no_crash(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("bgsub.video.matrix._reserve", full)
+    with FrameMatrix(LAYOUT, tmp_path) as matrix:
+        with pytest.raises(OutputError, match=r"No space left.*free some space"):
+            fill(matrix, 1)
+        assert matrix.shape == (0, LAYOUT.size)
+
+
+def test_space_is_taken_without_posix_fallocate(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    with FrameMatrix(LAYOUT, tmp_path, chunk_bytes=4 * LAYOUT.size) as matrix:
+        rows = fill(matrix, 9)
+        np.testing.assert_array_equal(matrix.rows(0, 9), rows)

@@ -1,0 +1,91 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bgsub.errors import UsageError
+from bgsub.video.selection import Region, Selection, parse_region
+
+RATE = Fraction(25)
+
+
+def pick(selection, frames=100, rate=RATE):
+    picker, picked = selection.picker(), []
+    for number in range(1, frames + 1):
+        time_s = float((number - 1) / rate)
+        if picker.is_past(number, time_s):
+            break
+        if picker.wants(number, time_s):
+            picked.append(number)
+    return picked
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        (Selection.parse(), range(1, 101)),
+        (Selection.parse(start=20, end=30), range(20, 31)),
+        (Selection.parse(start="1s", end="2s"), range(26, 52)),
+        (Selection.parse(start=11, every=10), range(11, 101, 10)),
+        (Selection.parse(end="0.2s"), range(1, 7)),
+        (Selection.parse(every="0.1s"), range(1, 101, 3)),
+        (Selection.parse(every="0.12s"), range(1, 101, 3)),
+        (Selection.parse(start="00:00:01.000", end=30, every="0.04s"), range(26, 31)),
+        (Selection.parse(start=500), []),
+        (Selection.parse(start="3s", end=20), []),
+    ],
+)
+def test_what_is_picked(selection, expected):
+    assert pick(selection) == list(expected)
+    assert selection.estimate(100, RATE) == len(expected)
+
+
+POSITIONS = st.none() | st.integers(1, 120) | st.integers(0, 480).map(lambda n: f"{n / 100}s")
+STEPS = st.none() | st.integers(1, 30) | st.integers(1, 100).map(lambda n: f"{n / 100}s")
+
+
+@given(POSITIONS, POSITIONS, STEPS)
+def test_estimates_are_exact_at_a_constant_rate(start, end, every):
+    try:
+        selection = Selection.parse(start, end, every)
+    except UsageError:
+        assume(False)
+    assert selection.estimate(100, RATE) == len(pick(selection))
+
+
+def test_estimates_that_cannot_be_made():
+    assert Selection().estimate(None, RATE) is None
+    assert Selection.parse(end=7).estimate(None, None) == 7
+    assert Selection.parse(start="1s").estimate(100, None) is None
+    assert Selection.parse(every="1s").estimate(100, None) is None
+
+
+def test_end_before_start():
+    with pytest.raises(UsageError, match="end 3 lies before start 5"):
+        Selection.parse(start=5, end=3)
+    with pytest.raises(UsageError, match=r"end 1s lies before start 2\.5s"):
+        Selection.parse(start="2.5s", end="1s")
+
+
+def test_selections_are_named_as_given():
+    assert str(Selection.parse(start=5, every="2s")) == "start 5 every 2s"
+    assert Selection().is_everything
+    assert not Selection.parse(end=3).is_everything
+
+
+@pytest.mark.parametrize("value", ["1,2,30,40", (1, 2, 30, 40), Region(1, 2, 30, 40)])
+def test_regions(value):
+    assert parse_region(value) == Region(1, 2, 30, 40)
+
+
+@pytest.mark.parametrize("value", ["1,2,3", "a,b,c,d", "", "1,2,3,4,5", (1, 2, None, 4)])
+def test_regions_that_are_none(value):
+    with pytest.raises(UsageError, match="give X,Y,W,H"):
+        parse_region(value)
+
+
+@pytest.mark.parametrize("value", ["-1,0,4,4", "0,0,0,4", "0,0,4,-4"])
+def test_regions_without_pixels(value):
+    with pytest.raises(UsageError, match="1 or more"):
+        parse_region(value)

@@ -1,0 +1,261 @@
+"""Damage, times, ranges and what else only video files have."""
+
+import av
+import numpy as np
+import pytest
+
+from bgsub.errors import InputError
+from bgsub.video.source import open_source
+
+LIMITED, FULL = 1, 2
+
+
+def damage(path, where, length=60):
+    """Overwrite bytes of a file with noise."""
+    data = bytearray(path.read_bytes())
+    noise = np.random.default_rng(0).integers(0, 256, length, dtype=np.uint8).tobytes()
+    data[where : where + length] = noise
+    path.write_bytes(data)
+    return path
+
+
+def packets(path):
+    with av.open(str(path)) as container:
+        return [(packet.pos, packet.size) for packet in container.demux(video=0) if packet.size]
+
+
+@pytest.fixture
+def damaged(make_video, scene):
+    """A video of which the sixth of ten frames cannot be decoded, and what it was."""
+    path = make_video("damaged.avi", scene(10), "mjpeg", "yuvj420p")
+    whole = [frame.data for frame in open_source(path)]
+    position, size = packets(path)[5]
+    return damage(path, position + 8, size - 8), whole
+
+
+def test_a_bad_frame_is_skipped_and_counted(damaged):
+    path, whole = damaged
+    source = open_source(path)
+    frames = list(source)
+    assert [frame.number for frame in frames] == [1, 2, 3, 4, 5, 7, 8, 9, 10]
+    assert [(bad.number, bad.reason) for bad in source.bad_frames] == [(6, "its data are damaged")]
+    assert source.bad_frames[0].time_s == pytest.approx(0.2)
+    assert source.decoded == 9
+    for frame in frames:
+        np.testing.assert_array_equal(frame.data, whole[frame.number - 1])
+        assert frame.time_s == pytest.approx((frame.number - 1) / 25)
+
+
+def test_a_bad_frame_is_repeated(damaged):
+    path, whole = damaged
+    source = open_source(path, on_bad_frame="repeat")
+    frames = list(source)
+    assert [frame.number for frame in frames] == list(range(1, 11))
+    np.testing.assert_array_equal(frames[5].data, whole[4])
+    assert frames[5].time_s == pytest.approx(0.2)
+    assert (len(source.bad_frames), source.decoded) == (1, 9)
+
+
+def test_a_bad_frame_is_fatal_on_demand(damaged):
+    source = open_source(damaged[0], on_bad_frame="fail")
+    message = r"damaged.avi: frame 6 at 00:00:00.200 cannot be decoded .*--on-bad-frame skip"
+    with pytest.raises(InputError, match=message):
+        list(source)
+
+
+def test_bad_frames_that_are_not_selected_do_not_count(damaged):
+    source = open_source(damaged[0], start=7, on_bad_frame="fail")
+    assert [frame.number for frame in source] == [7, 8, 9, 10]
+    assert source.bad_frames == []
+    source = open_source(damaged[0], every=2)
+    assert [frame.number for frame in source] == [1, 3, 5, 7, 9]
+    assert source.bad_frames == []
+
+
+def test_only_bad_frames_selected(damaged):
+    with pytest.raises(InputError, match=r"no frame of those selected can be decoded"):
+        list(open_source(damaged[0], start=6, end=6))
+
+
+def test_first_frame_bad(make_video, scene):
+    path = make_video("first.avi", scene(4), "mjpeg", "yuvj420p")
+    position, size = packets(path)[0]
+    source = open_source(damage(path, position + 8, size - 8), on_bad_frame="repeat")
+    frames = list(source)
+    assert [frame.number for frame in frames] == [2, 3, 4]
+    assert [frame.time_s for frame in frames] == pytest.approx([0.04, 0.08, 0.12])
+    assert [(bad.number, bad.time_s) for bad in source.bad_frames] == [(1, 0.0)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_damage_between_threads_costs_no_more_frames(make_video, scene, threads):
+    settings = {"options": {"g": "10", "bf": "2"}}
+    path = make_video("h264.mkv", scene(30), **settings)
+    spans = packets(path)
+    damage(path, spans[13][0] + 6, spans[13][1] - 6)
+    source = open_source(path, threads=threads)
+    first = [(frame.number, frame.data.tobytes()) for frame in source]
+    bad = source.bad_frames
+    assert 1 <= len(bad) <= 6
+    assert len(first) + len(bad) == 30
+    assert {number for number, _ in first}.isdisjoint(item.number for item in bad)
+    alone = open_source(path, threads=1)
+    assert [(frame.number, frame.data.tobytes()) for frame in alone] == first
+    assert alone.bad_frames == bad
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "pixel_format"),
+    [
+        ("cut.mp4", "libx264", "yuv420p"),
+        ("cut.mkv", "libx264", "yuv420p"),
+        ("cut.avi", "mjpeg", "yuvj420p"),
+        ("cut.webm", "libvpx", "yuv420p"),
+        ("cut.gif", "gif", "rgb8"),
+        ("raw.avi", "rawvideo", "bgr24"),
+        ("cut.y4m", "wrapped_avframe", "yuv420p"),
+    ],
+)
+def test_a_cut_file_gives_what_it_holds_and_says_so(make_video, scene, name, codec, pixel_format):
+    settings = {"container_options": {"movflags": "faststart"}} if name == "cut.mp4" else {}
+    if name == "cut.y4m":
+        settings["container_format"] = "yuv4mpegpipe"
+    path = make_video(name, scene(60), codec, pixel_format, **settings)
+    whole = [frame.data.tobytes() for frame in open_source(path)]
+    source = open_source(path)
+    list(source)
+    assert source.warnings == []
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * 0.7)])
+    source = open_source(path)
+    frames = [frame.data.tobytes() for frame in source]
+    assert 20 <= len(frames) < 60
+    assert frames == whole[: len(frames)]
+    about = "" if name in {"cut.gif", "cut.y4m"} else " of about 60"
+    expected = f"decoded {len(frames)}{about} frames: the file is cut off or damaged"
+    assert source.warnings == [expected]
+    early = open_source(path, end=5)
+    list(early)
+    assert early.warnings == []
+
+
+@pytest.mark.parametrize("share", [0.1, 0.6])
+def test_a_file_without_its_index_is_an_error(make_video, scene, share):
+    path = make_video("index.mp4", scene(30))
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+    with pytest.raises(InputError, match=r"index.mp4: is not a video that can be read"):
+        open_source(path)
+
+
+def test_nothing_decodable(make_video, scene):
+    path = make_video("noise.avi", scene(5), "mjpeg", "yuvj420p")
+    for position, size in packets(path):
+        damage(path, position + 8, size - 8)
+    with pytest.raises(InputError, match=r"noise.avi: no frame can be decoded \(its data are"):
+        open_source(path)
+
+
+def test_sound_alone(tmp_path):
+    path = tmp_path / "sound.wav"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("pcm_s16le", rate=8000)
+        stream.layout = "mono"
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), "s16", "mono")
+        frame.sample_rate = 8000
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    with pytest.raises(InputError, match=r"sound.wav: holds no video"):
+        open_source(path)
+
+
+def test_a_frame_of_another_size_is_bad(make_video, scene, tmp_path):
+    for name, width in (("one.ts", 64), ("two.ts", 80)):
+        make_video(name, scene(4, 48, width), "mpeg2video")
+    joined = tmp_path / "joined.ts"
+    joined.write_bytes((tmp_path / "one.ts").read_bytes() + (tmp_path / "two.ts").read_bytes())
+    source = open_source(joined)
+    assert [frame.number for frame in source] == [1, 2, 3, 4]
+    assert {bad.reason for bad in source.bad_frames} == {"its size is 80×48, not 64×48"}
+
+
+def test_variable_rate_keeps_its_times(make_video, scene):
+    times = [0, 0.04, 0.08, 0.5, 0.54, 2.0]
+    source = open_source(make_video("vfr.mkv", scene(6), times=times))
+    assert [frame.time_s for frame in source] == pytest.approx(times, abs=1e-3)
+    assert source.warnings == []
+    late = open_source(source.path, start="0.5s", end="1.9s")
+    assert [frame.number for frame in late] == [4, 5]
+    spaced = open_source(source.path, every="0.4s")
+    assert [frame.number for frame in spaced] == [1, 4, 6]
+
+
+def test_times_begin_at_zero(make_video, scene):
+    source = open_source(make_video("late.mkv", scene(3), times=[5.0, 5.1, 5.2]))
+    assert [frame.time_s for frame in source] == pytest.approx([0, 0.1, 0.2])
+
+
+def test_an_avi_with_reordered_frames_has_even_times(make_video, scene):
+    source = open_source(make_video("b.avi", scene(12), options={"bf": "2"}))
+    assert [frame.time_s for frame in source] == pytest.approx([i / 25 for i in range(12)])
+
+
+@pytest.mark.parametrize("pixel_format", ["gray", "yuv420p", "yuv444p"])
+def test_both_ranges_come_out_full(make_video, pixel_format):
+    ramp = np.tile(np.linspace(0, 255, 64).astype(np.uint8), (2, 48, 1))
+    frames = ramp if pixel_format == "gray" else np.repeat(ramp[..., None], 3, axis=3)
+    source = open_source(make_video("plain.mkv", frames, "ffv1", pixel_format))
+    luma = next(iter(source)).luma.astype(int)
+    assert np.abs(luma - ramp[0]).max() <= 2
+
+
+@pytest.mark.parametrize("pixel_format", ["gray", "yuv420p"])
+@pytest.mark.parametrize("color_range", [LIMITED, FULL])
+def test_the_range_that_a_file_states_is_believed(tmp_path, pixel_format, color_range):
+    path = tmp_path / "range.mkv"
+    levels = np.tile(np.linspace(16, 235, 64).round().astype(np.uint8), (48, 1))
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("ffv1", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, pixel_format
+        stream.codec_context.color_range = color_range
+        frame = av.VideoFrame(64, 48, pixel_format)
+        frame.color_range = color_range
+        for index, plane in enumerate(frame.planes):
+            data = np.full((plane.height, plane.line_size), 128, np.uint8)
+            if index == 0:
+                data[:, :64] = levels
+            plane.update(data.tobytes())
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    luma = next(iter(open_source(path))).luma
+    expected = (levels - 16.0) * 255 / 219 if color_range == LIMITED else levels
+    assert np.abs(luma - expected).max() <= 0.5
+
+
+def test_hd_colours_are_told_from_sd_colours(make_video, scene):
+    path = make_video("sd.mp4", scene(1))
+    assert open_source(path).layout.matrix == "bt601"
+    with av.open(str(path.with_name("hd.mp4")), "w") as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        stream.codec_context.colorspace = 1
+        frame = av.VideoFrame.from_ndarray(scene(1)[0], format="rgb24")
+        frame = frame.reformat(format="yuv420p", dst_colorspace="ITU709")
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    source = open_source(path.with_name("hd.mp4"))
+    assert source.layout.matrix == "bt709"
+    picture = next(iter(source)).image.astype(int)
+    assert np.abs(picture - scene(1)[0]).mean() < 5
+    exact = next(iter(open_source(source.path, exact_color=True))).image
+    assert np.abs(picture - exact).mean() < 2
+
+
+def test_colours_agree_with_swscale(make_video, scene):
+    path = make_video("smooth.mp4", scene(3), options={"crf": "1"})
+    with av.open(str(path)) as container:
+        expected = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    for frame, reference in zip(open_source(path), expected, strict=True):
+        difference = np.abs(frame.image.astype(int) - reference)
+        assert difference.mean() < 2
+        assert np.percentile(difference, 99) <= 8  # chroma is interpolated there, repeated here
