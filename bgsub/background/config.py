@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
@@ -52,7 +53,7 @@ class RunOptions:
     Attributes
     ----------
     source : SourceOptions
-    k, support_fraction, n_init, tol, max_iter, reweight, solver, seed
+    k, support_fraction, n_init, tol, max_iter, reweight, seed
         See `bgsub.TRPCA`; `seed` is its random_state.
     cutoff : float, optional
         Robust z-score above which a frame is an outlier; None is the documented default.
@@ -72,6 +73,17 @@ class RunOptions:
         Replace what an earlier run of bgsub wrote.
     threads : int, optional
         None is every core that the process may use.
+    memory : str, optional
+        Limit of the process, as ``600M``, ``4G`` or ``50%``; None is half of what is available.
+    temp : str, optional
+        Folder for frames that do not fit into memory; None is the system's.
+    fit_frames : int, optional
+        Fit to a sample of so many frames; None fits to all, but to 2000 at most.
+
+    Raises
+    ------
+    UsageError
+        For a value out of range, before any work; names the option and the rule.
     """
 
     source: SourceOptions = field(default_factory=SourceOptions)
@@ -81,7 +93,6 @@ class RunOptions:
     tol: float = 1e-5
     max_iter: int = 1000
     reweight: bool = True
-    solver: Literal["gram", "reference"] = "gram"
     seed: int = 0
     cutoff: float | None = None
     format: Literal["mp4", "mkv", "png"] = "mp4"
@@ -93,6 +104,26 @@ class RunOptions:
     plot_format: Literal["png", "svg"] = "png"
     force: bool = False
     threads: int | None = None
+    memory: str | None = None
+    temp: str | None = None
+    fit_frames: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, (rule, test) in _RULES.items():
+            value = getattr(self, name)
+            if value is None and name in _MAY_BE_NONE:
+                continue
+            try:
+                is_fine = test(value)
+            except TypeError:
+                is_fine = False
+            if not is_fine:
+                message = f"--{name.replace('_', '-')} {value}: must be {rule}"
+                raise UsageError(message)
+        unknown = sorted(self.outputs - set(OUTPUTS))
+        if unknown:
+            message = f"output {unknown[0]!r} is not known; choose from {', '.join(OUTPUTS)}"
+            raise UsageError(message)
 
     def to_json(self) -> dict[str, Any]:
         """All options as plain JSON values."""
@@ -107,17 +138,48 @@ class RunOptions:
         Raises
         ------
         UsageError
-            For a name that is not an option.
+            For a name that is not an option, or a value out of range.
         """
-        known = {f.name for f in fields(cls)}
-        unknown = sorted(set(plain) - known)
-        if unknown:
-            message = f"option {unknown[0]!r} is not known to this version of bgsub"
-            raise UsageError(message)
         values = dict(plain)
         source = dict(values.pop("source", {}))
+        for given, kind in ((values, cls), (source, SourceOptions)):
+            unknown = sorted(set(given) - {f.name for f in fields(kind)})
+            if unknown:
+                message = f"option {unknown[0]!r} is not known to this version of bgsub"
+                raise UsageError(message)
         if source.get("roi") is not None:
             source["roi"] = tuple(source["roi"])
         if "outputs" in values:
             values["outputs"] = frozenset(values["outputs"])
         return cls(source=SourceOptions(**source), **values)
+
+
+def _is_count(least: int) -> Callable[[Any], bool]:
+    return lambda value: value >= least and int(value) == value
+
+
+def _choice(*names: str) -> tuple[str, Callable[[Any], bool]]:
+    return f"one of {', '.join(names)}", lambda value: value in names
+
+
+_WHOLE = "a whole number of 1 or more"
+_WHOLE_OR_ZERO = "a whole number of 0 or more"
+
+_RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "k": (_WHOLE, _is_count(1)),
+    "support_fraction": ("a share of the frames from 0.5 to 1", lambda value: 0.5 <= value <= 1.0),
+    "n_init": (_WHOLE, _is_count(1)),
+    "tol": ("a number of 0 or more", lambda value: 0.0 <= value < math.inf),
+    "max_iter": (_WHOLE, _is_count(1)),
+    "seed": (_WHOLE_OR_ZERO, _is_count(0)),
+    "cutoff": ("a number above 0", lambda value: 0.0 < value < math.inf),
+    "format": _choice("mp4", "mkv", "png"),
+    "foreground": _choice("abs", "signed", "cutout"),
+    "threshold": ("a number of grey levels from 0 to 255", lambda value: 0.0 <= value <= 255.0),
+    "min_area": (_WHOLE_OR_ZERO, _is_count(0)),
+    "plot_format": _choice("png", "svg"),
+    "threads": (_WHOLE, _is_count(1)),
+    "fit_frames": ("a whole number of 2 or more", _is_count(2)),
+}
+
+_MAY_BE_NONE = {"support_fraction", "cutoff", "threshold", "min_area", "threads", "fit_frames"}

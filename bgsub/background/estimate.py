@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 from bgsub.background.config import DEFAULT_OUTPUTS
 
-_PROGRAM_BYTES = 150_000_000
+_PROGRAM_BYTES = 140_000_000
+_PLOT_BYTES = 40_000_000
 _STREAMS = ("background", "foreground", "mask", "preview")
 
 # An H.264 encoder holds this many pictures for its look-ahead and references.
 _ENCODER_PICTURES = 25
 _ENCODER_BYTES_PER_PIXEL = 2.5
 
-# Processor seconds on a core of 2020, from `benchmarks`; the decoder is measured, not assumed.
+# Processor seconds on one core, as seen on a server; the decoder is measured, not assumed.
 _ENCODE_S_PER_PIXEL = 3.5e-9
 _MATRIX_OPERATIONS_PER_S = 3e10
-_PICTURE_S_PER_PIXEL = 3e-9
+_PICTURE_S_PER_PIXEL = 1.2e-8
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,14 @@ def estimate(
     gram = 2 * 8 * frames**2
     model = 4 * (k + 1) * frame_bytes if with_pictures else 0
     encoders = streams * int(_ENCODER_PICTURES * _ENCODER_BYTES_PER_PIXEL * pixels)
+    program = _PROGRAM_BYTES + (_PLOT_BYTES if "plot" in outputs else 0)
     products = frames * frames * pixels
     work = 0.0
     if with_pictures:
         products += 4 * frames * (k + 1) * frame_bytes
         work += frames * pixels * (streams * _ENCODE_S_PER_PIXEL + _PICTURE_S_PER_PIXEL)
     work += products / _MATRIX_OPERATIONS_PER_S
-    return Estimate(_PROGRAM_BYTES + matrix + gram + model + encoders, decode_s + work / cores)
+    return Estimate(program + matrix + gram + model + encoders, decode_s + work / cores)
 
 
 def available_cores() -> int:

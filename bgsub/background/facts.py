@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bgsub.background.fitting import FrameFit
+from bgsub.background.memory import Plan
 from bgsub.background.model import BackgroundModel
 from bgsub.background.outputs import OutputVideos
 from bgsub.video.source import FrameSource
@@ -28,6 +29,19 @@ def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any
             for bad in source.bad_frames
         ],
         "warnings": list(source.warnings),
+    }
+
+
+def plan_facts(plan: Plan) -> dict[str, Any]:
+    """Describe where the frames were kept, and why."""
+    return {
+        "memory": {
+            "limit_bytes": plan.limit,
+            "expected_bytes": plan.bytes,
+            "frames_kept": plan.road,
+            "reason": plan.reason,
+        },
+        "fit_frames": plan.fit_frames,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -46,30 +47,45 @@ def input_identity(path: str) -> dict[str, Any]:
     ----------
     path : str
         A file; or a folder, glob or pattern of images, whose digest runs over the names and
-        contents of the files in sorted order.
+        contents of these images in their order.
 
     Returns
     -------
     dict
-        ``path``, ``name``, ``size_bytes``, ``sha256`` (the last two None for an array in memory).
+        ``path``, ``name``, ``size_bytes``, ``sha256`` (the last two None where nothing is there,
+        or a file cannot be read).
     """
     root = Path(path)
-    facts: dict[str, Any] = {"path": path, "name": root.name, "size_bytes": None, "sha256": None}
-    if root.is_file():
-        with root.open("rb") as file:
-            facts["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
-        facts["size_bytes"] = root.stat().st_size
-        return facts
-    folder = root if root.is_dir() else root.parent
-    if folder.is_dir():
-        digest, size = hashlib.sha256(), 0
-        for file_path in sorted(p for p in folder.iterdir() if p.is_file()):
-            digest.update(file_path.name.encode("utf-8", "surrogateescape"))
-            with file_path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-            size += file_path.stat().st_size
-        facts.update(size_bytes=size, sha256=digest.hexdigest())
+    name = root.name or root.resolve().name
+    facts: dict[str, Any] = {"path": path, "name": name, "size_bytes": None, "sha256": None}
+    # What cannot be read is for the source to complain about: it may be a picture not selected.
+    with contextlib.suppress(OSError, InputError):
+        if root.is_file():
+            digest, size = _digest(root)
+            facts.update(size_bytes=size, sha256=digest.hex())
+        else:
+            whole, total = hashlib.sha256(), 0
+            for picture in _images(path):
+                digest, size = _digest(picture)
+                whole.update(picture.name.encode("utf-8", "surrogateescape") + digest)
+                total += size
+            facts.update(size_bytes=total, sha256=whole.hexdigest())
     return facts
+
+
+def _images(path: str) -> list[Path]:
+    """List the images of an input that is no file, as `open_source` does."""
+    # OpenCV comes with it, and reading a manifest does without.
+    from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
+
+    if Path(path).is_dir():
+        return list_directory(Path(path))
+    return list_printf(Path(path)) if is_printf(Path(path).name) else list_glob(path)
+
+
+def _digest(path: Path) -> tuple[bytes, int]:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest(), path.stat().st_size
 
 
 def versions() -> dict[str, str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import struct
 import zipfile
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub import __version__
+from bgsub.background.workers import Workers
 from bgsub.errors import InputError, OutputError
 from bgsub.video.frames import Bytes, Layout
 
 MODEL_VERSION = 1
 
 # What reading an archive that is not one of ours, or is damaged, can raise.
-_DAMAGE = (ValueError, KeyError, TypeError, EOFError, AttributeError, zipfile.BadZipFile)
+_DAMAGE = (
+    *(ValueError, KeyError, TypeError, EOFError, AttributeError, OverflowError, MemoryError),
+    # An unknown or an encrypting method of compression.
+    *(NotImplementedError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile),
+)
 
 Singles = NDArray[np.float32]
 
@@ -79,12 +87,15 @@ class BackgroundModel:
         """The same model with another threshold, in grey levels."""
         return replace(self, threshold=threshold)
 
-    def project(self, rows: Bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def project(
+        self, rows: Bytes, workers: Workers
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scores and reconstruction errors of frames, by the paper's orthogonal projection.
 
         Parameters
         ----------
         rows : ndarray of uint8, shape (m, size)
+        workers : Workers
 
         Returns
         -------
@@ -97,18 +108,26 @@ class BackgroundModel:
         -----
         O(mkp) operations in float32, sums over the pixels in float64 a tile at a time.
         """
-        p = self.layout.pixels
         keep = None if self.pixel_mask is None else self.pixel_mask.ravel()
+        parts = tiles(self.layout.pixels)
         scores = np.zeros((len(rows), len(self.components)))
-        for tile in tiles(p):
-            scores += self._centred(rows, tile, keep) @ self.components[:, tile].T
         errors = np.zeros(len(rows))
+
+        def project_tile(tile: slice) -> Singles:
+            return self._centred(rows, tile, keep) @ self.components[:, tile].T
+
+        for part in workers.map(project_tile, parts):
+            scores += part
         short = scores.astype(np.float32)
-        for tile in tiles(p):
+
+        def error_of_tile(tile: slice) -> Singles:
             left = self._centred(rows, tile, keep) - short @ self.components[:, tile]
             if keep is not None:
                 left *= keep[tile]
-            errors += np.einsum("ij,ij->i", left, left)
+            return np.asarray(np.einsum("ij,ij->i", left, left))
+
+        for part in workers.map(error_of_tile, parts):
+            errors += part
         return scores, errors
 
     def _centred(self, rows: Bytes, tile: slice, keep: NDArray[np.bool_] | None) -> Singles:
@@ -167,7 +186,8 @@ class BackgroundModel:
             If the file is missing, damaged, or not a model of this version.
         """
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            # Opened here, because NumPy leaves a file open that turns out to be no archive.
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             header = json.loads(str(arrays.pop("bgsub_model")))
             return cls._of(header, arrays)
@@ -205,8 +225,13 @@ class BackgroundModel:
         shapes = (model.center.shape, model.components.shape[1:], model.noise.shape)
         if shapes != ((layout.size,), (layout.size,), (layout.pixels,)):
             raise ValueError(shapes)
-        if not all(np.isfinite(a).all() for a in (model.center, model.components, model.noise)):
-            message = "an array holds a value that is not finite"
+        mask = model.pixel_mask
+        if mask is not None and (mask.shape != (layout.height, layout.width) or not mask.any()):
+            raise ValueError(mask.shape)
+        levels = (model.threshold, model.error_location, model.error_scale, model.cutoff)
+        arrays_ = (model.center, model.components, model.noise)
+        if not all(map(math.isfinite, levels)) or not all(np.isfinite(a).all() for a in arrays_):
+            message = "a value is not finite"
             raise ValueError(message)
         return model
 

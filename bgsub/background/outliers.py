@@ -22,9 +22,9 @@ __all__ = [
     "DEFAULT_CUTOFF",
     "Event",
     "find_events",
-    "find_scene_change",
     "fit_table",
     "outlier_frames",
+    "with_cutoff",
 ]
 
 
@@ -86,37 +86,20 @@ def fit_table(
     -------
     ErrorTable
     """
-    table = ErrorTable(
-        frames=frames,
-        times=times,
-        errors=estimator.errors_,
-        pixels=gram.n_features,
-        scores=_scores(estimator, gram),
-        cutoff=DEFAULT_CUTOFF if cutoff is None else cutoff,
-    )
-    return find_scene_change(table, gram, estimator)
-
-
-def find_scene_change(table: ErrorTable, gram: Gram, estimator: TRPCA) -> ErrorTable:
-    """Note a lasting change of the scene; see `bgsub.background.scene_change.lasting_change`."""
-    location = estimator.error_location_
+    location, scale, pixels = estimator.error_location_, estimator.error_scale_, gram.n_features
+    cutoff = DEFAULT_CUTOFF if cutoff is None else cutoff
+    scores = frame_scores(location + scale * estimator.outlier_scores_, location, scale, pixels)
     change = lasting_change(
         gram.values,
         estimator.component_weights_,
-        scores=_scores(estimator, gram),
-        cutoff=table.cutoff,
+        scores=scores,
+        cutoff=cutoff,
         location=location,
-        scale=score_scale(location, estimator.error_scale_, gram.n_features),
-        frames=table.frames,
-        times=table.times,
+        scale=score_scale(location, scale, pixels),
+        frames=frames,
+        times=times,
     )
-    return replace(table, scene_change=change)
-
-
-def _scores(estimator: TRPCA, gram: Gram) -> NDArray[np.float64]:
-    location, scale = estimator.error_location_, estimator.error_scale_
-    errors = location + scale * estimator.outlier_scores_
-    return frame_scores(errors, location, scale, gram.n_features)
+    return ErrorTable(frames, times, estimator.errors_, pixels, scores, cutoff, change)
 
 
 def find_events(
@@ -156,8 +139,9 @@ def find_events(
     UsageError
         For a value out of range, or both a cut-off and a quantile.
     """
-    _check(cutoff, top, quantile, min_length, merge_gap)
-    runs = _merge(_runs(outlier_frames(table, cutoff=cutoff, quantile=quantile)), merge_gap)
+    _check(top, min_length, merge_gap)
+    table = with_cutoff(table, cutoff=cutoff, quantile=quantile)
+    runs = _merge(_runs(outlier_frames(table)), merge_gap)
     runs = [(first, stop) for first, stop in runs if stop - first >= min_length]
     events = [_event(table, number, *run) for number, run in enumerate(runs, start=1)]
     if top is None or top >= len(events):
@@ -166,41 +150,55 @@ def find_events(
     return sorted(highest, key=lambda event: event.number)
 
 
-def outlier_frames(
+def outlier_frames(table: ErrorTable) -> NDArray[np.bool_]:
+    """Outlier frames before any lasting change of the scene, shape (n,)."""
+    return table.outliers & _before_change(table)
+
+
+def with_cutoff(
     table: ErrorTable, *, cutoff: float | None = None, quantile: float | None = None
-) -> NDArray[np.bool_]:
-    """Outlier frames before any lasting change of the scene, shape (n,); see `find_events`."""
-    if quantile is not None:
-        flags = table.scores > np.quantile(table.scores, quantile)
-    elif cutoff is not None:
-        flags = table.scores > cutoff
-    else:
-        flags = table.outliers
-    if table.scene_change is not None:
-        flags = flags & (table.frames < table.scene_change.first_frame)
-    return np.asarray(flags, dtype=np.bool_)
+) -> ErrorTable:
+    """The same table with another cut-off; unchanged if neither is given.
 
+    Parameters
+    ----------
+    table : ErrorTable
+    cutoff : float, optional
+        Robust z-score.
+    quantile : float, optional
+        In [0, 1), of the scores of the frames before any lasting change of the scene.
 
-def _check(
-    cutoff: float | None,
-    top: int | None,
-    quantile: float | None,
-    min_length: int,
-    merge_gap: int,
-) -> None:
+    Raises
+    ------
+    UsageError
+        For a value out of range, or if both are given.
+    """
     if cutoff is not None and quantile is not None:
         raise UsageError("a cut-off and a quantile exclude each other; give one of them")
-    if cutoff is not None and math.isnan(cutoff):
-        raise UsageError("cut-off nan: a number is needed, such as 12")
-    if quantile is not None and not 0.0 <= quantile < 1.0:
-        raise UsageError(
-            f"quantile {quantile:g}: 0 or more and less than 1 is needed, such as 0.99"
-        )
+    if quantile is not None:
+        if not 0.0 <= quantile < 1.0:
+            raise UsageError(f"quantile {quantile:g}: must be 0 or more and less than 1")
+        ordinary = table.scores[_before_change(table)]
+        cutoff = float(np.quantile(ordinary, quantile)) if ordinary.size else table.cutoff
+    if cutoff is None:
+        return table
+    if math.isnan(cutoff):
+        raise UsageError("cut-off nan: must be a number, such as 12")
+    return replace(table, cutoff=cutoff, marked=None)
+
+
+def _before_change(table: ErrorTable) -> NDArray[np.bool_]:
+    if table.scene_change is None:
+        return np.ones(table.frames.size, dtype=np.bool_)
+    return table.frames < table.scene_change.first_frame
+
+
+def _check(top: int | None, min_length: int, merge_gap: int) -> None:
     for name, value, least in (("top", top, 1), ("min-length", min_length, 1)):
         if value is not None and value < least:
-            raise UsageError(f"{name} {value}: at least {least} is needed")
+            raise UsageError(f"{name} {value}: must be {least} or more")
     if merge_gap < 0:
-        raise UsageError(f"merge-gap {merge_gap}: 0 frames or more are needed")
+        raise UsageError(f"merge-gap {merge_gap}: must be 0 or more")
 
 
 def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:

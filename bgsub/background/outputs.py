@@ -8,13 +8,20 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.background.config import RunOptions
 from bgsub.background.mask import MaskRule, default_min_area
 from bgsub.background.model import BackgroundModel
-from bgsub.background.render import OutsideMask, foreground, preview, reconstruct, residual
+from bgsub.background.projection import ScoredBlock
+from bgsub.background.render import (
+    OutsideMask,
+    foreground,
+    largest_difference,
+    preview,
+    reconstruct,
+)
 from bgsub.background.results import ResultsDirectory
+from bgsub.background.workers import Workers
 from bgsub.video.frames import Bytes
 from bgsub.video.queued import QueuedSink
 from bgsub.video.sink import SUFFIXES, open_sink
@@ -80,6 +87,7 @@ class OutputVideos:
     options : RunOptions
     rate : Fraction or None
         Frames a second.
+    workers : Workers
     """
 
     def __init__(
@@ -88,7 +96,9 @@ class OutputVideos:
         model: BackgroundModel,
         options: RunOptions,
         rate: Fraction | None,
+        workers: Workers,
     ) -> None:
+        self._workers = workers
         self.tally = MaskTally()
         self.counts: dict[str, int] = {}
         self.padded = False
@@ -101,12 +111,16 @@ class OutputVideos:
         self.rule = MaskRule(model.threshold, options.clean, min_area)
         self.gain = max(1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(model.threshold, 1.0)))
         self._sinks: dict[str, QueuedSink] = {}
-        for output in VIDEOS:
-            if output in options.outputs:
-                kind = "mp4" if output == "preview" else options.format
-                path = results.stage(output_name(output, options))
-                sink = open_sink(path, output, layout=model.layout, kind=kind, rate=rate)
-                self._sinks[output] = QueuedSink(sink)
+        try:
+            for output in VIDEOS:
+                if output in options.outputs:
+                    kind = "mp4" if output == "preview" else options.format
+                    path = results.stage(output_name(output, options))
+                    sink = open_sink(path, output, layout=model.layout, kind=kind, rate=rate)
+                    self._sinks[output] = QueuedSink(sink)
+        except BaseException:
+            self._abort()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -117,73 +131,65 @@ class OutputVideos:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if kind is not None:
+            self._abort()
+
+    def _abort(self) -> None:
         for sink in self._sinks.values():
-            if kind is not None:
-                sink.abort()
+            sink.abort()
 
     @property
     def wanted(self) -> bool:
         """Whether there is anything to write."""
         return bool(self._sinks)
 
-    def write(
-        self,
-        rows: Bytes,
-        scores: NDArray[np.float64],
-        numbers: NDArray[np.int64],
-        times: NDArray[np.float64],
-        outlier_scores: NDArray[np.float64],
-    ) -> None:
-        """Write a block of frames.
+    def write(self, block: ScoredBlock) -> None:
+        """Write a block of frames."""
+        backgrounds = reconstruct(self._model, block.scores, self._workers)
+        self._outside.restore(backgrounds, block.rows)
 
-        Parameters
-        ----------
-        rows : ndarray of uint8, shape (m, size)
-        scores : ndarray of shape (m, k)
-        numbers, times, outlier_scores : ndarray of shape (m,)
-            Frame numbers from 1, seconds, robust z-scores.
-        """
-        backgrounds = reconstruct(self._model, scores)
-        self._outside.restore(backgrounds, rows)
-        for i in range(len(rows)):
-            facts = (int(numbers[i]), float(times[i]), float(outlier_scores[i]))
-            self._write_frame(rows[i], backgrounds[i], facts)
+        def render(i: int) -> dict[str, Bytes]:
+            facts = (int(block.numbers[i]), float(block.times[i]), float(block.outlier_scores[i]))
+            return self._render(block.rows[i], backgrounds[i], facts)
 
-    def _write_frame(self, row: Bytes, own: Bytes, facts: tuple[int, float, float]) -> None:
-        number, time_s, score = facts
-        if "background" in self._sinks:
-            self._sinks["background"].write(own, time_s)
+        pictures = self._workers.map(render, range(len(block.rows)))
+        for shown, time_s in zip(pictures, block.times, strict=True):
+            for output, sink in self._sinks.items():
+                sink.write(shown[output], float(time_s))
+            if "mask" in shown:
+                self.tally.add(shown["mask"], self._model.n_pixels)
+
+    def _render(self, row: Bytes, own: Bytes, facts: tuple[int, float, float]) -> dict[str, Bytes]:
+        """Give the pictures of one frame, by output."""
+        pictures = {"background": own}
         if not self._sinks.keys() - {"background"}:
-            return
-        options, model = self._options, self._model
-        picture, background = model.layout.to_bgr(row), model.layout.to_bgr(own)
-        difference, largest = residual(picture, background)
-        mask = self.rule.apply(largest, model.pixel_mask)
-        self.tally.add(mask, model.n_pixels)
-        shown = foreground(
-            options.foreground,
-            picture,
-            background,
-            difference,
-            mask,
-            gain=self.gain,
-            wrap=options.format != "mp4",
-        )
-        if "foreground" in self._sinks:
-            self._sinks["foreground"].write(shown, time_s)
-        if "mask" in self._sinks:
-            self._sinks["mask"].write(mask, time_s)
+            return pictures
+        options, model, layout = self._options, self._model, self._model.layout
+        largest = largest_difference(layout, row, own)
+        mask = pictures["mask"] = self.rule.apply(largest, model.pixel_mask)
+        if "foreground" in self._sinks or "preview" in self._sinks:
+            pictures["foreground"] = foreground(
+                options.foreground,
+                layout,
+                row,
+                own,
+                largest,
+                mask,
+                gain=self.gain,
+                wrap=options.format != "mp4",
+            )
         if "preview" in self._sinks:
+            number, time_s, score = facts
+            shown = pictures["foreground"]
             panels = {
-                "input": picture,
-                "background": background,
-                "foreground": shown,
+                "input": layout.to_bgr(row),
+                "background": layout.to_bgr(own),
+                "foreground": layout.to_bgr(shown) if shown.ndim == 1 else shown,
                 "mask": mask,
             }
             outlier = score > model.cutoff
-            self._sinks["preview"].write(
-                preview(panels, number, time_s, score, outlier=outlier), time_s
-            )
+            pictures["preview"] = preview(panels, number, time_s, score, outlier=outlier)
+        return pictures
 
     def close(self) -> None:
         """Finish all files side by side; each is read again and its frames are counted."""

@@ -1,74 +1,72 @@
-"""Blocks of frames with their scores: known from a fit, or given by a saved model."""
+"""Blocks of frames with their scores: known from a fit, or given by a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.config import ProgressCallback
 from bgsub.background.errors_table import ErrorTable
-from bgsub.background.fitting import FrameFit, frame_blocks
+from bgsub.background.fitting import FrameFit
 from bgsub.background.frame_scores import frame_scores
 from bgsub.background.model import BackgroundModel
-from bgsub.background.render import FRAME_BLOCK
-from bgsub.video.frames import Bytes, Frame
-from bgsub.video.matrix import FrameMatrix
-from bgsub.video.source import FrameSource
-
-Block = tuple[
-    Bytes,
-    NDArray[np.float64],
-    NDArray[np.int64],
-    NDArray[np.float64],
-    NDArray[np.float64],
-]
-"""Rows, scores, frame numbers, times and robust scores of a block of frames."""
+from bgsub.background.store import Block, FrameStore
+from bgsub.background.workers import Workers
+from bgsub.video.frames import Bytes
 
 
-def fitted_blocks(matrix: FrameMatrix, fit: FrameFit) -> Iterator[Block]:
-    """Blocks of the frames that were fitted, with the scores of the fit."""
-    table = fit.table
-    for start, rows in frame_blocks(matrix):
+class ScoredBlock(NamedTuple):
+    """A block of m frames.
+
+    Attributes
+    ----------
+    rows : ndarray of uint8, shape (m, size)
+    numbers : ndarray of shape (m,)
+        Frame numbers from 1.
+    times : ndarray of shape (m,)
+        Seconds.
+    scores : ndarray of shape (m, k)
+    outlier_scores : ndarray of shape (m,)
+        Robust z-scores of the errors.
+    """
+
+    rows: Bytes
+    numbers: NDArray[np.int64]
+    times: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    outlier_scores: NDArray[np.float64]
+
+
+def fitted_blocks(store: FrameStore, fit: FrameFit) -> Iterator[ScoredBlock]:
+    """Blocks of frames that were all fitted, with the scores of the fit."""
+    start = 0
+    for rows, numbers, times in store.all_blocks():
         part = slice(start, start + len(rows))
-        yield (
-            rows,
-            fit.estimator.scores_[part],
-            table.frames[part],
-            table.times[part],
-            table.scores[part],
-        )
+        yield ScoredBlock(rows, numbers, times, fit.estimator.scores_[part], fit.table.scores[part])
+        start += len(rows)
 
 
 class ProjectedFrames:
-    """Frames of a source with the scores that a model gives them, remembering their errors."""
+    """Frames with the scores that a model gives them, remembering their errors.
 
-    def __init__(
-        self, source: FrameSource, model: BackgroundModel, progress: ProgressCallback
-    ) -> None:
-        self._source, self._model, self._progress = source, model, progress
+    Parameters
+    ----------
+    model : BackgroundModel
+    workers : Workers
+    """
+
+    def __init__(self, model: BackgroundModel, workers: Workers) -> None:
+        self._model, self._workers = model, workers
         self._seen: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = []
 
-    def blocks(self) -> Iterator[Block]:
-        """Decode the source, a block at a time."""
-        waiting: list[Frame] = []
-        for count, frame in enumerate(self._source, start=1):
-            waiting.append(frame)
-            self._progress("write", count, self._source.frames_estimate)
-            if len(waiting) == FRAME_BLOCK:
-                yield self._project(waiting)
-                waiting = []
-        if waiting:
-            yield self._project(waiting)
-
-    def _project(self, frames: list[Frame]) -> Block:
-        rows = np.stack([frame.data for frame in frames])
-        numbers = np.array([frame.number for frame in frames], dtype=np.int64)
-        times = np.array([frame.time_s for frame in frames])
-        scores, errors = self._model.project(rows)
-        self._seen.append((numbers, times, errors))
-        return rows, scores, numbers, times, self._robust(errors)
+    def blocks(self, blocks: Iterable[Block]) -> Iterator[ScoredBlock]:
+        """Project the frames, a block at a time."""
+        for rows, numbers, times in blocks:
+            scores, errors = self._model.project(rows, self._workers)
+            self._seen.append((numbers, times, errors))
+            yield ScoredBlock(rows, numbers, times, scores, self._robust(errors))
 
     def _robust(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
         model = self._model

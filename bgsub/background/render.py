@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel, Singles, tiles
+from bgsub.background.workers import Workers
 from bgsub.video.frames import Bytes, Layout
-
-FRAME_BLOCK = 32
-"""Frames that go through a matrix product together, on every road, so that all give equal bits."""
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
 
@@ -42,14 +40,18 @@ class PlaneSums:
         self._sums = np.zeros((self._weights.shape[0], size), dtype=np.float32)
         self._first: Bytes | None = None
 
-    def add(self, start: int, rows: Bytes) -> None:
+    def add(self, start: int, rows: Bytes, workers: Workers) -> None:
         """Add the frames start, start + 1, …; shape (m, size). Blocks must come in order."""
-        if self._first is None:
-            self._first = rows[0].copy()
+        first = rows[0].copy() if self._first is None else self._first
+        self._first = first
         weights = np.ascontiguousarray(self._weights[:, start : start + len(rows)])
-        for tile in tiles(rows.shape[1]):
-            difference = np.subtract(rows[:, tile], self._first[tile], dtype=np.float32)
+
+        def add_tile(tile: slice) -> None:
+            difference = rows[:, tile].astype(np.float32)
+            difference -= first[tile].astype(np.float32)
             self._sums[:, tile] += weights @ difference
+
+        workers.each(add_tile, tiles(rows.shape[1]))
 
     def result(self) -> tuple[Singles, Singles]:
         """Centre (size,) and components (k, size)."""
@@ -91,69 +93,105 @@ class OutsideMask:
             background[:, self._index] = rows[:, self._index]
 
 
-def reconstruct(model: BackgroundModel, scores: NDArray[np.float64]) -> Bytes:
+def reconstruct(model: BackgroundModel, scores: NDArray[np.float64], workers: Workers) -> Bytes:
     """x_b = m + Uy, rounded to grey levels and clipped to 0..255.
 
     Parameters
     ----------
     model : BackgroundModel
     scores : ndarray of shape (m, k)
+    workers : Workers
 
     Returns
     -------
     ndarray of uint8, shape (m, size)
+
+    Notes
+    -----
+    2mk·size operations in float32.
     """
     size = model.layout.size
     short = scores.astype(np.float32)
     background = np.empty((len(scores), size), dtype=np.uint8)
-    for tile in tiles(size):
+
+    def fill(tile: slice) -> None:
         levels = short @ model.components[:, tile]
-        levels += model.center[tile]
-        np.rint(levels, out=levels)
+        levels += model.center[tile] + np.float32(0.5)
         np.clip(levels, 0.0, 255.0, out=levels)
         np.copyto(background[:, tile], levels, casting="unsafe")
+
+    workers.each(fill, tiles(size))
     return background
 
 
-def residual(picture: Bytes, background: Bytes) -> tuple[Bytes, Bytes]:
-    """|x − x_b| of two pictures, per channel and as the largest channel difference.
+def largest_difference(layout: Layout, row: Bytes, own: Bytes) -> Bytes:
+    """max over the colour channels of |x − x_b|, in grey levels.
 
     Parameters
     ----------
-    picture, background : ndarray of uint8, shape (h, w) or (h, w, 3)
+    layout : Layout
+    row, own : ndarray of uint8, shape (size,)
+        A frame and its background.
 
     Returns
     -------
-    difference : ndarray of uint8, shape of the input
-    largest : ndarray of uint8, shape (h, w)
+    ndarray of uint8, shape (h, w)
+
+    Notes
+    -----
+    For 4:2:0 frames no picture is converted to RGB: a channel's difference is ΔY + δ_c with δ_c a
+    linear function of the chroma differences at half the size, and
+    max_c |ΔY + δ_c| = max(ΔY + max_c δ_c, −ΔY − min_c δ_c).
     """
-    difference = np.asarray(cv2.absdiff(picture, background), dtype=np.uint8)
-    if difference.ndim == 2:
-        return difference, difference
-    blue, green, red = cv2.split(difference)
-    return difference, np.asarray(cv2.max(cv2.max(blue, green), red), dtype=np.uint8)
+    if layout.kind == "gray":
+        return np.asarray(cv2.absdiff(layout.luma(row), layout.luma(own)), dtype=np.uint8)
+    if layout.kind == "bgr":
+        blue, green, red = cv2.split(cv2.absdiff(layout.to_bgr(row), layout.to_bgr(own)))
+        return np.asarray(cv2.max(cv2.max(blue, green), red), dtype=np.uint8)
+    luma, *chroma = (
+        np.asarray(cv2.subtract(a, b, dtype=cv2.CV_16S), dtype=np.int16)
+        for a, b in zip(layout.planes(row), layout.planes(own), strict=True)
+    )
+    blue, green, red = cv2.split(cv2.transform(cv2.merge(chroma), layout.chroma_to_bgr))
+    above = _double(cv2.max(cv2.max(blue, green), red), layout)
+    below = _double(cv2.min(cv2.min(blue, green), red), layout)
+    above += luma
+    below += luma
+    np.maximum(above, np.negative(below, out=below), out=above)
+    return np.asarray(cv2.convertScaleAbs(above), dtype=np.uint8)
+
+
+def _double(plane: cv2.typing.MatLike, layout: Layout) -> NDArray[np.int16]:
+    """Repeat every value of a half-size plane over 2×2 pixels of the frame."""
+    pairs = np.ascontiguousarray(plane).view(np.uint16).astype(np.uint32)
+    pairs *= 0x10001  # the same 16 bits twice: four times as quick as repeating columns
+    wide = np.repeat(pairs.view(np.int16), 2, axis=0)
+    return wide[: layout.height, : layout.width]
 
 
 def foreground(
     style: ForegroundStyle,
-    picture: Bytes,
-    background: Bytes,
-    difference: Bytes,
-    mask: Bytes | None,
+    layout: Layout,
+    row: Bytes,
+    own: Bytes,
+    largest: Bytes,
+    mask: Bytes,
     *,
     gain: float,
     wrap: bool,
 ) -> Bytes:
-    """The foreground as a picture.
+    """The foreground of a frame, as a picture or as a vector in the layout.
 
     Parameters
     ----------
     style : {"abs", "signed", "cutout"}
-        ``abs``: gain·|x − x_b|. ``signed``: 128 + x − x_b. ``cutout``: x where the mask is set,
-        black elsewhere.
-    picture, background, difference : ndarray of uint8, shape (h, w) or (h, w, 3)
-    mask : ndarray of uint8, shape (h, w)
-        0 or 255; only for ``cutout``.
+        ``abs``: gain·max_c |x − x_b|, grey. ``signed``: 128 + x − x_b. ``cutout``: x where the mask
+        is set, black elsewhere.
+    layout : Layout
+    row, own : ndarray of uint8, shape (size,)
+        A frame and its background.
+    largest, mask : ndarray of uint8, shape (h, w)
+        The largest channel difference; 0 or 255.
     gain : float
         Only for ``abs``.
     wrap : bool
@@ -161,12 +199,29 @@ def foreground(
         lossless formats want it; clipped otherwise, as eyes want it.
     """
     if style == "abs":
-        return np.asarray(cv2.convertScaleAbs(difference, alpha=gain), dtype=np.uint8)
-    if style == "signed":
-        if wrap:
-            return picture - background + np.uint8(128)
-        return np.asarray(cv2.addWeighted(picture, 1.0, background, -1.0, 128.0), dtype=np.uint8)
-    return np.asarray(cv2.bitwise_and(picture, picture, mask=mask), dtype=np.uint8)
+        return np.asarray(cv2.convertScaleAbs(largest, alpha=gain), dtype=np.uint8)
+    if style == "cutout":
+        return _cutout(layout, row, mask)
+    if layout.kind == "bgr":
+        row, own = layout.to_bgr(row), layout.to_bgr(own)
+    if wrap:
+        return row - own + np.uint8(128)
+    shape = row.shape if row.ndim > 1 else (1, row.size)
+    signed = cv2.addWeighted(row.reshape(shape), 1.0, own.reshape(shape), -1.0, 128.0)
+    return np.asarray(signed, dtype=np.uint8).reshape(row.shape)
+
+
+def _cutout(layout: Layout, row: Bytes, mask: Bytes) -> Bytes:
+    if layout.kind != "yuv420":
+        picture = layout.to_bgr(row)
+        return np.asarray(cv2.bitwise_and(picture, picture, mask=mask), dtype=np.uint8)
+    cut = np.full_like(row, 128)
+    luma, *chroma = layout.planes(cut)
+    _, *colors = layout.planes(row)
+    np.bitwise_and(layout.luma(row), mask, out=luma)
+    for plane, color in zip(chroma, colors, strict=True):
+        np.copyto(plane, color, where=mask[::2, ::2] > 0)
+    return cut
 
 
 def preview(
@@ -192,8 +247,9 @@ def preview(
     ndarray of uint8, shape (H, W, 3), both even
     """
     height, width = next(iter(pictures.values())).shape[:2]
-    factor = max(1.0, 320.0 / width) if width < 640 else 640.0 / width
-    size = (2 * round(width * factor / 2), 2 * round(height * factor / 2))
+    # Small pictures grow and large ones shrink; strips of a few pixels stay pictures.
+    factor = max(1.0, 320.0 / max(width, height)) if width < 640 else 640.0 / width
+    size = (max(2 * round(width * factor / 2), 2), max(2 * round(height * factor / 2), 2))
     way = cv2.INTER_AREA if factor < 1 else cv2.INTER_NEAREST
     tiles_ = []
     for caption, picture in pictures.items():
@@ -218,6 +274,4 @@ def _write(picture: Bytes, text: str, at: tuple[int, int]) -> None:
     (width, height), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.5, 1)
     corner = (at[0] - 3, at[1] - height - 3)
     cv2.rectangle(picture, corner, (at[0] + width + 3, at[1] + below), (0, 0, 0), cv2.FILLED)
-    cv2.putText(
-        picture, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA
-    )
+    cv2.putText(picture, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA)

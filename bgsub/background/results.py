@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import signal
+import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +20,8 @@ from bgsub.errors import OutputError
 MANIFEST = "run.json"
 
 _PICTURE = re.compile(r"\d{6,}\.png")
+
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class ResultsDirectory:
@@ -44,12 +48,13 @@ class ResultsDirectory:
     def __init__(self, path: Path, names: list[str], *, force: bool = False) -> None:
         self.path = path
         self._names = names
-        self._earlier = _earlier_outputs(path)
-        self._check(force=force)
+        self._force = force
+        self._earlier = self._check()
         self._made = [p for p in (path, *path.parents) if not p.exists()]
-        self._staging = path / f".bgsub-partial-{os.getpid()}"
         try:
-            self._staging.mkdir(parents=True)
+            path.mkdir(parents=True, exist_ok=True)
+            # Not named by the process alone: a killed one of that number may have left its own.
+            self._staging = Path(tempfile.mkdtemp(prefix=".bgsub-partial-", dir=path))
         except OSError as error:
             self._remove_made()
             message = (
@@ -75,28 +80,32 @@ class ResultsDirectory:
             with contextlib.suppress(OSError):  # not empty: the results are in it
                 folder.rmdir()
 
-    def _check(self, *, force: bool) -> None:
+    def _check(self) -> dict[str, dict[str, int]]:
+        """Raise if a file would be lost that must not be; give what an earlier run wrote."""
         if self.path.exists() and not self.path.is_dir():
             message = f"{self.path}: is a file, but results need a folder; choose another --out"
             raise OutputError(message)
+        earlier = _earlier_outputs(self.path)
         # What an earlier run wrote goes with it, so that a folder never mixes two runs.
-        present = [
-            name for name in {*self._names, *self._earlier, MANIFEST} if self._at(name).exists()
-        ]
-        for name in sorted(present):
-            if name not in self._earlier and name != MANIFEST:
+        names = sorted({*self._names, *earlier, MANIFEST})
+        present = [name for name in names if os.path.lexists(self._at(name))]
+        for name in present:
+            if name == MANIFEST:
+                continue
+            if name not in earlier:
                 message = (
                     f"{self._at(name)}: exists, and no finished run of bgsub wrote it; "
                     "move it away or choose another folder with --out"
                 )
                 raise OutputError(message)
-            _check_unchanged(self._at(name), self._earlier.get(name, {}))
-        if present and not force:
+            _check_unchanged(self._at(name), earlier[name])
+        if present and not self._force:
             message = (
                 f"{self.path}: holds the results of an earlier run; replace them with --force or "
                 "choose another folder with --out"
             )
             raise OutputError(message)
+        return earlier
 
     def _at(self, name: str) -> Path:
         return self.path / name
@@ -105,39 +114,57 @@ class ResultsDirectory:
         """Give the temporary path under which an output is to be written."""
         return self._staging / name
 
-    def commit(self, manifest: dict[str, Any]) -> None:
+    def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Give all staged outputs their names, and write the manifest last.
 
         Parameters
         ----------
         manifest : dict
-            JSON values; gets ``outputs``: size in bytes (or number of pictures) by name.
+            JSON values.
+
+        Returns
+        -------
+        dict
+            The manifest with ``outputs``: size in bytes (and number of pictures) by name.
 
         Raises
         ------
         OutputError
-            If a file cannot be written or renamed.
+            If a file cannot be written or renamed, or somebody else has put files there meanwhile.
         """
         outputs = {name: _describe(self.stage(name)) for name in self._names}
-        text = json.dumps({**manifest, "outputs": outputs}, indent=2, allow_nan=False) + "\n"
+        whole = {**manifest, "outputs": outputs}
+        text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
         staged = self.stage(MANIFEST)
         try:
             with staged.open("w", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+            self._earlier = self._check()
             with _uninterrupted():
-                self._at(MANIFEST).unlink(missing_ok=True)
-                for name in self._earlier:
-                    _remove(self._at(name))
-                for name in [*self._names, MANIFEST]:
-                    self.stage(name).rename(self._at(name))
+                self._replace()
         except OSError as error:
             message = (
                 f"{self.path}: the results cannot be written ({error.strerror}); "
                 "free some space or choose another folder with --out"
             )
             raise OutputError(message) from error
+        return whole
+
+    def _replace(self) -> None:
+        self._at(MANIFEST).unlink(missing_ok=True)
+        for name in self._earlier:
+            _remove(self._at(name))
+        named: list[Path] = []
+        try:
+            for name in [*self._names, MANIFEST]:
+                self.stage(name).rename(self._at(name))
+                named.append(self._at(name))
+        except OSError:
+            for path in named:
+                _remove(path)
+            raise
 
 
 def is_whole(path: Path) -> bool:
@@ -158,7 +185,16 @@ def _earlier_outputs(path: Path) -> dict[str, dict[str, int]]:
     outputs = manifest.get("outputs") if isinstance(manifest, dict) else None
     if not isinstance(outputs, dict) or "bgsub_version" not in manifest:
         raise _foreign_manifest(path)
-    return {name: facts for name, facts in outputs.items() if Path(name).name == name}
+    if not all(_is_output(name, facts) for name, facts in outputs.items()):
+        raise _foreign_manifest(path)
+    return outputs
+
+
+def _is_output(name: str, facts: object) -> bool:
+    """Whether a manifest's entry is a plain name with whole numbers."""
+    is_plain = Path(name).name == name and name not in {"", ".."}
+    counts = facts.values() if isinstance(facts, dict) else [None]
+    return is_plain and all(isinstance(count, int) for count in counts)
 
 
 def _foreign_manifest(path: Path) -> OutputError:
@@ -169,25 +205,33 @@ def _foreign_manifest(path: Path) -> OutputError:
 
 def _describe(path: Path) -> dict[str, int]:
     if path.is_dir():
-        return {"pictures": sum(1 for _ in path.iterdir())}
+        sizes = [picture.stat().st_size for picture in path.iterdir()]
+        return {"pictures": len(sizes), "bytes": sum(sizes)}
     return {"bytes": path.stat().st_size}
 
 
 def _check_unchanged(path: Path, facts: dict[str, int]) -> None:
     """Raise unless the path still is what the manifest says that bgsub wrote."""
     foreign = path
-    if "pictures" in facts and path.is_dir():
-        strange = [p for p in sorted(path.iterdir()) if not _PICTURE.fullmatch(p.name)]
-        if not strange:
+    if "pictures" not in facts:
+        if path.is_file() and not path.is_symlink() and path.stat().st_size == facts.get("bytes"):
             return
-        foreign = strange[0]
-    elif "bytes" not in facts or (path.is_file() and path.stat().st_size == facts["bytes"]):
-        return
+    elif path.is_dir() and not path.is_symlink():
+        strange = [p for p in sorted(path.iterdir()) if not _is_ours(p, facts["pictures"])]
+        if not strange and _describe(path) == facts:
+            return
+        foreign = strange[0] if strange else path
     message = (
         f"{foreign}: is not what bgsub wrote there (it was changed or added since); "
         "move it away or choose another folder with --out"
     )
     raise OutputError(message)
+
+
+def _is_ours(path: Path, pictures: int) -> bool:
+    """Whether a file in a folder of that many pictures has the name of one of them."""
+    named = _PICTURE.fullmatch(path.name) is not None
+    return named and 1 <= int(path.stem) <= pictures and path.is_file() and not path.is_symlink()
 
 
 def _remove(path: Path) -> None:
@@ -199,12 +243,24 @@ def _remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Hold signals back while names change, so that a folder is never half old and half new."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
+    """Hold signals back while names change, so that a folder is never half old and half new.
+
+    Blocking them for this thread would not do: the system would hand them to another one, and
+    Python would still run their handler in this one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread alone
         return
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    came: list[int] = []
+    numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    handlers = {number: own for number, own in handlers.items() if own is not None}
+    for number in handlers:
+        signal.signal(number, lambda number, _frame: came.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        for number, own in handlers.items():
+            signal.signal(number, own)
+        for number in came[:1]:
+            signal.raise_signal(number)

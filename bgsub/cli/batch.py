@@ -219,6 +219,7 @@ def run_batch(
         try:
             outcomes.append(attempt(job, work, session, skip=skip))
         except (KeyboardInterrupt, Interrupted) as error:
+            session.input = session.label = None
             message = (
                 f"{failures.INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were dealt with"
             )
@@ -232,9 +233,7 @@ def attempt(
     """Do one of several jobs, and say it if it fails."""
     with session.about(job.input, label=job.label):
         try:
-            session.tell(
-                "start", f"{job.number} of {job.of}, results in {job.out}", out=str(job.out)
-            )
+            session.tell("start", f"{job.number} of {job.of}", out=str(job.out))
             done = do_job(job, work, session, skip=skip)
         except Interrupted:
             raise

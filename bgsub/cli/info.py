@@ -137,10 +137,10 @@ def describe(facts: dict[str, Any]) -> str:
     """Put the facts into lines for people."""
     from bgsub.video.timecode import format_time
 
-    size = f"{facts['width']} × {facts['height']} pixels"
+    size = f"{facts['width']} x {facts['height']} pixels"
     used = (facts["frame_width"], facts["frame_height"])
     if used != (facts["width"], facts["height"]):
-        size += f", taken as {used[0]} × {used[1]}"
+        size += f", taken as {used[0]} x {used[1]}"
     frames = f"{facts['frames_decoded']} decoded"
     if facts["frames_bad"]:
         frames += f", {facts['frames_bad']} damaged"

@@ -14,10 +14,11 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 def install() -> None:
     """Make these signals raise KeyboardInterrupt in the main thread.
 
-    A signal that was ignored when the program started stays so, as under nohup.
+    SIGHUP stays ignored under nohup. SIGINT does not: shells ignore it for what scripts start with
+    ``&``, and a person who stops the script, or sends it by hand, means it.
     """
     for number in _numbers():
-        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+        if number.name != "SIGHUP" or signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _first)
 
 

@@ -151,11 +151,11 @@ fit_options = together(
     ),
     option(
         "Fit",
-        "--solver",
-        type=click.Choice(["gram", "reference"]),
-        default=_DEFAULT.solver,
-        show_default=True,
-        help="The fast road, or the paper's Algorithm 1 as printed (slow).",
+        "--fit-frames",
+        type=values.COUNT,
+        metavar="N",
+        show_default="all, 2000 at most",
+        help="Fit to a sample of N frames, evenly spaced; all frames are written.",
     ),
     option(
         "Fit",
@@ -167,7 +167,7 @@ fit_options = together(
         help="Seed of the random starts; the same seed gives the same result.",
     ),
 )
-"""--k --support-fraction --n-init --tol --max-iter --no-reweight --solver --seed"""
+"""--k --support-fraction --n-init --tol --max-iter --no-reweight --fit-frames --seed"""
 
 output_options = together(
     option(

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from bgsub.cli.logs import Session
 
 LINE_INTERVAL_S = 10.0
 JSON_INTERVAL_S = 1.0
+COLUMNS, ROWS = 79, 24
 
 
 class Progress:
@@ -99,6 +101,7 @@ class BarProgress(Progress):
         super().__init__(session)
         tqdm.monitor_interval = 0  # no thread of tqdm's own
         self._make = tqdm
+        self._has_size = _terminal_says_its_size()
         self._stage: str | None = None
         self._bar: Any = None
 
@@ -107,14 +110,16 @@ class BarProgress(Progress):
         with contextlib.suppress(OSError, ValueError):
             if stage != self._stage:
                 self.close()
-                label = f"{self.session.label}: " if self.session.label else ""
+                label = f"{Path(self.session.label).name}: " if self.session.label else ""
                 self._stage = stage
                 self._bar = self._make(
                     total=total,
                     desc=f"{label}{stage}",
-                    unit="",
-                    unit_scale=False,
-                    dynamic_ncols=True,
+                    unit=" pixels" if stage == "fit" else " frames",
+                    unit_scale=stage == "fit",
+                    dynamic_ncols=self._has_size,
+                    ncols=None if self._has_size else COLUMNS,
+                    nrows=None if self._has_size else ROWS,
                     leave=not self.session.label,
                     file=sys.stderr,
                 )
@@ -128,6 +133,14 @@ class BarProgress(Progress):
             with contextlib.suppress(OSError, ValueError):
                 self._bar.close()
         self._bar = self._stage = None
+
+
+def _terminal_says_its_size() -> bool:
+    """Whether the size of the terminal is known; some pseudo-terminals say 0, and tqdm nothing."""
+    try:
+        return min(os.get_terminal_size(sys.stderr.fileno())) > 0
+    except (OSError, ValueError):
+        return False
 
 
 def describe(
@@ -146,7 +159,7 @@ def describe(
     if total:
         text += f" of {total} ({min(100, 100 * done // total)} %)"
     if rate is not None:
-        text += f", {rate:.3g}/s"
+        text += f", {rate:,.0f}/s" if rate >= 100 else f", {rate:.3g}/s"
     if left is not None:
         text += f", {duration(left)} left"
     return text

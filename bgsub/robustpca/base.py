@@ -28,8 +28,8 @@ from bgsub.robustpca.spaces import (
     row_blocks,
 )
 
-# Fourth powers of the entries, summed, must stay finite.
-_LARGEST = 1e70
+# Fourth powers of the entries, summed, must stay finite. As float64 it is comparable to float32.
+_LARGEST = np.float64(1e70)
 
 
 class AffineEstimator:

@@ -11,7 +11,9 @@ integers below 2⁵³ are exact, so the result depends on neither block size nor
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 FLOAT32_EXACT = float(1 << 24)
 
 _BLOCK_ELEMENTS = 1 << 21
-_MIN_COLUMNS, _MAX_COLUMNS = 256, 8192
+_MIN_COLUMNS, _MAX_COLUMNS = 256, 4096
 
 
 @runtime_checkable
@@ -163,6 +165,7 @@ def integer_product(centred: NDArray[np.float32]) -> tuple[NDArray[Any], bool]:
 def gram_matrix(
     X: NDArray[Any] | ColumnReader,
     *,
+    threads: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Gram:
     """Gram matrix of the median-centred rows of X.
@@ -171,6 +174,10 @@ def gram_matrix(
     ----------
     X : ndarray of shape (n, p) or ColumnReader
         uint8 (exact result) or float32/float64 (products in float64). Never copied as a whole.
+    threads : int
+        Blocks that are worked on side by side, for uint8 only; useful where the matrix library has
+        been told to stay on one thread. Sums of integers are exact in any order, so the result does
+        not depend on it.
     progress : callable, optional
         Called with the columns done and p after each block.
 
@@ -181,38 +188,78 @@ def gram_matrix(
     Raises
     ------
     ValueError
-        For NaN or infinite entries; names the columns.
+        For NaN or infinite entries.
 
     Notes
     -----
-    n²p multiplications (half of them by symmetry) in one pass; memory 8n² bytes for the result, 4n²
-    for a block's product and about 4·2²¹ bytes for the block.
+    n²p multiplications (half of them by symmetry) in one pass; memory per thread: 8n² bytes for the
+    sum, 4n² for a block's product and about 4·2²¹ bytes for the block.
     """
     reader = X if not isinstance(X, np.ndarray) else ArrayColumns(X)
-    n, p = reader.shape
-    is_integer = reader.dtype == np.uint8
-    values = np.zeros((n, n), dtype=np.float64)
-    offset = np.empty(p, dtype=np.uint8 if is_integer else np.float64)
-    step = block_columns(n)
-    blocks = float64_blocks = 0
-    for start in range(0, p, step):
-        stop = min(start + step, p)
-        block = reader.columns(start, stop)
-        offset[start:stop] = column_median(block)
-        if is_integer:
-            centred = np.subtract(block, offset[start:stop], dtype=np.float32)
-            product, exact = integer_product(centred)
+    task = _GramTask(reader, progress)
+    lanes = [task.blocks[lane :: max(1, threads)] for lane in range(max(1, threads))]
+    lanes = [lane for lane in lanes if lane]
+    if len(lanes) == 1 or not task.is_integer:
+        values, float64_blocks = task.sum_blocks(task.blocks)
+        return Gram(values, task.offset, reader.shape[1], float64_blocks, len(task.blocks))
+    with ThreadPoolExecutor(len(lanes), thread_name_prefix="bgsub-gram") as pool:
+        try:
+            sums = [future.result() for future in [pool.submit(task.sum_blocks, b) for b in lanes]]
+        except BaseException:
+            task.stop.set()
+            raise
+    values, float64_blocks = sums[0]
+    for more, count in sums[1:]:
+        values += more
+        float64_blocks += count
+    return Gram(values, task.offset, reader.shape[1], float64_blocks, len(task.blocks))
+
+
+class _GramTask:
+    """The blocks of one matrix, the offset that they fill in, and how far the work is."""
+
+    def __init__(self, reader: ColumnReader, progress: Callable[[int, int], None] | None) -> None:
+        n, p = reader.shape
+        step = block_columns(n)
+        self.is_integer = reader.dtype == np.uint8
+        self.blocks = [slice(start, min(start + step, p)) for start in range(0, p, step)]
+        self.offset = np.empty(p, dtype=np.uint8 if self.is_integer else np.float64)
+        self.stop = threading.Event()
+        self._reader, self._progress = reader, progress
+        self._lock, self._done = threading.Lock(), 0
+
+    def sum_blocks(self, blocks: list[slice]) -> tuple[NDArray[np.float64], int]:
+        """Add up the products of some blocks; also how many of them took float64."""
+        n = self._reader.shape[0]
+        values = np.zeros((n, n), dtype=np.float64)
+        float64_blocks = 0
+        for part in blocks:
+            if self.stop.is_set():
+                break
+            product, exact = self._product(part)
+            values += product
             float64_blocks += not exact
-        else:
-            wide = np.subtract(block, offset[start:stop], dtype=np.float64)
-            product = wide @ wide.T
-            if not np.isfinite(product.diagonal()).all():
-                message = (
-                    f"columns {start} to {stop - 1} of X hold entries that are no finite numbers"
-                )
-                raise ValueError(message)
-        values += product
-        blocks += 1
-        if progress is not None:
-            progress(stop, p)
-    return Gram(values, offset, p, float64_blocks, blocks)
+            self._tell(part.stop - part.start)
+        return values, float64_blocks
+
+    def _product(self, part: slice) -> tuple[NDArray[Any], bool]:
+        block = self._reader.columns(part.start, part.stop)
+        if self.is_integer:
+            median = column_median(block)
+            self.offset[part] = median
+            centred = block.astype(np.float32)
+            centred -= median.astype(np.float32)
+            return integer_product(centred)
+        if not np.isfinite(block).all():
+            columns = f"columns {part.start} to {part.stop - 1}"
+            message = f"{columns} of X hold entries that are no finite numbers"
+            raise ValueError(message)
+        self.offset[part] = column_median(block)
+        wide = np.subtract(block, self.offset[part], dtype=np.float64)
+        return wide @ wide.T, True
+
+    def _tell(self, columns: int) -> None:
+        with self._lock:
+            self._done += columns
+            if self._progress is not None:
+                self._progress(self._done, self._reader.shape[1])

@@ -158,7 +158,8 @@ class RowSpace:
         part = self._K[np.ix_(index, index)]
         means = part.mean(axis=0)
         part = part - means - means[:, None] + means.mean()
-        values, vectors = leading_eigenpairs(part, n_components, self.squared_norms[index].max())
+        scale = float(self.squared_norms[index].max())
+        values, vectors = leading_eigenpairs(part, n_components, scale)
         basis = np.zeros((self.n_samples, n_components))
         # In exact arithmetic eigenvectors of non-zero eigenvalues sum to zero already.
         vectors = vectors - vectors.mean(axis=0)
@@ -221,14 +222,23 @@ class FeatureSpace:
         return scores
 
     def principal(self, rows: NDArray[np.bool_], n_components: int) -> Fit:
-        """PCA of the marked rows from the eigenvectors of their scatter matrix, O(np²)."""
+        """PCA of the marked rows from the eigenvectors of their scatter matrix, O(np²).
+
+        Where they are fewer than the columns, from those of their Gram matrix, O(n²p).
+        """
         weights = self.lift((rows / rows.sum())[:, None])[:, 0]
         p = self._X.shape[1]
-        scatter = np.zeros((p, p))
-        for chosen, block in self._blocks():
-            inside = block[rows[chosen]] - weights
-            scatter += inside.T @ inside
-        values, vectors = leading_eigenpairs(scatter, n_components, self.squared_norms[rows].max())
+        scale = float(self.squared_norms[rows].max())
+        if rows.sum() < p:
+            inside = np.subtract(self._X[rows], self._offset, dtype=np.float64) - weights
+            values, vectors = leading_eigenpairs(inside @ inside.T, n_components, scale)
+            vectors = inside.T @ (vectors / np.sqrt(values))
+        else:
+            scatter = np.zeros((p, p))
+            for chosen, block in self._blocks():
+                inside = block[rows[chosen]] - weights
+                scatter += inside.T @ inside
+            values, vectors = leading_eigenpairs(scatter, n_components, scale)
         basis = np.zeros((p, n_components))
         basis[:, : values.size] = vectors
         return _fit_of(self, weights, basis, rows)

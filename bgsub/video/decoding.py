@@ -41,15 +41,19 @@ class Decoder:
     ----------
     container, stream
         Just opened.
-    threads : int or None
-        Threads for FFmpeg; None or 0 is as many as there are processors.
+    threads : int
+        Threads for FFmpeg. On one thread, what is damaged is concealed as well as can be and
+        marked. On several, which frames are marked and which are lost would depend on their
+        number: there every error is reported, and what comes behind the first is not to be used.
     """
 
-    def __init__(self, container: InputContainer, stream: VideoStream, threads: int | None) -> None:
+    def __init__(self, container: InputContainer, stream: VideoStream, threads: int) -> None:
         self._container = container
         self._stream = stream
         stream.thread_type = "NONE" if threads == 1 else "AUTO"
-        stream.codec_context.thread_count = threads or 0
+        stream.codec_context.thread_count = threads
+        if threads != 1:
+            stream.codec_context.options = {"err_detect": "explode"}
         #: Packets read so far, where in the file the last one ends (None if the container does
         #: not say), the time at which the latest one ends, in seconds on the stream's own clock,
         #: and whether one was incomplete or the reading ended in an error.

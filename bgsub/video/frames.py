@@ -117,6 +117,11 @@ class Layout:
         """Whether frames in this layout carry colours."""
         return self.kind != "gray"
 
+    @property
+    def chroma_to_bgr(self) -> NDArray[np.float64]:
+        """What full-range U and V add to blue, green and red, shape (3, 2)."""
+        return _to_bgr_matrix(self.matrix)[:, 1:3]
+
     def luma(self, vector: Bytes) -> Bytes:
         """Give the luma plane of a frame, an (h, w) view."""
         return vector[: self.pixels].reshape(self.height, self.width)

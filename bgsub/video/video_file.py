@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections import deque
 from collections.abc import Generator
 from functools import partial
 from pathlib import Path
@@ -22,6 +24,10 @@ _TEXT_CODECS = {"ansi", "bintext", "idf", "xbin"}  # FFmpeg draws text as a term
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 # Formats that begin with their duration; for others FFmpeg works it out from what is there.
 _ANNOUNCING = {"matroska,webm", "flv", "asf"}
+# Threads report an error only when frames behind the bad one have come out, up to as many as there
+# are threads and a few more: so many are held back.
+_LATE_ERRORS = 4
+_MAX_THREADS = 16
 _MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
 
 
@@ -105,22 +111,27 @@ class VideoFileSource(BaseSource):
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         given = 0
-        if self.options.threads != 1 and not self._is_damaged:
-            for item in self._decode(self.options.threads, notes):
+        threads = self.options.threads or min(_available_processors() + 1, _MAX_THREADS)
+        if threads != 1 and not self._is_damaged:
+            held: deque[Item] = deque()
+            for item in self._decode(threads, notes):
                 if item is None:
-                    # Next to a bad frame, decoding on several threads loses good ones, and how
-                    # many depends on the threads: from here on it is done again on one.
+                    # What several threads make of damage depends on their number: from here on
+                    # it is done again on one, which takes longer and loses no good frame.
                     self._is_damaged = True
                     break
-                given += 1
-                yield item
+                held.append(item)
+                if len(held) > threads + _LATE_ERRORS:
+                    given += 1
+                    yield held.popleft()
             else:
+                yield from held
                 return
         for item in self._decode(1, notes):
             if item is not None and item.number > given:
                 yield item
 
-    def _decode(self, threads: int | None, notes: list[str]) -> Generator[Item | None, None, None]:
+    def _decode(self, threads: int, notes: list[str]) -> Generator[Item | None, None, None]:
         """Give the frames; None stands for damage that is known of but is no frame."""
         clock = Clock(self.rate, by_decoding_order=self._format == "avi")
         number = good = 0
@@ -175,6 +186,12 @@ class VideoFileSource(BaseSource):
         with self._file.open("rb") as file:
             file.seek(max(0, size - 64))
             return not file.read().rstrip(b"\0").endswith(b";")
+
+
+def _available_processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _duration(container: InputContainer, stream: VideoStream) -> tuple[float | None, bool]:

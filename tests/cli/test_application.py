@@ -62,7 +62,7 @@ def test_reader_of_stdout_may_leave() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "errors"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_where_the_list_says(name: str) -> None:
     module, _, attribute = COMMANDS[name][0].partition(":")
     command = getattr(importlib.import_module(module), attribute)
@@ -71,7 +71,7 @@ def test_every_command_is_where_the_list_says(name: str) -> None:
     assert command.short_help == COMMANDS[name][1]
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "errors"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_has_examples(name, invoke) -> None:
     done = invoke(name, "--help")
     assert done.exit_code == 0

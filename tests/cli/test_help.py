@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
+from click.shell_completion import ShellComplete
+
 from bgsub import errors
+from bgsub.cli import cli
 from bgsub.cli.help import exit_code_table, verbatim
 
 
@@ -38,3 +42,17 @@ def test_help_fits_a_terminal(invoke) -> None:
     for command in ("run", "apply", "info"):
         text = invoke(command, "--help").stdout
         assert max(len(line) for line in text.splitlines()) <= 100
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "found"),
+    [
+        ([], "i", ["info"]),
+        (["run"], "--so", ["--solver"]),
+        (["run", "--from-json", "missing.json"], "--see", ["--seed"]),
+        (["run", "--format"], "m", ["mp4", "mkv"]),
+    ],
+)
+def test_shells_complete(words, typed, found) -> None:
+    completion = ShellComplete(cli, {}, "bgsub", "_BGSUB_COMPLETE")
+    assert [item.value for item in completion.get_completions(words, typed)] == found

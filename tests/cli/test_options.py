@@ -10,6 +10,14 @@ from bgsub.background.config import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, Source
 from bgsub.cli import options as shared
 from bgsub.errors import UsageError
 
+EVERY_OPTION = """
+--start 2 --end 00:00:09 --every 2s --scale 0.5 --roi 1,2,3,4 --mask-image m.png
+--color gray --on-bad-frame repeat --threads 2 --k 3 --support-fraction 0.75
+--n-init 5 --tol 1e-7 --max-iter 50 --no-reweight --solver reference --seed 9
+--format mkv --foreground signed --only mask,errors --threshold 12 --min-area 0
+--no-clean --cutoff 4.5 --plot-format svg --force
+"""
+
 
 @click.command()
 @shared.source_options
@@ -34,13 +42,7 @@ def test_defaults_are_those_of_the_library() -> None:
 
 
 def test_every_option_arrives() -> None:
-    given_ = parse(
-        *"--start 2 --end 00:00:09 --every 2s --scale 0.5 --roi 1,2,3,4 --mask-image m.png".split(),
-        *"--color gray --on-bad-frame repeat --threads 2 --k 3 --support-fraction 0.75".split(),
-        *"--n-init 5 --tol 1e-7 --max-iter 50 --no-reweight --solver reference --seed 9".split(),
-        *"--format mkv --foreground signed --only mask,errors --threshold 12 --min-area 0".split(),
-        *"--no-clean --cutoff 4.5 --plot-format svg --force".split(),
-    )
+    given_ = parse(*EVERY_OPTION.split())
     assert given_ == RunOptions(
         source=SourceOptions(
             start="2",

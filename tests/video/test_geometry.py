@@ -47,6 +47,22 @@ def test_limited_range_is_expanded_as_the_tables_say(kind):
     np.testing.assert_array_equal(layout.luma(vector), levels)
 
 
+@pytest.mark.parametrize("roi", [None, Region(2, 4, 7, 5)])
+def test_planes_of_odd_size_are_copied_exactly(roi):
+    random = np.random.default_rng(0)
+    planes = tuple(
+        random.integers(0, 256, shape, dtype=np.uint8) for shape in ((47, 63), (24, 32), (24, 32))
+    )
+    geometry = plan((63, 47), roi=roi)
+    layout = geometry.layout("yuv420", "bt601", "auto", exact_color=False)
+    luma, *chroma = layout.planes(geometry.pack(Picture(planes), layout))
+    x, y, width, height = (2, 4, 7, 5) if roi else (0, 0, 63, 47)
+    np.testing.assert_array_equal(luma, planes[0][y : y + height, x : x + width])
+    for result, plane in zip(chroma, planes[1:], strict=True):
+        part = plane[y // 2 : (y + height + 1) // 2, x // 2 : (x + width + 1) // 2]
+        np.testing.assert_array_equal(result, part)
+
+
 def test_limited_grey_becomes_full_range_colour():
     levels = np.arange(256, dtype=np.uint8).reshape(16, 16)
     layout = Layout("bgr", 16, 16)

@@ -253,6 +253,7 @@ def test_a_selection_gives_the_very_same_frames(case):
     chosen = everything[1::2] if count > 1 else everything
     frames = list(source)
     assert [frame.number for frame in frames] == [frame.number for frame in chosen]
+    assert source.decoded == count
     for frame, expected in zip(frames, chosen, strict=True):
         assert frame.time_s == expected.time_s
         np.testing.assert_array_equal(frame.data, expected.data)

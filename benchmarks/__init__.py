@@ -1,0 +1,1 @@
+"""Benchmarks of bgsub: each figure is a ratio to an alternative in the same run."""

@@ -1,0 +1,90 @@
+"""The end of a run: its manifest, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bgsub import __version__
+from bgsub.background import manifest as manifests
+from bgsub.background.config import RunOptions
+from bgsub.background.errors_table import ErrorTable
+from bgsub.background.findings import outlier_findings, plural
+from bgsub.background.results import ResultsDirectory
+from bgsub.video.source import FrameSource
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run leaves behind.
+
+    Attributes
+    ----------
+    out : Path
+        The results directory.
+    manifest : dict
+        What its run.json holds.
+    findings : list of str
+        What was found, in plain language.
+    hints : list of str
+        What looks wrong, and what to do about it.
+    warnings : list of str
+        What reading the input had to say.
+    """
+
+    out: Path
+    manifest: dict[str, Any]
+    findings: list[str]
+    hints: list[str]
+    warnings: list[str]
+
+
+def finish(
+    results: ResultsDirectory,
+    source: FrameSource,
+    table: ErrorTable,
+    options: RunOptions,
+    watch: manifests.Stopwatch,
+    facts: dict[str, Any],
+    hints: list[str],
+) -> RunResult:
+    """Write the manifest last, and say what was found."""
+    change = table.scene_change
+    used, outliers = int(table.frames.size), int(table.outliers.sum())
+    findings = outlier_findings(table)
+    if source.bad_frames:
+        action = {"skip": "left out", "repeat": "replaced by the one before"}
+        what = action.get(options.source.on_bad_frame, "met")
+        bad = plural(len(source.bad_frames), "damaged frame")
+        findings.append(f"{bad} {what}: {numbers_in_words([b.number for b in source.bad_frames])}")
+    manifest = {
+        "schema_version": manifests.SCHEMA_VERSION,
+        "bgsub_version": __version__,
+        "options": options.to_json(),
+        "seed": options.seed,
+        **facts,
+        "frames": {
+            "decoded": source.decoded,
+            "used": used,
+            "bad": len(source.bad_frames),
+            "outliers": outliers,
+        },
+        "cutoff": table.cutoff,
+        "scene_change": None
+        if change is None
+        else {"first_frame": change.first_frame, "first_time_s": change.first_time},
+        "findings": findings,
+        "hints": hints,
+        "stages_s": watch.seconds,
+        "peak_memory_bytes": manifests.peak_memory(),
+        "versions": manifests.versions(),
+    }
+    manifest = results.commit(manifest)
+    return RunResult(results.path, manifest, findings, hints, list(source.warnings))
+
+
+def numbers_in_words(numbers: list[int]) -> str:
+    """The first numbers of a list, and how many more there are."""
+    shown = ", ".join(str(number) for number in numbers[:8])
+    return shown if len(numbers) <= 8 else f"{shown} and {len(numbers) - 8} more"

@@ -1,0 +1,253 @@
+"""Where the frames of a run are: in memory, in a file, or decoded again when they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.config import ProgressCallback
+from bgsub.background.memory import Plan
+from bgsub.errors import MemoryLimitError
+from bgsub.video.frames import Bytes, Frame, Layout
+from bgsub.video.matrix import FrameMatrix
+from bgsub.video.prefetch import Prefetch
+from bgsub.video.source import FrameSource
+
+SUM_BLOCK = 32
+"""Fitted frames that are summed together."""
+
+RENDER_BLOCK = 16
+"""Frames that are reconstructed together. Both are the same on every road, so that all give the
+same bits."""
+
+Block = tuple[Bytes, NDArray[np.int64], NDArray[np.float64]]
+"""Rows of shape (m, size), frame numbers and times of a block of frames."""
+
+
+class FrameStore:
+    """The frames of one input, read once and kept as the plan says.
+
+    A context manager: leaving it frees memory and temporary files.
+
+    Parameters
+    ----------
+    source : FrameSource
+    plan : Plan
+    seed : int
+        Of the sample of fit frames.
+    temp : Path, optional
+        Folder for a memory-mapped file.
+    progress : callable
+    """
+
+    def __init__(
+        self,
+        source: FrameSource,
+        plan: Plan,
+        *,
+        seed: int,
+        temp: Path | None,
+        progress: ProgressCallback,
+    ) -> None:
+        self._source, self._plan, self._progress = source, plan, progress
+        layout = source.layout
+        if plan.road == "again":
+            layout = Layout("gray", layout.height, layout.width)
+        folder = None if plan.road != "spill" else temp or _temporary_folder()
+        self._matrix = FrameMatrix(layout, folder)
+        try:
+            if plan.road == "sample":
+                self._read_sample(seed)
+            else:
+                self._read_all()
+                self.numbers, self.times = self._matrix.numbers, self._matrix.times
+                self.fit_rows = sample_rows(len(self.numbers), plan.fit_frames, seed)
+        except BaseException:
+            self._matrix.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._matrix.close()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def fits_all(self) -> bool:
+        """Whether every frame is fitted."""
+        return self.fit_rows.size == len(self)
+
+    def _read_all(self) -> None:
+        luma_only = self._matrix.layout != self._source.layout
+        room = self._plan.limit if self._plan.road != "spill" else None
+        for frame in Prefetch(self._source):
+            kept = frame
+            if luma_only:
+                layout = self._matrix.layout
+                kept = replace(frame, data=frame.data[: layout.pixels], layout=layout)
+            self._matrix.append(kept)
+            if room is not None and len(self._matrix) * self._matrix.layout.size > room:
+                message = (
+                    f"{self._source.name}: has more frames than it announces, and they do not fit "
+                    "into the memory limit; use --memory with more, or --scale or --end"
+                )
+                raise MemoryLimitError(message)
+            self._progress("decode", len(self._matrix), self._source.frames_estimate)
+
+    def _read_sample(self, seed: int) -> None:
+        """Count the frames, then keep those of the sample."""
+        numbers, times = [], []
+        for frame in Prefetch(self._source):
+            numbers.append(frame.number)
+            times.append(frame.time_s)
+            self._progress("count", len(numbers), self._source.frames_estimate)
+        self.numbers, self.times = np.array(numbers, dtype=np.int64), np.array(times)
+        self.fit_rows = sample_rows(len(numbers), self._plan.fit_frames, seed)
+        wanted = set(self.fit_rows.tolist())
+        for index, frame in enumerate(Prefetch(self._source)):
+            if index in wanted:
+                self._matrix.append(frame)
+            self._progress("decode", index + 1, len(numbers))
+
+    def fit_columns(self, pixel_mask: NDArray[np.bool_] | None) -> FitColumns:
+        """Luma of the fitted frames, by columns."""
+        whole = len(self._matrix) == self.fit_rows.size
+        return FitColumns(self._matrix, None if whole else self.fit_rows, pixel_mask)
+
+    def fit_blocks(self) -> Iterator[tuple[int, Bytes]]:
+        """Blocks of the fitted frames in order: index of the first among them, and rows."""
+        wanted = self.fit_rows
+        if self._plan.road == "sample":
+            wanted = np.arange(self.fit_rows.size)
+        if self._plan.road == "again":
+            yield from self._decoded_fit_blocks()
+            return
+        for start in range(0, wanted.size, SUM_BLOCK):
+            rows = wanted[start : start + SUM_BLOCK]
+            if rows[-1] - rows[0] == rows.size - 1:
+                yield start, self._matrix.rows(int(rows[0]), int(rows[-1]) + 1)
+            else:
+                parts = [self._matrix.rows(int(row), int(row) + 1) for row in rows]
+                yield start, np.concatenate(parts)
+            self._matrix.release()
+
+    def _decoded_fit_blocks(self) -> Iterator[tuple[int, Bytes]]:
+        wanted = set(self.fit_rows.tolist())
+        start, waiting = 0, []
+        for index, frame in enumerate(Prefetch(self._source)):
+            if index in wanted:
+                waiting.append(frame.data)
+            if len(waiting) == SUM_BLOCK:
+                yield start, np.stack(waiting)
+                start, waiting = start + SUM_BLOCK, []
+        if waiting:
+            yield start, np.stack(waiting)
+
+    def all_blocks(self) -> Iterator[Block]:
+        """Blocks of all frames in order."""
+        if self._plan.road in ("again", "sample"):
+            yield from decoded_blocks(self._source)
+            return
+        for start in range(0, len(self), RENDER_BLOCK):
+            part = slice(start, min(start + RENDER_BLOCK, len(self)))
+            yield self._matrix.rows(part.start, part.stop), self.numbers[part], self.times[part]
+            self._matrix.release()
+
+
+def decoded_blocks(source: FrameSource) -> Iterator[Block]:
+    """Blocks of the frames of a source as they are decoded."""
+    waiting: list[Frame] = []
+    for frame in Prefetch(source, depth=RENDER_BLOCK // 2):
+        waiting.append(frame)
+        if len(waiting) == RENDER_BLOCK:
+            yield _stack(waiting)
+            waiting = []
+    if waiting:
+        yield _stack(waiting)
+
+
+def _stack(frames: list[Frame]) -> Block:
+    rows = np.stack([frame.data for frame in frames])
+    numbers = np.array([frame.number for frame in frames], dtype=np.int64)
+    return rows, numbers, np.array([frame.time_s for frame in frames])
+
+
+def sample_rows(n_frames: int, n_sample: int, seed: int) -> NDArray[np.int64]:
+    """Rows of a sample: one frame, drawn at random, from each of equal stretches; all if they fit.
+
+    Parameters
+    ----------
+    n_frames, n_sample : int
+    seed : int
+
+    Returns
+    -------
+    ndarray of shape (min(n_frames, n_sample),), increasing
+    """
+    if n_sample >= n_frames:
+        return np.arange(n_frames)
+    edges = np.arange(n_sample + 1) * n_frames // n_sample
+    return np.asarray(np.random.default_rng(seed).integers(edges[:-1], edges[1:]), dtype=np.int64)
+
+
+def _temporary_folder() -> Path:
+    import tempfile
+
+    return Path(tempfile.gettempdir())
+
+
+class FitColumns:
+    """The columns of a frame matrix that take part in the fit: luma, inside the pixel mask.
+
+    Parameters
+    ----------
+    matrix : FrameMatrix
+    rows : ndarray of shape (n,), or None
+        Frames that take part; None for all.
+    pixel_mask : ndarray of shape (h, w), bool, or None
+    """
+
+    def __init__(
+        self,
+        matrix: FrameMatrix,
+        rows: NDArray[np.int64] | None,
+        pixel_mask: NDArray[np.bool_] | None,
+    ) -> None:
+        self._matrix, self._rows = matrix, rows
+        self._index = None if pixel_mask is None else np.flatnonzero(pixel_mask)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Frames and pixels of the fit."""
+        frames = len(self._matrix) if self._rows is None else self._rows.size
+        pixels = self._matrix.layout.pixels if self._index is None else self._index.size
+        return frames, pixels
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Always uint8."""
+        return np.dtype(np.uint8)
+
+    def columns(self, start: int, stop: int) -> Bytes:
+        """Pixels start to stop (exclusive) of all frames of the fit."""
+        if self._index is None:
+            block = self._matrix.columns(start, stop)
+        else:
+            index = self._index[start:stop]
+            first = int(index[0])
+            block = self._matrix.columns(first, int(index[-1]) + 1)[:, index - first]
+        return block if self._rows is None else block[self._rows]

@@ -1,0 +1,80 @@
+"""A fixed number of threads for the mathematics of a run.
+
+Every matrix product runs on one thread of BLAS, and several products run side by side: that keeps
+the cores as busy, and makes each sum independent of how many threads there are, bit for bit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Self, TypeVar
+
+import cv2
+from threadpoolctl import threadpool_limits
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, os.cpu_count() or 1)
+
+
+class Workers:
+    """Threads that work on tiles, blocks and frames while the matrix libraries stay on one each.
+
+    A context manager.
+
+    Parameters
+    ----------
+    threads : int, optional
+        None is every core that the process may use.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or available_cores()
+        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bgsub-worker")
+        self._beside = ThreadPoolExecutor(2, thread_name_prefix="bgsub-beside")
+        self._limits = threadpool_limits(1)
+        self._opencv_threads = cv2.getNumThreads()
+        cv2.setNumThreads(1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._beside.shutdown(wait=True, cancel_futures=True)
+        self._limits.restore_original_limits()
+        cv2.setNumThreads(self._opencv_threads)
+
+    def beside(self, function: Callable[..., Value], *args: object) -> Future[Value]:
+        """Run a function in a thread beside all others, such as one that waits for the disk."""
+        return self._beside.submit(function, *args)
+
+    def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
+        """Values of a function in order of the items; few more than the threads wait."""
+        waiting: deque[Future[Value]] = deque()
+        for item in items:
+            waiting.append(self._pool.submit(function, item))
+            if len(waiting) > self.threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def each(self, function: Callable[[Item], object], items: Iterable[Item]) -> None:
+        """Call a function on every item and wait for all."""
+        for _ in self.map(function, items):
+            pass

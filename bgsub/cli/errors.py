@@ -1,0 +1,215 @@
+"""``bgsub errors``: list when something foreign was in sight."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bgsub.cli import options as shared
+from bgsub.cli import values
+from bgsub.cli.errors_input import Loaded, load
+from bgsub.cli.help import Command, examples
+from bgsub.errors import InputError, OutliersFound, OutputError, UsageError
+
+if TYPE_CHECKING:
+    from bgsub.background.outliers import Event
+
+FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
+
+
+def _plot_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:  # noqa: ARG001
+    if value is None:
+        return None
+    path = Path(value)
+    if path.suffix.lower() not in {".png", ".svg"}:
+        message = f"--plot {value}: the name must end with .png or .svg"
+        raise UsageError(message)
+    return path
+
+
+event_options = shared.together(
+    shared.option(
+        "Events",
+        "--cutoff",
+        type=values.Number(float, "a number", lambda _: True),
+        metavar="Z",
+        help="Robust z-score above which a frame is an outlier.  [default: that of the run, or 12]",
+    ),
+    shared.option(
+        "Events",
+        "--quantile",
+        type=values.Number(float, "0 or more and less than 1", lambda value: 0 <= value < 1),
+        metavar="Q",
+        help="Instead of a cut-off: 0.99 makes the highest 1 % of the frames outliers.",
+    ),
+    shared.option(
+        "Events",
+        "--merge-gap",
+        type=values.COUNT_OR_ZERO,
+        default=0,
+        metavar="N",
+        help="Join events with at most N ordinary frames between them.",
+    ),
+    shared.option(
+        "Events",
+        "--min-length",
+        type=values.COUNT,
+        default=1,
+        metavar="N",
+        help="Leave out events of fewer than N frames.",
+    ),
+    shared.option(
+        "Events",
+        "--top",
+        type=values.COUNT,
+        metavar="N",
+        help="List only the N events with the highest scores.",
+    ),
+)
+"""--cutoff --quantile --merge-gap --min-length --top"""
+
+result_options = shared.together(
+    shared.option(
+        "Results",
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="frames: the number of each frame, one a line; ffmpeg: a filter that keeps events.",
+    ),
+    shared.option(
+        "Results",
+        "--plot",
+        type=values.PATH,
+        metavar="FILE",
+        callback=_plot_path,
+        help="Draw the errors and the events into FILE (.png or .svg), which is replaced.",
+    ),
+    shared.option(
+        "Results",
+        "--save-frames",
+        type=values.PATH,
+        metavar="DIR",
+        help="Save the frame of the highest score of each event as a PNG file.",
+    ),
+    shared.option(
+        "Results",
+        "--fail-on-outliers",
+        is_flag=True,
+        help="Exit with 8 if an event is listed, or the scene stays different to the end.",
+    ),
+)
+"""--format --plot --save-frames --fail-on-outliers"""
+
+
+@click.command(
+    "errors",
+    cls=Command,
+    short_help="List when something foreign was in sight.",
+    epilog=examples(
+        "bgsub errors results/",
+        "bgsub errors results/ --merge-gap 25 --min-length 10 --save-frames visitors/",
+        "bgsub errors door.mp4 --k 5 --every 5 --plot errors.png",
+        "bgsub errors monday/model.npz tuesday.avi --format csv > tuesday.csv",
+        "bgsub errors results/ --quiet --fail-on-outliers || mail-the-guard",
+        'ffmpeg -i door.mp4 -vf "$(bgsub errors results/ --format ffmpeg)" -an visitors.mp4',
+    ),
+)
+@click.argument("given", type=values.PATH, metavar="RESULTS|VIDEO|MODEL")
+@click.argument("footage", type=values.PATH, metavar="[INPUT]", required=False)
+@event_options
+@result_options
+@shared.k_option
+@shared.source_options
+@shared.log_options
+def errors_command(
+    given: str,
+    footage: str | None,
+    form: str,
+    plot: Path | None,
+    save_frames: Path | None,
+    fail_on_outliers: bool,  # noqa: FBT001, RUF100 - click calls it by name
+    quantile: float | None,
+    top: int | None,
+    min_length: int,
+    merge_gap: int,
+    **params: Any,
+) -> None:
+    """List the events in which frames do not fit the background: when something was in sight.
+
+    RESULTS is a folder that bgsub run wrote, or its errors.csv. A VIDEO (or folder of images) is
+    fitted at once, with nothing else written. MODEL, a model.npz, is followed by the INPUT it is
+    applied to. The events go to stdout, one line about them to stderr.
+    """
+    from bgsub.background.outliers import find_events, with_cutoff
+    from bgsub.report.listings import list_events, summary
+
+    session = shared.session()
+    if params["cutoff"] is not None and quantile is not None:
+        message = "--cutoff and --quantile exclude each other; give one of them"
+        raise UsageError(message)
+    with session.about(given):
+        loaded = load(given, footage, params, session)
+        if save_frames is not None:
+            loaded.check_footage(session)
+        table = with_cutoff(loaded.table, cutoff=params["cutoff"], quantile=quantile)
+        events = find_events(table, top=top, min_length=min_length, merge_gap=merge_gap)
+        if plot is not None:
+            from bgsub.report.plots import render_errors
+
+            kind: Any = plot.suffix.lower()[1:]
+            write_file(plot, render_errors(table, events, title=loaded.name, plot_format=kind))
+        if save_frames is not None and events:
+            save_peaks(loaded, events, Path(save_frames))
+        click.echo(list_events(form, events, table, loaded.name), nl=False)
+        text = summary(events, table, loaded.name)
+        session.tell("summary", text, events=len(events), cutoff=table.cutoff)
+    if fail_on_outliers and (events or table.scene_change is not None):
+        raise OutliersFound(f"{loaded.name}: outlier frames were found")
+
+
+def save_peaks(loaded: Loaded, events: list[Event], folder: Path) -> None:
+    """Save the frame of each event's highest score as a PNG file, in one pass over the footage."""
+    from bgsub.video.images import encode_image
+    from bgsub.video.source import open_source
+
+    numbers = {event.peak_frame: event.number for event in events}
+    source = open_source(
+        str(loaded.footage),
+        start=min(numbers),
+        end=max(numbers),
+        exact_color=True,
+        threads=loaded.threads,
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{folder}: the folder cannot be made ({error.strerror}); choose another"
+        raise OutputError(message) from error
+    for frame in source:
+        if frame.number in numbers:
+            name = f"event{numbers.pop(frame.number):03d}_frame{frame.number:06d}.png"
+            write_file(folder / name, encode_image(frame.layout.to_bgr(frame.data)))
+    if numbers:
+        message = (
+            f"{loaded.footage}: has no frame {min(numbers)}; is it the footage of these errors?"
+        )
+        raise InputError(message)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file under a temporary name, and rename it when it is whole."""
+    temporary = path.with_name(f".bgsub-partial-{os.getpid()}-{path.name}")
+    try:
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        message = f"{path}: cannot be written ({error.strerror}); check the folder and its space"
+        raise OutputError(message) from error

@@ -1,0 +1,202 @@
+"""How good a centre and components are, and how well reconstruction errors tell outliers.
+
+In all of them r_i(m, U) = ‖(UUᵀ − I)(x_i − m)‖² is the reconstruction error of an observation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.stats
+from numpy.typing import ArrayLike, NDArray
+
+from bgsub.robustpca.base import check_matrix, residuals
+
+__all__ = ["auc", "average_precision", "objective", "subspace_angle", "tre"]
+
+
+def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
+    r"""Reconstruction error of the true observations above the least that is possible.
+
+    .. math::
+        \mathrm{tre}(m, U) = \frac{1}{|T|} \Big( \sum_{i \in T} r_i(m, U)
+                             - \sum_{i \in T} r_i(m_T, U_T) \Big)
+
+    where (m_T, U_T) is the classical PCA of T alone with as many components.
+
+    Parameters
+    ----------
+    center : array_like of shape (p,)
+    components : array_like of shape (k, p)
+        Orthonormal rows.
+    T : ndarray of shape (|T|, p)
+        The true observations.
+
+    Returns
+    -------
+    float
+        At least 0 up to rounding; 0 for the PCA of the true observations. In squared units of T.
+
+    Notes
+    -----
+    The second sum is that of the squared singular values of T − 1m_Tᵀ after the k-th.
+    O(|T| p min(|T|, p)) operations and a copy of T in float64.
+    """
+    components = np.atleast_2d(np.asarray(components, dtype=np.float64))
+    T = check_matrix(T, components.shape[1])
+    reached = residuals(T, np.asarray(center, dtype=np.float64), components).sum()
+    centred = T - T.mean(axis=0, dtype=np.float64)
+    least = (scipy.linalg.svdvals(centred)[len(components) :] ** 2).sum()
+    return float((reached - least) / len(T))
+
+
+def subspace_angle(first: ArrayLike, second: ArrayLike) -> float:
+    r"""Largest principal angle between two subspaces.
+
+    .. math::
+        \theta = \max_{u \in \mathrm{span}\,U} \min_{v \in \mathrm{span}\,V} \angle(u, v)
+
+    for spans of equal dimension; of unequal ones, from the smaller to the larger.
+
+    Parameters
+    ----------
+    first, second : array_like of shape (k, p), (l, p)
+        Linearly independent rows, as ``components_``.
+
+    Returns
+    -------
+    float
+        In radians, from 0 (one contains the other) to π/2; small angles are accurate, too.
+    """
+    U = np.atleast_2d(np.asarray(first, dtype=np.float64)).T
+    V = np.atleast_2d(np.asarray(second, dtype=np.float64)).T
+    return float(scipy.linalg.subspace_angles(U, V).max(initial=0.0))
+
+
+def objective(center: ArrayLike, components: ArrayLike, X: NDArray[Any], t: int) -> float:
+    r"""Trimmed reconstruction error R, which TRPCA minimises.
+
+    .. math::
+        R(m, U) = \frac{1}{t} \sum_{i=1}^{t} r_{(i)}(m, U), \qquad r_{(1)} \le \dots \le r_{(n)}
+
+    Parameters
+    ----------
+    center : array_like of shape (p,)
+    components : array_like of shape (k, p)
+        Orthonormal rows.
+    X : ndarray of shape (n, p)
+    t : int
+        Number of observations, those with the smallest errors, of which the mean is taken.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For t outside 1 … n.
+    """
+    components = np.atleast_2d(np.asarray(components, dtype=np.float64))
+    X = check_matrix(X, components.shape[1])
+    if not 1 <= t <= len(X):
+        message = f"t={t}: from 1 to the number of rows, {len(X)}, is needed"
+        raise ValueError(message)
+    errors = residuals(X, np.asarray(center, dtype=np.float64), components)
+    return float(np.sort(errors)[:t].mean())
+
+
+def auc(errors: ArrayLike, outliers: ArrayLike) -> float:
+    r"""Area under the receiver operating characteristic of errors as a test for outliers.
+
+    .. math::
+        \mathrm{AUC} = P(r_o > r_i) + \tfrac12 P(r_o = r_i)
+
+    for a random outlier o and a random true observation i.
+
+    Parameters
+    ----------
+    errors : array_like of shape (n,)
+        r_i, or any score that grows with outlyingness.
+    outliers : array_like of shape (n,), bool
+        True for outliers.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0.5 for a score that knows nothing.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, or there is no outlier or nothing else.
+
+    Examples
+    --------
+    >>> auc([0.1, 0.2, 0.9], [False, False, True])
+    1.0
+    """
+    values, marked = _check_labels(errors, outliers)
+    ranks = scipy.stats.rankdata(values)
+    positive = int(marked.sum())
+    above = ranks[marked].sum() - positive * (positive + 1) / 2
+    return float(above / (positive * (len(marked) - positive)))
+
+
+def average_precision(errors: ArrayLike, outliers: ArrayLike) -> float:
+    r"""Average precision of errors as a test for outliers.
+
+    .. math::
+        \mathrm{AP} = \sum_j (R_j - R_{j-1}) P_j
+
+    over the distinct errors in descending order, with P_j and R_j the precision and recall of
+    taking everything from the j-th up as an outlier.
+
+    Parameters
+    ----------
+    errors : array_like of shape (n,)
+        r_i, or any score that grows with outlyingness.
+    outliers : array_like of shape (n,), bool
+        True for outliers.
+
+    Returns
+    -------
+    float
+        In (0, 1]; the share of outliers for a score that knows nothing.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, or there is no outlier or nothing else.
+
+    Examples
+    --------
+    >>> average_precision([3.0, 2.0, 1.0], [True, False, True])
+    0.8333333333333333
+    """
+    values, marked = _check_labels(errors, outliers)
+    order = np.argsort(values)[::-1]
+    values, marked = values[order], marked[order]
+    found = np.cumsum(marked)
+    last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
+    precision = found[last] / (last + 1)
+    recall = found[last] / found[-1]
+    return float(np.sum(np.diff(recall, prepend=0.0) * precision))
+
+
+def _check_labels(errors: ArrayLike, outliers: ArrayLike) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    values, marked = np.asarray(errors), np.asarray(outliers, dtype=bool)
+    if values.ndim != 1 or values.shape != marked.shape:
+        message = (
+            f"errors {values.shape}, outliers {marked.shape}: two vectors of one length are needed"
+        )
+        raise ValueError(message)
+    if not np.isfinite(values).all():
+        message = "errors: every entry must be a finite number"
+        raise ValueError(message)
+    if marked.all() or not marked.any():
+        message = f"outliers marks {marked.sum()} of {marked.size}: some but not all are needed"
+        raise ValueError(message)
+    return values, marked

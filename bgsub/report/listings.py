@@ -1,0 +1,142 @@
+"""Outlier events as text: for people, for spreadsheets, for programs, for shell scripts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+from bgsub.background.errors_table import ErrorTable
+from bgsub.background.outliers import Event, outlier_frames
+from bgsub.video.timecode import format_time
+
+SCHEMA_VERSION = 1
+"""Of the JSON listing."""
+
+
+def as_table(events: list[Event]) -> str:
+    """Columns for people; nothing at all where there is no event."""
+    if not events:
+        return ""
+    header = ("event", "first", "last", "start", "end", "peak", "score")
+    rows = [
+        (
+            str(event.number),
+            str(event.first_frame),
+            str(event.last_frame),
+            format_time(event.start_s),
+            format_time(event.end_s),
+            str(event.peak_frame),
+            f"{event.peak_score:.1f}",
+        )
+        for event in events
+    ]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = (
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in (header, *rows)
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def as_csv(events: list[Event]) -> str:
+    """One line an event below a header; times in seconds."""
+    text = io.StringIO()
+    names = list(_plain(Event(1, 1, 1, 0.0, 0.0, 1, 0.0, 0.0, 1)))
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_plain(event) for event in events)
+    return text.getvalue()
+
+
+def as_json(events: list[Event], table: ErrorTable, name: str) -> str:
+    """One object: what the events are of, and a list of them."""
+    change = table.scene_change
+    listing = {
+        "schema_version": SCHEMA_VERSION,
+        "input": name,
+        "frames": table.frames.size,
+        "outliers": int(outlier_frames(table).sum()),
+        "cutoff": table.cutoff,
+        "scene_change": None
+        if change is None
+        else {"first_frame": change.first_frame, "first_time_s": round(change.first_time, 6)},
+        "events": [_plain(event) for event in events],
+    }
+    return json.dumps(listing, indent=2, allow_nan=False) + "\n"
+
+
+def as_frames(events: list[Event], table: ErrorTable) -> str:
+    """The number of every frame in an event, one a line."""
+    lines = []
+    for event in events:
+        inside = (table.frames >= event.first_frame) & (table.frames <= event.last_frame)
+        lines += [f"{number}\n" for number in table.frames[inside]]
+    return "".join(lines)
+
+
+def as_ffmpeg(events: list[Event]) -> str:
+    """A filter for ``ffmpeg -vf`` that leaves the events and nothing else.
+
+    Examples
+    --------
+    >>> print(as_ffmpeg([Event(1, 481, 633, 19.2, 25.28, 500, 19.96, 50.0, 153)]), end="")
+    select='between(n,480,632)',setpts=N/FRAME_RATE/TB
+    """
+    # FFmpeg counts frames from 0.
+    spans = [f"between(n,{event.first_frame - 1},{event.last_frame - 1})" for event in events]
+    return f"select='{'+'.join(spans) or 0}',setpts=N/FRAME_RATE/TB\n"
+
+
+def list_events(form: str, events: list[Event], table: ErrorTable, name: str) -> str:
+    """Events in one of the forms "table", "csv", "json", "frames" and "ffmpeg"."""
+    forms: dict[str, Callable[[], str]] = {
+        "table": lambda: as_table(events),
+        "csv": lambda: as_csv(events),
+        "json": lambda: as_json(events, table, name),
+        "frames": lambda: as_frames(events, table),
+        "ffmpeg": lambda: as_ffmpeg(events),
+    }
+    return forms[form]()
+
+
+def summary(events: list[Event], table: ErrorTable, name: str) -> str:
+    """What was found, in one line.
+
+    Parameters
+    ----------
+    events : list of Event
+        Those that are listed.
+    table : ErrorTable
+    name : str
+        What the frames are of.
+    """
+    found = int(outlier_frames(table).sum())
+    verb = "is an outlier" if found <= 1 else "are outliers"
+    text = f"{name}: {found or 'none'} of {_count(table.frames.size, 'frame')} {verb}"
+    if found:
+        text += f", {_count(len(events), 'event') if events else 'but no event is left'}"
+    text += f" (score above {table.cutoff:.4g})"
+    if table.scene_change is not None:
+        first = table.scene_change.first_frame
+        text += f"; from {first} to the end the scene stays different"
+    return text
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _plain(event: Event) -> dict[str, int | float]:
+    return {
+        "number": event.number,
+        "first_frame": event.first_frame,
+        "last_frame": event.last_frame,
+        "start_s": round(event.start_s, 6),
+        "end_s": round(event.end_s, 6),
+        "peak_frame": event.peak_frame,
+        "peak_time_s": round(event.peak_time_s, 6),
+        "peak_score": round(event.peak_score, 4),
+        "frames": event.n_frames,
+    }

@@ -1,0 +1,205 @@
+"""What the row-outlier methods share: n points of few coordinates in place of n × p pixels.
+
+Each of these methods looks at the rows of X through lengths and inner products only, and whatever
+it computes is a left multiplication of X: a centre is m = Xᵀa with weights a that sum to 1, a
+component is U = (X − 1mᵀ)ᵀD, a low-rank or an outlier part is A(X − 1mᵀ). So let J = I − 11ᵀ/n and
+factor the centred Gram matrix, JKJ = FFᵀ with F of shape (n, ρ), ρ ≤ n − 1. Then JX₀ = FQ with
+orthonormal rows of Q: the rows of F are the rows of X in coordinates, with the same distances and
+angles. A method that is run on F gives the same weights, scores and residuals as one that is run on
+X, with ρ columns in place of p; Q is never formed. What comes back are weights of the n rows: the
+Cholesky factor with pivoting has F = [L; *] for ρ independent rows (the pivots), so Qᵀ = X₀ᵀT with
+T = J[L⁻ᵀ; 0], a point μ of these coordinates is the centre with weights w = 1/n + Tμ, and axes V
+are the components with weights B = TV. Columns of T sum to 0: backgrounds stay affine combinations
+of frames.
+
+For n > p the coordinates are the columns of X themselves.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import scipy.linalg
+
+from bgsub.errors import ConvergenceWarning
+from bgsub.robustpca.base import AffineEstimator
+from bgsub.robustpca.reweight import (
+    location_and_scale,
+    predictive_errors,
+    robust_scores,
+    rounding_level,
+)
+from bgsub.robustpca.spaces import Fit, Floats, RowSpace, Space
+from bgsub.robustpca.trpca import principal_axes
+
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The rows of X as points, up to a rigid motion.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, ρ), float64
+        F, of mean 0.
+    origin : ndarray of shape (q,)
+        Weights of the mean in the space.
+    lift : callable
+        V of shape (ρ, c) to the weights TV of shape (q, c).
+    noise : float
+        Sums of squares up to this are rounding errors of the Gram matrix.
+    """
+
+    points: Floats
+    origin: Floats
+    lift: Callable[[Floats], Floats]
+    noise: float
+
+    def distances(self, center: Floats, axes: Floats) -> Floats:
+        """√r_i, the distances of the points from an affine subspace, shape (n,)."""
+        return distances(self.points, center, axes)
+
+    def principal(self, rows: Floats, n_components: int) -> Floats:
+        """Leading principal axes of centred rows of shape (m, ρ), shape (ρ, ≤ k)."""
+        _, lengths, axes = scipy.linalg.svd(rows, full_matrices=False, check_finite=False)
+        kept = lengths[:n_components] ** 2 > self.noise
+        return np.asarray(axes[:n_components][kept].T)
+
+    def fit_of(self, center: Floats, axes: Floats, support: Floats, n_components: int) -> Fit:
+        """Centre and components as weights of the space, with zero columns for absent ones.
+
+        Parameters
+        ----------
+        center : ndarray of shape (ρ,)
+        axes : ndarray of shape (ρ, c), c ≤ k
+            Orthonormal columns.
+        support : ndarray of shape (n,), bool
+        n_components : int
+            k.
+        """
+        n = self.points.shape[0]
+        basis = np.zeros((self.origin.size, n_components))
+        scores = np.zeros((n, n_components))
+        basis[:, : axes.shape[1]] = self.lift(axes)
+        scores[:, : axes.shape[1]] = (self.points - center) @ axes
+        weights = self.origin + self.lift(center[:, None])[:, 0]
+        residuals = self.distances(center, axes) ** 2
+        return Fit(weights, basis, scores, residuals, np.asarray(support, dtype=bool))
+
+
+def distances(points: Floats, center: Floats, axes: Floats) -> Floats:
+    """Distance of every point from the subspace through a centre along orthonormal axes."""
+    rest = points - center
+    rest -= (rest @ axes) @ axes.T
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rest, rest)))
+
+
+def coordinates(space: Space) -> Coordinates:
+    """Coordinates of the rows; O(n³/3) operations from a Gram matrix, a copy of X for n > p."""
+    n = space.n_samples
+    origin = space.lift(np.full((n, 1), 1.0 / n))[:, 0]
+    noise = float(space.squared_norms.max(initial=0.0)) * n * _EPS * 4
+    if not isinstance(space, RowSpace):
+        points = space.project(np.eye(origin.size))
+        return Coordinates(points - points.mean(axis=0), origin, np.copy, noise)
+    K = space.project(np.eye(n))
+    means = K.mean(axis=0)
+    centred = K - means - means[:, None] + means.mean()
+    # What centring left of a row that lies at the mean is rounding errors, and must not be scaled up.
+    errors = 64 * _EPS * (K.diagonal() + 2 * np.abs(means) + means.mean())
+    squares = np.where(centred.diagonal() > errors, centred.diagonal(), 0.0)
+    lengths = np.sqrt(squares)
+    inverse = np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+    # Rows of one length: else all others would be noise beside a row that is huge.
+    lower, pivots, rank, _ = scipy.linalg.lapack.dpstrf(
+        centred * inverse * inverse[:, None], lower=1
+    )
+    rank = min(rank, int((lengths > 0.0).sum()))
+    order = pivots - 1
+    points = np.zeros((n, rank))
+    points[order] = np.tril(lower)[:, :rank] * lengths[order, None]
+    top, chosen = points[order[:rank]], order[:rank]
+
+    def lift(V: Floats) -> Floats:
+        weights = np.zeros((n, V.shape[1]))
+        if rank:
+            weights[chosen] = scipy.linalg.solve_triangular(top, V, lower=True, trans="T")
+        return weights - weights.mean(axis=0)
+
+    return Coordinates(points, origin, lift, noise)
+
+
+def support_size(n_samples: int, support_fraction: float | None) -> int:
+    """t, checked against ⌈n/2⌉ ≤ t ≤ n; None is ⌈n/2⌉."""
+    least = (n_samples + 1) // 2
+    if support_fraction is None:
+        return least
+    if not 0.5 <= support_fraction <= 1.0:
+        message = (
+            f"support_fraction={support_fraction}: t must be at least ⌈n/2⌉ = {least} and at most "
+            f"n = {n_samples}, so a fraction from 0.5 to 1 is needed"
+        )
+        raise ValueError(message)
+    # Without the slack 0.55 · 200 would be rounded up to 111.
+    return max(least, math.ceil(support_fraction * n_samples - 1e-9))
+
+
+def check_iteration(tol: float, max_iter: int) -> None:
+    """Raise ValueError unless the parameters of an iteration are in range."""
+    if not tol >= 0.0:
+        message = f"tol={tol}: at least 0 is needed"
+        raise ValueError(message)
+    if max_iter < 1:
+        message = f"max_iter={max_iter}: at least 1 iteration is needed"
+        raise ValueError(message)
+
+
+def check_lambda(lam: float | None) -> None:
+    """Raise ValueError unless λ is positive (or not given)."""
+    if lam is not None and not lam > 0.0:
+        message = f"lam={lam}: a number above 0 is needed"
+        raise ValueError(message)
+
+
+def warn_not_converged(name: str, max_iter: int, residual: float, tol: float) -> None:
+    """Emit a ConvergenceWarning with the residual that was reached."""
+    message = (
+        f"{name} did not converge in max_iter={max_iter} iterations: "
+        f"the residual is {residual:.1e}, above tol={tol:g}"
+    )
+    warnings.warn(message, ConvergenceWarning, stacklevel=5)
+
+
+class RowMethod(AffineEstimator):
+    """Base of the methods for which whole rows are outliers.
+
+    Subclasses implement `_solve`. Beside the attributes of `AffineEstimator` they all set
+    ``outlier_scores_``, ``error_location_`` and ``error_scale_`` as `TRPCA` does, ``n_iter_`` and
+    ``converged_``.
+    """
+
+    converged_: bool
+    outlier_scores_: Floats
+    error_location_: float
+    error_scale_: float
+
+    def _solve(self, points: Coordinates) -> Fit:
+        raise NotImplementedError
+
+    def _fit_space(self, space: Space) -> list[Fit]:
+        fit = principal_axes(self._solve(coordinates(space)))
+        self._set_outlier_scores(fit, rounding_level(space))
+        return [fit]
+
+    def _set_outlier_scores(self, fit: Fit, resolution: float) -> Self:
+        errors = predictive_errors(fit)
+        self.outlier_scores_ = robust_scores(errors, resolution=resolution)
+        self.error_location_, scale = location_and_scale(errors)
+        self.error_scale_ = max(scale, resolution)
+        return self

@@ -1,0 +1,73 @@
+"""Signals, in real processes: the pipeline there only waits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from bgsub.cli.failures import INTERRUPTED
+
+WAITING = """
+import sys, time, types
+pipeline = types.ModuleType("bgsub.background.pipeline")
+def run(path, out, options, *, progress):
+    try:
+        print("ready", flush=True)
+        time.sleep(60)
+    finally:
+        if path == "slow.avi":
+            print("cleaning", flush=True)
+            time.sleep(60)
+pipeline.run = run
+import bgsub.background
+sys.modules["bgsub.background.pipeline"] = bgsub.background.pipeline = pipeline
+from bgsub.cli import main
+main()
+"""
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+
+
+def start(path: str, out: object, ignored: str = "") -> subprocess.Popen[str]:
+    ignore = f"import signal; signal.signal(signal.{ignored}, signal.SIG_IGN)" if ignored else ""
+    command = [sys.executable, "-c", ignore + WAITING, "run", path, "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_ends_the_run_in_one_line(name, tmp_path) -> None:
+    process = start("a.avi", tmp_path / "r")
+    process.send_signal(getattr(signal, name))
+    _, text = process.communicate(timeout=30)
+    assert (process.returncode, text) == (130, f"bgsub: {INTERRUPTED}\n")
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path) -> None:
+    process = start("slow.avi", tmp_path / "r")
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "cleaning\n"
+    process.send_signal(signal.SIGINT)
+    _, text = process.communicate(timeout=30)
+    assert (process.returncode, text) == (130, "")
+
+
+def test_an_ignored_interrupt_is_heard_and_an_ignored_hangup_is_not(tmp_path) -> None:
+    process = start("a.avi", tmp_path / "r", ignored="SIGINT")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    process.communicate()
+    process = start("a.avi", tmp_path / "r", ignored="SIGHUP")
+    process.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=0.3)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 130

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bgsub.robustpca.descent import descend, orthonormalise, smallest
+from bgsub.robustpca.gram import column_median
+from bgsub.robustpca.reference import algorithm1, random_orthonormal
+
+from .helpers import both_spaces, contaminated, frames
+
+
+def starts(X, k, count, seed=0):
+    """U⁰ of each restart, and X₀U⁰."""
+    rng = np.random.default_rng(seed)
+    bases = [random_orthonormal(X.shape[1], k, rng) for _ in range(count)]
+    return bases, np.stack([(X - column_median(X)) @ U for U in bases])
+
+
+def pixels(space, X, fit):
+    """m and U of a fit in either space."""
+    m0 = column_median(X).astype(np.float64)
+    if fit.basis.shape[0] == X.shape[0] and type(space).__name__ == "RowSpace":
+        return m0 + (X - m0).T @ fit.weights, (X - m0).T @ fit.basis
+    return m0 + fit.weights, fit.basis
+
+
+@pytest.mark.parametrize("shape", [(31, 90), (60, 25), (31, 31)])
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("kind", ["floats", "bytes"])
+def test_both_roads_do_what_algorithm_1_does(shape, k, kind):
+    X = contaminated(*shape) if kind == "floats" else frames(*shape).astype(np.float64)
+    t = (shape[0] + 1) // 2
+    bases, scores = starts(X, k, 3)
+    references = [algorithm1(X, U, t) for U in bases]
+    for space in both_spaces(X):
+        for found, wanted in zip(descend(space, scores, t), references, strict=True):
+            assert found.n_iter == wanted.n_iter
+            assert found.converged
+            np.testing.assert_allclose(found.objectives, wanted.objectives, rtol=1e-9)
+            np.testing.assert_array_equal(found.fit.support, wanted.fit.support)
+            np.testing.assert_allclose(found.fit.residuals, wanted.fit.residuals, rtol=1e-6)
+            m, U = pixels(space, X, found.fit)
+            m_wanted, _ = pixels(None, X, wanted.fit)
+            np.testing.assert_allclose(m, m_wanted, rtol=0, atol=1e-6)
+            np.testing.assert_allclose(U.T @ U, np.eye(k), atol=1e-9)
+            projections = U @ U.T - wanted.fit.basis @ wanted.fit.basis.T
+            assert np.linalg.norm(projections, 2) < 1e-6
+
+
+matrices = st.tuples(
+    st.integers(2, 12), st.integers(1, 12), st.integers(1, 5), st.integers(0, 2**31)
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    matrices,
+    st.sampled_from(["normal", "heavy", "bytes", "copies", "scaled"]),
+    st.floats(0.5, 1.0),
+)
+def test_the_objective_never_increases(sizes, kind, fraction):
+    n, p, k, seed = sizes
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    if kind == "heavy":
+        X = rng.standard_cauchy(size=(n, p))
+    elif kind == "bytes":
+        X = rng.integers(0, 256, (n, p)).astype(np.float64)
+    elif kind == "copies":
+        X = X[rng.integers(0, 3, n) % n]
+    elif kind == "scaled":
+        X = X * np.logspace(-3, 3, p)
+    t = max((n + 1) // 2, int(fraction * n))
+    k = min(k, p)
+    bases, scores = starts(X, k, 3, seed)
+    # Residuals are differences of squared lengths: below this they are rounding errors.
+    noise = 1e-13 * n * ((X - column_median(X)) ** 2).sum(axis=1).max()
+    for space in both_spaces(X):
+        for descent in descend(space, scores, t, tol=0.0, max_iter=40):
+            history = np.array(descent.objectives)
+            assert np.isfinite(history).all()
+            assert (np.diff(history) <= 1e-9 * history[:-1] + noise).all()
+            assert np.isfinite(descent.fit.scores).all()
+            assert descent.fit.support.sum() == t
+    for U in bases:
+        history = np.array(algorithm1(X, U, t, tol=0.0, max_iter=40).objectives)
+        assert (np.diff(history) <= 1e-9 * history[:-1] + noise).all()
+
+
+def test_restarts_do_not_disturb_one_another():
+    X = contaminated(30, 50)
+    _, scores = starts(X, 3, 5)
+    for space in both_spaces(X):
+        together = descend(space, scores, 15)
+        for i, wanted in enumerate(together):
+            (alone,) = descend(space, scores[i : i + 1], 15)
+            np.testing.assert_allclose(alone.objectives, wanted.objectives, rtol=1e-9)
+            np.testing.assert_array_equal(alone.fit.support, wanted.fit.support)
+
+
+def test_limit_of_iterations():
+    X = contaminated(30, 50)
+    _, scores = starts(X, 3, 3)
+    for space in both_spaces(X):
+        for descent in descend(space, scores, 15, tol=0.0, max_iter=2):
+            assert descent.n_iter == 2
+            assert not descent.converged
+            assert descent.objective == descent.objectives[-1]
+            assert len(descent.objectives) == 3
+
+
+def test_support_holds_the_smallest_residuals():
+    X = contaminated(30, 50)
+    _, scores = starts(X, 3, 3)
+    for space in both_spaces(X):
+        for descent in descend(space, scores, 17):
+            fit = descent.fit
+            assert fit.residuals[fit.support].max() <= fit.residuals[~fit.support].min()
+            np.testing.assert_allclose(fit.residuals[fit.support].mean(), descent.objective)
+
+
+def test_ties_are_broken_by_row_number():
+    residuals = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    expected = [[True, True], [True, True], [False, False], [False, False]]
+    np.testing.assert_array_equal(smallest(residuals, 2), expected)
+
+
+def test_small_components_survive_beside_large_ones():
+    scales = np.array([1e5, 1e3, 10.0, 0.1])
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4)) * scales @ random_orthonormal(80, 4, rng).T
+    X += 1e-3 * rng.normal(size=X.shape)
+    _, scores = starts(X, 4, 2)
+    for space in both_spaces(X):
+        for descent in descend(space, scores, 25):
+            assert descent.fit.rank == 4
+            assert descent.objective < 1e-4
+            _, U = pixels(space, X, descent.fit)
+            np.testing.assert_allclose(U.T @ U, np.eye(4), atol=1e-4)
+
+
+def test_orthonormalise_drops_what_has_no_direction_of_its_own():
+    C = np.random.default_rng(0).normal(size=(1, 9, 4))
+    C[0, :, 2] = C[0, :, 0] + C[0, :, 1]
+    basis, _, _ = orthonormalise(C, C, C, np.zeros((1, 4, 4)))
+    gram = basis[0].T @ basis[0]
+    np.testing.assert_allclose(gram @ gram, gram, atol=1e-12)
+    assert np.linalg.matrix_rank(basis[0]) == 3
+    assert (np.abs(basis[0]).max(axis=0) > 0).sum() == 3
+    assert not np.any(orthonormalise(0 * C, 0 * C, 0 * C, np.zeros((1, 4, 4)))[0])
+    assert not np.any(orthonormalise(C, C, C, 1e3 * np.eye(4)[None])[0])

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import tracemalloc
+
+import hypothesis.extra.numpy as hnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bgsub.robustpca.gram import (
+    FLOAT32_EXACT,
+    ArrayColumns,
+    ColumnReader,
+    block_columns,
+    column_median,
+    gram_matrix,
+    integer_product,
+)
+
+from .helpers import Columns, frames
+
+bytes_ = st.integers(0, 255)
+
+
+def lower_median(X):
+    return np.sort(X, axis=0)[(len(X) - 1) // 2]
+
+
+def integer_gram(X):
+    centred = X.astype(np.int64) - lower_median(X).astype(np.int64)
+    return centred @ centred.T
+
+
+@settings(max_examples=60, deadline=None)
+@given(hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=bytes_))
+def test_median_of_bytes_is_the_lower_one(X):
+    median = column_median(X)
+    assert median.dtype == np.uint8
+    np.testing.assert_array_equal(median, lower_median(X))
+
+
+@pytest.mark.parametrize("n", [1, 2, 255, 256, 511, 600])
+def test_median_counts_beyond_a_byte(n):
+    X = np.random.default_rng(n).integers(0, 256, (n, 40)).astype(np.uint8)
+    X[:, 0], X[:, 1] = 0, 255
+    np.testing.assert_array_equal(column_median(X), lower_median(X))
+
+
+def test_median_of_floats_is_the_usual_one():
+    X = np.random.default_rng(0).normal(size=(8, 5)).astype(np.float32)
+    assert column_median(X).dtype == np.float64
+    np.testing.assert_allclose(column_median(X), np.median(X, axis=0))
+
+
+@settings(max_examples=60, deadline=None)
+@given(hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=bytes_))
+def test_gram_of_bytes_is_exact(X):
+    np.testing.assert_array_equal(gram_matrix(X).values, integer_gram(X))
+
+
+def test_gram_is_exact_where_float32_is():
+    X = frames(40, 1500)
+    gram = gram_matrix(X)
+    assert (gram.float64_blocks, gram.blocks) == (0, 1)
+    np.testing.assert_array_equal(gram.values, integer_gram(X))
+
+
+@pytest.mark.parametrize("fill", ["stripes", "noise"])
+def test_gram_is_exact_where_float32_is_not(fill):
+    n, p = 21, 8192 + 4500
+    rng = np.random.default_rng(1)
+    if fill == "stripes":
+        X = np.where(rng.random((n, p)) < 0.5, 0, 255).astype(np.uint8)
+    else:
+        X = rng.integers(0, 256, (n, p)).astype(np.uint8)
+        X[rng.random(n) < 0.4] //= 64
+    gram = gram_matrix(X)
+    assert gram.float64_blocks == gram.blocks == 2
+    np.testing.assert_array_equal(gram.values, integer_gram(X))
+    centred = X[:, :8192].astype(np.float32) - lower_median(X[:, :8192]).astype(np.float32)
+    rounded = centred @ centred.T
+    exact = centred.astype(np.int64) @ centred.astype(np.int64).T
+    assert (rounded != exact).any(), "the data do not need the float64 road"
+
+
+@pytest.mark.parametrize(("squares", "is_exact"), [(4095, True), (4096, False)])
+def test_fallback_starts_at_two_to_the_twenty_fourth(squares, is_exact):
+    block = np.full((2, squares), 64, dtype=np.float32)
+    product, exact = integer_product(block)
+    assert exact is is_exact
+    assert product[0, 1] == squares * 4096
+    assert FLOAT32_EXACT == 2**24
+
+
+def test_one_float64_block_among_float32_ones():
+    X = np.random.default_rng(0).integers(100, 140, (20, 3 * 8192)).astype(np.uint8)
+    X[:, 8192:16384] = np.where(np.arange(20) % 2, 0, 255)[:, None]
+    gram = gram_matrix(X)
+    assert (gram.float64_blocks, gram.blocks) == (1, 3)
+    np.testing.assert_array_equal(gram.values, integer_gram(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gram_of_floats(dtype):
+    X = np.random.default_rng(0).normal(loc=1e4, size=(30, 9000)).astype(dtype)
+    gram = gram_matrix(X)
+    np.testing.assert_allclose(gram.offset, np.median(X, axis=0))
+    centred = X.astype(np.float64) - gram.offset
+    np.testing.assert_allclose(gram.values, centred @ centred.T, rtol=1e-11, atol=1e-9)
+    np.testing.assert_array_equal(gram.values, gram.values.T)
+
+
+def test_the_three_types_agree():
+    X = frames(31, 700)
+    reference = gram_matrix(X).values
+    for dtype in (np.float32, np.float64):
+        np.testing.assert_array_equal(gram_matrix(X.astype(dtype)).values, reference)
+
+
+def test_reader_is_asked_for_blocks_only():
+    X = frames(24, 20000)
+    reader = Columns(X)
+    assert isinstance(reader, ColumnReader)
+    assert isinstance(ArrayColumns(X), ColumnReader)
+    gram = gram_matrix(reader)
+    assert reader.widest == block_columns(24) < 20000
+    expected = gram_matrix(X)
+    np.testing.assert_array_equal(gram.values, expected.values)
+    np.testing.assert_array_equal(gram.offset, expected.offset)
+    assert (gram.n_samples, gram.n_features) == X.shape
+
+
+def test_progress_is_told():
+    seen = []
+    gram_matrix(frames(5, 20000), progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(8192, 20000), (16384, 20000), (20000, 20000)]
+
+
+def test_not_finite_entries_of_a_reader_are_refused():
+    X = np.zeros((4, 10000))
+    X[1, 9000] = np.inf
+    with pytest.raises(ValueError, match="columns 8192 to 9999 of X hold"):
+        gram_matrix(Columns(X))
+
+
+def test_bytes_are_never_copied_as_a_whole_into_floats():
+    X = np.random.default_rng(0).integers(0, 90, (100, 60000), dtype=np.uint8)
+    tracemalloc.start()
+    gram_matrix(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * X.nbytes

@@ -1,0 +1,369 @@
+from __future__ import annotations
+
+import inspect
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+from bgsub import TRPCA
+from bgsub.errors import ConvergenceWarning, RankWarning
+from bgsub.metrics import objective, subspace_angle, tre
+from bgsub.robustpca.gram import gram_matrix
+from bgsub.robustpca.reference import algorithm1, random_orthonormal
+from bgsub.robustpca.synthetic import data1, data2
+from bgsub.robustpca.trpca import principal_axes
+
+from .helpers import Columns, both_spaces, contaminated, frames
+
+SHAPES = [(40, 90), (90, 40)]
+
+
+def check_fit(fit, X, k):
+    """What must hold of every fit, whatever the data."""
+    n, p = X.shape
+    rank = len(fit.components_)
+    assert rank <= k
+    assert (fit.center_.shape, fit.components_.shape) == ((p,), (rank, p))
+    assert (fit.scores_.shape, fit.errors_.shape) == ((n, rank), (n,))
+    assert (fit.support_.shape, fit.support_.dtype) == ((n,), bool)
+    assert (fit.outlier_scores_.shape, fit.objectives_.shape) == ((n,), (fit.n_init,))
+    learned = {name: value for name, value in vars(fit).items() if name.endswith("_")}
+    for name, value in learned.items():
+        assert np.isfinite(value).all(), name
+    for components in (fit.components_, fit.raw_components_):
+        np.testing.assert_allclose(
+            components @ components.T, np.eye(len(components)), rtol=0, atol=1e-12
+        )
+    scale = ((X - fit.center_) ** 2).sum(axis=1).max()
+    direct = fit.reconstruction_error(X)
+    np.testing.assert_allclose(fit.errors_, direct, rtol=1e-6, atol=1e-12 * scale)
+    np.testing.assert_allclose(fit.scores_, fit.transform(X), rtol=0, atol=1e-6 * np.sqrt(scale))
+    assert fit.objective_ == fit.objectives_.min()
+    assert fit.raw_support_.sum() == (n + 1) // 2
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+@pytest.mark.parametrize("reweight", [True, False])
+def test_every_type_solver_and_road(shape, dtype, solver, reweight):
+    X = frames(*shape).astype(dtype)
+    before = X.copy()
+    fit = TRPCA(3, solver=solver, reweight=reweight, n_init=3, random_state=1)
+    assert fit.fit(X) is fit
+    np.testing.assert_array_equal(X, before)
+    check_fit(fit, X, 3)
+    n = len(X)
+    assert not fit.support_[-(n // 5) :].any()
+    assert fit.support_[: -(n // 5)].mean() > (0.9 if reweight else 0.5)
+    t = (n + 1) // 2
+    raw = objective(fit.raw_center_, fit.raw_components_, X, t)
+    np.testing.assert_allclose(fit.objective_, raw, rtol=1e-9)
+
+
+def test_types_give_the_same_fit():
+    for shape in SHAPES:
+        X = frames(*shape)
+        fits = [
+            TRPCA(3, random_state=1).fit(X.astype(t)) for t in (np.uint8, np.float32, np.float64)
+        ]
+        for other in fits[1:]:
+            np.testing.assert_allclose(other.center_, fits[0].center_, atol=1e-9)
+            np.testing.assert_allclose(other.components_, fits[0].components_, atol=1e-9)
+            np.testing.assert_array_equal(other.support_, fits[0].support_)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_solvers_agree_where_restarts_do(shape):
+    X = contaminated(*shape)
+    fast = TRPCA(3, random_state=1, n_init=20).fit(X)
+    slow = TRPCA(3, random_state=2, n_init=20, solver="reference").fit(X)
+    np.testing.assert_array_equal(fast.support_, slow.support_)
+    np.testing.assert_allclose(fast.center_, slow.center_, atol=1e-8)
+    np.testing.assert_allclose(fast.components_, slow.components_, atol=1e-8)
+    np.testing.assert_allclose(fast.outlier_scores_, slow.outlier_scores_, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+def test_with_every_row_it_is_the_svd(shape, solver):
+    X = contaminated(*shape, share=0.1)
+    fit = TRPCA(3, support_fraction=1.0, reweight=False, solver=solver, tol=1e-14, random_state=0)
+    fit.fit(X)
+    assert fit.support_.all()
+    mean = X.mean(axis=0)
+    _, singular, Vt = np.linalg.svd(X - mean, full_matrices=False)
+    np.testing.assert_allclose(fit.center_, mean, atol=1e-9)
+    np.testing.assert_allclose(fit.objective_, (singular[3:] ** 2).sum() / len(X), rtol=1e-9)
+    assert subspace_angle(fit.components_, Vt[:3]) < 1e-5
+    np.testing.assert_allclose(np.abs(fit.components_ @ Vt[:3].T), np.eye(3), atol=1e-5)
+
+
+def test_components_come_in_order_of_variance_with_fixed_signs():
+    fit = TRPCA(4, random_state=3).fit(contaminated(50, 80, k=4))
+    inside = fit.scores_[fit.support_]
+    assert (np.diff(inside.std(axis=0)) <= 0).all()
+    assert (inside[np.abs(inside).argmax(axis=0), np.arange(4)] > 0).all()
+    assert np.abs(np.corrcoef(inside.T) - np.eye(4)).max() < 1e-6
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (700, 30), (320, 400)])
+def test_same_seed_same_bits(shape):
+    X = frames(*shape)
+    a, b = (TRPCA(3, random_state=5).fit(X) for _ in range(2))
+    for name in ("center_", "components_", "scores_", "objectives_", "raw_center_", "errors_"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    c = TRPCA(3, random_state=6).fit(X)
+    assert not np.array_equal(a.objectives_, c.objectives_)
+    generator = TRPCA(3, random_state=np.random.default_rng(5)).fit(X)
+    np.testing.assert_array_equal(generator.objectives_, a.objectives_)
+
+
+def test_fit_from_the_gram_matrix_or_a_reader_is_the_same():
+    X = frames(40, 9000)
+    whole = TRPCA(3, random_state=1).fit(X)
+    by_column = TRPCA(3, random_state=1).fit(Columns(X))
+    alone = TRPCA(3, random_state=1).fit_gram(gram_matrix(X))
+    for name in ("errors_", "scores_", "support_", "center_weights_", "component_weights_"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(alone, name))
+    np.testing.assert_array_equal(whole.components_, by_column.components_)
+    np.testing.assert_array_equal(whole.raw_support_, alone.raw_support_)
+    assert not hasattr(alone, "raw_center_")
+    whole = TRPCA(2, random_state=1).fit(X)
+    slow = TRPCA(2, random_state=1, solver="reference", n_init=2).fit(Columns(X))
+    np.testing.assert_array_equal(slow.support_, whole.support_)
+
+
+def test_background_is_an_affine_combination_of_frames():
+    X = frames(40, 500)
+    fit = TRPCA(3, random_state=1).fit(X)
+    weights = fit.center_weights_ + fit.scores_ @ fit.component_weights_.T
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-9)
+    np.testing.assert_allclose(weights @ X, fit.reconstruct(X), atol=1e-8)
+
+
+def test_reweighting_can_be_switched_off():
+    X = contaminated(60, 90)
+    fit, raw = (TRPCA(3, random_state=1, reweight=r).fit(X) for r in (True, False))
+    assert (fit.n_reweight_ > 0, raw.n_reweight_) == (True, 0)
+    for name in ("center_", "components_", "support_"):
+        np.testing.assert_array_equal(getattr(fit, "raw_" + name), getattr(raw, name))
+        np.testing.assert_array_equal(getattr(raw, "raw_" + name), getattr(raw, name))
+    assert raw.support_.sum() == 30
+    assert fit.support_.sum() > 38
+    assert not fit.support_[:18].any()
+
+
+def test_outlier_scores_tell_visitors():
+    X = frames(100, 400)
+    fit = TRPCA(2, random_state=0).fit(X)
+    assert fit.outlier_scores_[80:].min() > 20
+    assert np.quantile(fit.outlier_scores_[:80], 0.98) < 4
+    assert fit.error_scale_ > 0
+
+
+@pytest.mark.parametrize("shape", [(80, 100_000), (40_000, 200)])
+def test_bytes_are_never_copied_as_a_whole_into_floats(shape):
+    X = np.random.default_rng(0).integers(0, 90, shape, dtype=np.uint8)
+    tracemalloc.start()
+    TRPCA(1, random_state=0, n_init=1, tol=1e-2, reweight=False).fit(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * X.nbytes
+
+
+# --- degenerate input ---------------------------------------------------------------------------
+
+random = np.random.default_rng(0)
+low_rank = random.normal(size=(14, 2)) @ random.normal(size=(2, 40))
+DEGENERATE = {
+    "constant": (np.full((9, 30), 7, dtype=np.uint8), 0),
+    "constant, tall": (np.full((30, 9), 0.1), 0),
+    "constant, many": (np.full((300, 400), 7, dtype=np.uint8), 0),
+    "one row": (random.normal(size=(1, 8)), 0),
+    "one byte": (np.ones((1, 1), dtype=np.uint8), 0),
+    "two rows": (random.normal(size=(2, 8)), 0),
+    "all equal but one": (np.vstack([np.full((11, 30), 5.0), np.arange(30.0)[None]]), 0),
+    "all equal but one, first": (np.vstack([np.arange(70.0)[None], np.full((11, 70), 0.1)]), 0),
+    "two states": (np.repeat([[0.0] * 20, [0.3] * 20], 6, axis=0), 0),
+    "duplicates": (np.repeat(random.integers(0, 256, (4, 50)).astype(np.uint8), 5, axis=0), 1),
+    "duplicates, tall": (np.repeat(random.normal(size=(4, 6)), 20, axis=0), 1),
+    "low rank": (low_rank, 2),
+    "low rank, tall": (low_rank.T, 2),
+    "low rank, tiny": (1e-8 * low_rank, 2),
+    "low rank, large": (1e8 * low_rank, 2),
+    "fewer rows than components": (random.normal(size=(6, 50)), 2),
+    "fewer columns than components": (random.normal(size=(50, 6)), 6),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+@pytest.mark.parametrize("k", [1, 8, 60])
+def test_degenerate_input_is_defined(name, solver, k):
+    X, rank = DEGENERATE[name]
+    raw = TRPCA(k, solver=solver, reweight=False, random_state=0)
+    full = TRPCA(k, solver=solver, random_state=0)
+    for fit in (raw, full):
+        if rank < k and fit is raw:
+            message = f"rank {rank}, lower than n_components={k}: {rank} components are returned"
+            with pytest.warns(RankWarning, match=message):
+                fit.fit(X)
+            assert len(fit.components_) == rank
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RankWarning)
+                fit.fit(X)
+        check_fit(fit, X, k)
+
+
+def test_squares_that_underflow():
+    X = 1e-170 * np.random.default_rng(0).normal(size=(12, 30))
+    with pytest.warns(RankWarning, match="rank 0, lower than n_components=2"):
+        check_fit(TRPCA(2, random_state=0).fit(X), X, 2)
+
+
+@pytest.mark.parametrize("shape", [(12, 30), (30, 12), (320, 400)])
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+def test_the_one_different_row_is_an_outlier(shape, solver):
+    X = np.full(shape, 90, dtype=np.uint8)
+    X[4, ::2] = 200
+    with pytest.warns(RankWarning, match="rank 0"):
+        fit = TRPCA(2, solver=solver, n_init=2, random_state=0).fit(X)
+    np.testing.assert_array_equal(fit.center_, X[0])
+    np.testing.assert_array_equal(np.flatnonzero(~fit.support_), [4])
+    assert fit.errors_[4] == shape[1] // 2 * 110**2
+    assert fit.errors_.sum() == fit.errors_[4]
+    assert fit.outlier_scores_[4] > 1e6
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_scale_and_offset_do_not_matter(scale, shape):
+    X = contaminated(*shape)
+    plain = TRPCA(3, random_state=1).fit(X)
+    other = TRPCA(3, random_state=1).fit(scale * (X + 1024.0))
+    np.testing.assert_array_equal(other.support_, plain.support_)
+    np.testing.assert_allclose(other.errors_, scale**2 * plain.errors_, rtol=1e-7)
+    np.testing.assert_allclose(other.components_, plain.components_, atol=1e-8)
+    np.testing.assert_allclose(other.center_ / scale - 1024, plain.center_, atol=1e-8)
+    np.testing.assert_allclose(other.outlier_scores_, plain.outlier_scores_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_huge_row_does_no_harm(shape):
+    X = contaminated(*shape, share=0.0)
+    clean = TRPCA(3, random_state=1).fit(X[1:])
+    X[0] = 1e8 * np.random.default_rng(0).normal(size=shape[1])
+    fit = TRPCA(3, random_state=1).fit(X)
+    assert not fit.support_[0]
+    np.testing.assert_array_equal(fit.support_[1:], clean.support_)
+    assert subspace_angle(fit.components_, clean.components_) < 1e-6
+    np.testing.assert_allclose(fit.center_, clean.center_, atol=1e-6)
+
+
+# --- parameters ---------------------------------------------------------------------------------
+
+
+def test_the_constructor_only_stores():
+    given = {
+        "n_components": "x",
+        "support_fraction": -1,
+        "n_init": 0,
+        "tol": None,
+        "max_iter": -5,
+        "reweight": "maybe",
+        "solver": "none",
+        "random_state": object(),
+    }
+    fit = TRPCA(given.pop("n_components"), **given)
+    assert vars(fit) == {"n_components": "x", **given}
+    assert list(inspect.signature(TRPCA).parameters) == ["n_components", *given]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_components": 0}, "n_components=0: at least 1 is needed"),
+        ({"n_components": 1.5}, "n_components=1.5: an integer is needed"),
+        ({"support_fraction": 0.49}, "support_fraction=0.49: t must be at least ⌈n/2⌉ = 20"),
+        ({"support_fraction": 1.01}, "support_fraction=1.01: .* at most n = 40"),
+        ({"support_fraction": float("nan")}, "support_fraction=nan"),
+        ({"n_init": 0}, "n_init=0: at least 1 start is needed"),
+        ({"tol": -1e-3}, "tol=-0.001: at least 0 is needed"),
+        ({"max_iter": 0}, "max_iter=0: at least 1 iteration is needed"),
+        ({"solver": "svd"}, "solver='svd': 'gram' or 'reference' is needed"),
+    ],
+)
+def test_parameters_out_of_range(parameters, message):
+    X = contaminated(40, 60)
+    estimator = TRPCA(**parameters)
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(X)
+    with pytest.raises(ValueError, match=message):
+        estimator.fit_gram(gram_matrix(X))
+    with pytest.raises(ValueError, match=message):
+        TRPCA(**{"solver": "reference", **parameters}).fit(X)
+
+
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_entries_that_are_no_finite_number(solver, value):
+    X = contaminated(10, 20)
+    X[7, 3] = value
+    with pytest.raises(ValueError, match=rf"X\[7, 3\] is {value}: every entry must be"):
+        TRPCA(2, solver=solver).fit(X)
+    fit = TRPCA(2, solver=solver, random_state=0).fit(contaminated(10, 20))
+    with pytest.raises(ValueError, match=rf"X\[7, 3\] is {value}"):
+        fit.transform(X)
+
+
+@pytest.mark.parametrize(
+    ("fraction", "n", "t"),
+    [(None, 7, 4), (None, 8, 4), (0.5, 7, 4), (0.55, 200, 110), (0.75, 10, 8), (1.0, 9, 9)],
+)
+def test_size_of_the_support(fraction, n, t):
+    X = contaminated(n, 30)
+    fit = TRPCA(1, support_fraction=fraction, reweight=False, random_state=0).fit(X)
+    assert fit.support_.sum() == t
+
+
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+def test_no_convergence_is_a_warning(solver):
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1 iterations"):
+        fit = TRPCA(3, solver=solver, max_iter=1, random_state=0).fit(contaminated(40, 60))
+    assert (fit.converged_, fit.n_iter_) == (False, 1)
+
+
+def test_principal_axes_give_back_what_left_out_components_explained():
+    X = np.vstack([np.zeros((5, 6)), np.eye(6)[:1]])
+    for space in both_spaces(X):
+        fit = space.principal(np.ones(6, dtype=bool), 1)
+        moved = principal_axes(
+            type(fit)(fit.weights, fit.basis, fit.scores, fit.residuals, np.arange(6) < 5)
+        )
+        assert moved.basis.shape[1] == 0
+        assert moved.residuals[5] == pytest.approx((5 / 6) ** 2)
+
+
+# --- the paper's synthetic data, at reduced size ------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [data1, data2])
+@pytest.mark.parametrize(("p", "share"), [(20, 0.1), (20, 0.45), (100, 0.3)])
+def test_synthetic_data_of_the_paper(make, p, share):
+    data = make(200, p, 5, outlier_share=share, random_state=4)
+    T = data.true_observations
+    told = TRPCA(5, support_fraction=len(T) / 200, reweight=False, random_state=0).fit(data.X)
+    assert tre(told.center_, told.components_, T) < 1e-5
+    fit = TRPCA(5, random_state=0).fit(data.X)
+    raw = tre(fit.raw_center_, fit.raw_components_, T)
+    final = tre(fit.center_, fit.components_, T)
+    assert final < 5e-4
+    assert final <= 0.1 * raw
+    rng = np.random.default_rng(1)
+    starts = [random_orthonormal(p, 5, rng) for _ in range(10)]
+    best = min(algorithm1(data.X, U, 100).objective for U in starts)
+    assert fit.objective_ <= 1.01 * best

@@ -1,0 +1,174 @@
+"""Order, patterns and what else only image sequences have."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bgsub.errors import InputError
+from bgsub.video.image_files import in_natural_order, is_printf, natural_key
+from bgsub.video.images import encode_image, write_image
+from bgsub.video.source import open_source
+
+
+def fill(folder, names, frames):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, frame in zip(names, frames, strict=True):
+        write_image(folder / name, frame)
+    return folder
+
+
+def levels(n):
+    """Frames of which the first pixel says which one it is."""
+    return [np.full((8, 10), i, np.uint8) for i in range(n)]
+
+
+def order(source):
+    return [int(frame.luma[0, 0]) for frame in source]
+
+
+def test_natural_order_of_unpadded_numbers(tmp_path):
+    names = [f"frame{i}.png" for i in range(1, 13)]
+    assert order(open_source(fill(tmp_path / "shots", names, levels(12)))) == list(range(12))
+
+
+@given(st.permutations([f"b{i}c{j}.png" for i in (1, 2, 10, 100) for j in (3, 20)]))
+def test_natural_order_does_not_depend_on_the_listing(names):
+    expected = [f"b{i}c{j}.png" for i in (1, 2, 10, 100) for j in (3, 20)]
+    assert sorted(names, key=natural_key) == expected
+
+
+@given(st.lists(st.text(), max_size=8))
+def test_any_names_can_be_ordered(names):
+    shuffled = random.Random(0).sample(names, len(names))
+    assert sorted(names, key=natural_key) == sorted(names, key=natural_key)
+    assert sorted(map(natural_key, names)) == sorted(map(natural_key, shuffled))
+
+
+def test_equal_numbers_are_ordered_too(tmp_path):
+    names = ["f01.png", "f1.png", "F1.png", "f001.png"]
+    paths = [tmp_path / name for name in names]
+    assert in_natural_order(paths) == in_natural_order(reversed(paths))
+
+
+def test_hidden_and_other_files_are_left_out(tmp_path):
+    folder = fill(tmp_path / "shots", ["1.png", ".0.png"], levels(2))
+    (folder / "Thumbs.db").write_bytes(b"x")
+    (folder / "2.png.txt").write_bytes(b"x")
+    assert order(open_source(folder)) == [0]
+
+
+def test_upper_case_and_mixed_formats(tmp_path):
+    folder = fill(tmp_path / "shots", ["1.BMP", "2.Png", "3.TIFF"], levels(3))
+    assert order(open_source(folder)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names", "expected"),
+    [
+        ("f%d.png", ["f1.png", "f2.png", "f10.png", "f01.png", "g3.png"], [0, 1, 2]),
+        ("f%02d.png", ["f01.png", "f2.png", "f10.png", "f100.png", "f011.png"], [0, 2, 3]),
+        ("f%2d.png", ["f 1.png", "f1.png", "f10.png"], [0, 2]),
+        ("50%%_%04d.png", ["50%_0007.png", "50%_0003.png", "50_0001.png"], [1, 0]),
+        ("a+b(%d).png", ["a+b(2).png", "a+b(1).png", "aab(3).png"], [1, 0]),
+    ],
+)
+def test_printf_patterns(tmp_path, pattern, names, expected):
+    folder = fill(tmp_path / "100%d", names, levels(len(names)))
+    assert order(open_source(folder / pattern)) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["f.png", "f%s.png", "f%d_%d.png", "f%.png", "f%%d.png", "f%-4d.png"]
+)
+def test_names_that_are_no_patterns(name):
+    assert not is_printf(name)
+
+
+def test_globs(tmp_path):
+    fill(tmp_path / "a", ["x2.png", "x10.png", "y1.png"], levels(3))
+    fill(tmp_path / "b", ["x1.png"], levels(1))
+    assert order(open_source(tmp_path / "a" / "x*.png")) == [0, 1]
+    assert order(open_source(tmp_path / "?" / "x[12].png")) == [0, 0]
+    (tmp_path / "a" / "notes.txt").touch()
+    with pytest.raises(InputError, match="no image matches this pattern"):
+        open_source(tmp_path / "a" / "*.txt")
+
+
+def test_a_name_that_looks_like_a_pattern_is_a_name(tmp_path):
+    fill(tmp_path, ["f[1]%d.png"], levels(1))
+    assert order(open_source(tmp_path / "f[1]%d.png")) == [0]
+
+
+def test_mixed_sizes_are_refused_by_the_first_odd_name(tmp_path):
+    frames = [*levels(3), np.zeros((9, 10), np.uint8), np.zeros((7, 7), np.uint8)]
+    folder = fill(tmp_path / "shots", [f"{i}.png" for i in range(5)], frames)
+    with pytest.raises(InputError, match=r"3.png: is 10×9 pixels, but 0.png is 10×8; all"):
+        list(open_source(folder))
+    assert order(open_source(folder, end=3)) == [0, 1, 2]
+
+
+def test_unreadable_images_are_bad_frames(tmp_path):
+    folder = fill(tmp_path / "shots", [f"{i}.png" for i in range(4)], levels(4))
+    (folder / "0.png").write_bytes(b"no image")
+    data = encode_image(np.random.default_rng(0).integers(0, 255, (8, 10), dtype=np.uint8))
+    (folder / "2.png").write_bytes(data[:60])
+    source = open_source(folder)
+    assert order(source) == [1, 3]
+    assert [bad.number for bad in source.bad_frames] == [1, 3]
+    assert source.bad_frames[0].reason.startswith("the file is not an image")
+    assert source.bad_frames[1].reason == "the file is cut off or damaged"
+    assert source.decoded == 2
+    repeated = open_source(folder, on_bad_frame="repeat")
+    assert order(repeated) == [1, 1, 3]
+    with pytest.raises(InputError, match=r"frame 1 at 00:00:00\.000 cannot"):
+        list(open_source(folder, on_bad_frame="fail"))
+
+
+def test_images_that_vanish_are_bad_frames(tmp_path):
+    folder = fill(tmp_path / "shots", [f"{i}.png" for i in range(3)], levels(3))
+    source = open_source(folder)
+    (folder / "1.png").unlink()
+    assert order(source) == [0, 2]
+    assert source.bad_frames[0].reason == "no such file or directory"
+
+
+def test_colour_behind_a_grey_first_image_is_said(tmp_path):
+    colors = np.zeros((8, 10, 3), np.uint8)
+    folder = fill(tmp_path / "shots", ["1.png", "2.png", "3.png"], [*levels(1), colors, colors])
+    source = open_source(folder)
+    assert source.layout.kind == "gray"
+    list(source)
+    assert source.warnings == [
+        "some images are in colour, but the first is grey: all are read as grey"
+    ]
+    asked = open_source(folder, color="color")
+    assert [frame.image.shape for frame in asked] == [(8, 10, 3)] * 3
+    assert asked.warnings == []
+
+
+@pytest.mark.parametrize(("peak", "warned"), [(1023, True), (16383, True), (16384, False)])
+def test_faint_16_bit_images_are_said(tmp_path, peak, warned):
+    frames = [np.full((8, 10), value, np.uint16) for value in (100, peak, 300)]
+    source = open_source(fill(tmp_path / "shots", ["1.png", "2.png", "3.png"], frames))
+    assert order(source) == [0, peak >> 8, 1]
+    assert source.pixel_format == "gray16"
+    assert any(f"values reach only {peak} of 65535" in text for text in source.warnings) == warned
+
+
+def test_times_count_25_frames_a_second(tmp_path):
+    folder = fill(tmp_path / "shots", [f"{i}.png" for i in range(60)], levels(60))
+    source = open_source(folder, start="1s", end="2s", every="0.4s")
+    assert order(source) == [25, 35, 45]
+    assert source.frames_estimate == 3
+    assert source.rate is None
+
+
+def test_only_selected_images_are_read(tmp_path):
+    folder = fill(tmp_path / "shots", [f"{i}.png" for i in range(6)], levels(6))
+    (folder / "2.png").write_bytes(b"no image")
+    source = open_source(folder, every=3)
+    assert order(source) == [0, 3]
+    assert source.bad_frames == []
