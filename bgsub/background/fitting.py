@@ -131,7 +131,7 @@ def form_model(
         layout=layout,
         center=center,
         components=components,
-        noise=pixel_noise(center, components, samples, scores, layout.pixels),
+        noise=pixel_noise(center, components, samples, scores, layout.pixels, workers),
         threshold=0.0,
         error_location=estimator.error_location_,
         error_scale=estimator.error_scale_,

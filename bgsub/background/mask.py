@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel, Singles, tiles
 from bgsub.background.render import largest_difference, reconstruct
-from bgsub.background.workers import Workers
+from bgsub.background.workers import Workers, scratch
 from bgsub.robustpca.gram import column_median
 from bgsub.video.frames import Bytes
 
@@ -113,7 +113,12 @@ def noise_frames(support: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def pixel_noise(
-    center: Singles, components: Singles, rows: Bytes, scores: NDArray[np.float64], pixels: int
+    center: Singles,
+    components: Singles,
+    rows: Bytes,
+    scores: NDArray[np.float64],
+    pixels: int,
+    workers: Workers,
 ) -> Singles:
     """Standard deviation of each pixel's luma residual, from its median absolute value.
 
@@ -125,6 +130,7 @@ def pixel_noise(
     scores : ndarray of shape (m, k)
     pixels : int
         h·w.
+    workers : Workers
 
     Returns
     -------
@@ -133,11 +139,23 @@ def pixel_noise(
     """
     short = scores.astype(np.float32)
     noise = np.empty(pixels, dtype=np.float32)
-    for tile in tiles(pixels):
-        left = rows[:, tile] - (center[tile] + short @ components[:, tile])
-        eighths = np.clip(np.abs(left) * 8.0 + 0.5, 0, 255).astype(np.uint8)
+
+    def measure(tile: slice) -> None:
+        levels = scratch("levels", (len(short), noise[tile].size), np.float32)
+        np.matmul(short, components[:, tile], out=levels)
+        levels += center[tile]
+        np.subtract(rows[:, tile], levels, out=levels)
+        np.abs(levels, out=levels)
+        levels *= 8.0
+        levels += 0.5
+        np.minimum(levels, 255.0, out=levels)
+        eighths = scratch("eighths", levels.shape, np.uint8)
+        np.copyto(eighths, levels, casting="unsafe")
         noise[tile] = column_median(eighths)
-    return noise / np.float32(8.0 * _NORMAL_MAD)
+
+    workers.each(measure, tiles(pixels))
+    noise /= np.float32(8.0 * _NORMAL_MAD)
+    return noise
 
 
 def choose_threshold(

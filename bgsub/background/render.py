@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel, Singles, tiles
-from bgsub.background.workers import Workers
+from bgsub.background.workers import Workers, scratch
 from bgsub.video.frames import Bytes, Layout
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
@@ -38,18 +38,21 @@ class PlaneSums:
     def __init__(self, weights: NDArray[np.float64], basis: NDArray[np.float64], size: int) -> None:
         self._weights = np.column_stack([weights, basis]).T.astype(np.float32)
         self._sums = np.zeros((self._weights.shape[0], size), dtype=np.float32)
-        self._first: Bytes | None = None
+        self._first: Singles | None = None
 
     def add(self, start: int, rows: Bytes, workers: Workers) -> None:
         """Add the frames start, start + 1, …; shape (m, size). Blocks must come in order."""
-        first = rows[0].copy() if self._first is None else self._first
+        first = rows[0].astype(np.float32) if self._first is None else self._first
         self._first = first
         weights = np.ascontiguousarray(self._weights[:, start : start + len(rows)])
 
         def add_tile(tile: slice) -> None:
-            difference = rows[:, tile].astype(np.float32)
-            difference -= first[tile].astype(np.float32)
-            self._sums[:, tile] += weights @ difference
+            part = rows[:, tile]
+            difference = scratch("difference", part.shape, np.float32)
+            np.copyto(difference, part)
+            difference -= first[tile]
+            sums = scratch("sums", (len(weights), part.shape[1]), np.float32)
+            self._sums[:, tile] += np.matmul(weights, difference, out=sums)
 
         workers.each(add_tile, tiles(rows.shape[1]))
 
@@ -58,7 +61,8 @@ class PlaneSums:
         if self._first is None:
             message = "no frame was added"
             raise ValueError(message)
-        return self._sums[0] + self._first, self._sums[1:]
+        self._sums[0] += self._first
+        return self._sums[0], self._sums[1:]
 
 
 class OutsideMask:
@@ -115,8 +119,10 @@ def reconstruct(model: BackgroundModel, scores: NDArray[np.float64], workers: Wo
     background = np.empty((len(scores), size), dtype=np.uint8)
 
     def fill(tile: slice) -> None:
-        levels = short @ model.components[:, tile]
-        levels += model.center[tile] + np.float32(0.5)
+        center = model.center[tile] + np.float32(0.5)
+        levels = scratch("levels", (len(short), center.size), np.float32)
+        np.matmul(short, model.components[:, tile], out=levels)
+        levels += center
         np.clip(levels, 0.0, 255.0, out=levels)
         np.copyto(background[:, tile], levels, casting="unsafe")
 
@@ -149,24 +155,27 @@ def largest_difference(layout: Layout, row: Bytes, own: Bytes) -> Bytes:
         blue, green, red = cv2.split(cv2.absdiff(layout.to_bgr(row), layout.to_bgr(own)))
         return np.asarray(cv2.max(cv2.max(blue, green), red), dtype=np.uint8)
     luma, *chroma = (
-        np.asarray(cv2.subtract(a, b, dtype=cv2.CV_16S), dtype=np.int16)
-        for a, b in zip(layout.planes(row), layout.planes(own), strict=True)
+        np.subtract(a, b, out=scratch(name, a.shape, np.int16), dtype=np.int16)
+        for name, a, b in zip("yuv", layout.planes(row), layout.planes(own), strict=True)
     )
     blue, green, red = cv2.split(cv2.transform(cv2.merge(chroma), layout.chroma_to_bgr))
-    above = _double(cv2.max(cv2.max(blue, green), red), layout)
-    below = _double(cv2.min(cv2.min(blue, green), red), layout)
+    above = _double("above", cv2.max(cv2.max(blue, green), red), layout)
+    below = _double("below", cv2.min(cv2.min(blue, green), red), layout)
     above += luma
     below += luma
     np.maximum(above, np.negative(below, out=below), out=above)
     return np.asarray(cv2.convertScaleAbs(above), dtype=np.uint8)
 
 
-def _double(plane: cv2.typing.MatLike, layout: Layout) -> NDArray[np.int16]:
+def _double(name: str, plane: cv2.typing.MatLike, layout: Layout) -> NDArray[np.int16]:
     """Repeat every value of a half-size plane over 2×2 pixels of the frame."""
-    pairs = np.ascontiguousarray(plane).view(np.uint16).astype(np.uint32)
+    rows, columns = layout.chroma_shape
+    pairs = scratch("pairs", (rows, columns), np.uint32)
+    np.copyto(pairs, np.ascontiguousarray(plane).view(np.uint16))
     pairs *= 0x10001  # the same 16 bits twice: four times as quick as repeating columns
-    wide = np.repeat(pairs.view(np.int16), 2, axis=0)
-    return wide[: layout.height, : layout.width]
+    wide = scratch(name, (rows, 2, 2 * columns), np.int16)
+    np.copyto(wide, pairs.view(np.int16)[:, None, :])
+    return wide.reshape(2 * rows, 2 * columns)[: layout.height, : layout.width]
 
 
 def foreground(

@@ -19,7 +19,7 @@ from bgsub.errors import OutputError
 
 MANIFEST = "run.json"
 
-_PICTURE = re.compile(r"\d{6,}\.png")
+_PICTURE = re.compile(r"([0-9]+)\.png")
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -49,9 +49,10 @@ class ResultsDirectory:
         self.path = path
         self._names = names
         self._force = force
-        self._earlier = self._check()
-        self._made = [p for p in (path, *path.parents) if not p.exists()]
+        self._made: list[Path] = []
         try:
+            self._earlier = self._check()
+            self._made = [p for p in (path, *path.parents) if not p.exists()]
             path.mkdir(parents=True, exist_ok=True)
             # Not named by the process alone: a killed one of that number may have left its own.
             self._staging = Path(tempfile.mkdtemp(prefix=".bgsub-partial-", dir=path))
@@ -230,8 +231,10 @@ def _check_unchanged(path: Path, facts: dict[str, int]) -> None:
 
 def _is_ours(path: Path, pictures: int) -> bool:
     """Whether a file in a folder of that many pictures has the name of one of them."""
-    named = _PICTURE.fullmatch(path.name) is not None
-    return named and 1 <= int(path.stem) <= pictures and path.is_file() and not path.is_symlink()
+    match = _PICTURE.fullmatch(path.name)
+    number = int(match[1]) if match else 0
+    is_named = 1 <= number <= pictures and path.name == f"{number:06d}.png"
+    return is_named and path.is_file() and not path.is_symlink()
 
 
 def _remove(path: Path) -> None:

@@ -19,7 +19,7 @@ from bgsub.video.matrix import FrameMatrix
 from bgsub.video.prefetch import Prefetch
 from bgsub.video.source import FrameSource
 
-SUM_BLOCK = 32
+SUM_BLOCK = 64
 """Fitted frames that are summed together."""
 
 RENDER_BLOCK = 16
@@ -94,7 +94,9 @@ class FrameStore:
     def _read_all(self) -> None:
         luma_only = self._matrix.layout != self._source.layout
         room = self._plan.limit if self._plan.road != "spill" else None
-        for frame in Prefetch(self._source):
+        # Not ahead of time: FFmpeg has threads of its own, and a frame that is freed by the thread
+        # that made it leaves its memory to the next.
+        for frame in self._source:
             kept = frame
             if luma_only:
                 layout = self._matrix.layout

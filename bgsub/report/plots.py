@@ -123,7 +123,7 @@ def _draw_frames(axes: Axes, table: ErrorTable) -> None:
         markersize=4,
         label="frame",
     )
-    marked = table.outliers
+    marked = outlier_frames(table)
     if marked.any():
         axes.plot(
             table.frames[marked],

@@ -87,7 +87,7 @@ class AffineEstimator:
         self._check(n)
         reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
         if n > p:
-            rows = X if isinstance(X, np.ndarray) else reader.columns(0, p)
+            rows = X if isinstance(X, np.ndarray) else check_matrix(reader.columns(0, p))
             offset = column_median(rows)
             fits = self._fit_space(FeatureSpace(rows, offset))
             formed = [(offset + fit.weights, fit.basis) for fit in fits]

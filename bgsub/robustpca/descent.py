@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 
 from bgsub.robustpca.spaces import Fit, Floats, Space
 
-# Directions below this share of the largest singular value of the supergradient are rounding noise.
-_RANK_TOLERANCE = 1e-14
-# Rounding errors of a squared length in K, in units of the largest it could have been.
+# Squared lengths below this share of what they could have been are rounding noise.
 _NOISE = 64 * float(np.finfo(float).eps)
 
 
@@ -182,7 +180,7 @@ def _ascend(
 ) -> tuple[Floats, Floats, Floats]:
     """Orthonormal basis of the supergradient's span: B, FB and MB, each of shape (R, ·, k)."""
     n_restarts, n, k = scores.shape
-    chosen = scores * support.T[:, :, None]
+    chosen = _whiten(scores * support.T[:, :, None])
     sums = chosen.sum(axis=1)
     flat = np.ascontiguousarray(chosen.transpose(1, 0, 2)).reshape(n, n_restarts * k)
     C = state.space.lift(flat).reshape(-1, n_restarts, k)
@@ -194,9 +192,19 @@ def _ascend(
         np.ascontiguousarray(a.reshape(a.shape[0], n_restarts, k).transpose(1, 0, 2))
         for a in (flat_C, FC, MC)
     )
-    inside = support.T @ state.space.squared_norms
-    noise = _NOISE * inside[:, None, None] * (np.swapaxes(chosen, 1, 2) @ chosen)
-    return orthonormalise(C, FC, MC, noise)
+    return orthonormalise(C, FC, MC, _NOISE * (support.T @ state.space.squared_norms))
+
+
+def _whiten(scores: Floats) -> Floats:
+    """Orthonormal columns of the same span, zero where the scores have no more directions.
+
+    The supergradient then spans what it spanned before, but its singular values are those of the
+    data instead of their squares.
+    """
+    values, V = np.linalg.eigh(np.swapaxes(scores, 1, 2) @ scores)
+    kept = values > np.maximum(values[:, -1:], 0.0) * _NOISE
+    roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    return np.asarray(scores @ (V * roots[:, None, :]))
 
 
 def orthonormalise(
@@ -208,8 +216,8 @@ def orthonormalise(
     ----------
     C, FC, MC : ndarray of shape (R, q, k), (R, n, k), (R, q, k)
         Coefficients, their projection and their metric.
-    noise : ndarray of shape (R, k, k)
-        N such that squared lengths ‖AᵀCv‖² up to vᵀNv are rounding noise.
+    noise : ndarray of shape (R,)
+        Squared lengths ‖AᵀC‖² up to this are rounding noise.
 
     Returns
     -------
@@ -227,10 +235,8 @@ def orthonormalise(
     C, FC, MC = C @ V, FC @ V, MC @ V
     S = np.swapaxes(C, 1, 2) @ MC
     squares = np.einsum("rkk->rk", S)
-    lengths = np.sqrt(np.maximum(squares, 0.0))
-    alive = lengths > lengths.max(axis=1, keepdims=True) * _RANK_TOLERANCE
-    alive &= squares > (V * (noise @ V)).sum(axis=1)
-    scale = np.where(alive, 1.0 / np.where(alive, lengths, 1.0), 0.0)
+    alive = squares > noise[:, None]
+    scale = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
     values, V = np.linalg.eigh(S * scale[:, :, None] * scale[:, None, :])
     kept = values > 1e-8
     roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -184,6 +184,9 @@ class RowMethod(AffineEstimator):
     ``converged_``.
     """
 
+    # Whether the axes come in an order of their own, which rotation would spoil.
+    _own_axes = False
+
     converged_: bool
     outlier_scores_: Floats
     error_location_: float
@@ -193,13 +196,21 @@ class RowMethod(AffineEstimator):
         raise NotImplementedError
 
     def _fit_space(self, space: Space) -> list[Fit]:
-        fit = principal_axes(self._solve(coordinates(space)))
+        fit = self._solve(coordinates(space))
+        fit = _positive_peaks(fit) if self._own_axes else principal_axes(fit)
         self._set_outlier_scores(fit, rounding_level(space))
         return [fit]
 
     def _set_outlier_scores(self, fit: Fit, resolution: float) -> Self:
-        errors = predictive_errors(fit)
+        errors = predictive_errors(fit) if fit.support.any() else np.sqrt(fit.residuals)
         self.outlier_scores_ = robust_scores(errors, resolution=resolution)
         self.error_location_, scale = location_and_scale(errors)
         self.error_scale_ = max(scale, resolution)
         return self
+
+
+def _positive_peaks(fit: Fit) -> Fit:
+    """Turn each component so that its score of largest magnitude is positive."""
+    peaks = np.take_along_axis(fit.scores, np.abs(fit.scores).argmax(axis=0)[None], axis=0)[0]
+    signs = np.where(peaks < 0.0, -1.0, 1.0)
+    return replace(fit, basis=fit.basis * signs, scores=fit.scores * signs)

@@ -147,7 +147,7 @@ class TRPCA(AffineEstimator):
             return super().fit(X, y)
         rows = check_matrix(X)
         if not isinstance(rows, np.ndarray):
-            rows = rows.columns(0, rows.shape[1])
+            rows = check_matrix(rows.columns(0, rows.shape[1]))
         self._check(rows.shape[0])
         rows = np.asarray(rows, dtype=np.float64)
         rng = np.random.default_rng(self.random_state)
@@ -220,7 +220,8 @@ class TRPCA(AffineEstimator):
             refit, self.n_reweight_ = reweight(space, raw, self.n_components)
             fits.insert(0, principal_axes(refit))
         errors = predictive_errors(fits[0])
-        resolution = rounding_level(space)
+        # Not 0, where all but a few rows are alike, or the others could not be told from them.
+        resolution = max(rounding_level(space), 1e-9 * float(errors.max(initial=0.0)))
         self.outlier_scores_ = robust_scores(errors, resolution=resolution)
         self.error_location_, scale = location_and_scale(errors)
         self.error_scale_ = max(scale, resolution)

@@ -15,6 +15,9 @@ from av.video.stream import VideoStream
 #: A step back in time by more than this is a new beginning of the clock, not a jittered timestamp.
 _RESTART_S = 1.0
 
+#: Codecs with packets that only serve other packets.
+_HIDDEN_PICTURES = {"vp8", "vp9", "av1", "libdav1d", "libvpx", "libvpx-vp9"}
+
 
 @dataclass(frozen=True)
 class Damage:
@@ -45,47 +48,69 @@ class Decoder:
         Threads for FFmpeg. On one thread, what is damaged is concealed as well as can be and
         marked. On several, which frames are marked and which are lost would depend on their
         number: there every error is reported, and what comes behind the first is not to be used.
+
+    Attributes
+    ----------
+    packets : int
+        Packets read so far.
+    position : int or None
+        Where in the file the last of them ends, None if the container does not say.
+    end_s : float
+        When the latest of them ends, in seconds on the stream's own clock.
+    is_damaged : bool
+        Whether one of them was incomplete, or the reading ended in an error.
     """
 
     def __init__(self, container: InputContainer, stream: VideoStream, threads: int) -> None:
         self._container = container
         self._stream = stream
-        stream.thread_type = "NONE" if threads == 1 else "AUTO"
+        self._alone = threads == 1
+        stream.thread_type = "NONE" if self._alone else "AUTO"
         stream.codec_context.thread_count = threads
-        if threads != 1:
+        if not self._alone:
             stream.codec_context.options = {"err_detect": "explode"}
-        #: Packets read so far, where in the file the last one ends (None if the container does
-        #: not say), the time at which the latest one ends, in seconds on the stream's own clock,
-        #: and whether one was incomplete or the reading ended in an error.
         self.packets = 0
         self.position: int | None = None
         self.end_s = 0.0
         self.is_damaged = False
-        self._latest_packet = -1
+        # Each packet is one frame, known by its timestamp, except where packets hold pictures that
+        # are never shown or timestamps that are not those of presentation.
+        self._counts_frames = (
+            container.format.name != "avi" and stream.codec_context.name not in _HIDDEN_PICTURES
+        )
+        self._expected: dict[int, str] = {}
+        self._given_up: set[int] = set()
+        self._has_errors = False
+        self._latest_packet = self._latest_frame = -1
 
     def __iter__(self) -> Generator[VideoFrame | Damage, None, None]:
         """Give frames in the order of presentation, with each damage where its frame is missing."""
-        waiting: list[Damage] = []
-        latest_frame = -1
         for event in self._events():
-            if isinstance(event, Damage):
-                if event.stamp is None:
-                    yield event
-                else:
-                    waiting.append(event)
-                continue
-            if waiting and event.pts is not None:
-                due = [damage for damage in waiting if (damage.stamp or 0) <= event.pts]
-                waiting = [damage for damage in waiting if damage not in due]
-                yield from due
-            latest_frame = max(latest_frame, event.pts or 0)
+            if not isinstance(event, Damage) and event.pts is not None:
+                if event.pts in self._given_up:
+                    continue  # behind damage frames may come out of order, after their place
+                self._has_errors |= event.is_corrupt
+                self._expected.pop(event.pts, None)
+                yield from self._missing(before=event.pts)
+                self._latest_frame = max(self._latest_frame, event.pts)
             yield event
-        yield from waiting
-        if not waiting and latest_frame < self._latest_packet:
+        yield from self._missing(before=None)
+        if not self._alone and self._latest_frame < self._latest_packet:
             yield Damage("the last packets gave no frame", is_frame=False)
 
+    def _missing(self, before: int | None) -> Iterator[Damage]:
+        """Give the frames that should have come by now; without any error they are no loss."""
+        for stamp in sorted(self._expected):
+            if before is not None and stamp >= before:
+                return
+            reason = self._expected.pop(stamp)
+            if reason or self._has_errors:
+                self._given_up.add(stamp)
+                reason = reason or "it depends on a damaged frame"
+                yield Damage(reason, is_frame=True, stamp=stamp)
+
     def _events(self) -> Iterator[VideoFrame | Damage]:
-        """Give frames and damages as they come out of the decoder."""
+        """Give frames, and damages whose place is not known, as they come out of the decoder."""
         packets = self._container.demux(self._stream)
         while True:
             try:
@@ -107,7 +132,11 @@ class Decoder:
             try:
                 yield from packet.decode()
             except FFmpegError as error:
-                yield Damage(_reason(error), is_frame=not is_flush, stamp=packet.pts)
+                self._has_errors = True
+                if self._alone and packet.pts is not None:
+                    self._expected[packet.pts] = _reason(error)
+                else:
+                    yield Damage(_reason(error), is_frame=not is_flush)
 
     def _count(self, packet: Packet[VideoStream]) -> None:
         self.packets += 1
@@ -116,6 +145,8 @@ class Decoder:
             return
         if not packet.is_discard:
             self._latest_packet = max(self._latest_packet, packet.pts)
+            if self._counts_frames and self._alone:
+                self._expected[packet.pts] = ""
         if packet.time_base is not None:
             end = (packet.pts + (packet.duration or 0)) * packet.time_base
             self.end_s = max(self.end_s, float(end))

@@ -48,7 +48,7 @@ def test_help_fits_a_terminal(invoke) -> None:
     ("words", "typed", "found"),
     [
         ([], "i", ["info"]),
-        (["run"], "--so", ["--solver"]),
+        (["run"], "--n-i", ["--n-init"]),
         (["run", "--from-json", "missing.json"], "--see", ["--seed"]),
         (["run", "--format"], "m", ["mp4", "mkv"]),
     ],

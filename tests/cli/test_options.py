@@ -13,7 +13,7 @@ from bgsub.errors import UsageError
 EVERY_OPTION = """
 --start 2 --end 00:00:09 --every 2s --scale 0.5 --roi 1,2,3,4 --mask-image m.png
 --color gray --on-bad-frame repeat --threads 2 --k 3 --support-fraction 0.75
---n-init 5 --tol 1e-7 --max-iter 50 --no-reweight --solver reference --seed 9
+--n-init 5 --tol 1e-7 --max-iter 50 --no-reweight --fit-frames 50 --seed 9
 --format mkv --foreground signed --only mask,errors --threshold 12 --min-area 0
 --no-clean --cutoff 4.5 --plot-format svg --force
 """
@@ -60,7 +60,7 @@ def test_every_option_arrives() -> None:
         tol=1e-7,
         max_iter=50,
         reweight=False,
-        solver="reference",
+        fit_frames=50,
         seed=9,
         cutoff=4.5,
         format="mkv",

@@ -36,6 +36,12 @@ def test_cutoff_parts_outliers_from_the_others() -> None:
     assert 1.4 <= cutoff_rmse(table) <= 1.5
 
 
+def test_cutoff_lies_above_all_that_are_no_outliers() -> None:
+    # Between the scores of 10 and 16 the errors would say 1.5.
+    table = make_table([1.0, 1.6, 1.4, 1.7, 9.0], [0, 8, 10, 16, 100])
+    assert cutoff_rmse(table) == pytest.approx(1.6)
+
+
 def test_no_line_can_be_drawn() -> None:
     assert np.isnan(cutoff_rmse(make_table([2.0, 2.0, 2.0], [0, 0, 0])))
 

@@ -68,7 +68,8 @@ def test_gram_is_exact_where_float32_is():
 
 @pytest.mark.parametrize("fill", ["stripes", "noise"])
 def test_gram_is_exact_where_float32_is_not(fill):
-    n, p = 21, 8192 + 4500
+    n = 21
+    p = 2 * block_columns(n)
     rng = np.random.default_rng(1)
     if fill == "stripes":
         X = np.where(rng.random((n, p)) < 0.5, 0, 255).astype(np.uint8)
@@ -78,7 +79,8 @@ def test_gram_is_exact_where_float32_is_not(fill):
     gram = gram_matrix(X)
     assert gram.float64_blocks == gram.blocks == 2
     np.testing.assert_array_equal(gram.values, integer_gram(X))
-    centred = X[:, :8192].astype(np.float32) - lower_median(X[:, :8192]).astype(np.float32)
+    first = X[:, : p // 2].astype(np.float32)
+    centred = first - lower_median(first)
     rounded = centred @ centred.T
     exact = centred.astype(np.int64) @ centred.astype(np.int64).T
     assert (rounded != exact).any(), "the data do not need the float64 road"
@@ -94,8 +96,9 @@ def test_fallback_starts_at_two_to_the_twenty_fourth(squares, is_exact):
 
 
 def test_one_float64_block_among_float32_ones():
-    X = np.random.default_rng(0).integers(100, 140, (20, 3 * 8192)).astype(np.uint8)
-    X[:, 8192:16384] = np.where(np.arange(20) % 2, 0, 255)[:, None]
+    step = block_columns(20)
+    X = np.random.default_rng(0).integers(100, 140, (20, 3 * step)).astype(np.uint8)
+    X[:, step : 2 * step] = np.where(np.arange(20) % 2, 0, 255)[:, None]
     gram = gram_matrix(X)
     assert (gram.float64_blocks, gram.blocks) == (1, 3)
     np.testing.assert_array_equal(gram.values, integer_gram(X))
@@ -134,13 +137,40 @@ def test_reader_is_asked_for_blocks_only():
 def test_progress_is_told():
     seen = []
     gram_matrix(frames(5, 20000), progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(8192, 20000), (16384, 20000), (20000, 20000)]
+    step = block_columns(5)
+    assert seen == [*((done, 20000) for done in range(step, 20000, step)), (20000, 20000)]
+
+
+@pytest.mark.parametrize("threads", [0, 2, 3, 50])
+def test_threads_change_nothing(threads):
+    X = frames(17, 20001)
+    seen = []
+    expected = gram_matrix(X)
+    gram = gram_matrix(X, threads=threads, progress=lambda done, _: seen.append(done))
+    np.testing.assert_array_equal(gram.values, expected.values)
+    np.testing.assert_array_equal(gram.offset, expected.offset)
+    assert (gram.blocks, gram.float64_blocks) == (expected.blocks, expected.float64_blocks)
+    assert seen == sorted(seen)
+    assert seen[-1] == 20001
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_a_reader_raises_is_raised(threads):
+    class Broken(Columns):
+        def columns(self, start, stop):
+            if start > 0:
+                message = "the disk is gone"
+                raise OSError(message)
+            return super().columns(start, stop)
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        gram_matrix(Broken(frames(5, 40000)), threads=threads)
 
 
 def test_not_finite_entries_of_a_reader_are_refused():
     X = np.zeros((4, 10000))
-    X[1, 9000] = np.inf
-    with pytest.raises(ValueError, match="columns 8192 to 9999 of X hold"):
+    X[1, 9999] = np.inf
+    with pytest.raises(ValueError, match=r"columns [0-9]+ to 9999 of X hold"):
         gram_matrix(Columns(X))
 
 

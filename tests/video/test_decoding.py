@@ -82,8 +82,11 @@ class Packet:
 
 
 def decode(packets, threads=1):
-    stream = SimpleNamespace(thread_type="", codec_context=SimpleNamespace())
-    decoder = Decoder(SimpleNamespace(demux=lambda _: iter(packets)), stream, threads)
+    stream = SimpleNamespace(thread_type="", codec_context=SimpleNamespace(name="h264"))
+    container = SimpleNamespace(
+        demux=lambda _: iter(packets), format=SimpleNamespace(name="matroska,webm")
+    )
+    decoder = Decoder(container, stream, threads)
     events = [
         ("bad" if event.is_frame else event.reason, event.stamp)
         if isinstance(event, Damage)
@@ -121,9 +124,43 @@ def test_empty_packets_do_not_end_the_stream():
     assert decode(packets)[0] == [0, 2]
 
 
-def test_frames_that_the_flush_lost_are_noticed():
-    events, _ = decode([Packet(0, [0]), Packet(1, []), Packet(None, [], **FLUSH)])
-    assert events == [0, ("the last packets gave no frame", None)]
+def test_frames_that_depend_on_a_lost_one_are_lost_too():
+    packets = [
+        Packet(0, [0]),
+        Packet(3, None),
+        Packet(1, []),
+        Packet(2, []),
+        Packet(4, []),
+        Packet(5, [5]),
+        Packet(6, []),
+        Packet(None, [], **FLUSH),
+    ]
+    lost = [("bad", 1), ("bad", 2), ("bad", 3), ("bad", 4)]
+    assert decode(packets)[0] == [0, *lost, 5, ("bad", 6)]
+
+
+def test_a_frame_that_comes_too_late_is_not_given_twice():
+    packets = [Packet(0, [0]), Packet(1, []), Packet(2, None), Packet(3, [3, 1]), Packet(4, [4])]
+    events = decode([*packets, Packet(None, [], **FLUSH)])[0]
+    assert events == [0, ("bad", 1), ("bad", 2), 3, 4]
+
+
+def test_packets_without_a_frame_are_no_loss_in_a_whole_file():
+    packets = [Packet(0, []), Packet(1, [1]), Packet(2, []), Packet(3, [3])]
+    assert decode([*packets, Packet(None, [], **FLUSH)])[0] == [1, 3]
+
+
+def test_frames_that_a_flush_on_several_threads_lost_are_noticed():
+    packets = [Packet(0, [0]), Packet(1, []), Packet(None, [], **FLUSH)]
+    assert decode(packets, threads=4)[0] == [0, ("the last packets gave no frame", None)]
+
+
+def test_every_error_on_several_threads_is_reported_at_once():
+    packets = [Packet(0, [0]), Packet(5, None), Packet(1, [1]), Packet(None, [], **FLUSH)]
+    events, decoder = decode(packets, threads=4)
+    assert events[:2] == [0, ("bad", None)]
+    # Without this, a decoder may hide an error by showing what is left of the picture.
+    assert decoder._stream.codec_context.options == {"err_detect": "explode"}
 
 
 def test_incomplete_packets_are_remembered():

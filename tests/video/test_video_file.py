@@ -88,7 +88,7 @@ def test_first_frame_bad(make_video, scene):
 
 
 @pytest.mark.parametrize("threads", [2, 4, 16])
-@pytest.mark.parametrize("victims", [(13,), (13, 27)])
+@pytest.mark.parametrize("victims", [(10,), (13, 27)])
 @pytest.mark.parametrize(
     ("name", "codec", "options"),
     [("h264.mkv", "libx264", {"g": "10", "bf": "2"}), ("part2.avi", "mpeg4", {"g": "10"})],
@@ -103,8 +103,10 @@ def test_damage_costs_the_same_frames_on_any_threads(
     source = open_source(path, threads=threads)
     first = [(frame.number, frame.time_s, frame.data.tobytes()) for frame in source]
     bad = source.bad_frames
-    assert 1 <= len(bad) <= 8
+    assert 1 <= len(bad) <= 10
     assert len(first) + len(bad) == 40
+    for number, time_s, _ in first:  # no bad frame moves those behind it
+        assert time_s == pytest.approx((number - 1) / 25)
     assert {number for number, _, _ in first}.isdisjoint(item.number for item in bad)
     for other in (source, open_source(path, threads=1)):
         again = [(frame.number, frame.time_s, frame.data.tobytes()) for frame in other]
