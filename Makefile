@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check format pictures bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,7 +25,7 @@ demo: $(VENV)/.installed  ## install bgsub and run it on the sample video
 	$(BIN)/bgsub errors results/
 
 test: $(VENV)/.installed-dev  ## run the tests
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
 check: $(VENV)/.installed-dev  ## ruff, ruff format and mypy --strict
 	$(BIN)/ruff check .
@@ -35,6 +35,9 @@ check: $(VENV)/.installed-dev  ## ruff, ruff format and mypy --strict
 format: $(VENV)/.installed-dev  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+pictures: demo  ## make the pictures of the README from the demo's results
+	$(BIN)/python -m benchmarks.pictures results images
 
 bench: $(VENV)/.installed-dev  ## run the benchmarks (BENCH_VIDEO=... for footage of yours)
 	$(BIN)/python -m benchmarks

@@ -6,7 +6,7 @@ import numpy as np
 
 from bgsub.background.errors_table import ErrorTable
 from bgsub.background.fitting import FrameFit
-from bgsub.background.outliers import find_events
+from bgsub.background.outliers import find_events, outlier_frames
 from bgsub.background.outputs import MaskTally
 
 _SPANS_SHOWN = 5
@@ -34,9 +34,9 @@ def plural(count: int, noun: str) -> str:
 def outlier_findings(table: ErrorTable) -> list[str]:
     """How many frames are outliers, and in which spans."""
     events = find_events(table)
-    flagged = int(table.outliers.sum())
+    flagged = int(outlier_frames(table).sum())
     total = plural(table.frames.size, "frame")
-    if flagged == 0:
+    if flagged == 0 and table.scene_change is None:
         return [f"none of {total} stands out from the background"]
     spans = [
         str(e.first_frame) if e.first_frame == e.last_frame else f"{e.first_frame}-{e.last_frame}"

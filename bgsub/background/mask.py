@@ -18,7 +18,7 @@ NOISE_FRAMES = 32
 """Inlier frames, evenly spaced, from which the noise is estimated."""
 
 THRESHOLD_SIGMAS = 5.0
-THRESHOLD_QUANTILE = 0.99
+THRESHOLD_QUANTILE = 0.999
 THRESHOLD_BOUNDS = (12.0, 35.0)
 MEDIAN_FILTER = 5
 
@@ -163,7 +163,7 @@ def choose_threshold(
 ) -> float:
     """Threshold from the noise of inlier frames.
 
-    The larger of five standard deviations and of the 99 % quantile, from 12 to 35 grey levels. The
+    The larger of five standard deviations and of the 99.9 % quantile, from 12 to 35 grey levels. The
     noise is that of the largest channel difference over all pixels and the given frames; its
     standard deviation comes from its median, which foreground in less than half of the picture does
     not move. The quantile serves scenes whose noise has a heavy tail (glints on water); the upper

@@ -11,6 +11,7 @@ from bgsub.background import manifest as manifests
 from bgsub.background.config import RunOptions
 from bgsub.background.errors_table import ErrorTable
 from bgsub.background.findings import outlier_findings, plural
+from bgsub.background.outliers import outlier_frames
 from bgsub.background.results import ResultsDirectory
 from bgsub.video.source import FrameSource
 
@@ -51,13 +52,9 @@ def finish(
 ) -> RunResult:
     """Write the manifest last, and say what was found."""
     change = table.scene_change
-    used, outliers = int(table.frames.size), int(table.outliers.sum())
-    findings = outlier_findings(table)
-    if source.bad_frames:
-        action = {"skip": "left out", "repeat": "replaced by the one before"}
-        what = action.get(options.source.on_bad_frame, "met")
-        bad = plural(len(source.bad_frames), "damaged frame")
-        findings.append(f"{bad} {what}: {numbers_in_words([b.number for b in source.bad_frames])}")
+    used, flagged = int(table.frames.size), int(table.outliers.sum())
+    outliers = int(outlier_frames(table).sum())
+    findings = outlier_findings(table) + bad_frame_findings(source, options)
     manifest = {
         "schema_version": manifests.SCHEMA_VERSION,
         "bgsub_version": __version__,
@@ -69,6 +66,7 @@ def finish(
             "used": used,
             "bad": len(source.bad_frames),
             "outliers": outliers,
+            "after_scene_change": flagged - outliers,
         },
         "cutoff": table.cutoff,
         "scene_change": None
@@ -82,6 +80,16 @@ def finish(
     }
     manifest = results.commit(manifest)
     return RunResult(results.path, manifest, findings, hints, list(source.warnings))
+
+
+def bad_frame_findings(source: FrameSource, options: RunOptions) -> list[str]:
+    """How many frames could not be decoded and what became of them, in one line if any."""
+    if not source.bad_frames:
+        return []
+    action = {"skip": "left out", "repeat": "replaced by the one before"}
+    what = action.get(options.source.on_bad_frame, "met")
+    bad = plural(len(source.bad_frames), "damaged frame")
+    return [f"{bad} {what}: {numbers_in_words([b.number for b in source.bad_frames])}"]
 
 
 def numbers_in_words(numbers: list[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bgsub.background import manifest as manifests
@@ -16,7 +16,7 @@ from bgsub.background.fitting import fit_frames, form_model
 from bgsub.background.inputs import check_geometry, load_for, needs_pixels, open_input, plan_run
 from bgsub.background.memory import Plan
 from bgsub.background.model import BackgroundModel
-from bgsub.background.outcome import RunResult, finish
+from bgsub.background.outcome import RunResult, bad_frame_findings, finish
 from bgsub.background.outliers import find_events
 from bgsub.background.outputs import VIDEOS, OutputVideos, output_name
 from bgsub.background.projection import ProjectedFrames, ScoredBlock, fitted_blocks
@@ -160,9 +160,24 @@ def apply(
         return finish(results, source, table, options, watch, facts, _mask_hints(videos, model))
 
 
+@dataclass(frozen=True, eq=False)
+class FrameErrors:
+    """Errors of the frames of an input, without any result on disk.
+
+    Attributes
+    ----------
+    table : ErrorTable
+    notes : list of str
+        What reading the input and fitting it had to say.
+    """
+
+    table: ErrorTable
+    notes: list[str]
+
+
 def fit_errors(
     path: str, options: RunOptions, *, progress: ProgressCallback | None = None
-) -> ErrorTable:
+) -> FrameErrors:
     """Fit a video and return the errors of its frames; nothing is written.
 
     Raises
@@ -176,18 +191,19 @@ def fit_errors(
         source = open_input(path, options)
         with _store(source, plan_run(source, options), options, progress) as store:
             fit = fit_frames(store, source.pixel_mask, options, workers, progress)
-            if store.fits_all:
-                return fit.table
-            model = form_model(store, source, fit, options, workers, progress)
-            seen = ProjectedFrames(model, workers)
-            for _ in seen.blocks(store.all_blocks()):
-                pass
-            return replace(seen.table(), scene_change=fit.table.scene_change)
+            table = fit.table
+            if not store.fits_all:
+                model = form_model(store, source, fit, options, workers, progress)
+                seen = ProjectedFrames(model, workers)
+                for _ in seen.blocks(store.all_blocks()):
+                    pass
+                table = replace(seen.table(), scene_change=table.scene_change)
+    return FrameErrors(table, [*source.warnings, *bad_frame_findings(source, options), *fit.notes])
 
 
 def model_errors(
     model_path: Path, path: str, options: RunOptions, *, progress: ProgressCallback | None = None
-) -> ErrorTable:
+) -> FrameErrors:
     """Return the errors that a saved model makes on new footage; nothing is written.
 
     Raises
@@ -205,7 +221,7 @@ def model_errors(
         for block in seen.blocks(decoded_blocks(source)):
             done += len(block.rows)
             progress("errors", done, source.frames_estimate)
-        return seen.table()
+    return FrameErrors(seen.table(), [*source.warnings, *bad_frame_findings(source, options)])
 
 
 def _store(

@@ -11,20 +11,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.blocks import chunk_bytes, render_rows, sum_rows
 from bgsub.background.config import ProgressCallback
 from bgsub.background.memory import Plan
 from bgsub.errors import MemoryLimitError
-from bgsub.video.frames import Bytes, Frame, Layout
+from bgsub.video.frames import Bytes, Layout
 from bgsub.video.matrix import FrameMatrix
 from bgsub.video.prefetch import Prefetch
 from bgsub.video.source import FrameSource
-
-SUM_BLOCK = 64
-"""Fitted frames that are summed together."""
-
-RENDER_BLOCK = 16
-"""Frames that are reconstructed together. Both are the same on every road, so that all give the
-same bits."""
 
 Block = tuple[Bytes, NDArray[np.int64], NDArray[np.float64]]
 """Rows of shape (m, size), frame numbers and times of a block of frames."""
@@ -44,6 +38,15 @@ class FrameStore:
     temp : Path, optional
         Folder for a memory-mapped file.
     progress : callable
+
+    Attributes
+    ----------
+    numbers, times : ndarray of shape (n,)
+        Frame numbers and seconds of all frames.
+    fit_rows : ndarray of shape (m,)
+        The frames among them that are fitted.
+    gram_threads : int
+        Threads that the plan has memory for while the Gram matrix is formed.
     """
 
     def __init__(
@@ -56,11 +59,12 @@ class FrameStore:
         progress: ProgressCallback,
     ) -> None:
         self._source, self._plan, self._progress = source, plan, progress
+        self.gram_threads = plan.gram_threads
         layout = source.layout
         if plan.road == "again":
             layout = Layout("gray", layout.height, layout.width)
         folder = None if plan.road != "spill" else temp or _temporary_folder()
-        self._matrix = FrameMatrix(layout, folder)
+        self._matrix = FrameMatrix(layout, folder, chunk_bytes=chunk_bytes(layout.size))
         try:
             if plan.road == "sample":
                 self._read_sample(seed)
@@ -92,23 +96,27 @@ class FrameStore:
         return self.fit_rows.size == len(self)
 
     def _read_all(self) -> None:
-        luma_only = self._matrix.layout != self._source.layout
-        room = self._plan.limit if self._plan.road != "spill" else None
+        matrix = self._matrix
+        luma_only = matrix.layout != self._source.layout
+        most = self._plan.most_frames
+        every = render_rows(matrix.layout.size)
         # Not ahead of time: FFmpeg has threads of its own, and a frame that is freed by the thread
         # that made it leaves its memory to the next.
         for frame in self._source:
             kept = frame
             if luma_only:
-                layout = self._matrix.layout
+                layout = matrix.layout
                 kept = replace(frame, data=frame.data[: layout.pixels], layout=layout)
-            self._matrix.append(kept)
-            if room is not None and len(self._matrix) * self._matrix.layout.size > room:
+            matrix.append(kept)
+            if most is not None and len(matrix) > most:
                 message = (
                     f"{self._source.name}: has more frames than it announces, and they do not fit "
                     "into the memory limit; use --memory with more, or --scale or --end"
                 )
                 raise MemoryLimitError(message)
-            self._progress("decode", len(self._matrix), self._source.frames_estimate)
+            if len(matrix) % every == 0:
+                matrix.release()
+            self._progress("decode", len(matrix), self._source.frames_estimate)
 
     def _read_sample(self, seed: int) -> None:
         """Count the frames, then keep those of the sample."""
@@ -132,14 +140,15 @@ class FrameStore:
 
     def fit_blocks(self) -> Iterator[tuple[int, Bytes]]:
         """Blocks of the fitted frames in order: index of the first among them, and rows."""
-        wanted = self.fit_rows
-        if self._plan.road == "sample":
-            wanted = np.arange(self.fit_rows.size)
         if self._plan.road == "again":
             yield from self._decoded_fit_blocks()
             return
-        for start in range(0, wanted.size, SUM_BLOCK):
-            rows = wanted[start : start + SUM_BLOCK]
+        wanted = self.fit_rows
+        if self._plan.road == "sample":
+            wanted = np.arange(self.fit_rows.size)
+        step = sum_rows(self._source.layout.size)
+        for start in range(0, wanted.size, step):
+            rows = wanted[start : start + step]
             if rows[-1] - rows[0] == rows.size - 1:
                 yield start, self._matrix.rows(int(rows[0]), int(rows[-1]) + 1)
             else:
@@ -149,43 +158,47 @@ class FrameStore:
 
     def _decoded_fit_blocks(self) -> Iterator[tuple[int, Bytes]]:
         wanted = set(self.fit_rows.tolist())
-        start, waiting = 0, []
-        for index, frame in enumerate(Prefetch(self._source)):
-            if index in wanted:
-                waiting.append(frame.data)
-            if len(waiting) == SUM_BLOCK:
-                yield start, np.stack(waiting)
-                start, waiting = start + SUM_BLOCK, []
-        if waiting:
-            yield start, np.stack(waiting)
+        chosen = (f for i, f in enumerate(Prefetch(self._source)) if i in wanted)
+        start = 0
+        for rows, _, _ in _blocks(chosen, sum_rows(self._source.layout.size)):
+            yield start, rows
+            start += len(rows)
 
     def all_blocks(self) -> Iterator[Block]:
         """Blocks of all frames in order."""
         if self._plan.road in ("again", "sample"):
             yield from decoded_blocks(self._source)
             return
-        for start in range(0, len(self), RENDER_BLOCK):
-            part = slice(start, min(start + RENDER_BLOCK, len(self)))
+        step = render_rows(self._source.layout.size)
+        for start in range(0, len(self), step):
+            part = slice(start, min(start + step, len(self)))
             yield self._matrix.rows(part.start, part.stop), self.numbers[part], self.times[part]
             self._matrix.release()
 
 
 def decoded_blocks(source: FrameSource) -> Iterator[Block]:
     """Blocks of the frames of a source as they are decoded."""
-    waiting: list[Frame] = []
-    for frame in Prefetch(source, depth=RENDER_BLOCK // 2):
-        waiting.append(frame)
-        if len(waiting) == RENDER_BLOCK:
-            yield _stack(waiting)
-            waiting = []
-    if waiting:
-        yield _stack(waiting)
+    step = render_rows(source.layout.size)
+    return _blocks(Prefetch(source, depth=max(1, step // 2)), step)
 
 
-def _stack(frames: list[Frame]) -> Block:
-    rows = np.stack([frame.data for frame in frames])
-    numbers = np.array([frame.number for frame in frames], dtype=np.int64)
-    return rows, numbers, np.array([frame.time_s for frame in frames])
+def _blocks(frames: Iterable[Frame], step: int) -> Iterator[Block]:
+    """Gather frames into blocks of `step`, the last one shorter."""
+    rows: Bytes | None = None
+    numbers: list[int] = []
+    times: list[float] = []
+    with contextlib.closing(iter(frames)) as items:  # type: ignore[type-var]
+        for frame in items:
+            if rows is None:
+                rows = np.empty((step, frame.data.size), dtype=np.uint8)
+            rows[len(numbers)] = frame.data
+            numbers.append(frame.number)
+            times.append(frame.time_s)
+            if len(numbers) == step:
+                yield rows, np.array(numbers, dtype=np.int64), np.array(times)
+                rows, numbers, times = None, [], []
+    if rows is not None:
+        yield rows[: len(numbers)], np.array(numbers, dtype=np.int64), np.array(times)
 
 
 def sample_rows(n_frames: int, n_sample: int, seed: int) -> NDArray[np.int64]:

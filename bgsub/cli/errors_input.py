@@ -115,11 +115,13 @@ def _computed(
 
     with make_progress(session) as progress:
         if model is None:
-            table = pipeline.fit_errors(footage, options, progress=progress)
+            found = pipeline.fit_errors(footage, options, progress=progress)
         else:
-            table = pipeline.model_errors(Path(model), footage, options, progress=progress)
+            found = pipeline.model_errors(Path(model), footage, options, progress=progress)
+    for note in found.notes:
+        session.tell("warning", note)
     name = Path(footage).resolve().name
-    return Loaded(table, name, footage, None, footage, options.threads)
+    return Loaded(found.table, name, footage, None, footage, options.threads)
 
 
 def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:

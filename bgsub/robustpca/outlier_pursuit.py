@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -22,8 +23,11 @@ _MEDIAN_ITERATIONS = 500
 _MEDIAN_TOL = 1e-10
 _RELAXATION = 1.6
 _SEARCH_TOL = 1e-3
-_SEARCH_FACTOR = 0.7
-_SEARCH_WIDTH = 1.03
+# Factors of λ/(λ_max − λ): how far apart the first values looked at are, and the last.
+_SEARCH_FACTOR = 4.0
+_SEARCH_WIDTH = 1.05
+_SEARCH_RANGE = 1e5
+_RANK_TOLERANCE = 1e-12
 # The penalty is balanced this often, and no more after so many iterations at one λ.
 _BALANCE_EVERY = 10
 _BALANCE_UNTIL = 200
@@ -39,15 +43,17 @@ class OutlierPursuit(RowMethod):
     Parameters
     ----------
     n_components : int
-        k, at least 1. If L has a lower rank, fewer components are returned, with a warning. The
-        decomposition does not depend on k: a fit with more components begins with those of a fit
-        with fewer.
-    lam : float, "paper" or None
-        λ. "paper" is 3/(7√(n − t)), the value of Xu, Caramanis and Sanghavi for n − t outliers in
-        exact low-rank data. None searches for the least λ with which no more than n − t rows of C
-        are not zero (to 3 %).
+        k, at least 1. If L has a lower rank, fewer components are returned, with a warning. Unless
+        λ is found by "rank" the decomposition does not depend on k: a fit with more components
+        begins with those of a fit with fewer.
+    lam : float, "support", "rank" or "paper"
+        λ. "support" searches for the least λ with which no more than n − t rows of C are not zero,
+        "rank" for the least λ with which L has rank k or more; "paper" is 3/(7√(n − t)), the value
+        of Xu, Caramanis and Sanghavi for n − t outliers in exact low-rank data. On noisy data the
+        equality leaves the noise of ordinary rows to C unless L takes it all: then "support" ends
+        near λ_max, where L is almost X − 1mᵀ, and "rank" tells more.
     support_fraction : float, optional
-        t/n in [0.5, 1], used unless `lam` is a number; None is t = ⌈n/2⌉.
+        t/n in [0.5, 1], used by "support" and "paper"; None is t = ⌈n/2⌉.
     tol : float
         The iteration ends when the primal and the dual residual, relative to X − 1mᵀ and to the
         multiplier, are both below this.
@@ -115,9 +121,9 @@ class OutlierPursuit(RowMethod):
         self,
         n_components: int = 10,
         *,
-        lam: float | Literal["paper"] | None = None,
+        lam: float | Literal["support", "rank", "paper"] = "support",
         support_fraction: float | None = None,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         max_iter: int = 1000,
     ) -> None:
         self.n_components = n_components
@@ -129,8 +135,8 @@ class OutlierPursuit(RowMethod):
     def _check(self, n_samples: int) -> None:
         check_components(self.n_components)
         if isinstance(self.lam, str):
-            if self.lam != "paper":
-                message = f"lam={self.lam!r}: a number above 0, 'paper' or None is needed"
+            if self.lam not in ("support", "rank", "paper"):
+                message = f"lam={self.lam!r}: a number above 0, 'support', 'rank' or 'paper' is needed"
                 raise ValueError(message)
         else:
             check_lambda(self.lam)
@@ -138,13 +144,16 @@ class OutlierPursuit(RowMethod):
         support_size(n_samples, self.support_fraction)
 
     def _solve(self, points: Coordinates) -> Fit:
+        n = len(points.points)
+        n_outliers = n - support_size(n, self.support_fraction)
         center = spatial_median(points.points)
         split = _Decomposition(points.points - center)
-        allowed = len(points.points) - support_size(len(points.points), self.support_fraction)
-        if self.lam is None:
-            residual = self._search(split, allowed)
+        if self.lam == "support":
+            residual = self._search(split, lambda: int(split.outliers.sum()) <= n_outliers)
+        elif self.lam == "rank":
+            residual = self._search(split, lambda: split.rank >= self.n_components)
         else:
-            lam = 3.0 / (7.0 * math.sqrt(max(allowed, 1))) if self.lam == "paper" else self.lam
+            lam = 3.0 / (7.0 * math.sqrt(max(n_outliers, 1))) if self.lam == "paper" else self.lam
             residual = split.run(float(lam), self.tol, self.max_iter)
         self.lam_, self.objective_, self.rank_ = split.lam, split.objective, split.rank
         self.n_iter_ = split.n_iter
@@ -154,22 +163,28 @@ class OutlierPursuit(RowMethod):
         axes = split.axes[:, split.lengths**2 > points.noise][:, : self.n_components]
         return points.fit_of(center, axes, ~split.outliers, self.n_components)
 
-    def _search(self, split: _Decomposition, allowed: int) -> float:
-        """Bisect for the least λ with no more outlier rows than allowed; returns the residual."""
-        enough = split.largest_lambda  # C = 0 is optimal from here on
-        lam, short = enough, 0.0
-        while allowed and enough > 0.0 and (short == 0.0 or enough > _SEARCH_WIDTH * short):
-            lam = math.sqrt(enough * short) if short else _SEARCH_FACTOR * lam
-            split.run(lam, max(_SEARCH_TOL, self.tol), self.max_iter)
-            if split.outliers.sum() > allowed:
-                short = lam
+    def _search(self, split: _Decomposition, enough: Callable[[], bool]) -> float:
+        """Find the least λ from which on `enough` holds, by bisection; returns the residual.
+
+        It holds at λ_max (where L = M) or nowhere. Values of λ are those of s = λ/(λ_max − λ).
+        """
+
+        def run(s: float, tol: float) -> float:
+            lam = split.largest_lambda * (s / (1.0 + s) if s < _SEARCH_RANGE else 1.0)
+            return split.run(lam, tol, self.max_iter)
+
+        low, high, s = 1.0 / _SEARCH_RANGE, _SEARCH_RANGE, 1.0
+        while high > _SEARCH_WIDTH * low:
+            run(s, max(_SEARCH_TOL, self.tol))
+            if enough():
+                high, s = s, max(s / _SEARCH_FACTOR, math.sqrt(low * s))
             else:
-                enough = lam
-        residual = split.run(enough, self.tol, self.max_iter)
-        while split.outliers.sum() > allowed and split.lam < split.largest_lambda:
-            # The search looked at iterates that were not quite there.
-            lam = min(_SEARCH_WIDTH * split.lam, split.largest_lambda)
-            residual = split.run(lam, self.tol, self.max_iter)
+                low, s = s, min(s * _SEARCH_FACTOR, math.sqrt(s * high))
+        residual = run(high, self.tol)
+        # The search looked at iterates that were not quite there.
+        while high < _SEARCH_RANGE and not enough():
+            high *= _SEARCH_WIDTH
+            residual = run(high, self.tol)
         return residual
 
 
@@ -185,7 +200,7 @@ class _Decomposition:
         self._M = M
         left, values, _ = np.linalg.svd(M, full_matrices=False)
         self._length = float(np.linalg.norm(M))
-        kept = values > values.max(initial=0.0) * 1e-12
+        kept = values > values.max(initial=0.0) * _RANK_TOLERANCE
         leverages = (left[:, kept] ** 2).sum(axis=1)
         self.largest_lambda = float(np.sqrt(leverages.max(initial=0.0)))
         self._beta = 1.0 / float(np.median(values[kept])) if kept.any() else 1.0
@@ -202,7 +217,9 @@ class _Decomposition:
         """Iterate at one λ until the residuals are below tol; returns the larger one."""
         self.lam = lam
         residual = 0.0
-        if self._length == 0.0:
+        if lam >= self.largest_lambda:
+            # The product of the singular vectors of M is a multiplier for C = 0: L = M is optimal.
+            self._set_low_rank(self._M)
             return residual
         for iteration in range(1, max_iter + 1):
             primal, dual = self._step()
@@ -213,6 +230,13 @@ class _Decomposition:
             if iteration % _BALANCE_EVERY == 0 and iteration <= _BALANCE_UNTIL:
                 self._beta *= 2.0 if primal > 5 * dual else 0.5 if dual > 5 * primal else 1.0
         return residual
+
+    def _set_low_rank(self, L: Floats) -> None:
+        _, lengths, axes = np.linalg.svd(L, full_matrices=False)
+        kept = lengths > lengths.max(initial=0.0) * _RANK_TOLERANCE
+        self.lengths, self.axes, self.rank = lengths[kept], axes[kept].T, int(kept.sum())
+        self.outliers = np.zeros(len(L), dtype=bool)
+        self.objective = float(lengths.sum())
 
     def _step(self) -> tuple[float, float]:
         M, beta = self._M, self._beta

@@ -42,7 +42,10 @@ def read_video(path, pixel_format="bgr24"):
 
 
 def make_options(**changes):
-    """Options of a quick run; those of the source may be given among the others."""
+    """Options of a quick run; those of the source may be given among the others.
+
+    The scene sways in four dimensions.
+    """
     of_source = {
         name: changes.pop(name)
         for name in list(changes)
@@ -50,7 +53,7 @@ def make_options(**changes):
     }
     if "outputs" in changes:
         changes["outputs"] = frozenset(changes["outputs"])
-    return RunOptions(**{"k": 3, "seed": 1, **changes}, source=SourceOptions(**of_source))
+    return RunOptions(**{"k": 4, "seed": 1, **changes}, source=SourceOptions(**of_source))
 
 
 @pytest.fixture

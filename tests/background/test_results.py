@@ -17,7 +17,7 @@ from bgsub.video.sink import VideoSink
 VERSION = {"bgsub_version": "0.1.0"}
 
 
-def write(out, files, *, force=False):
+def write(out, files, *, force=False, meanwhile=None):
     """Commit results of the given texts; a dict of texts is a folder of pictures."""
     with ResultsDirectory(out, list(files), force=force) as results:
         for name, text in files.items():
@@ -27,7 +27,13 @@ def write(out, files, *, force=False):
                     (results.stage(name) / picture).write_text(inner)
             else:
                 results.stage(name).write_text(text)
+        if meanwhile is not None:
+            meanwhile()
         return results.commit(VERSION)
+
+
+def give_up():
+    raise RuntimeError
 
 
 PICTURES = {"000001.png": "a", "000002.png": "bb"}
@@ -64,12 +70,8 @@ class TestCommit:
         assert sorted(renamed) == ["b.csv", MANIFEST, "z.csv"]
 
     def test_leaving_without_a_commit_leaves_no_trace(self, tmp_path):
-        with (
-            pytest.raises(RuntimeError),
-            ResultsDirectory(tmp_path / "a" / "b" / "c", ["x.csv"]) as results,
-        ):
-            results.stage("x.csv").write_text("half")
-            raise RuntimeError
+        with pytest.raises(RuntimeError):
+            write(tmp_path / "a" / "b" / "c", {"x.csv": "1"}, meanwhile=give_up)
         assert list(tmp_path.iterdir()) == []
 
     def test_folders_that_were_there_stay(self, tmp_path):
@@ -250,9 +252,8 @@ class TestForce:
         out = tmp_path / "out"
         write(out, {"a.csv": "1", "background": PICTURES})
         before = contents(out)
-        with pytest.raises(RuntimeError), ResultsDirectory(out, ["a.csv"], force=True) as results:
-            results.stage("a.csv").write_text("new")
-            raise RuntimeError
+        with pytest.raises(RuntimeError):
+            write(out, {"a.csv": "new"}, force=True, meanwhile=give_up)
         assert contents(out) == before
 
     def test_is_not_needed_in_a_folder_with_other_files(self, tmp_path):
@@ -262,24 +263,20 @@ class TestForce:
 
     @pytest.mark.parametrize("force", [False, True])
     def test_a_file_that_appears_during_the_run_is_left_alone(self, tmp_path, force):
-        with (
-            pytest.raises(OutputError, match="no finished run"),
-            ResultsDirectory(tmp_path / "out", ["a.csv"], force=force) as results,
-        ):
-            results.stage("a.csv").write_text("new")
+        def put_it_there():
             (tmp_path / "out" / "a.csv").write_text("mine")
-            results.commit(VERSION)
+
+        with pytest.raises(OutputError, match="no finished run"):
+            write(tmp_path / "out", {"a.csv": "new"}, force=force, meanwhile=put_it_there)
         assert [p.name for p in (tmp_path / "out").iterdir()] == ["a.csv"]
         assert (tmp_path / "out" / "a.csv").read_text() == "mine"
 
     def test_of_two_runs_at_once_the_second_to_finish_is_refused(self, tmp_path):
-        with (
-            pytest.raises(OutputError, match="--force"),
-            ResultsDirectory(tmp_path / "out", ["a.csv"]) as results,
-        ):
-            results.stage("a.csv").write_text("second")
+        def finish_first():
             write(tmp_path / "out", {"a.csv": "first"})
-            results.commit(VERSION)
+
+        with pytest.raises(OutputError, match="--force"):
+            write(tmp_path / "out", {"a.csv": "second"}, meanwhile=finish_first)
         assert (tmp_path / "out" / "a.csv").read_text() == "first"
 
 

@@ -1,0 +1,34 @@
+"""How many frames are worked on together: a number that depends on the size of a frame alone.
+
+It must not depend on the memory limit, the road that was taken or the threads, or sums would be
+rounded in another order and the results would differ in their last bits.
+"""
+
+from __future__ import annotations
+
+_RENDER_ROWS, _RENDER_BYTES = 16, 64 * 2**20
+_SUM_BLOCKS, _SUM_BYTES = 4, 128 * 2**20
+_CHUNK_BYTES = 64 * 2**20
+
+
+def render_rows(size: int) -> int:
+    """Frames that are reconstructed together.
+
+    Parameters
+    ----------
+    size : int
+        Bytes of a frame.
+    """
+    return max(1, min(_RENDER_ROWS, _RENDER_BYTES // size))
+
+
+def sum_rows(size: int) -> int:
+    """Fitted frames that are summed together, a multiple of `render_rows`."""
+    rows = render_rows(size)
+    return rows * max(1, min(_SUM_BLOCKS, _SUM_BYTES // (rows * size)))
+
+
+def chunk_bytes(size: int) -> int:
+    """Bytes of a chunk of a frame matrix, such that no block lies across two chunks."""
+    block = sum_rows(size) * size
+    return block * max(1, _CHUNK_BYTES // block)
