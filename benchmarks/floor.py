@@ -1,4 +1,4 @@
-"""What a run cannot beat: the codecs and loops that do the same input and output, without the mathematics.
+"""What a run cannot beat: programs with the same input and output, without the mathematics.
 
 Each is a program of its own (``python -m benchmarks.floor NAME VIDEO FRAMES``), so that whole
 processes are compared, imports and all.
@@ -29,7 +29,9 @@ def codec(video: str, count: int, folder: Path) -> None:
     source = open_source(video)
     sinks = [
         QueuedSink(
-            open_sink(folder / f"{i}.mp4", str(i), layout=source.layout, kind="mp4", rate=source.rate)
+            open_sink(
+                folder / f"{i}.mp4", str(i), layout=source.layout, kind="mp4", rate=source.rate
+            )
         )
         for i in range(3)
     ]

@@ -1,4 +1,4 @@
-"""The README's pictures from the results of `make demo`: ``python -m benchmarks.pictures RESULTS OUT``."""
+"""Pictures of the README from the demo's results: ``python -m benchmarks.pictures RESULTS OUT``."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def picture(video: Path, frame: int) -> Bytes:
     source = open_source(video)
     chosen = next(itertools.islice(iter(source), frame - 1, None))
     image = source.layout.to_bgr(chosen.data)
-    image = cv2.cvtColor(image, cv2.COLOR_GRAY2BGR) if image.ndim == 2 else image
-    large = cv2.resize(image, None, fx=FACTOR, fy=FACTOR, interpolation=cv2.INTER_CUBIC)
+    colored = cv2.cvtColor(image, cv2.COLOR_GRAY2BGR) if image.ndim == 2 else image
+    large = cv2.resize(colored, None, fx=FACTOR, fy=FACTOR, interpolation=cv2.INTER_CUBIC)
     return np.asarray(large, dtype=np.uint8)
 
 

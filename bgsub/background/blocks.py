@@ -9,6 +9,7 @@ from __future__ import annotations
 _RENDER_ROWS, _RENDER_BYTES = 16, 64 * 2**20
 _SUM_BLOCKS, _SUM_BYTES = 4, 128 * 2**20
 _CHUNK_BYTES = 64 * 2**20
+_QUEUE_FRAMES = 8
 
 
 def render_rows(size: int) -> int:
@@ -32,3 +33,8 @@ def chunk_bytes(size: int) -> int:
     """Bytes of a chunk of a frame matrix, such that no block lies across two chunks."""
     block = sum_rows(size) * size
     return block * max(1, _CHUNK_BYTES // block)
+
+
+def queue_frames(size: int) -> int:
+    """Frames that wait for an encoder at most."""
+    return max(2, min(_QUEUE_FRAMES, _RENDER_BYTES // size))

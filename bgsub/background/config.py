@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
+from bgsub.background.available import MEMORY_RULE, is_memory
 from bgsub.errors import UsageError
 
 OUTPUTS = ("background", "foreground", "mask", "errors", "plot", "model", "preview")
@@ -74,11 +75,14 @@ class RunOptions:
     threads : int, optional
         None is every core that the process may use.
     memory : str, optional
-        Limit of the process, as ``600M``, ``4G`` or ``50%``; None is half of what is available.
+        Limit of the process, as ``600M``, ``4G`` or ``50%`` of what is available, which is also
+        what None means.
     temp : str, optional
         Folder for frames that do not fit into memory; None is the system's.
     fit_frames : int, optional
         Fit to a sample of so many frames; None fits to all, but to 2000 at most.
+    jobs : int
+        Runs side by side, in processes of their own, that `threads` and `memory` are shared among.
 
     Raises
     ------
@@ -107,6 +111,7 @@ class RunOptions:
     memory: str | None = None
     temp: str | None = None
     fit_frames: int | None = None
+    jobs: int = 1
 
     def __post_init__(self) -> None:
         for name, (rule, test) in _RULES.items():
@@ -179,7 +184,12 @@ _RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "min_area": (_WHOLE_OR_ZERO, _is_count(0)),
     "plot_format": _choice("png", "svg"),
     "threads": (_WHOLE, _is_count(1)),
+    "memory": (MEMORY_RULE, is_memory),
     "fit_frames": ("a whole number of 2 or more", _is_count(2)),
+    "jobs": (_WHOLE, _is_count(1)),
 }
 
-_MAY_BE_NONE = {"support_fraction", "cutoff", "threshold", "min_area", "threads", "fit_frames"}
+_MAY_BE_NONE = {
+    *("support_fraction", "cutoff", "threshold", "min_area"),
+    *("threads", "memory", "fit_frames"),
+}

@@ -19,6 +19,7 @@ def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any
             **identity,
             "width": width,
             "height": height,
+            "frames": source.input_frames,
             "rate": None if source.rate is None else str(source.rate),
             "codec": source.codec,
             "pixel_format": source.pixel_format,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.available import give_back
 from bgsub.background.config import ProgressCallback, RunOptions
 from bgsub.background.errors_table import ErrorTable
 from bgsub.background.mask import choose_threshold, noise_frames, pixel_noise
@@ -19,7 +20,6 @@ from bgsub.background.workers import Workers
 from bgsub.errors import ConvergenceWarning, UsageError
 from bgsub.robustpca.gram import Gram, gram_matrix
 from bgsub.robustpca.trpca import TRPCA
-from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource
 
 
@@ -73,9 +73,10 @@ def fit_frames(
     )
     gram = gram_matrix(
         columns,
-        threads=workers.threads,
+        threads=min(workers.threads, store.gram_threads),
         progress=lambda done, total: progress("fit", done, total),
     )
+    give_back()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit_gram(gram)
@@ -86,6 +87,7 @@ def fit_frames(
         times=store.times[store.fit_rows],
         cutoff=options.cutoff,
     )
+    give_back()
     notes = [str(w.message) for w in caught]
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
     return FrameFit(estimator, gram, table, notes, converged)
@@ -119,14 +121,15 @@ def form_model(
     estimator, layout = fit.estimator, source.layout
     sums = PlaneSums(estimator.center_weights_, estimator.component_weights_, layout.size)
     chosen = noise_frames(estimator.support_)
-    kept: list[Bytes] = []
+    samples = np.empty((chosen.size, layout.size), dtype=np.uint8)
     for start, rows in store.fit_blocks():
         sums.add(start, rows, workers)
-        inside = chosen[(chosen >= start) & (chosen < start + len(rows))] - start
-        kept.append(rows[inside])
+        inside = (chosen >= start) & (chosen < start + len(rows))
+        samples[inside] = rows[chosen[inside] - start]
         progress("model", start + len(rows), store.fit_rows.size)
+    del rows  # a block that was decoded again would stay in memory
     center, components = sums.result()
-    samples, scores = np.concatenate(kept), estimator.scores_[chosen]
+    scores = estimator.scores_[chosen]
     model = BackgroundModel(
         layout=layout,
         center=center,
@@ -149,4 +152,6 @@ def form_model(
     threshold = options.threshold
     if threshold is None:
         threshold = choose_threshold(model, samples, scores, workers)
+    del samples
+    give_back()
     return model.with_threshold(threshold)

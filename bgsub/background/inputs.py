@@ -6,14 +6,20 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 
+from bgsub.background.available import check_folder, parse_memory
 from bgsub.background.config import RunOptions, SourceOptions
-from bgsub.background.memory import Demand, Plan, make_plan, parse_memory
+from bgsub.background.demand import Demand
+from bgsub.background.memory import Plan, make_plan
 from bgsub.background.model import BackgroundModel
 from bgsub.background.outputs import VIDEOS
-from bgsub.errors import InputError
+from bgsub.background.workers import own_threads
+from bgsub.errors import InputError, UsageError
 from bgsub.video.source import FrameSource, open_source
 
-logger = logging.getLogger(__name__)
+notes = logging.getLogger("bgsub.notes")
+"""What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""
+
+DEFAULT_MEMORY = "50%"
 
 
 def open_frames(
@@ -42,15 +48,34 @@ def needs_pixels(options: RunOptions) -> bool:
 
 def open_input(path: str, options: RunOptions, like: BackgroundModel | None = None) -> FrameSource:
     """Open an input in the layout that the outputs need, or in that of a model."""
-    color = options.source.color
+    color, wanted = options.source.color, options.source
     exact = options.format != "mp4"
     if like is not None:
         color = "gray" if like.layout.kind == "gray" else "color"
         exact = like.layout.kind == "bgr"
+        wanted = _geometry_of(path, options.source, like)
     elif not needs_pixels(options):
         color = "gray"
-    return open_frames(
-        path, options.source, threads=options.threads, color=color, exact_color=exact
+    threads = options.threads
+    if options.jobs > 1:
+        threads = own_threads(threads, options.jobs)
+    return open_frames(path, wanted, threads=threads, color=color, exact_color=exact)
+
+
+def _geometry_of(path: str, options: SourceOptions, model: BackgroundModel) -> SourceOptions:
+    """Cut and scale footage of the size that a model was fitted to as that was, unless told how."""
+    if options.mask_image is not None:
+        message = "--mask-image: a model has the mask that it was fitted with; leave the option out"
+        raise UsageError(message)
+    geometry = model.geometry
+    if options.roi is not None or options.scale != 1.0:
+        return options
+    size = open_frames(path, options, threads=1, color="auto", exact_color=False).input_size
+    if list(size) != list(geometry.get("input_size", ())):
+        return options
+    roi = geometry.get("roi")
+    return replace(
+        options, roi=None if roi is None else tuple(roi), scale=float(geometry.get("scale", 1.0))
     )
 
 
@@ -81,30 +106,46 @@ def check_geometry(model: BackgroundModel, source: FrameSource, model_path: Path
         raise InputError(message)
 
 
-def plan_run(source: FrameSource, options: RunOptions) -> Plan:
-    """Choose where the frames of a run will be, before any of them is read.
-
-    Raises
-    ------
-    MemoryLimitError
-        If the limit cannot be kept.
-    """
-    frames = source.frames_estimate
-    if frames is None:
-        frames = sum(1 for _ in source)
-    demand = Demand(
+def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
+    """What decides how much memory a run on so many frames takes."""
+    width, height = source.input_size
+    return Demand(
         frames=frames,
         pixels=source.layout.pixels,
         size=source.layout.size,
+        native_pixels=width * height,
         k=options.k,
+        threads=own_threads(options.threads, options.jobs),
         pictures=needs_pixels(options),
         videos=len(options.outputs.intersection(VIDEOS)),
         plot="plot" in options.outputs,
         fit_frames=options.fit_frames,
     )
-    limit = parse_memory(options.memory or "50%")
+
+
+def plan_demand(demand: Demand, options: RunOptions, name: str) -> Plan:
+    """Choose where the frames of a run will be; see `make_plan` for the errors."""
     temp = None if options.temp is None else Path(options.temp)
-    plan = make_plan(demand, limit, temp, source.name)
+    if temp is not None:
+        check_folder(temp)
+    limit = max(1, parse_memory(options.memory or DEFAULT_MEMORY) // options.jobs)
+    return make_plan(demand, limit, temp, name=name, jobs=options.jobs)
+
+
+def plan_run(source: FrameSource, options: RunOptions) -> Plan:
+    """Choose where the frames of a run will be, before any of them is read, and say why.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the limit cannot be kept.
+    OutputError
+        If the folder for frames cannot be written.
+    """
+    frames = source.frames_estimate
+    if frames is None:
+        frames = sum(1 for _ in source)
+    plan = plan_demand(demand_of(source, options, frames), options, source.name)
     if plan.reason:
-        logger.info("%s: %s", source.name, plan.reason)
+        notes.info("%s: %s", source.name, plan.reason)
     return plan

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.blocks import render_rows
 from bgsub.background.model import BackgroundModel, Singles, tiles
 from bgsub.background.render import largest_difference, reconstruct
 from bgsub.background.workers import Workers, scratch
@@ -163,8 +164,8 @@ def choose_threshold(
 ) -> float:
     """Threshold from the noise of inlier frames.
 
-    The larger of five standard deviations and of the 99.9 % quantile, from 12 to 35 grey levels. The
-    noise is that of the largest channel difference over all pixels and the given frames; its
+    The larger of five standard deviations and of the 99.9 % quantile, from 12 to 35 grey levels.
+    The noise is that of the largest channel difference over all pixels and the given frames; its
     standard deviation comes from its median, which foreground in less than half of the picture does
     not move. The quantile serves scenes whose noise has a heavy tail (glints on water); the upper
     bound serves scenes with foreground in every frame, where the quantile measures that.
@@ -182,11 +183,13 @@ def choose_threshold(
         Grey levels.
     """
     counts = np.zeros(256)
-    background = reconstruct(model, scores, workers)
-    for row, own in zip(rows, background, strict=True):
-        largest = largest_difference(model.layout, row, own)
-        inside = largest if model.pixel_mask is None else largest[model.pixel_mask]
-        counts += np.bincount(inside.ravel(), minlength=256)
+    step = render_rows(model.layout.size)
+    for start in range(0, len(rows), step):
+        background = reconstruct(model, scores[start : start + step], workers)
+        for row, own in zip(rows[start : start + step], background, strict=True):
+            largest = largest_difference(model.layout, row, own)
+            inside = largest if model.pixel_mask is None else largest[model.pixel_mask]
+            counts += np.bincount(inside.ravel(), minlength=256)
     sigma = _histogram_quantile(counts, 0.5) / _NORMAL_MAD
     tail = _histogram_quantile(counts, THRESHOLD_QUANTILE)
     low, high = THRESHOLD_BOUNDS

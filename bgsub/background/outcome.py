@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from bgsub.background import manifest as manifests
 from bgsub.background.config import RunOptions
 from bgsub.background.errors_table import ErrorTable
 from bgsub.background.findings import outlier_findings, plural
-from bgsub.background.outliers import outlier_frames
+from bgsub.background.outliers import find_events, outlier_frames
 from bgsub.background.results import ResultsDirectory
 from bgsub.video.source import FrameSource
 
@@ -69,6 +69,7 @@ def finish(
             "after_scene_change": flagged - outliers,
         },
         "cutoff": table.cutoff,
+        "events": [asdict(event) for event in find_events(table)],
         "scene_change": None
         if change is None
         else {"first_frame": change.first_frame, "first_time_s": change.first_time},

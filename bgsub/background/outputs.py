@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from bgsub.background.blocks import queue_frames
 from bgsub.background.config import RunOptions
 from bgsub.background.mask import MaskRule, default_min_area
 from bgsub.background.model import BackgroundModel
@@ -117,7 +118,7 @@ class OutputVideos:
                     kind = "mp4" if output == "preview" else options.format
                     path = results.stage(output_name(output, options))
                     sink = open_sink(path, output, layout=model.layout, kind=kind, rate=rate)
-                    self._sinks[output] = QueuedSink(sink)
+                    self._sinks[output] = QueuedSink(sink, queue_frames(model.layout.size))
         except BaseException:
             self._abort()
             raise
@@ -161,10 +162,11 @@ class OutputVideos:
 
     def _render(self, row: Bytes, own: Bytes, facts: tuple[int, float, float]) -> dict[str, Bytes]:
         """Give the pictures of one frame, by output."""
-        pictures = {"background": own}
+        layout = self._model.layout
+        pictures = {"background": own if self._options.format == "mp4" else layout.to_bgr(own)}
         if not self._sinks.keys() - {"background"}:
             return pictures
-        options, model, layout = self._options, self._model, self._model.layout
+        options, model = self._options, self._model
         largest = largest_difference(layout, row, own)
         mask = pictures["mask"] = self.rule.apply(largest, model.pixel_mask)
         if "foreground" in self._sinks or "preview" in self._sinks:

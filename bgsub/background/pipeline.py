@@ -64,7 +64,7 @@ def run(
     watch = manifests.Stopwatch()
     with (
         ResultsDirectory(out, _names(options), force=options.force) as results,
-        Workers(options.threads) as workers,
+        Workers(options.threads, options.jobs) as workers,
     ):
         source = open_input(path, options)
         plan = plan_run(source, options)
@@ -138,7 +138,7 @@ def apply(
     model = load_for(model_path, options)
     with (
         ResultsDirectory(out, _names(options), force=options.force) as results,
-        Workers(options.threads) as workers,
+        Workers(options.threads, options.jobs) as workers,
     ):
         source = open_input(path, options, like=model)
         check_geometry(model, source, model_path)
@@ -187,7 +187,7 @@ def fit_errors(
     """
     progress = progress or _no_progress
     options = replace(options, outputs=frozenset({"errors"}))
-    with Workers(options.threads) as workers:
+    with Workers(options.threads, options.jobs) as workers:
         source = open_input(path, options)
         with _store(source, plan_run(source, options), options, progress) as store:
             fit = fit_frames(store, source.pixel_mask, options, workers, progress)
@@ -213,7 +213,7 @@ def model_errors(
     """
     progress = progress or _no_progress
     model = load_for(model_path, options)
-    with Workers(options.threads) as workers:
+    with Workers(options.threads, options.jobs) as workers:
         source = open_input(path, options, like=model)
         check_geometry(model, source, model_path)
         seen = ProjectedFrames(model, workers)

@@ -146,36 +146,54 @@ def largest_difference(layout: Layout, row: Bytes, own: Bytes) -> Bytes:
     Notes
     -----
     For 4:2:0 frames no picture is converted to RGB: a channel's difference is ΔY + δ_c with δ_c a
-    linear function of the chroma differences at half the size, and
-    max_c |ΔY + δ_c| = max(ΔY + max_c δ_c, −ΔY − min_c δ_c).
+    linear function of the chroma differences at half the size. Luma is a mean of the channels, so
+    max_c δ_c ≥ 0 ≥ min_c δ_c, and max_c |ΔY + δ_c| = max(ΔY + max_c δ_c, −ΔY − min_c δ_c) can be
+    had from saturating sums of bytes. Exact to two grey levels.
     """
     if layout.kind == "gray":
         return np.asarray(cv2.absdiff(layout.luma(row), layout.luma(own)), dtype=np.uint8)
     if layout.kind == "bgr":
         blue, green, red = cv2.split(cv2.absdiff(layout.to_bgr(row), layout.to_bgr(own)))
         return np.asarray(cv2.max(cv2.max(blue, green), red), dtype=np.uint8)
-    luma, *chroma = (
-        np.subtract(a, b, out=scratch(name, a.shape, np.int16), dtype=np.int16)
-        for name, a, b in zip("yuv", layout.planes(row), layout.planes(own), strict=True)
+    (luma, *chroma), (luma_own, *chroma_own) = layout.planes(row), layout.planes(own)
+    highest, lowest = _chroma_reach(layout, chroma, chroma_own)
+    more, less = cv2.subtract(luma, luma_own), cv2.subtract(luma_own, luma)
+    above = cv2.subtract(cv2.add(more, highest), less)
+    below = cv2.subtract(cv2.add(less, lowest), more)
+    return np.asarray(cv2.max(above, below), dtype=np.uint8)
+
+
+def _chroma_reach(layout: Layout, chroma: list[Bytes], own: list[Bytes]) -> tuple[Bytes, Bytes]:
+    """max_c δ_c and −min_c δ_c for every pixel of the frame, in grey levels."""
+    shape = layout.chroma_shape
+    u, v = (scratch(name, shape, np.int16) for name in "uv")
+    np.subtract(chroma[0], own[0], out=u, dtype=np.int16)
+    np.subtract(chroma[1], own[1], out=v, dtype=np.int16)
+    weights = np.rint(layout.chroma_to_bgr * (1 << _FIXED_POINT)).astype(np.int16)
+    high, low, channel, part = (
+        scratch(name, shape, np.int16) for name in ("high", "low", "channel", "part")
     )
-    blue, green, red = cv2.split(cv2.transform(cv2.merge(chroma), layout.chroma_to_bgr))
-    above = _double("above", cv2.max(cv2.max(blue, green), red), layout)
-    below = _double("below", cv2.min(cv2.min(blue, green), red), layout)
-    above += luma
-    below += luma
-    np.maximum(above, np.negative(below, out=below), out=above)
-    return np.asarray(cv2.convertScaleAbs(above), dtype=np.uint8)
+    high[:] = low[:] = 0
+    for from_u, from_v in weights:
+        np.multiply(u, from_u, out=channel)
+        channel += np.multiply(v, from_v, out=part)
+        np.maximum(high, channel, out=high)
+        np.minimum(low, channel, out=low)
+    return _double(high, layout), _double(np.negative(low, out=low), layout)
 
 
-def _double(name: str, plane: cv2.typing.MatLike, layout: Layout) -> NDArray[np.int16]:
-    """Repeat every value of a half-size plane over 2×2 pixels of the frame."""
-    rows, columns = layout.chroma_shape
-    pairs = scratch("pairs", (rows, columns), np.uint32)
-    np.copyto(pairs, np.ascontiguousarray(plane).view(np.uint16))
-    pairs *= 0x10001  # the same 16 bits twice: four times as quick as repeating columns
-    wide = scratch(name, (rows, 2, 2 * columns), np.int16)
-    np.copyto(wide, pairs.view(np.int16)[:, None, :])
-    return wide.reshape(2 * rows, 2 * columns)[: layout.height, : layout.width]
+# Bits behind the point: 255 times the largest weight, 1.86, twice over must fit into 16 bits.
+_FIXED_POINT = 5
+
+
+def _double(plane: NDArray[np.int16], layout: Layout) -> Bytes:
+    """Round a half-size plane of fixed-point numbers and repeat each over 2×2 pixels."""
+    plane += 1 << (_FIXED_POINT - 1)
+    plane >>= _FIXED_POINT
+    pairs = np.minimum(plane, 255, out=plane).view(np.uint16)
+    pairs *= 0x0101  # the same byte twice: many times as quick as repeating columns
+    wide = np.repeat(pairs.view(np.uint8), 2, axis=0)
+    return np.ascontiguousarray(wide[: layout.height, : layout.width])
 
 
 def foreground(
@@ -211,7 +229,7 @@ def foreground(
         return np.asarray(cv2.convertScaleAbs(largest, alpha=gain), dtype=np.uint8)
     if style == "cutout":
         return _cutout(layout, row, mask)
-    if layout.kind == "bgr":
+    if wrap or layout.kind == "bgr":
         row, own = layout.to_bgr(row), layout.to_bgr(own)
     if wrap:
         return row - own + np.uint8(128)

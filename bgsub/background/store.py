@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -11,11 +11,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.available import give_back, spill_folder
 from bgsub.background.blocks import chunk_bytes, render_rows, sum_rows
 from bgsub.background.config import ProgressCallback
 from bgsub.background.memory import Plan
 from bgsub.errors import MemoryLimitError
-from bgsub.video.frames import Bytes, Layout
+from bgsub.video.frames import Bytes, Frame, Layout
 from bgsub.video.matrix import FrameMatrix
 from bgsub.video.prefetch import Prefetch
 from bgsub.video.source import FrameSource
@@ -63,7 +64,7 @@ class FrameStore:
         layout = source.layout
         if plan.road == "again":
             layout = Layout("gray", layout.height, layout.width)
-        folder = None if plan.road != "spill" else temp or _temporary_folder()
+        folder = None if plan.road != "spill" else temp or spill_folder()
         self._matrix = FrameMatrix(layout, folder, chunk_bytes=chunk_bytes(layout.size))
         try:
             if plan.road == "sample":
@@ -72,6 +73,7 @@ class FrameStore:
                 self._read_all()
                 self.numbers, self.times = self._matrix.numbers, self._matrix.times
                 self.fit_rows = sample_rows(len(self.numbers), plan.fit_frames, seed)
+            give_back()
         except BaseException:
             self._matrix.close()
             raise
@@ -187,16 +189,15 @@ def _blocks(frames: Iterable[Frame], step: int) -> Iterator[Block]:
     rows: Bytes | None = None
     numbers: list[int] = []
     times: list[float] = []
-    with contextlib.closing(iter(frames)) as items:  # type: ignore[type-var]
-        for frame in items:
-            if rows is None:
-                rows = np.empty((step, frame.data.size), dtype=np.uint8)
-            rows[len(numbers)] = frame.data
-            numbers.append(frame.number)
-            times.append(frame.time_s)
-            if len(numbers) == step:
-                yield rows, np.array(numbers, dtype=np.int64), np.array(times)
-                rows, numbers, times = None, [], []
+    for frame in frames:
+        if rows is None:
+            rows = np.empty((step, frame.data.size), dtype=np.uint8)
+        rows[len(numbers)] = frame.data
+        numbers.append(frame.number)
+        times.append(frame.time_s)
+        if len(numbers) == step:
+            yield rows, np.array(numbers, dtype=np.int64), np.array(times)
+            rows, numbers, times = None, [], []
     if rows is not None:
         yield rows[: len(numbers)], np.array(numbers, dtype=np.int64), np.array(times)
 
@@ -217,12 +218,6 @@ def sample_rows(n_frames: int, n_sample: int, seed: int) -> NDArray[np.int64]:
         return np.arange(n_frames)
     edges = np.arange(n_sample + 1) * n_frames // n_sample
     return np.asarray(np.random.default_rng(seed).integers(edges[:-1], edges[1:]), dtype=np.int64)
-
-
-def _temporary_folder() -> Path:
-    import tempfile
-
-    return Path(tempfile.gettempdir())
 
 
 class FitColumns:

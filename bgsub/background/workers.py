@@ -6,6 +6,7 @@ the cores as busy, and makes each sum independent of how many threads there are,
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import threading
@@ -33,6 +34,11 @@ def available_cores() -> int:
     return max(1, os.cpu_count() or 1)
 
 
+def own_threads(threads: int | None, jobs: int = 1) -> int:
+    """Threads of one of several runs side by side, at least 1; None is every core."""
+    return max(1, (threads or available_cores()) // jobs)
+
+
 def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """An array of this thread that keeps its memory between calls; its contents are left over.
 
@@ -54,6 +60,26 @@ def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]
     return np.asarray(held[:size].reshape(shape))
 
 
+# glibc's names for its settings, and what they are set to: arrays below the first size come from
+# memory that was freed before, and up to the second size of it is kept.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_REUSED_BYTES, _KEPT_BYTES = 32 << 20, 64 << 20
+
+
+def _keep_freed_memory() -> None:
+    """Let the allocator keep what arrays of a frame's size free, where it is glibc's.
+
+    It gives such memory back to the system at once and asks for it again for the next array, and
+    the page faults of that cost several times as much as the arithmetic on the arrays.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return
+    mallopt(_M_MMAP_THRESHOLD, _REUSED_BYTES)
+    mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+
+
 class Workers:
     """Threads that work on tiles, blocks and frames while the matrix libraries stay on one each.
 
@@ -63,12 +89,15 @@ class Workers:
     ----------
     threads : int, optional
         None is every core that the process may use.
+    jobs : int
+        Processes that the threads are shared among.
     """
 
-    def __init__(self, threads: int | None = None) -> None:
-        self.threads = threads or available_cores()
+    def __init__(self, threads: int | None = None, jobs: int = 1) -> None:
+        self.threads = own_threads(threads, jobs)
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bgsub-worker")
         self._beside = ThreadPoolExecutor(2, thread_name_prefix="bgsub-beside")
+        _keep_freed_memory()
         self._limits = threadpool_limits(1)
         self._opencv_threads = cv2.getNumThreads()
         cv2.setNumThreads(1)

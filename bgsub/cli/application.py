@@ -23,6 +23,7 @@ COMMANDS = {
     "errors": ("bgsub.cli.errors:errors_command", "List when something foreign was in sight."),
     "info": ("bgsub.cli.info:info_command", "Describe an input and what a run would need."),
     "apply": ("bgsub.cli.apply:apply_command", "Use a saved model on new footage."),
+    "evaluate": ("bgsub.cli.evaluate:evaluate_command", "Compare masks with ground truth."),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from bgsub.cli.batch import Job, read_list
 from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import Session
 from bgsub.cli.progress import make_progress
-from bgsub.cli.run import batch_options, do_all, show_result
+from bgsub.cli.run import batch_options, do_all, processes_for, show_result
 
 
 @click.command(
@@ -39,6 +40,7 @@ def apply_command(
     out: str | None,
     from_file: str | None,
     skip_existing: bool,  # noqa: FBT001, RUF100 - click calls it by name
+    jobs: int,
     **params: Any,
 ) -> None:
     """Write the results of INPUT with the background of MODEL, the model.npz of an earlier run.
@@ -48,8 +50,9 @@ def apply_command(
     """
     options = shared.run_options(params)
     given = [*inputs, *(read_list(from_file) if from_file else [])]
+    options = replace(options, jobs=processes_for(jobs, given))
     work = functools.partial(apply_one, Path(model), options)
-    do_all(given, out, work, from_list=from_file is not None, skip=skip_existing)
+    do_all(given, out, work, from_list=from_file is not None, skip=skip_existing, jobs=jobs)
 
 
 def apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> None:

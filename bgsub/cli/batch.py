@@ -190,8 +190,12 @@ def check_out(out: Path) -> None:
         raise OutputError(message)
 
 
+Work = Callable[[Job, Session], None]
+"""Does one job, and raises when it fails."""
+
+
 def run_batch(
-    jobs: Sequence[Job], work: Callable[[Job, Session], None], session: Session, *, skip: bool
+    jobs: Sequence[Job], work: Work, session: Session, *, skip: bool, processes: int = 1
 ) -> None:
     """Do all jobs; where there are several, one that fails does not stop the others.
 
@@ -203,6 +207,8 @@ def run_batch(
     session : Session
     skip : bool
         Leave jobs alone whose whole results are there already.
+    processes : int
+        Jobs that are done side by side; what is said of them comes in the order of the jobs.
 
     Raises
     ------
@@ -215,21 +221,22 @@ def run_batch(
         do_job(jobs[0], work, session, skip=skip)
         return
     outcomes: list[Outcome] = []
-    for job in jobs:
-        try:
-            outcomes.append(attempt(job, work, session, skip=skip))
-        except (KeyboardInterrupt, Interrupted) as error:
-            session.input = session.label = None
-            message = (
-                f"{failures.INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were dealt with"
-            )
-            raise Interrupted(f"{message}, --skip-existing goes on from there") from error
+    try:
+        if processes > 1:
+            from bgsub.cli.parallel import attempt_side_by_side
+
+            done = attempt_side_by_side(jobs, work, session, skip=skip, processes=processes)
+        else:
+            done = (attempt(job, work, session, skip=skip) for job in jobs)
+        outcomes.extend(done)
+    except (KeyboardInterrupt, Interrupted) as error:
+        session.input = session.label = None
+        message = f"{failures.INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were dealt with"
+        raise Interrupted(f"{message}, --skip-existing goes on from there") from error
     summarize(outcomes, session)
 
 
-def attempt(
-    job: Job, work: Callable[[Job, Session], None], session: Session, *, skip: bool
-) -> Outcome:
+def attempt(job: Job, work: Work, session: Session, *, skip: bool) -> Outcome:
     """Do one of several jobs, and say it if it fails."""
     with session.about(job.input, label=job.label):
         try:
@@ -242,7 +249,7 @@ def attempt(
     return Outcome(job, "done" if done else "skipped")
 
 
-def do_job(job: Job, work: Callable[[Job, Session], None], session: Session, *, skip: bool) -> bool:
+def do_job(job: Job, work: Work, session: Session, *, skip: bool) -> bool:
     """Do one job; False if it was left alone because its whole results are there."""
     with session.about(job.input, label=job.label):
         if skip and _is_whole(job.out) and belongs(job.out, job.input):

@@ -125,6 +125,7 @@ result_options = shared.together(
 @result_options
 @shared.k_option
 @shared.source_options
+@shared.memory_options
 @shared.log_options
 def errors_command(
     given: str,

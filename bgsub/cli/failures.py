@@ -72,7 +72,7 @@ def tell(error: BaseException, session: Session) -> int:
     message, code = describe(error)
     trace = "".join(traceback.format_exception(error)) if session.debug else None
     if trace and not session.log_json:
-        write_line(trace.rstrip("\n"))
+        session.put(trace.rstrip("\n"), "error")
     facts = {"traceback": trace} if session.log_json else {}
     session.tell("error", message, exit_code=code, **facts)
     return code

@@ -20,8 +20,20 @@ from bgsub.cli.help import F, option, together
 from bgsub.errors import BgsubWarning, UsageError
 
 Event = Literal[
-    "start", "progress", "finding", "hint", "warning", "result", "summary", "log", "error"
+    "start",
+    "note",
+    "progress",
+    "finding",
+    "hint",
+    "warning",
+    "result",
+    "summary",
+    "log",
+    "error",
 ]
+
+NOTES = "bgsub.notes"
+"""Logger of what a person wants to hear of a run as it begins: shown without --verbose, too."""
 
 _LEVEL_OF = {"hint": "warning", "warning": "warning", "error": "error"}
 _PREFIX = {"hint": "hint: ", "warning": "warning: ", "error": "bgsub: "}
@@ -39,6 +51,8 @@ class Session:
         The input at work; stands in JSON lines.
     label : str, optional
         The same in short where there are several; begins plain lines.
+    bars : bool
+        Whether a terminal may show progress bars.
     """
 
     quiet: bool = False
@@ -47,6 +61,7 @@ class Session:
     debug: bool = False
     input: str | None = None
     label: str | None = None
+    bars: bool = True
 
     @property
     def log_level(self) -> int:
@@ -73,15 +88,19 @@ class Session:
             return
         text = one_line(message)
         if self.log_json:
-            self._write_json(event, text, facts)
+            self.put(self._json(event, text, facts), event)
             return
         if self.label:  # a message of the library may begin with the name, with or without folders
             for name in (self.label, Path(self.label).name):
                 text = text.removeprefix(f"{name}: ")
             text = f"{self.label}: {text}"
-        write_line(_PREFIX.get(event, "") + text)
+        self.put(_PREFIX.get(event, "") + text, event)
 
-    def _write_json(self, event: str, message: str, facts: dict[str, Any]) -> None:
+    def put(self, line: str, event: Event) -> None:  # noqa: ARG002 - for those who keep some
+        """Write a line of a kind."""
+        write_line(line)
+
+    def _json(self, event: str, message: str, facts: dict[str, Any]) -> str:
         entry = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "level": _LEVEL_OF.get(event, "info"),
@@ -90,7 +109,7 @@ class Session:
             "message": message,
             **facts,
         }
-        write_line(json.dumps({name: value for name, value in entry.items() if value is not None}))
+        return json.dumps({name: value for name, value in entry.items() if value is not None})
 
     @contextlib.contextmanager
     def about(self, name: str, *, label: str | None = None) -> Iterator[None]:
@@ -139,7 +158,7 @@ class SessionHandler(logging.Handler):
         if record.exc_info and record.exc_info[1]:
             message = f"{message} ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
         level = record.levelname.lower()
-        event: Event = "log"
+        event: Event = "note" if record.name == NOTES else "log"
         if record.levelno >= logging.WARNING:
             event = "warning" if record.levelno < logging.ERROR else "error"
         self.session.tell(event, message, level=level, logger=record.name)
@@ -149,7 +168,7 @@ class SessionHandler(logging.Handler):
 def reporting(session: Session) -> Iterator[None]:
     """Send log records and Python's warnings to a session while inside."""
     handler = SessionHandler(session)
-    root, ours = logging.getLogger(), logging.getLogger("bgsub")
+    root, ours, notes = (logging.getLogger(name) for name in (None, "bgsub", NOTES))
     before = ours.level
 
     def show(
@@ -172,11 +191,13 @@ def reporting(session: Session) -> Iterator[None]:
         warnings.showwarning = show
         root.addHandler(handler)
         ours.setLevel(session.log_level)
+        notes.setLevel(min(session.log_level, logging.INFO))
         try:
             yield
         finally:
             root.removeHandler(handler)
             ours.setLevel(before)
+            notes.setLevel(logging.NOTSET)
 
 
 def session() -> Session:

@@ -10,6 +10,7 @@ import click
 
 from bgsub.background.config import DEFAULT_OUTPUTS, RunOptions, SourceOptions
 from bgsub.cli import values
+from bgsub.cli.fit_options import fit_frames_option, fit_options, k_option
 from bgsub.cli.help import option, together
 from bgsub.cli.logs import log_options, session
 from bgsub.errors import UsageError
@@ -17,9 +18,11 @@ from bgsub.video.selection import Selection
 
 __all__ = [
     "as_defaults",
+    "fit_frames_option",
     "fit_options",
     "k_option",
     "log_options",
+    "memory_options",
     "option",
     "output_options",
     "run_options",
@@ -95,79 +98,23 @@ source_options = together(
 )
 """--start --end --every --scale --roi --mask-image --color --on-bad-frame --threads"""
 
-k_option = option(
-    "Fit",
-    "--k",
-    type=values.COUNT,
-    default=_DEFAULT.k,
-    show_default=True,
-    metavar="K",
-    help="Components of the background: 1 for a still scene, more for moving water or leaves.",
-)
-"""--k"""
-
-fit_options = together(
-    k_option,
+memory_options = together(
     option(
-        "Fit",
-        "--support-fraction",
-        type=values.FRACTION,
-        metavar="T",
-        help="Share of the frames that surely show no object, 0.5 to 1.  [default: half]",
+        "Input",
+        "--memory",
+        type=values.MEMORY,
+        metavar="AMOUNT",
+        help="Memory to use: 600M, 4G, or 50% of what is available.  [default: 50%]",
     ),
     option(
-        "Fit",
-        "--n-init",
-        type=values.COUNT,
-        default=_DEFAULT.n_init,
-        show_default=True,
-        metavar="N",
-        help="Random starts, of which the best is kept.",
-    ),
-    option(
-        "Fit",
-        "--tol",
-        type=values.TOLERANCE,
-        default=_DEFAULT.tol,
-        show_default=True,
-        metavar="TOL",
-        help="Stop when the objective falls by less than this share.",
-    ),
-    option(
-        "Fit",
-        "--max-iter",
-        type=values.COUNT,
-        default=_DEFAULT.max_iter,
-        show_default=True,
-        metavar="N",
-        help="Stop after this many iterations.",
-    ),
-    option(
-        "Fit",
-        "--reweight/--no-reweight",
-        default=True,
-        show_default=True,
-        help="Refit to all frames found to be inliers; the paper does not.",
-    ),
-    option(
-        "Fit",
-        "--fit-frames",
-        type=values.COUNT,
-        metavar="N",
-        show_default="all, 2000 at most",
-        help="Fit to a sample of N frames, evenly spaced; all frames are written.",
-    ),
-    option(
-        "Fit",
-        "--seed",
-        type=values.COUNT_OR_ZERO,
-        default=_DEFAULT.seed,
-        show_default=True,
-        metavar="SEED",
-        help="Seed of the random starts; the same seed gives the same result.",
+        "Input",
+        "--temp",
+        type=values.FOLDER,
+        metavar="DIR",
+        help="Folder for frames that do not fit into memory; nothing is left there.",
     ),
 )
-"""--k --support-fraction --n-init --tol --max-iter --no-reweight --fit-frames --seed"""
+"""--memory --temp"""
 
 output_options = together(
     option(
@@ -280,9 +227,10 @@ def run_options(params: Mapping[str, Any]) -> RunOptions:
 def as_defaults(options: RunOptions) -> dict[str, Any]:
     """Give a run's options as defaults of the command's parameters, by name.
 
-    `force` stays behind: that an earlier run replaced results is no leave to replace more.
+    `force` stays behind: that an earlier run replaced results is no leave to replace more; and so
+    does `jobs`, which is about the batch that the run was in.
     """
     plain = options.to_json()
     defaults = {**plain.pop("source"), **plain, "only": plain.pop("outputs")}
-    del defaults["force"]
+    del defaults["force"], defaults["jobs"]
     return {name: value for name, value in defaults.items() if value is not None}

@@ -18,6 +18,8 @@ LINE_INTERVAL_S = 10.0
 JSON_INTERVAL_S = 1.0
 COLUMNS, ROWS = 79, 24
 
+_UNITS = {"fit": " pixels", "batch": " inputs"}
+
 
 class Progress:
     """A progress callback that says nothing, and what the others have in common.
@@ -115,7 +117,7 @@ class BarProgress(Progress):
                 self._bar = self._make(
                     total=total,
                     desc=f"{label}{stage}",
-                    unit=" pixels" if stage == "fit" else " frames",
+                    unit=_UNITS.get(stage, " frames"),
                     unit_scale=stage == "fit",
                     dynamic_ncols=self._has_size,
                     ncols=None if self._has_size else COLUMNS,
@@ -190,5 +192,5 @@ def make_progress(session: Session) -> Progress:
     if session.log_json:
         return LineProgress(session, JSON_INTERVAL_S)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        return BarProgress(session)
+        return BarProgress(session) if session.bars else Progress(session)
     return LineProgress(session)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 from bgsub.background.config import RunOptions
 from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.batch import Job, check_out, plan, read_list, run_batch
+from bgsub.cli.batch import Job, Work, check_out, plan, read_list, run_batch
 from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import Session
 from bgsub.cli.progress import make_progress
@@ -45,8 +45,18 @@ batch_options = shared.together(
         is_flag=True,
         help="Leave inputs alone whose whole results are there: resumes a batch.",
     ),
+    shared.option(
+        "Results",
+        "-j",
+        "--jobs",
+        type=values.COUNT,
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Inputs to work on side by side; they share --threads and --memory.",
+    ),
 )
-"""--out --from-file --skip-existing"""
+"""--out --from-file --skip-existing --jobs"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
         "bgsub run water.avi --k 10 --out results/",
         "bgsub run 'shots/*.png' --every 2 --format mkv --out results/",
         "bgsub run door.mp4 --start 00:01:00 --end 00:05:00 --scale 0.5 --out results/",
-        "bgsub run *.mp4 --skip-existing --out results/        a sub-folder each",
+        "bgsub run *.mp4 --jobs 2 --memory 4G --out results/   a sub-folder each",
         "find . -name '*.avi' | bgsub run --from-file - --only errors,plot --out results/",
         "bgsub run --from-json results/run.json --out again/   the same once more",
     ),
@@ -105,6 +115,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
     help="Repeat the run that wrote this; what is given besides is changed.",
 )
 @shared.source_options
+@shared.memory_options
 @shared.fit_options
 @shared.output_options
 @shared.log_options
@@ -114,6 +125,7 @@ def run_command(
     from_file: str | None,
     from_json: Repeated | None,
     skip_existing: bool,  # noqa: FBT001, RUF100 - click calls it by name
+    jobs: int,
     **params: Any,
 ) -> None:
     """Learn the background of INPUT; write background, foreground, mask and error of each frame.
@@ -129,11 +141,19 @@ def run_command(
         given, digest = [from_json.input], from_json.sha256
     if out is None and from_json is not None:
         out = str(from_json.path if from_json.path.is_dir() else from_json.path.parent)
+    options = replace(options, jobs=processes_for(jobs, given))
     work = functools.partial(run_one, options, digest)
-    do_all(given, out, work, from_list=from_file is not None, skip=skip_existing)
+    do_all(given, out, work, from_list=from_file is not None, skip=skip_existing, jobs=jobs)
 
 
-def do_all(given: list[str], out: str | None, work: Any, *, from_list: bool, skip: bool) -> None:
+def processes_for(jobs: int, given: list[str]) -> int:
+    """Processes that --jobs means for some inputs: no more than there are inputs."""
+    return max(1, min(jobs, len(given)))
+
+
+def do_all(
+    given: list[str], out: str | None, work: Work, *, from_list: bool, skip: bool, jobs: int
+) -> None:
     """Plan and do the jobs of a command that takes inputs and --out."""
     if not given:
         message = "no INPUT is given; name a video or a folder of images, or use --from-file"
@@ -143,8 +163,9 @@ def do_all(given: list[str], out: str | None, work: Any, *, from_list: bool, ski
         raise UsageError(message)
     folder = Path(out)
     check_out(folder)
-    jobs = plan(given, folder, subfolders=from_list or len(given) > 1, keep=skip)
-    run_batch(jobs, work, shared.session(), skip=skip)
+    planned = plan(given, folder, subfolders=from_list or len(given) > 1, keep=skip)
+    processes = processes_for(jobs, given)
+    run_batch(planned, work, shared.session(), skip=skip, processes=processes)
 
 
 def run_one(options: RunOptions, digest: str | None, job: Job, session: Session) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from bgsub.background.available import MEMORY_RULE, check_folder, is_memory
 from bgsub.background.config import OUTPUTS
 from bgsub.errors import UsageError
 from bgsub.video.selection import parse_region
@@ -52,7 +55,7 @@ class Number(ParamType):
         value: Any,
         param: click.Parameter | None,
         ctx: click.Context | None,  # noqa: ARG002 - click's signature
-    ) -> int | float:
+    ) -> int | float | None:
         """Read the number, or raise UsageError."""
         try:
             number = self.kind(value)
@@ -130,6 +133,50 @@ class OutputNames(ParamType):
         return frozenset(names)
 
 
+class SampleSize(Number):
+    """Number of frames to fit; ``auto`` is None, the library's choice."""
+
+    def __init__(self) -> None:
+        super().__init__(int, "a whole number of 2 or more, or auto", lambda value: value >= 2)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | float | None:
+        """Read the number, or raise UsageError."""
+        if isinstance(value, str) and value.strip().lower() == "auto":
+            return None
+        return super().convert(value, param, ctx)
+
+
+class Amount(ParamType):
+    """An amount of memory, such as ``600M`` or ``50%``; kept as it is written."""
+
+    name = "amount"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> str:
+        """Check the amount; raises UsageError."""
+        if not isinstance(value, str) or not is_memory(value):
+            message = f"{_name(param)} {value}: must be {MEMORY_RULE}"
+            raise UsageError(message)
+        return value
+
+
+class Folder(click.Path):
+    """A folder that files can be made in; another is an OutputError before any work."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check the folder."""
+        name = super().convert(value, param, ctx)
+        if ctx is None or not ctx.resilient_parsing:
+            check_folder(Path(os.fsdecode(name)), _name(param))
+        return name
+
+
 COUNT = Number(int, "a whole number of 1 or more", lambda value: value >= 1)
 COUNT_OR_ZERO = Number(int, "a whole number of 0 or more", lambda value: value >= 0)
 POSITIVE = Number(float, "a number above 0", lambda value: value > 0)
@@ -140,5 +187,8 @@ POSITION = Position()
 STEP = Position(step=True)
 REGION = Region()
 OUTPUT_NAMES = OutputNames()
+FRAMES = SampleSize()
+MEMORY = Amount()
 #: Whether a file can be read or written is for the library to find out, with its exit codes.
 PATH = click.Path(readable=False)
+FOLDER = Folder(readable=False)

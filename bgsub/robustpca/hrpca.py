@@ -7,8 +7,13 @@ import numpy as np
 from bgsub.robustpca.base import check_components
 from bgsub.robustpca.descent import smallest
 from bgsub.robustpca.linalg import leading_eigenpairs
-from bgsub.robustpca.outlier_pursuit import spatial_median
-from bgsub.robustpca.row_method import Coordinates, RowMethod, support_size
+from bgsub.robustpca.row_method import (
+    Coordinates,
+    Flags,
+    RowMethod,
+    spatial_median,
+    support_size,
+)
 from bgsub.robustpca.spaces import Fit, Floats
 
 
@@ -116,7 +121,7 @@ class HRPCA(RowMethod):
         support = smallest(points.distances(center, axes)[:, None], t)[:, 0]
         return points.fit_of(center, axes, support, self.n_components)
 
-    def _remove(self, M: Floats, t: int, removals: int) -> tuple[Floats, float, int]:
+    def _remove(self, M: Floats, t: int, removals: int) -> tuple[Flags, float, int]:
         """Remove rows one by one; returns those removed at the best step, V̄ and their number."""
         rng = np.random.default_rng(self.random_state)
         squares = np.einsum("ij,ij->i", M, M)

@@ -68,13 +68,21 @@ def pivoted_factor(K: Floats) -> Floats:
     """L of shape (n, ρ) with K = LLᵀ, by Cholesky with pivoting, which stands a rank below n.
 
     Rows are scaled to one length first: else the others would be noise beside a row that is huge.
+    Two more matrices of the size of K are held.
     """
+    n = K.shape[0]
     lengths = np.sqrt(K.diagonal())
     inverse = np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
-    lower, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K * inverse * inverse[:, None], lower=1)
-    factor = np.zeros((K.shape[0], rank))
-    factor[pivots - 1] = np.tril(lower)[:, :rank]
-    return factor * lengths[:, None]
+    scaled = K * inverse[:, None]
+    scaled *= inverse
+    # Its transpose has the order of columns that LAPACK wants: no copy of n² numbers is made.
+    lower, pivots, rank, _ = scipy.linalg.lapack.dpstrf(scaled.T, lower=1, overwrite_a=1)
+    for column in range(1, rank):
+        lower[:column, column] = 0.0
+    factor = np.empty((n, rank))
+    factor[pivots - 1] = lower[:, :rank]
+    factor *= lengths[:, None]
+    return factor
 
 
 def wishart(degrees: int, size: int, rng: np.random.Generator) -> Floats:

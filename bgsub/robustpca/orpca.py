@@ -121,11 +121,12 @@ class ORPCA(RowMethod):
     def _solve(self, points: Coordinates) -> Fit:
         F = points.points
         axes = points.principal(F, self.n_components + _OVERSAMPLING)
-        state = _State(F, np.zeros(F.shape[1]), axes, min(self.n_components, axes.shape[1]))
+        resolution = float(np.sqrt(points.noise))
+        state = _State(F, np.zeros(F.shape[1]), axes, self.n_components, resolution)
         t = support_size(len(F), self.support_fraction)
         if self.lam is not None:
-            half, residual = self.lam / 2, state.descend(self.lam / 2, self.tol, self.max_iter)
-        elif t == len(F):
+            half, residual = self.lam / 2, self._approach(state, self.lam / 2)
+        elif t == len(F) or state.distances.max() <= resolution:  # PCA leaves nothing
             half, residual = np.inf, 0.0
         else:
             half, residual = self._follow_path(state, t)
@@ -135,24 +136,31 @@ class ORPCA(RowMethod):
         if not self.converged_:
             warn_not_converged("ORPCA", self.max_iter, residual, self.tol)
         # Rows on the boundary are inliers whatever rounding says, and so is rounding noise.
-        inside = state.distances <= max(half * (1 + 1e-9), np.sqrt(points.noise))
+        inside = state.distances <= max(half * (1 + 1e-9), resolution)
         if self.lam is None:
             inside |= smallest(state.distances[:, None], t)[:, 0]
         return points.fit_of(state.center, state.leading, inside, self.n_components)
 
+    def _approach(self, state: _State, half: float) -> float:
+        """Lower λ/2 to a given value; returns the residual."""
+        current = _PATH_FACTOR * float(state.distances.max(initial=0.0))
+        while current > half and state.n_iter < self.max_iter:
+            state.descend(current, _PATH_TOL, _PATH_ITERATIONS)
+            current *= _PATH_FACTOR
+        return state.descend(half, self.tol, self.max_iter - state.n_iter)
+
     def _follow_path(self, state: _State, t: int) -> tuple[float, float]:
         """Lower λ/2 to where it meets the t-th distance; returns it and the residual."""
-        least = 1e-13 * float(state.distances.max(initial=0.0))
         half = float(state.distances.max(initial=0.0))
         while True:
             lower = max(float(np.partition(state.distances, t - 1)[t - 1]), _PATH_FACTOR * half)
-            change = abs(lower - half) / half if half > least else 0.0
+            change = abs(lower - half) / max(half, state.resolution)
             left = self.max_iter - state.n_iter
             if change <= self.tol or left <= 0:
                 # The last λ to the end; should its t-th distance move, the path goes on.
                 residual = max(state.descend(half, self.tol, left), change if left <= 0 else 0.0)
                 moved = float(np.partition(state.distances, t - 1)[t - 1])
-                if half <= least or left <= 0 or abs(moved - half) <= 10 * self.tol * half:
+                if left <= 0 or abs(moved - half) <= 10 * self.tol * max(half, state.resolution):
                     return half, residual
             half = lower
             state.descend(half, _PATH_TOL, min(_PATH_ITERATIONS, left))
@@ -166,6 +174,7 @@ class _State:
     center: Floats
     axes: Floats
     n_components: int
+    resolution: float  # of distances: less than this is rounding errors
     n_iter: int = 0
 
     def __post_init__(self) -> None:
@@ -179,7 +188,7 @@ class _State:
     def descend(self, half: float, tol: float, max_iter: int) -> float:
         """Iterate at one λ; returns the last change of a distance relative to λ/2."""
         residual = 0.0
-        if not np.isfinite(half) or self.axes.shape[1] == 0:
+        if not 0.0 < half < np.inf or self.axes.shape[1] == 0:
             return residual
         for _ in range(max(max_iter, 1)):
             before = np.minimum(self.distances, half)
@@ -188,7 +197,8 @@ class _State:
             )
             self.distances = distances(self.points, self.center, self.leading)
             self.n_iter += 1
-            residual = float(np.abs(np.minimum(self.distances, half) - before).max() / half)
+            change = float(np.abs(np.minimum(self.distances, half) - before).max())
+            residual = change / max(half, self.resolution)
             if residual <= tol:
                 break
         return residual

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
+from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.base import check_components
 from bgsub.robustpca.row_method import (
     Coordinates,
     RowMethod,
     check_iteration,
     check_lambda,
+    spatial_median,
     support_size,
     warn_not_converged,
 )
 from bgsub.robustpca.spaces import Fit, Floats
 
-_MEDIAN_ITERATIONS = 500
-_MEDIAN_TOL = 1e-10
 _RELAXATION = 1.6
-_SEARCH_TOL = 1e-3
-# Factors of λ/(λ_max − λ): how far apart the first values looked at are, and the last.
+# The search goes over s = λ/(λ_max − λ): largest value, factors between the first and last ones.
+_SEARCH_RANGE = 64.0
 _SEARCH_FACTOR = 4.0
-_SEARCH_WIDTH = 1.05
-_SEARCH_RANGE = 1e5
+_SEARCH_WIDTH = 1.1
+_SEARCH_TOL = 1e-3
 _RANK_TOLERANCE = 1e-12
 # The penalty is balanced this often, and no more after so many iterations at one λ.
 _BALANCE_EVERY = 10
@@ -136,7 +137,9 @@ class OutlierPursuit(RowMethod):
         check_components(self.n_components)
         if isinstance(self.lam, str):
             if self.lam not in ("support", "rank", "paper"):
-                message = f"lam={self.lam!r}: a number above 0, 'support', 'rank' or 'paper' is needed"
+                message = (
+                    f"lam={self.lam!r}: a number above 0, 'support', 'rank' or 'paper' is needed"
+                )
                 raise ValueError(message)
         else:
             check_lambda(self.lam)
@@ -149,9 +152,10 @@ class OutlierPursuit(RowMethod):
         center = spatial_median(points.points)
         split = _Decomposition(points.points - center)
         if self.lam == "support":
-            residual = self._search(split, lambda: int(split.outliers.sum()) <= n_outliers)
+            last = _SEARCH_RANGE if n_outliers else math.inf
+            residual = self._search(split, lambda: split.outliers.sum() <= n_outliers, last)
         elif self.lam == "rank":
-            residual = self._search(split, lambda: split.rank >= self.n_components)
+            residual = self._search(split, lambda: split.rank >= self.n_components, math.inf)
         else:
             lam = 3.0 / (7.0 * math.sqrt(max(n_outliers, 1))) if self.lam == "paper" else self.lam
             residual = split.run(float(lam), self.tol, self.max_iter)
@@ -160,30 +164,42 @@ class OutlierPursuit(RowMethod):
         self.converged_ = residual <= self.tol
         if not self.converged_:
             warn_not_converged("OutlierPursuit", self.max_iter, residual, self.tol)
+        elif self.lam == "support" and split.outliers.sum() > n_outliers:
+            self.converged_ = False
+            message = (
+                f"OutlierPursuit: {split.outliers.sum()} rows of C are not zero, more than "
+                f"n − t = {n_outliers}, even for λ = {split.lam / split.largest_lambda:.2f} λ_max: "
+                f"on noisy data lam='rank' may tell more"
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
         axes = split.axes[:, split.lengths**2 > points.noise][:, : self.n_components]
         return points.fit_of(center, axes, ~split.outliers, self.n_components)
 
-    def _search(self, split: _Decomposition, enough: Callable[[], bool]) -> float:
+    def _search(
+        self, split: _Decomposition, enough: Callable[[], bool | np.bool_], last: float
+    ) -> float:
         """Find the least λ from which on `enough` holds, by bisection; returns the residual.
 
-        It holds at λ_max (where L = M) or nowhere. Values of λ are those of s = λ/(λ_max − λ).
+        Values of λ are those of s = λ/(λ_max − λ); `last` is taken if it holds nowhere in range.
         """
 
         def run(s: float, tol: float) -> float:
-            lam = split.largest_lambda * (s / (1.0 + s) if s < _SEARCH_RANGE else 1.0)
-            return split.run(lam, tol, self.max_iter)
+            return split.run(split.largest_lambda / (1.0 + 1.0 / s), tol, self.max_iter)
 
-        low, high, s = 1.0 / _SEARCH_RANGE, _SEARCH_RANGE, 1.0
-        while high > _SEARCH_WIDTH * low:
-            run(s, max(_SEARCH_TOL, self.tol))
+        low, high, s = 1.0 / _SEARCH_RANGE, math.inf, 1.0
+        while high > _SEARCH_WIDTH * low and low < _SEARCH_RANGE and split.largest_lambda > 0.0:
+            # Near λ_max all that happens is of the size of λ_max − λ.
+            run(s, max(min(_SEARCH_TOL, 0.05 / (1.0 + s)), self.tol))
             if enough():
                 high, s = s, max(s / _SEARCH_FACTOR, math.sqrt(low * s))
             else:
-                low, s = s, min(s * _SEARCH_FACTOR, math.sqrt(s * high))
+                between = _SEARCH_RANGE if math.isinf(high) else math.sqrt(s * high)
+                low, s = s, min(s * _SEARCH_FACTOR, between)
+        high = min(high, last)
         residual = run(high, self.tol)
         # The search looked at iterates that were not quite there.
         while high < _SEARCH_RANGE and not enough():
-            high *= _SEARCH_WIDTH
+            high = min(high * _SEARCH_WIDTH, _SEARCH_RANGE)
             residual = run(high, self.tol)
         return residual
 
@@ -259,30 +275,3 @@ class _Decomposition:
         self.lengths, self.axes = (lengths - 1.0 / beta)[::-1], V[:, ::-1]
         self.objective = float(self.lengths.sum() + self.lam * np.linalg.norm(C, axis=1).sum())
         return float(np.linalg.norm(M - L - C)) / self._length, dual
-
-
-def spatial_median(points: Floats) -> Floats:
-    """Point with the least sum of distances to the rows, shape (ρ,).
-
-    Weiszfeld's iteration; where it meets a row, the step of Vardi and Zhang (2000) decides whether
-    that row is the median. Starts at the mean; O(nρ) operations an iteration.
-    """
-    center = points.mean(axis=0)
-    scale = float(np.abs(points - center).max(initial=0.0))
-    if scale == 0.0:
-        return np.asarray(center)
-    for _ in range(_MEDIAN_ITERATIONS):
-        difference = points - center
-        lengths = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-        apart = lengths > 1e-12 * scale
-        inverse = np.where(apart, 1.0 / np.where(apart, lengths, 1.0), 0.0)
-        pull = inverse @ difference
-        strength = float(np.linalg.norm(pull))
-        met = int((~apart).sum())
-        if strength <= met or strength == 0.0:
-            break
-        step = (1.0 - met / strength) * pull / inverse.sum()
-        center = center + step
-        if np.linalg.norm(step) <= _MEDIAN_TOL * scale:
-            break
-    return np.asarray(center)

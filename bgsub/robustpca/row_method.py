@@ -25,6 +25,7 @@ from typing import Self
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.base import AffineEstimator
@@ -37,6 +38,10 @@ from bgsub.robustpca.reweight import (
 from bgsub.robustpca.spaces import Fit, Floats, RowSpace, Space
 from bgsub.robustpca.trpca import principal_axes
 
+Flags = NDArray[np.bool_]
+
+_MEDIAN_ITERATIONS = 500
+_MEDIAN_TOL = 1e-10
 _EPS = float(np.finfo(float).eps)
 
 
@@ -71,7 +76,7 @@ class Coordinates:
         kept = lengths[:n_components] ** 2 > self.noise
         return np.asarray(axes[:n_components][kept].T)
 
-    def fit_of(self, center: Floats, axes: Floats, support: Floats, n_components: int) -> Fit:
+    def fit_of(self, center: Floats, axes: Floats, support: Flags, n_components: int) -> Fit:
         """Centre and components as weights of the space, with zero columns for absent ones.
 
         Parameters
@@ -90,7 +95,7 @@ class Coordinates:
         scores[:, : axes.shape[1]] = (self.points - center) @ axes
         weights = self.origin + self.lift(center[:, None])[:, 0]
         residuals = self.distances(center, axes) ** 2
-        return Fit(weights, basis, scores, residuals, np.asarray(support, dtype=bool))
+        return Fit(weights, basis, scores, residuals, support)
 
 
 def distances(points: Floats, center: Floats, axes: Floats) -> Floats:
@@ -111,7 +116,7 @@ def coordinates(space: Space) -> Coordinates:
     K = space.project(np.eye(n))
     means = K.mean(axis=0)
     centred = K - means - means[:, None] + means.mean()
-    # What centring left of a row that lies at the mean is rounding errors, and must not be scaled up.
+    # What is left of a row that lies at the mean is rounding errors, and must not be scaled up.
     errors = 64 * _EPS * (K.diagonal() + 2 * np.abs(means) + means.mean())
     squares = np.where(centred.diagonal() > errors, centred.diagonal(), 0.0)
     lengths = np.sqrt(squares)
@@ -130,9 +135,36 @@ def coordinates(space: Space) -> Coordinates:
         weights = np.zeros((n, V.shape[1]))
         if rank:
             weights[chosen] = scipy.linalg.solve_triangular(top, V, lower=True, trans="T")
-        return weights - weights.mean(axis=0)
+        return np.asarray(weights - weights.mean(axis=0))
 
     return Coordinates(points, origin, lift, noise)
+
+
+def spatial_median(points: Floats) -> Floats:
+    """Point with the least sum of distances to the rows, shape (ρ,).
+
+    Weiszfeld's iteration; where it meets a row, the step of Vardi and Zhang (2000) decides whether
+    that row is the median. Starts at the mean; O(nρ) operations an iteration.
+    """
+    center = points.mean(axis=0)
+    scale = float(np.abs(points - center).max(initial=0.0))
+    if scale == 0.0:
+        return np.asarray(center)
+    for _ in range(_MEDIAN_ITERATIONS):
+        difference = points - center
+        lengths = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+        apart = lengths > 1e-12 * scale
+        inverse = np.where(apart, 1.0 / np.where(apart, lengths, 1.0), 0.0)
+        pull = inverse @ difference
+        strength = float(np.linalg.norm(pull))
+        met = int((~apart).sum())
+        if strength <= met or strength == 0.0:
+            break
+        step = (1.0 - met / strength) * pull / inverse.sum()
+        center = center + step
+        if np.linalg.norm(step) <= _MEDIAN_TOL * scale:
+            break
+    return np.asarray(center)
 
 
 def support_size(n_samples: int, support_fraction: float | None) -> int:
@@ -197,7 +229,7 @@ class RowMethod(AffineEstimator):
 
     def _fit_space(self, space: Space) -> list[Fit]:
         fit = self._solve(coordinates(space))
-        fit = _positive_peaks(fit) if self._own_axes else principal_axes(fit)
+        fit = _positive_peaks(fit) if self._own_axes else _principal_axes(fit)
         self._set_outlier_scores(fit, rounding_level(space))
         return [fit]
 
@@ -207,6 +239,13 @@ class RowMethod(AffineEstimator):
         self.error_location_, scale = location_and_scale(errors)
         self.error_scale_ = max(scale, resolution)
         return self
+
+
+def _principal_axes(fit: Fit) -> Fit:
+    """Rotate to the principal axes of the support, or of all rows where that is too small."""
+    enough = fit.support.sum() > fit.basis.shape[1]
+    rows = fit.support if enough else np.ones_like(fit.support)
+    return replace(principal_axes(replace(fit, support=rows)), support=fit.support)
 
 
 def _positive_peaks(fit: Fit) -> Fit:

@@ -157,7 +157,9 @@ class RowSpace:
         index = np.flatnonzero(rows)
         part = self._K[np.ix_(index, index)]
         means = part.mean(axis=0)
-        part = part - means - means[:, None] + means.mean()
+        part -= means
+        part -= means[:, None]
+        part += means.mean()
         scale = float(self.squared_norms[index].max())
         values, vectors = leading_eigenpairs(part, n_components, scale)
         basis = np.zeros((self.n_samples, n_components))

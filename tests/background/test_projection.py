@@ -25,8 +25,8 @@ class TestSameFootage:
                 assert np.abs(ours - theirs).max() <= 1
 
     def test_errors_are_those_of_the_fit(self, whole_run, options):
-        ours = model_errors(whole_run.out / "model.npz", whole_run.path, options())
-        theirs = fit_errors(whole_run.path, whole_run.options)
+        ours = model_errors(whole_run.out / "model.npz", whole_run.path, options()).table
+        theirs = fit_errors(whole_run.path, whole_run.options).table
         np.testing.assert_allclose(ours.errors, theirs.errors, rtol=1e-4)
         np.testing.assert_array_equal(ours.frames, theirs.frames)
         np.testing.assert_allclose(ours.times, theirs.times)
@@ -37,14 +37,14 @@ class TestSameFootage:
         model = whole_run.out / "model.npz"
         apply(model, whole_run.path, tmp_path / "out", options(outputs={"errors"}, format="mkv"))
         written = read_csv(tmp_path / "out" / "errors.csv")
-        told = model_errors(model, whole_run.path, options())
+        told = model_errors(model, whole_run.path, options()).table
         np.testing.assert_allclose(written.errors, told.errors, rtol=1e-8)
 
 
 class TestNewFootage:
     def test_a_visitor_in_it_is_found(self, whole_run, scene, save, options):
         new = scene(n=40, visit=25, seed=7)
-        table = model_errors(whole_run.out / "model.npz", save(new), options())
+        table = model_errors(whole_run.out / "model.npz", save(new), options()).table
         assert table.outliers.tolist() == [False] * 25 + [True] * 15
 
     def test_a_single_frame(self, whole_run, scene, save, tmp_path, options):
@@ -89,7 +89,7 @@ class TestRefusals:
 
     def test_scale_can_make_it_fit(self, whole_run, scene, save, options):
         path = save(scene(n=3, height=72, width=96, visit=9))
-        table = model_errors(whole_run.out / "model.npz", path, options(scale=0.5))
+        table = model_errors(whole_run.out / "model.npz", path, options(scale=0.5)).table
         assert table.frames.tolist() == [1, 2, 3]
 
     def test_no_model(self, whole_run, tmp_path, options):
@@ -105,3 +105,13 @@ def test_a_grey_model_reads_colour_footage_as_grey(scene, save, options, tmp_pat
     chosen = options(format="mkv", outputs={"background"})
     apply(tmp_path / "model" / "model.npz", save(colour), tmp_path / "out", chosen)
     assert video(tmp_path / "out" / "background.mkv", "gray").shape == grey.shape
+
+
+def test_a_model_of_compressed_video_on_more_of_it(scene, encode, options, tmp_path, video):
+    path = encode(scene())
+    run(path, tmp_path / "model", options(outputs={"model", "background"}))
+    chosen = options(outputs={"background", "foreground", "mask", "errors"})
+    result = apply(tmp_path / "model" / "model.npz", path, tmp_path / "out", chosen)
+    assert result.manifest["frames"]["outliers"] == 16
+    ours, theirs = (video(tmp_path / name / "background.mp4") for name in ("out", "model"))
+    assert np.abs(ours.astype(int) - theirs).mean() < 1

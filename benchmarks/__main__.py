@@ -1,0 +1,187 @@
+"""Speed of bgsub as ratios to an alternative in the same run: ``python -m benchmarks``.
+
+Every measure runs ours and the alternative in turn, five times, and compares the medians, because
+machines are shared and their speed drifts. ``BENCH_VIDEO`` names footage; the sample otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bgsub.background.manifest import versions
+from bgsub.robustpca.trpca import TRPCA
+from bgsub.video.source import open_source
+
+ROUNDS = 5
+MOST_FRAMES = 250
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One line of the table: seconds of ours and of the alternative, and their ratio."""
+
+    measure: str
+    ours_s: float
+    alternative: str
+    alternative_s: float
+    ratio: float
+    bound: str
+    verdict: str
+
+
+def compare(
+    name: str,
+    ours: Callable[[], float],
+    alternative: tuple[str, Callable[[], float]],
+    *,
+    at_most: float | None = None,
+    at_least: float | None = None,
+    extra: float | None = None,
+    rounds: int = ROUNDS,
+) -> Measure:
+    """Run both in turn and hold the ratio (or the difference) of the medians against a bound."""
+    label, other = alternative
+    pairs = [(ours(), other()) for _ in range(rounds)]
+    a, b = (statistics.median(column) for column in zip(*pairs, strict=True))
+    if extra is not None:
+        bound, fine = f"{extra} s more", a - b <= extra
+    elif at_least is not None:
+        bound, fine = f"{at_least}x faster", b / a >= at_least
+    else:
+        bound, fine = f"{at_most}x", at_most is not None and a / b <= at_most
+    return Measure(name, a, label, b, a / b, bound, "kept" if fine else "missed")
+
+
+def timed(function: Callable[[], object]) -> float:
+    """Seconds of a call."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def command(*arguments: str) -> Callable[[], float]:
+    """A whole process, imports and all."""
+    return lambda: timed(
+        lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+    )
+
+
+def in_process(sample: Path) -> list[Measure]:
+    """The estimator against one product of its matrix, and against the reference."""
+    frames = open_source(sample, color="gray")
+    X = np.stack([frame.luma.ravel() for frame in frames])
+    single = X.astype(np.float32)
+    fit = lambda: timed(lambda: TRPCA(10, random_state=0).fit(X))  # noqa: E731
+    product = lambda: timed(lambda: single @ single.T)  # noqa: E731
+    reference = TRPCA(10, solver="reference", reweight=False, random_state=0)
+    shape = f"{X.shape[0]}x{X.shape[1]}"
+    return [
+        compare(f"fit {shape} uint8", fit, ("float32 X @ X.T", product), at_most=5.0),
+        compare(
+            f"fit {shape} uint8",
+            fit,
+            ("ten starts of the reference", lambda: timed(lambda: reference.fit(X))),
+            at_least=100.0,
+            rounds=1,
+        ),
+    ]
+
+
+def whole_runs(video: Path, folder: Path) -> list[Measure]:
+    """Commands against programs that only read and write."""
+    out = str(folder / "out")
+    frames = str(MOST_FRAMES)
+
+    def floor(name: str) -> Callable[[], float]:
+        return command("-m", "benchmarks.floor", name, str(video), frames)
+
+    base = ("-m", "bgsub", "run", str(video), "--end", frames, "--out", out, "--force", "--quiet")
+    results = str(folder / "results")
+    command("-m", "bgsub", "run", str(video), "--end", frames, "--out", results, "--quiet")()
+    return [
+        compare(
+            "run, all outputs",
+            command(*base),
+            ("decode, encode three times", floor("codec")),
+            at_most=1.5,
+        ),
+        compare(
+            "run --only mask",
+            command(*base, "--only", "mask"),
+            ("decode, MOG2, encode", floor("mog2")),
+            at_most=1.2,
+        ),
+        compare(
+            "run --only errors",
+            command(*base, "--only", "errors"),
+            ("decode to luma, Gram product", floor("gram")),
+            at_most=1.3,
+        ),
+        compare(
+            "bgsub --help",
+            command("-m", "bgsub", "--help"),
+            ("python -c pass", command("-c", "pass")),
+            extra=0.4,
+        ),
+        compare(
+            "bgsub errors results/",
+            command("-m", "bgsub", "errors", results),
+            ("python -c pass", command("-c", "pass")),
+            extra=0.4,
+        ),
+    ]
+
+
+def table(measures: list[Measure]) -> str:
+    """The measures as a Markdown table."""
+    lines = ["| measure | ours | the alternative | its time | ratio | bound | verdict |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for m in measures:
+        ratio = f"{m.ratio:.2f}" if m.ratio > 0.05 else f"1/{1 / m.ratio:.0f}"
+        lines.append(
+            f"| {m.measure} | {m.ours_s:.2f} s | {m.alternative} | {m.alternative_s:.2f} s "
+            f"| {ratio} | {m.bound} | {m.verdict} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, print the table, write the JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("--out", type=Path, default=Path("bench-results/bench.json"))
+    chosen = parser.parse_args()
+    sample = Path("sample_videos/water.avi")
+    video = Path(os.environ.get("BENCH_VIDEO") or sample)
+    with tempfile.TemporaryDirectory() as folder:
+        measures = whole_runs(video, Path(folder)) + in_process(sample)
+    source = open_source(video)
+    width, height = source.input_size
+    print(f"{video.name}, {width}x{height}, first {MOST_FRAMES} frames at most\n")
+    print(table(measures))
+    record = {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "video": video.name,
+        "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
+        "versions": versions(),
+        "measures": [asdict(m) for m in measures],
+    }
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen.out.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

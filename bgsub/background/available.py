@@ -1,0 +1,166 @@
+"""Memory and disk space: what was asked for, what is to be had, and how to say it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bgsub.errors import OutputError, UsageError
+
+MEMORY_RULE = "an amount such as 600M or 4G, or a share such as 50%"
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*(?:(%)|([KMGT]?)(?:i?B)?)\s*", re.IGNORECASE)
+
+_CGROUPS = Path("/proc/self/cgroup")
+_CGROUP_ROOT = Path("/sys/fs/cgroup")
+_MEMINFO = Path("/proc/meminfo")
+
+# Where the system says nothing at all.
+_ASSUMED = 4 * 10**9
+
+
+def is_memory(text: str) -> bool:
+    """Whether a text is an amount of memory, such as ``600M``, or a share of it, such as ``50%``.
+
+    Examples
+    --------
+    >>> [is_memory(text) for text in ("600M", "1.5 GiB", "50%", "0", "120%", "much")]
+    [True, True, True, False, False, False]
+    """
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        return False
+    number = float(match[1])
+    return 0.0 < number <= 100.0 if match[2] else number * _UNITS[match[3].upper()] >= 1.0
+
+
+def parse_memory(text: str) -> int:
+    """Bytes meant by ``600M``, ``4G`` or ``50%`` (of what is available).
+
+    Raises
+    ------
+    UsageError
+        For anything else.
+    """
+    if not is_memory(text):
+        message = f"--memory {text}: must be {MEMORY_RULE}"
+        raise UsageError(message)
+    number, percent, unit = _AMOUNT.fullmatch(text).groups()  # type: ignore[union-attr]
+    if percent:
+        return max(1, int(float(number) / 100.0 * available_memory()))
+    return int(float(number) * _UNITS[unit.upper()])
+
+
+def amount(count: int) -> str:
+    """Bytes rounded up to 2 to 4 digits, in the form that --memory takes.
+
+    Examples
+    --------
+    >>> amount(1), amount(312_400_000), amount(2_612_000_000), amount(25_000_000_001)
+    ('1M', '313M', '2613M', '26G')
+    """
+    count = max(count, 1)
+    return f"{-(-count // 10**6)}M" if count < 10**10 else f"{-(-count // 10**9)}G"
+
+
+def available_memory() -> int:
+    """Bytes that can be had without swapping, limits of control groups respected."""
+    found = list(_cgroup_rooms())
+    try:
+        lines = _MEMINFO.read_text(encoding="ascii").splitlines()
+        found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    except (OSError, ValueError):
+        pass
+    if not found:
+        try:
+            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+        except (AttributeError, ValueError, OSError):
+            found.append(_ASSUMED)
+    return max(min(found), 1)
+
+
+def _cgroup_rooms() -> Iterator[int]:
+    """What the limits of the control groups of this process leave, of both versions."""
+    try:
+        lines = _CGROUPS.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, limit, use, cache = _CGROUP_ROOT, "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            root, cache = _CGROUP_ROOT / "memory", "total_inactive_file"
+            limit, use = "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        # A limit of any group above holds too. In a container the upper ones are not to be seen.
+        group = root / path.lstrip("/")
+        while group.is_relative_to(root):
+            try:
+                room = int((group / limit).read_text()) - int((group / use).read_text())
+            except (OSError, ValueError):  # no such group, or "max": no limit
+                pass
+            else:
+                yield room + _reclaimable(group / "memory.stat", cache)
+            group = group.parent
+
+
+def _reclaimable(stat: Path, name: str) -> int:
+    """Bytes of cached files that the system drops when it needs the memory."""
+    try:
+        lines = stat.read_text(encoding="ascii").splitlines()
+        return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def give_back() -> None:
+    """Let the system have the memory that was freed, where the C library keeps it (glibc does).
+
+    What one stage of a run has freed would otherwise be added to what the next one takes. Costs
+    milliseconds.
+    """
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):  # another C library, another system
+        return
+
+
+def spill_folder() -> Path:
+    """Where frames are spilled to unless --temp says it.
+
+    On many systems /tmp is in memory itself, and /var/tmp is where large files belong.
+    """
+    import tempfile
+
+    large = Path("/var/tmp")  # noqa: S108 - the file that is made there has no name
+    if "TMPDIR" not in os.environ and large.is_dir() and os.access(large, os.W_OK | os.X_OK):
+        return large
+    return Path(tempfile.gettempdir())
+
+
+def check_folder(folder: Path, option: str = "--temp") -> None:
+    """Raise OutputError unless files can be made in a folder."""
+    if not folder.is_dir():
+        what = "is no folder" if folder.exists() else "does not exist"
+        message = f"{option} {folder}: {what}; name a folder that exists"
+        raise OutputError(message)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        message = f"{option} {folder}: may not be written to; name another folder"
+        raise OutputError(message)
+
+
+def free_space(folder: Path) -> int:
+    """Bytes free on the disk of a folder; 0 where it cannot be told."""
+    import shutil
+
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return 0

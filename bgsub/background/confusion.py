@@ -1,0 +1,156 @@
+"""Right and wrong pixels of a mask, and the measures made of their counts.
+
+Every measure is a ratio of counts. Where its denominator is 0 it is undefined, None: precision
+where nothing is marked, recall and the false negative rate where the truth holds no foreground,
+F and IoU where neither the truth nor the mask holds any. So F over a truth without foreground is 0
+as soon as one pixel is marked, and undefined, not 1, if none is: an empty scene is no success that
+could lift a mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+MEASURES = ("precision", "recall", "f_measure", "iou", "specificity", "fpr", "fnr", "pwc")
+"""The measures of `Counts`, in the order in which they are printed."""
+
+BACKGROUND, FOREGROUND, UNSCORED = 0, 1, 2
+"""What a pixel of the truth is."""
+
+
+class Verdict:
+    """What a pixel of a mask is, given the truth: the codes that `judge` gives."""
+
+    TN, FP, FN, TP, UNSCORED, UNSCORED_MARKED = range(6)
+
+
+class Counts(NamedTuple):
+    """Scored pixels: true and false positives, false and true negatives.
+
+    Examples
+    --------
+    >>> counts = Counts(tp=6, fp=2, fn=4, tn=88)
+    >>> counts.precision, counts.recall, counts.pwc
+    (0.75, 0.6, 6.0)
+    >>> print(Counts(0, 0, 0, 100).f_measure, Counts(0, 1, 0, 99).f_measure)
+    None 0.0
+    """
+
+    tp: int = 0
+    fp: int = 0
+    fn: int = 0
+    tn: int = 0
+
+    @classmethod
+    def sum(cls, counts: Iterable[Self]) -> Self:
+        """Add counts up."""
+        return cls(*(sum(column) for column in zip(*counts, strict=True)))
+
+    @property
+    def pixels(self) -> int:
+        """All scored pixels."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def wrong(self) -> int:
+        """Pixels that the mask has wrong, FP + FN."""
+        return self.fp + self.fn
+
+    @property
+    def precision(self) -> float | None:
+        """TP / (TP + FP): the share of what is marked that is foreground."""
+        return _ratio(self.tp, self.tp + self.fp)
+
+    @property
+    def recall(self) -> float | None:
+        """TP / (TP + FN): the share of the foreground that is marked."""
+        return _ratio(self.tp, self.tp + self.fn)
+
+    @property
+    def f_measure(self) -> float | None:
+        """2 TP / (2 TP + FP + FN): the harmonic mean of precision and recall."""
+        return _ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
+
+    @property
+    def iou(self) -> float | None:
+        """TP / (TP + FP + FN): intersection over union."""
+        return _ratio(self.tp, self.tp + self.fp + self.fn)
+
+    @property
+    def specificity(self) -> float | None:
+        """TN / (TN + FP): the share of the background that is not marked."""
+        return _ratio(self.tn, self.tn + self.fp)
+
+    @property
+    def fpr(self) -> float | None:
+        """False positive rate, FP / (FP + TN)."""
+        return _ratio(self.fp, self.fp + self.tn)
+
+    @property
+    def fnr(self) -> float | None:
+        """False negative rate, FN / (TP + FN)."""
+        return _ratio(self.fn, self.tp + self.fn)
+
+    @property
+    def pwc(self) -> float | None:
+        """Percentage of wrong classifications, 100 (FN + FP) / (TP + FP + FN + TN)."""
+        return _ratio(100 * self.wrong, self.pixels)
+
+    def measures(self) -> dict[str, float | None]:
+        """All measures by name."""
+        return {name: getattr(self, name) for name in MEASURES}
+
+
+@dataclass(frozen=True)
+class Means:
+    """Mean of each measure over sequences, those for which it is undefined left out."""
+
+    values: dict[str, float | None]
+
+    @classmethod
+    def of(cls, counts: Iterable[Counts]) -> Means:
+        """Average the measures of some counts."""
+        every = [one.measures() for one in counts]
+        values: dict[str, float | None] = {}
+        for name in MEASURES:
+            defined = [value for one in every if (value := one[name]) is not None]
+            values[name] = sum(defined) / len(defined) if defined else None
+        return cls(values)
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def judge(
+    marked: NDArray[np.bool_], truth: NDArray[np.uint8], roi: NDArray[np.bool_] | None = None
+) -> NDArray[np.uint8]:
+    """Compare a mask with the truth, pixel by pixel.
+
+    Parameters
+    ----------
+    marked : ndarray of bool, shape (h, w)
+        What the mask has as foreground.
+    truth : ndarray of uint8, shape (h, w)
+        `BACKGROUND`, `FOREGROUND` or `UNSCORED`.
+    roi : ndarray of bool, shape (h, w), optional
+        Pixels outside are not scored.
+
+    Returns
+    -------
+    ndarray of uint8, shape (h, w)
+        Codes of `Verdict`.
+    """
+    known = truth if roi is None else np.where(roi, truth, np.uint8(UNSCORED))
+    return (known * np.uint8(2) + marked).astype(np.uint8, copy=False)
+
+
+def count(verdicts: NDArray[np.uint8]) -> Counts:
+    """Count the verdicts of scored pixels."""
+    tally = np.bincount(verdicts.ravel(), minlength=6).tolist()
+    return Counts(tally[Verdict.TP], tally[Verdict.FP], tally[Verdict.FN], tally[Verdict.TN])

@@ -1,0 +1,271 @@
+"""``bgsub evaluate``: how right masks are, by ground truth."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bgsub.cli import options as shared
+from bgsub.cli import values
+from bgsub.cli.errors import write_file
+from bgsub.cli.help import Command, examples
+from bgsub.cli.logs import Session
+from bgsub.cli.progress import make_progress
+from bgsub.errors import EmptySelectionError, InputError, OutputError, UsageError
+
+if TYPE_CHECKING:
+    from bgsub.background.evaluation import Evaluation, Pair, SequenceScore
+
+FORMATS = ("table", "csv", "json", "markdown")
+
+matching_options = shared.together(
+    shared.option(
+        "Matching",
+        "--offset",
+        type=values.Number(int, "a whole number", lambda _: True),
+        multiple=True,
+        metavar="N",
+        help="Frame = number of the truth + N: 1 where the truth counts from 0. One for all "
+        "sequences or one for each.  [default: found, and said]",
+    ),
+    shared.option(
+        "Matching",
+        "--input",
+        "footage",
+        type=values.PATH,
+        multiple=True,
+        metavar="INPUT",
+        help="What the masks were made of; the names of its images number the frames, and "
+        "--worst shows it. One for each sequence.  [default: what run.json says]",
+    ),
+    shared.option(
+        "Matching",
+        "--common",
+        is_flag=True,
+        help="Score the frames that both have, though the truth or the masks lack some.",
+    ),
+    shared.option(
+        "Matching",
+        "--name",
+        "names",
+        multiple=True,
+        metavar="NAME",
+        help="Name of a sequence, one for each.  [default: the truth's folder]",
+    ),
+)
+"""--offset --input --common --name"""
+
+scoring_options = shared.together(
+    shared.option(
+        "Scoring",
+        "--threshold",
+        type=values.Number(float, "a level from 0 to 65535", lambda value: 0 <= value <= 65535),
+        metavar="LEVEL",
+        help="Masks are foreground from this grey level on.  [default: 128; of scores, the best]",
+    ),
+    shared.option(
+        "Scoring",
+        "--truth-threshold",
+        type=values.LEVEL,
+        metavar="LEVEL",
+        help="The truth is foreground from this level on, and all of it is scored.  [default: 255 "
+        "is foreground, 0 and 50 background, 85 and 170 are not scored]",
+    ),
+    shared.option(
+        "Scoring",
+        "--scores",
+        is_flag=True,
+        help="MASKS are scores, grey images or video of 8 or 16 bits: find the best threshold.",
+    ),
+)
+"""--threshold --truth-threshold --scores"""
+
+
+def _plot_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:  # noqa: ARG001
+    if value is not None and Path(value).suffix.lower() not in {".png", ".svg"}:
+        message = f"--plot {value}: the name must end with .png or .svg"
+        raise UsageError(message)
+    return None if value is None else Path(value)
+
+
+result_options = shared.together(
+    shared.option(
+        "Results",
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="How the measures are printed; where one is not defined: –, nothing, or null.",
+    ),
+    shared.option(
+        "Results",
+        "--per-frame",
+        type=values.PATH,
+        metavar="FILE",
+        help="Write the measures of every frame into FILE, as CSV.",
+    ),
+    shared.option(
+        "Results",
+        "--worst",
+        type=values.COUNT,
+        metavar="N",
+        help="Draw the N frames of each sequence with the most wrong pixels, into --out.",
+    ),
+    shared.option(
+        "Results",
+        "--out",
+        type=values.PATH,
+        metavar="DIR",
+        help="Folder for the pictures of --worst; those of the same name are replaced.",
+    ),
+    shared.option(
+        "Results",
+        "--plot",
+        type=values.PATH,
+        metavar="FILE",
+        callback=_plot_path,
+        help="With --scores: draw precision against recall into FILE (.png or .svg).",
+    ),
+)
+"""--format --per-frame --worst --out --plot"""
+
+
+@click.command(
+    "evaluate",
+    cls=Command,
+    short_help="Compare masks with ground truth.",
+    epilog=examples(
+        "bgsub evaluate results/ groundtruth/",
+        "bgsub evaluate results/ highway/ --worst 5 --out pictures/ --per-frame frames.csv",
+        "bgsub evaluate a/mask.mkv a/truth/ b/mask.mkv b/truth/ --format markdown",
+        "bgsub evaluate results/ b00247.png --offset 1",
+        "bgsub evaluate scores.mkv truth.mkv --scores --plot curve.png",
+    ),
+)
+@click.argument(
+    "places", type=values.PATH, metavar="MASKS TRUTH [MASKS TRUTH]...", nargs=-1, required=True
+)
+@matching_options
+@scoring_options
+@result_options
+@shared.log_options
+def evaluate_command(
+    places: tuple[str, ...],
+    form: str,
+    per_frame: str | None,
+    plot: Path | None,
+    worst: int | None,
+    out: str | None,
+    **params: Any,
+) -> None:
+    """Print precision, recall, F-measure and other measures of masks against ground truth.
+
+    MASKS is a folder that bgsub run wrote, a video of masks, or a folder of images. TRUTH is a
+    folder of images or a CDnet sequence (groundtruth/, ROI.bmp, temporalROI.txt), a video, or a
+    single image that its name ties to a frame. More pairs are more sequences: each gets a line,
+    then follow the total of their pixels and the mean of their measures.
+
+    Frames and truth are matched by number. A run and a video count from 1, unless the input is
+    images whose names number them; names of truth such as b00247.png count from 0, and so do names
+    of which one has the number 0. --offset says it otherwise. Where the truth has no foreground,
+    recall is not defined; F is 0 if a pixel is marked, and not defined if none is.
+    """
+    session = shared.session()
+    _check_usage(worst, out, plot, scores=params["scores"])
+    pairs = _pairs(places, **{name: params[name] for name in ("offset", "footage", "names")})
+    from bgsub.background.evaluate import evaluate
+    from bgsub.background.evaluation import EvaluationOptions
+    from bgsub.report import evaluation_text as texts
+
+    scoring = ("scores", "threshold", "truth_threshold", "common")
+    options = EvaluationOptions(**{name: params[name] for name in scoring}, worst=worst or 0)
+    with make_progress(session) as progress:
+        found = evaluate(pairs, options, progress=progress)
+    if per_frame is not None:
+        write_file(Path(per_frame), texts.frames_csv(found).encode())
+    if plot is not None:
+        write_file(plot, _plot(found, plot.suffix.lower()[1:]))
+    for one in found.sequences:
+        if out is not None:
+            save_worst(one, Path(out), session)
+        for note in one.notes:
+            session.tell("warning", f"{one.name}: {note}")
+    click.echo(texts.list_evaluation(form, found), nl=False)
+    for one in found.sequences:
+        session.tell("summary", texts.summary(one), **one.counts.measures())
+
+
+def _check_usage(worst: int | None, out: str | None, plot: Path | None, *, scores: bool) -> None:
+    if (worst is None) != (out is None):
+        given, missing = ("--out", "--worst N") if worst is None else ("--worst", "--out DIR")
+        message = f"{given} has no effect without {missing}; give both"
+        raise UsageError(message)
+    if plot is not None and not scores:
+        message = "--plot draws the curve of scores; give --scores with it"
+        raise UsageError(message)
+
+
+def _pairs(
+    places: tuple[str, ...],
+    offset: tuple[int, ...],
+    footage: tuple[str, ...],
+    names: tuple[str, ...],
+) -> list[Pair]:
+    from bgsub.background.evaluation import Pair
+
+    n = len(places) // 2
+    if len(places) % 2:
+        message = f"masks and truth come in pairs, but {places[-1]} has no truth behind it"
+        raise UsageError(message)
+    offsets = offset * n if len(offset) == 1 else offset
+    for name, given in (("--offset", offsets), ("--input", footage), ("--name", names)):
+        if given and len(given) != n:
+            message = f"{name} is given {len(given)} times for {n} sequences; give one for each"
+            raise UsageError(message)
+    return [
+        Pair(
+            places[2 * place],
+            places[2 * place + 1],
+            offset=offsets[place] if offsets else None,
+            footage=footage[place] if footage else None,
+            name=names[place] if names else None,
+        )
+        for place in range(n)
+    ]
+
+
+def _plot(found: Evaluation, kind: Any) -> bytes:
+    from bgsub.report.evaluation import render_curves
+
+    return render_curves(found.sequences, found.curve, plot_format=kind)
+
+
+def save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
+    """Save a picture of each of the worst frames of a sequence, beside the frame if it is known."""
+    from bgsub.background.evaluate import footage_frames
+    from bgsub.report.evaluation import draw_verdicts
+    from bgsub.video.images import encode_image
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{folder}: the folder cannot be made ({error.strerror}); choose another"
+        raise OutputError(message) from error
+    frames = {}
+    try:
+        frames = footage_frames(one)
+    except (InputError, EmptySelectionError) as error:  # the verdicts can be drawn without it
+        session.tell("warning", str(error))
+    if one.worst and one.footage is None:
+        message = "the footage is not known, so its frames are not shown; name it with --input"
+        session.tell("hint", f"{one.name}: {message}")
+    stem = re.sub(r"[^\w.-]+", "_", one.name)
+    for rank, bad in enumerate(one.worst, 1):
+        title = f"frame {bad.frame}"
+        picture = draw_verdicts(bad.verdicts, frames.get(bad.frame), bad.counts, title)
+        name = f"{stem}_worst{rank:02d}_frame{bad.frame:06d}.png"
+        write_file(folder / name, encode_image(picture))
