@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: help demo test check format pictures bench clean
+.PHONY: help demo test check format pictures bench bench-growth bench-memory clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,12 @@ pictures: demo  ## make the pictures of the README from the demo's results
 
 bench: $(VENV)/.installed-dev  ## run the benchmarks (BENCH_VIDEO=... for footage of yours)
 	$(BIN)/python -m benchmarks
+
+bench-growth: $(VENV)/.installed-dev  ## chart of time against frames and pixels
+	$(BIN)/python -m benchmarks.growth
+
+bench-memory: $(VENV)/.installed-dev  ## estimated against measured peak memory
+	$(BIN)/python -m benchmarks.memory
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) results build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
