@@ -13,12 +13,12 @@ from bgsub.background.blocks import queue_frames
 from bgsub.background.config import RunOptions
 from bgsub.background.mask import MaskRule, default_min_area
 from bgsub.background.model import BackgroundModel
+from bgsub.background.preview import preview
 from bgsub.background.projection import ScoredBlock
 from bgsub.background.render import (
     OutsideMask,
     foreground,
     largest_difference,
-    preview,
     reconstruct,
 )
 from bgsub.background.results import ResultsDirectory

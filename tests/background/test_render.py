@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bgsub.background.preview import preview
 from bgsub.background.render import (
     OutsideMask,
     PlaneSums,
     foreground,
     largest_difference,
-    preview,
     reconstruct,
 )
 from bgsub.video.frames import Layout
