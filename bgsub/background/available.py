@@ -12,7 +12,7 @@ from bgsub.errors import OutputError, UsageError
 MEMORY_RULE = "an amount such as 600M or 4G, or a share such as 50%"
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*(?:(%)|([KMGT]?)(?:i?B)?)\s*", re.IGNORECASE)
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*(?:(%)|([KMGT]?)(?:i?B)?)\s*", re.IGNORECASE | re.ASCII)
 
 _CGROUPS = Path("/proc/self/cgroup")
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
@@ -60,7 +60,7 @@ def amount(count: int) -> str:
     Examples
     --------
     >>> amount(1), amount(312_400_000), amount(2_612_000_000), amount(25_000_000_001)
-    ('1M', '313M', '2613M', '26G')
+    ('1M', '313M', '2612M', '26G')
     """
     count = max(count, 1)
     return f"{-(-count // 10**6)}M" if count < 10**10 else f"{-(-count // 10**9)}G"
@@ -89,7 +89,7 @@ def _cgroup_rooms() -> Iterator[int]:
     except (OSError, ValueError):
         return
     for line in lines:
-        _, controllers, path = line.split(":", 2)
+        _, controllers, path = [*line.split(":", 2), "?", "?"][:3]
         if controllers == "":
             root, limit, use, cache = _CGROUP_ROOT, "memory.max", "memory.current", "inactive_file"
         elif "memory" in controllers.split(","):
