@@ -22,11 +22,11 @@ from bgsub.robustpca.spaces import Fit, Floats, Space
 REWEIGHT_CUTOFF = 8.0
 """Observations with a robust z-score up to this are inliers of the reweighting step.
 
-Much higher than the 2 to 3.5 that suit independent normal errors: consecutive frames resemble each
-other, so a half of them that fits well can be a stretch of time, and the rest of a scene that
-drifts then lies many of its standard deviations away. With 3.5, up to a fifth of the frames of clips of
-moving water without any outlier stayed outside the fit for good; with 8 none did, and visitors lay
-farther out than before.
+Much higher than the 2 to 3.5 that suit independent normal errors: consecutive frames resemble
+each other, so a half of them that fits well can be a stretch of time, and the rest of a scene that
+drifts then lies many of its standard deviations away. With 3.5, up to a fifth of the frames of
+clips of moving water without any outlier stayed outside the fit for good; with 8 none did, and
+visitors lay farther out than before.
 """
 
 _HALF_MEAN = np.sqrt(2.0 / np.pi)
