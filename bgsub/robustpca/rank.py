@@ -1,0 +1,245 @@
+"""How many components a scene has, by bi-cross-validation of its inliers.
+
+Noise of cameras and codecs is neither white nor independent from frame to frame, so thresholds for
+singular values that are derived for white noise (Marchenko and Pastur's edge, Gavish and Donoho
+2014) find dozens of components in any recording. Here a component must predict instead. In the
+manner of Owen and Perry (2009), with Gabriel's hold-out, the pixels are cut into two halves and the
+inliers into two folds: principal components of one half of the pixels are learnt on one fold, the
+other half is regressed on their scores, and the other fold's pixels there are predicted from the
+scores of the half that is seen. Noise that the halves do not share predicts nothing, and what shows
+in a few frames only predicts nothing in the others. All of it follows from the Gram matrices of the
+two halves, whatever the number of pixels.
+
+The gain of a component is the median over held-out frames of the fall of the logarithm of the
+squared error. The median asks that a component helps most frames: a visitor that is in some of them
+is not background, however large. A real but tiny component gains next to nothing, and costs what
+every component costs, room for objects to be absorbed in: so each has to gain `LEAST_GAIN`, and the
+rank is the k with the largest sum of gains less k of these.
+
+Inliers are the support of a trimmed fit with few components, as with many a visitor is absorbed and
+becomes one; the fit is repeated with the rank that was found until the rank rises no more.
+
+A. B. Owen, P. O. Perry: "Bi-cross-validation of the SVD and the nonnegative matrix factorization",
+Annals of Applied Statistics 3 (2009), 564-594.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from bgsub.errors import ConvergenceWarning, RankWarning
+from bgsub.robustpca.base import check_matrix
+from bgsub.robustpca.bicrossval import (
+    BANDS,
+    BandColumns,
+    Rows,
+    centred_gram,
+    held_out_errors,
+    median_gains,
+)
+from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, gram_matrix
+from bgsub.robustpca.spaces import Floats
+from bgsub.robustpca.trpca import TRPCA
+
+logger = logging.getLogger(__name__)
+
+MAX_RANK = 20
+"""Most components that are looked for."""
+
+LEAST_GAIN = 0.04
+"""What a component must gain: 4 % of the squared held-out error, 2 % of its root.
+
+The sums of gains are of logarithms, so this is asked of the components of a scene on the average.
+
+On recordings the gains fall from tens of per cent to one or two within a few components and stay
+there for dozens: waves, leaves and people never end.
+"""
+
+_MOST_ROWS = 600
+_LEAST_ROWS = 8
+_ROWS_PER_COMPONENT = 4
+_MOST_ROUNDS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class RankChoice:
+    """The rank of a scene, and what it was chosen from.
+
+    Attributes
+    ----------
+    rank : int
+        At least 1.
+    gains : ndarray of shape (K,)
+        What the components 1 to K gain, in natural logarithms, see the module; empty where nothing
+        could be measured.
+    held_out : ndarray of shape (K + 1,)
+        Root mean square per entry of what 0 to K components leave of held-out pixels, in units of
+        the data; the median over the frames.
+    spectrum : ndarray of shape (K,)
+        Standard deviation of the inliers per entry along their leading principal axes.
+    n_rows, n_inliers : int
+        Rows that were looked at, and the inliers among them.
+    reason : str
+        In words.
+    """
+
+    rank: int
+    gains: Floats
+    held_out: Floats
+    spectrum: Floats
+    n_rows: int
+    n_inliers: int
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        plain = {name: getattr(self, name) for name in ("rank", "reason", "n_rows", "n_inliers")}
+        lists = {name: getattr(self, name) for name in ("gains", "held_out", "spectrum")}
+        return plain | {name: np.round(a, 6).tolist() for name, a in lists.items()}
+
+
+def choose_rank(
+    X: NDArray[Any] | ColumnReader,
+    gram: Gram | None = None,
+    *,
+    max_rank: int = MAX_RANK,
+    least_gain: float = LEAST_GAIN,
+    support_fraction: float | None = None,
+    random_state: int | np.random.Generator | None = None,
+    threads: int = 1,
+) -> RankChoice:
+    """Choose the number of components of the rows of X by bi-cross-validation.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p) or ColumnReader
+    gram : Gram, optional
+        Of X, if it is there already.
+    max_rank : int
+        Most components; also at most a quarter of the rows.
+    least_gain : float
+        See `LEAST_GAIN`.
+    support_fraction : float, optional
+        t/n of the trimmed fits that find the inliers, see `bgsub.TRPCA`.
+    random_state : int, numpy.random.Generator or None
+        Seed of these fits.
+    threads : int
+        See `gram_matrix`.
+
+    Returns
+    -------
+    RankChoice
+        Rank 1 where there are too few rows or columns to choose from.
+
+    Notes
+    -----
+    At most 600 rows, evenly spaced, are looked at. With n' of them n'²p/2 operations and one pass
+    over half of the pixels, and some trimmed fits to n' rows: less than one fit altogether.
+
+    Examples
+    --------
+    >>> from bgsub.robustpca.synthetic import data1
+    >>> choose_rank(data1(n_components=5, random_state=0).X, random_state=0).rank
+    5
+    """
+    X = check_matrix(X)
+    reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
+    n, p = reader.shape
+    rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.int64))
+    most = min(max_rank, rows.size // _ROWS_PER_COMPONENT, p // 2)
+    if rows.size < _LEAST_ROWS or p < BANDS:
+        return _unmeasured(rows.size, f"{rows.size} rows of {p} entries are too few to choose from")
+    seen = gram_matrix(BandColumns(reader, rows, 0), threads=threads).values
+    if gram is None:
+        whole = seen + gram_matrix(BandColumns(reader, rows, 1), threads=threads).values
+    else:
+        whole = gram.values[np.ix_(rows, rows)]
+    # Relative to the mean it does not matter what either half was relative to.
+    first = centred_gram(seen)
+    halves = (first, centred_gram(whole) - first)
+    data = Gram(whole, np.zeros(0), p, 0, 0)
+    rank, found = 0, 1
+    for _ in range(_MOST_ROUNDS):
+        if found <= rank:
+            break
+        rank = found
+        inliers = _inliers(data, rank, support_fraction, random_state)
+        errors = held_out_errors(halves, inliers, most)
+        gains = median_gains(errors)
+        found = best_rank(gains, least_gain)
+        logger.debug("inliers of rank %d: rank %d, gains %s", rank, found, np.round(gains, 3))
+    return RankChoice(
+        rank=found,
+        gains=gains,
+        held_out=np.sqrt(np.median(errors, axis=0) * 2.0 / p),
+        spectrum=_spectrum(whole, inliers, most, p),
+        n_rows=rows.size,
+        n_inliers=inliers.size,
+        reason=_reason(found, gains, least_gain),
+    )
+
+
+def best_rank(gains: Floats, least_gain: float) -> int:
+    """The smallest k ≥ 1 with the largest sum of gains less k · `least_gain`."""
+    if gains.size == 0:
+        return 1
+    return 1 + int(np.argmax(np.cumsum(gains - least_gain)))
+
+
+def _inliers(
+    data: Gram,
+    rank: int,
+    support_fraction: float | None,
+    random_state: int | np.random.Generator | None,
+) -> Rows:
+    """The rows that a trimmed fit with so many components keeps."""
+    fit = TRPCA(
+        rank,
+        support_fraction=support_fraction,
+        tol=1e-4,
+        max_iter=200,
+        reweight=False,
+        random_state=random_state,
+    )
+    with warnings.catch_warnings():
+        # Which rows are kept is all that matters here; the fit that follows warns for itself.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", RankWarning)
+        fit.fit_gram(data)
+    return np.flatnonzero(fit.support_)
+
+
+def _spectrum(K: Floats, inliers: Rows, most: int, p: int) -> Floats:
+    """Standard deviations along the leading principal axes of the inliers, per entry."""
+    inside = centred_gram(K[np.ix_(inliers, inliers)])
+    last = inliers.size - 1
+    first = max(last - most + 1, 0)
+    values = scipy.linalg.eigh(inside, eigvals_only=True, subset_by_index=(first, last))[::-1]
+    return np.asarray(np.sqrt(np.maximum(values, 0.0) / (inliers.size * p)))
+
+
+def _reason(rank: int, gains: Floats, least_gain: float) -> str:
+    percent = [f"{100.0 * max(-np.expm1(-gain), 0.0):.1f} %" for gain in gains]
+    asked = f"{100.0 * least_gain:.0f} % is asked for"
+    error = "of the squared error of held-out pixels"
+    if gains.size == 0:
+        return "there is no component to choose from"
+    if rank == 1 and gains[0] < least_gain:
+        return f"the first component explains {percent[0]} {error}, {asked}, but 1 is the least"
+    if rank == gains.size:
+        return f"component {rank} explains {percent[-1]} {error}; no more are looked for"
+    return (
+        f"component {rank} explains {percent[rank - 1]} {error}, the next {percent[rank]}; {asked}"
+    )
+
+
+def _unmeasured(n_rows: int, reason: str) -> RankChoice:
+    nothing = np.zeros(0)
+    return RankChoice(1, nothing, nothing, nothing, n_rows, n_rows, reason)
