@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: help demo test check format pictures bench bench-growth bench-memory clean
+.PHONY: help demo test check format pictures bench bench-masks bench-growth bench-memory clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ bench: $(VENV)/.installed-dev  ## run the benchmarks (BENCH_VIDEO=... for footag
 
 bench-growth: $(VENV)/.installed-dev  ## chart of time against frames and pixels
 	$(BIN)/python -m benchmarks.growth
+
+bench-masks: $(VENV)/.installed-dev  ## F-measure of masks beside classical subtractors (DATA=folder)
+	$(BIN)/python -m benchmarks.masks $(DATA)
 
 bench-memory: $(VENV)/.installed-dev  ## estimated against measured peak memory
 	$(BIN)/python -m benchmarks.memory

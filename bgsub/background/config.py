@@ -9,11 +9,16 @@ from typing import Any, Literal
 
 from bgsub.background.available import MEMORY_RULE, is_memory
 from bgsub.errors import UsageError
+from bgsub.robustpca.methods import METHODS
 
-OUTPUTS = ("background", "foreground", "mask", "errors", "plot", "model", "preview")
-"""What a run can write: three videos, errors.csv, errors.png, model.npz and preview.mp4."""
+OUTPUTS = ("background", "foreground", "mask", "errors", "plot", "model", "preview", "spectrum")
+"""What a run can write: three videos, errors.csv, errors.png, model.npz, preview.mp4 and
+spectrum.png."""
 
-DEFAULT_OUTPUTS = frozenset(OUTPUTS) - {"preview"}
+DEFAULT_OUTPUTS = frozenset(OUTPUTS) - {"preview", "spectrum"}
+
+MOST_AUTO_COMPONENTS = 10
+"""Most components that ``k="auto"`` chooses; memory is planned for so many."""
 
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the stage, the frames (or blocks) done and their number if it is known."""
@@ -54,8 +59,16 @@ class RunOptions:
     Attributes
     ----------
     source : SourceOptions
-    k, support_fraction, n_init, tol, max_iter, reweight, seed
+    method : str
+        A name in `bgsub.robustpca.methods.METHODS`.
+    k : int or "auto"
+        Components; "auto" chooses from the frames, see `bgsub.robustpca.rank`.
+    support_fraction, seed
         See `bgsub.TRPCA`; `seed` is its random_state.
+    lam : float, optional
+        λ of the methods that have one; None is the default of each.
+    n_init, tol, max_iter, reweight
+        See `bgsub.TRPCA`; other methods have settings of their own.
     cutoff : float, optional
         Robust z-score above which a frame is an outlier; None is the documented default.
     format : {"mp4", "mkv", "png"}
@@ -69,6 +82,15 @@ class RunOptions:
         Smallest blob of a mask in pixels; None is chosen from the frame size.
     clean : bool
         Median filter and smallest-blob rule.
+    model : {"paper", "local"}
+        Whence the masks: the paper's |x - x_b| > threshold, or local models of the background. A
+        `threshold` that is given means the former.
+    shadows : {"drop", "keep"}
+        Whether local models take cast shadows for background.
+    sensitivity : {"low", "normal", "high"}
+        Of local models.
+    fill_holes : bool
+        Whether local models fill the holes of objects.
     plot_format : {"png", "svg"}
     force : bool
         Replace what an earlier run of bgsub wrote.
@@ -91,8 +113,10 @@ class RunOptions:
     """
 
     source: SourceOptions = field(default_factory=SourceOptions)
-    k: int = 10
+    method: str = "trpca"
+    k: int | Literal["auto"] = "auto"
     support_fraction: float | None = None
+    lam: float | None = None
     n_init: int = 10
     tol: float = 1e-5
     max_iter: int = 1000
@@ -105,6 +129,10 @@ class RunOptions:
     threshold: float | None = None
     min_area: int | None = None
     clean: bool = True
+    model: Literal["paper", "local"] = "paper"
+    shadows: Literal["drop", "keep"] = "drop"
+    sensitivity: Literal["low", "normal", "high"] = "normal"
+    fill_holes: bool = True
     plot_format: Literal["png", "svg"] = "png"
     force: bool = False
     threads: int | None = None
@@ -123,12 +151,21 @@ class RunOptions:
             except TypeError:
                 is_fine = False
             if not is_fine:
-                message = f"--{name.replace('_', '-')} {value}: must be {rule}"
+                option = _OPTIONS.get(name, name.replace("_", "-"))
+                message = f"--{option} {value}: must be {rule}"
                 raise UsageError(message)
+        for name, word in (("support_fraction", "--support-fraction"), ("lam", "--lambda")):
+            if getattr(self, name) is not None and word not in METHODS[self.method].parameters:
+                raise UsageError(f"{word} has no effect with --method {self.method}; leave it out")
         unknown = sorted(self.outputs - set(OUTPUTS))
         if unknown:
             message = f"output {unknown[0]!r} is not known; choose from {', '.join(OUTPUTS)}"
             raise UsageError(message)
+
+    @property
+    def most_components(self) -> int:
+        """`k`, or the most that "auto" chooses."""
+        return MOST_AUTO_COMPONENTS if self.k == "auto" else self.k
 
     def to_json(self) -> dict[str, Any]:
         """All options as plain JSON values."""
@@ -170,9 +207,14 @@ def _choice(*names: str) -> tuple[str, Callable[[Any], bool]]:
 _WHOLE = "a whole number of 1 or more"
 _WHOLE_OR_ZERO = "a whole number of 0 or more"
 
+# Options whose names differ from those of the attributes.
+_OPTIONS = {"lam": "lambda"}
+
 _RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "k": (_WHOLE, _is_count(1)),
+    "method": _choice(*METHODS),
+    "k": (f"{_WHOLE}, or auto", lambda value: value == "auto" or _is_count(1)(value)),
     "support_fraction": ("a share of the frames from 0.5 to 1", lambda value: 0.5 <= value <= 1.0),
+    "lam": ("a number above 0", lambda value: 0.0 < value < math.inf),
     "n_init": (_WHOLE, _is_count(1)),
     "tol": ("a number of 0 or more", lambda value: 0.0 <= value < math.inf),
     "max_iter": (_WHOLE, _is_count(1)),
@@ -182,6 +224,9 @@ _RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "foreground": _choice("abs", "signed", "cutout"),
     "threshold": ("a number of grey levels from 0 to 255", lambda value: 0.0 <= value <= 255.0),
     "min_area": (_WHOLE_OR_ZERO, _is_count(0)),
+    "model": _choice("paper", "local"),
+    "shadows": _choice("drop", "keep"),
+    "sensitivity": _choice("low", "normal", "high"),
     "plot_format": _choice("png", "svg"),
     "threads": (_WHOLE, _is_count(1)),
     "memory": (MEMORY_RULE, is_memory),
@@ -190,6 +235,6 @@ _RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 _MAY_BE_NONE = {
-    *("support_fraction", "cutoff", "threshold", "min_area"),
+    *("support_fraction", "lam", "cutoff", "threshold", "min_area"),
     *("threads", "memory", "fit_frames"),
 }

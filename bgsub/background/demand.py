@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bgsub.background.blocks import queue_frames, render_rows, sum_rows
+from bgsub.robustpca.methods import METHODS
 
 Road = Literal["memory", "spill", "again", "sample"]
 """Frames in memory; in a memory-mapped file; luma in memory and the rest decoded again; a sample in
@@ -50,8 +51,12 @@ class Demand:
     videos : int
         Videos that are written.
     plot : bool
+    local : int
+        Bytes for fitting a local model, 0 where there is none.
     fit_frames : int or None
         A sample that was asked for.
+    method : str
+        What is fitted, a name in `bgsub.robustpca.methods.METHODS`.
     """
 
     frames: int
@@ -64,11 +69,18 @@ class Demand:
     videos: int
     plot: bool
     fit_frames: int | None = None
+    local: int = 0
+    method: str = "trpca"
 
     @property
     def sample(self) -> int:
         """Frames that are fitted when memory is no concern."""
-        return min(self.frames, self.fit_frames or AUTO_FIT_FRAMES)
+        return min(self.frames, self.most_fitted)
+
+    @property
+    def most_fitted(self) -> int:
+        """Frames that are fitted at most."""
+        return self.fit_frames or AUTO_FIT_FRAMES
 
     def scaled(self, factor: float) -> Demand:
         """The same with frames of another size."""
@@ -94,7 +106,10 @@ class Demand:
         return program + self.held(road, fit_frames) + max(peaks)
 
     def _fit(self, fit_frames: int, lanes: int) -> int:
-        """Bytes of the Gram matrix and of the work on it."""
+        """Bytes of the Gram matrix and of the work on it, or of a method that needs the pixels."""
+        method = METHODS[self.method]
+        if method.needs_pixels:
+            return method.memory_bytes(fit_frames, self.pixels, self.k)
         copies = max(_FIT_COPIES + (lanes > 1), 1.0 + _LANE_COPIES * lanes)
         return int(copies * 8 * fit_frames**2) + lanes * _LANE
 
@@ -115,7 +130,8 @@ class Demand:
             gathered = 2 * sum_rows(self.size) * self.size + self._decoder()
         elif road != "sample" and fit_frames < self.frames:
             gathered = min(sum_rows(self.size), fit_frames) * self.size
-        return min(_NOISE_FRAMES, fit_frames) * self.size + max(gathered, self._pictures())
+        forming = min(_NOISE_FRAMES, fit_frames) * self.size + max(gathered, self._pictures())
+        return forming + self.local
 
     def _pictures(self) -> int:
         """Bytes of a block of backgrounds, and of the pictures of the frames at work."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bgsub.background.fitting import FrameFit
+from bgsub.background.frame_fit import FrameFit
 from bgsub.background.memory import Plan
 from bgsub.background.model import BackgroundModel
 from bgsub.background.outputs import OutputVideos
+from bgsub.robustpca.trpca import TRPCA
 from bgsub.video.source import FrameSource
 
 
@@ -33,8 +34,8 @@ def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any
     }
 
 
-def plan_facts(plan: Plan) -> dict[str, Any]:
-    """Describe where the frames were kept, and why."""
+def plan_facts(plan: Plan, fitted: int) -> dict[str, Any]:
+    """Describe where the frames were kept, and why, and how many were fitted."""
     return {
         "memory": {
             "limit_bytes": plan.limit,
@@ -42,24 +43,34 @@ def plan_facts(plan: Plan) -> dict[str, Any]:
             "frames_kept": plan.road,
             "reason": plan.reason,
         },
-        "fit_frames": plan.fit_frames,
+        "fit_frames": fitted,
     }
 
 
 def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
     """Describe how the fit went."""
     estimator = fit.estimator
+    of_trpca: dict[str, Any] = {}
+    if isinstance(estimator, TRPCA):
+        of_trpca = {
+            "objective": estimator.objective_,
+            "objectives": [float(value) for value in estimator.objectives_],
+            "reweighting_rounds": estimator.n_reweight_,
+        }
+    chosen = {} if fit.rank is None else {"rank_choice": fit.rank.to_json()}
     return {
+        **chosen,
+        "k": estimator.n_components,
         "components": int(estimator.scores_.shape[1]),
-        "objective": estimator.objective_,
-        "objectives": [float(value) for value in estimator.objectives_],
+        **of_trpca,
         "iterations": estimator.n_iter_,
         "converged": fit.converged,
-        "reweighting_rounds": estimator.n_reweight_,
-        "inliers": int(estimator.support_.sum()),
+        "inliers": int(fit.support.sum()),
         "error_location": estimator.error_location_,
         "error_scale": estimator.error_scale_,
-        "gram_blocks": {"all": fit.gram.blocks, "float64": fit.gram.float64_blocks},
+        "gram_blocks": None
+        if fit.gram is None
+        else {"all": fit.gram.blocks, "float64": fit.gram.float64_blocks},
         "threshold": None if model is None else model.threshold,
         "fit_warnings": list(fit.notes),
     }
@@ -72,7 +83,9 @@ def video_facts(videos: OutputVideos | None) -> dict[str, Any]:
     return {
         "frames_written": videos.counts,
         "padded_to_even_size": videos.padded,
-        "min_area": videos.rule.min_area,
+        "min_area": videos.min_area,
+        "mask_model": "paper" if videos.local is None else "local",
+        "mask_notes": [] if videos.local is None else videos.local.notes,
         "foreground_gain": round(videos.gain, 3),
         "mask_share": round(videos.tally.mean_share, 6),
     }

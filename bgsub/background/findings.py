@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from bgsub.background.errors_table import ErrorTable
-from bgsub.background.fitting import FrameFit
+from bgsub.background.frame_fit import FrameFit
 from bgsub.background.outliers import find_events, outlier_frames
 from bgsub.background.outputs import MaskTally
+from bgsub.robustpca.gram import Gram
+from bgsub.robustpca.trpca import TRPCA
 
 _SPANS_SHOWN = 5
 _DISAGREEMENT = 1.05
@@ -67,12 +69,22 @@ def fit_hints(fit: FrameFit) -> list[str]:
             f"--k {estimator.n_components} is too large: the frames that were fitted have rank "
             f"{used}; use --k {used} or less"
         )
-    if not fit.converged:
+    if isinstance(estimator, TRPCA) and fit.gram is not None:
+        hints += _descent_hints(estimator, fit.gram, converged=fit.converged)
+    elif not fit.converged:
+        hints.append("the fit did not converge; take fewer frames, or another --method")
+    return hints + _premise_hints(fit)
+
+
+def _descent_hints(estimator: TRPCA, gram: Gram, *, converged: bool) -> list[str]:
+    """What looks wrong about the random starts of TRPCA."""
+    hints = []
+    if not converged:
         hints.append(
             f"the fit did not converge in {plural(estimator.max_iter, 'iteration')}; "
             "raise --max-iter or --tol"
         )
-    objectives = estimator.objectives_ + _ROUNDING * float(fit.gram.values.diagonal().mean())
+    objectives = estimator.objectives_ + _ROUNDING * float(gram.values.diagonal().mean())
     best = float(objectives.min())
     if float(np.median(objectives)) > _DISAGREEMENT * best:
         close = int((objectives <= _DISAGREEMENT * best).sum())
@@ -80,7 +92,7 @@ def fit_hints(fit: FrameFit) -> list[str]:
             f"the random starts disagree: {close} of {objectives.size} came within 5 % of the "
             f"best; try --n-init {5 * objectives.size}"
         )
-    return hints + _premise_hints(fit)
+    return hints
 
 
 def _premise_hints(fit: FrameFit) -> list[str]:
@@ -106,20 +118,24 @@ def _premise_hints(fit: FrameFit) -> list[str]:
     return []
 
 
-def mask_hints(tally: MaskTally, threshold: float) -> list[str]:
-    """What looks wrong about the masks, and what to do."""
+def mask_hints(tally: MaskTally, threshold: float | None) -> list[str]:
+    """What looks wrong about the masks, and what to do; no threshold is that of local models."""
     if tally.frames == 0:
         return []
     if tally.empty == tally.frames:
+        least, advice = "what is noise", "use --sensitivity high"
+        if threshold is not None:
+            least, advice = f"{threshold:.0f} grey levels", "lower --threshold"
         hint = (
-            "every mask is empty: nothing differs from the background by more than "
-            f"{threshold:.0f} grey levels; lower --threshold if there is something to find"
+            f"every mask is empty: nothing differs from the background by more than {least}; "
+            f"{advice} if there is something to find"
         )
         return [hint]
     if tally.crowded > tally.frames / 2:
+        advice = "use --sensitivity low" if threshold is None else "raise --threshold"
         hint = (
             f"most masks are nearly full ({tally.mean_share:.0%} on average): the background does "
-            "not fit these frames; check that the camera stands still, or raise --threshold"
+            f"not fit these frames; check that the camera stands still, or {advice}"
         )
         return [hint]
     return []

@@ -9,6 +9,7 @@ from pathlib import Path
 from bgsub.background.available import check_folder, parse_memory
 from bgsub.background.config import RunOptions, SourceOptions
 from bgsub.background.demand import Demand
+from bgsub.background.local.gathering import fit_bytes
 from bgsub.background.memory import Plan, make_plan
 from bgsub.background.model import BackgroundModel
 from bgsub.background.outputs import VIDEOS
@@ -43,7 +44,7 @@ def open_frames(
 
 def needs_pixels(options: RunOptions) -> bool:
     """Whether the outputs need more than the errors of the frames."""
-    return bool(options.outputs - {"errors", "plot"})
+    return bool(options.outputs - {"errors", "plot", "spectrum"})
 
 
 def open_input(path: str, options: RunOptions, like: BackgroundModel | None = None) -> FrameSource:
@@ -81,6 +82,9 @@ def _geometry_of(path: str, options: SourceOptions, model: BackgroundModel) -> S
 
 def load_for(path: Path, options: RunOptions) -> BackgroundModel:
     """Load a model and let the options override its threshold and cut-off."""
+    if "spectrum" in options.outputs:
+        message = "--spectrum: a model has its rank already, and nothing is fitted; leave it out"
+        raise UsageError(message)
     model = BackgroundModel.load(path)
     if options.threshold is not None:
         model = replace(model, threshold=options.threshold)
@@ -114,21 +118,33 @@ def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
         pixels=source.layout.pixels,
         size=source.layout.size,
         native_pixels=width * height,
-        k=options.k,
+        k=options.most_components,
         threads=own_threads(options.threads, options.jobs),
         pictures=needs_pixels(options),
         videos=len(options.outputs.intersection(VIDEOS)),
-        plot="plot" in options.outputs,
+        plot=bool(options.outputs & {"plot", "spectrum"}),
         fit_frames=options.fit_frames,
+        local=_local_bytes(source, options, frames),
+        method=options.method,
     )
 
 
-def plan_demand(demand: Demand, options: RunOptions, name: str) -> Plan:
-    """Choose where the frames of a run will be; see `make_plan` for the errors."""
+def _local_bytes(source: FrameSource, options: RunOptions, frames: int) -> int:
+    if options.model != "local" or options.threshold is not None or not needs_pixels(options):
+        return 0
+    return fit_bytes(frames, source.layout.height, source.layout.width)
+
+
+def memory_limit(options: RunOptions) -> int:
+    """Bytes that a run may take."""
+    return max(1, parse_memory(options.memory or DEFAULT_MEMORY) // options.jobs)
+
+
+def plan_demand(demand: Demand, limit: int, options: RunOptions, name: str) -> Plan:
+    """Choose where the frames of a run will be; see `plan_run` for the errors."""
     temp = None if options.temp is None else Path(options.temp)
     if temp is not None:
         check_folder(temp)
-    limit = max(1, parse_memory(options.memory or DEFAULT_MEMORY) // options.jobs)
     return make_plan(demand, limit, temp, name=name, jobs=options.jobs)
 
 
@@ -145,7 +161,8 @@ def plan_run(source: FrameSource, options: RunOptions) -> Plan:
     frames = source.frames_estimate
     if frames is None:
         frames = sum(1 for _ in source)
-    plan = plan_demand(demand_of(source, options, frames), options, source.name)
+    demand = demand_of(source, options, frames)
+    plan = plan_demand(demand, memory_limit(options), options, source.name)
     if plan.reason:
         notes.info("%s: %s", source.name, plan.reason)
     return plan

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub import __version__
+from bgsub.background.local.model import LocalModel
 from bgsub.background.workers import Workers
 from bgsub.errors import InputError, OutputError
 from bgsub.video.frames import Bytes, Layout
@@ -62,6 +63,8 @@ class BackgroundModel:
         ``input_size``, ``roi``, ``scale`` of the footage that was fitted.
     facts : dict
         Plain JSON values: k, seed, method and the like.
+    local : LocalModel or None
+        What masks are made with; None where they are the paper's.
     """
 
     layout: Layout
@@ -77,6 +80,7 @@ class BackgroundModel:
     pixel_mask: NDArray[np.bool_] | None
     geometry: dict[str, Any]
     facts: dict[str, Any]
+    local: LocalModel | None = None
 
     @property
     def n_pixels(self) -> int:
@@ -167,6 +171,8 @@ class BackgroundModel:
         }
         if self.pixel_mask is not None:
             arrays["pixel_mask"] = self.pixel_mask
+        if self.local is not None:
+            arrays |= self.local.arrays()
         try:
             with path.open("wb") as file:
                 np.savez(
@@ -221,7 +227,10 @@ class BackgroundModel:
             pixel_mask=arrays["pixel_mask"].astype(bool) if "pixel_mask" in arrays else None,
             geometry=dict(header["geometry"]),
             facts=dict(header["facts"]),
+            local=LocalModel.from_arrays(arrays) if "local_usual" in arrays else None,
         )
+        if model.local is not None and model.local.shape != (layout.height, layout.width):
+            raise ValueError(model.local.shape)
         shapes = (model.center.shape, model.components.shape[1:], model.noise.shape)
         if shapes != ((layout.size,), (layout.size,), (layout.pixels,)):
             raise ValueError(shapes)

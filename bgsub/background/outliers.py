@@ -16,7 +16,7 @@ from bgsub.errors import UsageError
 
 if TYPE_CHECKING:
     from bgsub.robustpca.gram import Gram
-    from bgsub.robustpca.trpca import TRPCA
+    from bgsub.robustpca.methods import Estimator
 
 __all__ = [
     "DEFAULT_CUTOFF",
@@ -62,43 +62,51 @@ class Event:
 
 
 def fit_table(
-    estimator: TRPCA,
-    gram: Gram,
+    estimator: Estimator,
+    gram: Gram | None,
     *,
     frames: NDArray[np.int64],
     times: NDArray[np.float64],
     cutoff: float | None = None,
+    pixels: int | None = None,
 ) -> ErrorTable:
     """Tabulate what a fit says of its frames, a lasting change of the scene included.
 
     Parameters
     ----------
-    estimator : TRPCA
-        Fitted with `fit_gram`.
-    gram : Gram
-        What it was fitted to.
+    estimator : Estimator
+    gram : Gram, optional
+        What it was fitted to with `fit_gram`; without it a lasting change is not looked for.
     frames, times : ndarray of shape (n,)
         Frame numbers from 1 and seconds.
     cutoff : float, optional
         None is `DEFAULT_CUTOFF`.
+    pixels : int, optional
+        p; None is that of the Gram matrix.
 
     Returns
     -------
     ErrorTable
     """
-    location, scale, pixels = estimator.error_location_, estimator.error_scale_, gram.n_features
+    if pixels is None:
+        if gram is None:
+            raise ValueError("fit_table: without a Gram matrix pixels is needed")
+        pixels = gram.n_features
+    location, scale = estimator.error_location_, estimator.error_scale_
     cutoff = DEFAULT_CUTOFF if cutoff is None else cutoff
     scores = frame_scores(location + scale * estimator.outlier_scores_, location, scale, pixels)
-    change = lasting_change(
-        gram.values,
-        estimator.component_weights_,
-        scores=scores,
-        cutoff=cutoff,
-        location=location,
-        scale=score_scale(location, scale, pixels),
-        frames=frames,
-        times=times,
-    )
+    change = None
+    if gram is not None:
+        change = lasting_change(
+            gram.values,
+            estimator.component_weights_,
+            scores=scores,
+            cutoff=cutoff,
+            location=location,
+            scale=score_scale(location, scale, pixels),
+            frames=frames,
+            times=times,
+        )
     return ErrorTable(frames, times, estimator.errors_, pixels, scores, cutoff, change)
 
 

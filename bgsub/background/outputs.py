@@ -11,6 +11,8 @@ import numpy as np
 
 from bgsub.background.blocks import queue_frames
 from bgsub.background.config import RunOptions
+from bgsub.background.local.model import LocalModel
+from bgsub.background.local.options import MaskOptions
 from bgsub.background.mask import MaskRule, default_min_area
 from bgsub.background.model import BackgroundModel
 from bgsub.background.preview import preview
@@ -38,6 +40,8 @@ def output_name(output: str, options: RunOptions) -> str:
         return "errors.csv"
     if output == "plot":
         return f"errors.{options.plot_format}"
+    if output == "spectrum":
+        return f"spectrum.{options.plot_format}"
     if output == "model":
         return "model.npz"
     if output == "preview":
@@ -76,6 +80,13 @@ class MaskTally:
         return self.covered / max(self.frames, 1)
 
 
+def _mask_options(options: RunOptions) -> MaskOptions:
+    least, fill = options.min_area, options.fill_holes
+    if not options.clean:
+        least, fill = 0, False
+    return MaskOptions(options.shadows, options.sensitivity, least, fill)
+
+
 class OutputVideos:
     """Background, foreground, mask and preview as they are asked for.
 
@@ -110,6 +121,11 @@ class OutputVideos:
         if min_area is None:
             min_area = default_min_area(model.layout.height, model.layout.width)
         self.rule = MaskRule(model.threshold, options.clean, min_area)
+        self.local: LocalModel | None = None
+        self.min_area = min_area
+        if model.local is not None and options.threshold is None:
+            self.local = model.local.with_options(_mask_options(options))
+            self.min_area = self.local.min_area
         self.gain = max(1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(model.threshold, 1.0)))
         self._sinks: dict[str, QueuedSink] = {}
         try:
@@ -140,14 +156,23 @@ class OutputVideos:
             sink.abort()
 
     @property
+    def _needs_background(self) -> bool:
+        """Whether any output shows a background, or the difference to it."""
+        if self.local is None or self._sinks.keys() & {"background", "preview"}:
+            return True
+        return "foreground" in self._sinks and self._options.foreground != "cutout"
+
+    @property
     def wanted(self) -> bool:
         """Whether there is anything to write."""
         return bool(self._sinks)
 
     def write(self, block: ScoredBlock) -> None:
         """Write a block of frames."""
-        backgrounds = reconstruct(self._model, block.scores, self._workers)
-        self._outside.restore(backgrounds, block.rows)
+        backgrounds = block.rows
+        if self._needs_background:
+            backgrounds = reconstruct(self._model, block.scores, self._workers)
+            self._outside.restore(backgrounds, block.rows)
 
         def render(i: int) -> dict[str, Bytes]:
             facts = (int(block.numbers[i]), float(block.times[i]), float(block.outlier_scores[i]))
@@ -167,8 +192,14 @@ class OutputVideos:
         if not self._sinks.keys() - {"background"}:
             return pictures
         options, model = self._options, self._model
-        largest = largest_difference(layout, row, own)
-        mask = pictures["mask"] = self.rule.apply(largest, model.pixel_mask)
+        largest = row
+        if self._needs_background:
+            largest = largest_difference(layout, row, own)
+        if self.local is None:
+            mask = self.rule.apply(largest, model.pixel_mask)
+        else:
+            mask = self.local.mask(layout.to_bgr(row), model.pixel_mask)
+        pictures["mask"] = mask
         if "foreground" in self._sinks or "preview" in self._sinks:
             pictures["foreground"] = foreground(
                 options.foreground,

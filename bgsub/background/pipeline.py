@@ -12,7 +12,7 @@ from bgsub.background.config import ProgressCallback, RunOptions
 from bgsub.background.errors_table import ErrorTable, write_csv
 from bgsub.background.facts import fit_facts, plan_facts, source_facts, video_facts
 from bgsub.background.findings import fit_hints, mask_hints
-from bgsub.background.fitting import fit_frames, form_model
+from bgsub.background.fitting import FrameFit, fit_frames, form_model
 from bgsub.background.inputs import check_geometry, load_for, needs_pixels, open_input, plan_run
 from bgsub.background.memory import Plan
 from bgsub.background.model import BackgroundModel
@@ -74,6 +74,7 @@ def run(
         with store:
             with watch.stage("fit"):
                 fit = fit_frames(store, source.pixel_mask, options, workers, progress)
+            _write_spectrum(results, fit, options, source)
             model = videos = None
             if needs_pixels(options) or not store.fits_all:
                 with watch.stage("model"):
@@ -98,7 +99,7 @@ def run(
             with watch.stage("plot"):
                 plot.result()
         facts = source_facts(source, identity.result())
-        facts |= {"command": "run", **plan_facts(plan)}
+        facts |= {"command": "run", **plan_facts(plan, int(store.fit_rows.size))}
         facts |= {**fit_facts(fit, model), **video_facts(videos)}
         hints = fit_hints(fit) + _mask_hints(videos, model)
         return finish(results, source, table, options, watch, facts, hints)
@@ -278,10 +279,22 @@ def _write_table(
         )
 
 
+def _write_spectrum(
+    results: ResultsDirectory, fit: FrameFit, options: RunOptions, source: FrameSource
+) -> None:
+    """Draw spectrum.png, if it is asked for."""
+    if "spectrum" in options.outputs and fit.rank is not None:
+        from bgsub.report.spectrum import plot_spectrum
+
+        path, kind = results.stage(output_name("spectrum", options)), options.plot_format
+        k = fit.estimator.n_components
+        plot_spectrum(fit.rank, k, path, title=source.name, plot_format=kind)
+
+
 def _mask_hints(videos: OutputVideos | None, model: BackgroundModel | None) -> list[str]:
     if videos is None or model is None:
         return []
-    return mask_hints(videos.tally, model.threshold)
+    return mask_hints(videos.tally, model.threshold if videos.local is None else None)
 
 
 __all__ = ["RunResult", "apply", "fit_errors", "model_errors", "run"]

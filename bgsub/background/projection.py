@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.errors_table import ErrorTable
-from bgsub.background.fitting import FrameFit
+from bgsub.background.frame_fit import FrameFit
 from bgsub.background.frame_scores import frame_scores
 from bgsub.background.model import BackgroundModel
 from bgsub.background.store import Block, FrameStore
@@ -44,7 +44,7 @@ def fitted_blocks(store: FrameStore, fit: FrameFit) -> Iterator[ScoredBlock]:
     start = 0
     for rows, numbers, times in store.all_blocks():
         part = slice(start, start + len(rows))
-        yield ScoredBlock(rows, numbers, times, fit.estimator.scores_[part], fit.table.scores[part])
+        yield ScoredBlock(rows, numbers, times, fit.coefficients[part], fit.table.scores[part])
         start += len(rows)
 
 

@@ -53,7 +53,7 @@ class ScoreCurve:
         return Counts(tp, fp, int(self.positives.sum()) - tp, int(self.negatives.sum()) - fp)
 
     def best_threshold(self) -> int:
-        """Find the threshold of the highest F-measure, the lowest of equals.
+        """Find the threshold of the highest F-measure, the highest of equals.
 
         Where the truth holds no foreground, none is higher than any other: then it is one above the
         highest score, which marks nothing.
@@ -63,7 +63,8 @@ class ScoreCurve:
         if not positives:
             return int(levels[-1]) + 1 if levels.size else 0
         # F = 2 TP / (2 TP + FP + FN), and TP + FN are all positives.
-        return int(levels[np.argmax(2 * tp / (tp + fp + positives))])
+        f_measure = 2 * tp / (tp + fp + positives)
+        return int(levels[f_measure.size - 1 - np.argmax(f_measure[::-1])])
 
     def precision_recall(
         self,

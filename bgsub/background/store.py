@@ -72,7 +72,7 @@ class FrameStore:
             else:
                 self._read_all()
                 self.numbers, self.times = self._matrix.numbers, self._matrix.times
-                self.fit_rows = sample_rows(len(self.numbers), plan.fit_frames, seed)
+                self.fit_rows = sample_rows(len(self.numbers), plan.most_fitted, seed)
             give_back()
         except BaseException:
             self._matrix.close()
@@ -110,7 +110,7 @@ class FrameStore:
                 layout = matrix.layout
                 kept = replace(frame, data=frame.data[: layout.pixels], layout=layout)
             matrix.append(kept)
-            if most is not None and len(matrix) > most:
+            if len(matrix) > most:
                 message = (
                     f"{self._source.name}: has more frames than it announces, and they do not fit "
                     "into the memory limit; use --memory with more, or --scale or --end"
@@ -128,7 +128,7 @@ class FrameStore:
             times.append(frame.time_s)
             self._progress("count", len(numbers), self._source.frames_estimate)
         self.numbers, self.times = np.array(numbers, dtype=np.int64), np.array(times)
-        self.fit_rows = sample_rows(len(numbers), self._plan.fit_frames, seed)
+        self.fit_rows = sample_rows(len(numbers), self._plan.most_fitted, seed)
         wanted = set(self.fit_rows.tolist())
         for index, frame in enumerate(Prefetch(self._source)):
             if index in wanted:

@@ -23,6 +23,18 @@ COMMANDS = {
     "errors": ("bgsub.cli.errors:errors_command", "List when something foreign was in sight."),
     "info": ("bgsub.cli.info:info_command", "Describe an input and what a run would need."),
     "apply": ("bgsub.cli.apply:apply_command", "Use a saved model on new footage."),
+    "compare": (
+        "bgsub.cli.compare:compare_command",
+        "Fit every method to the same frames, and compare.",
+    ),
+    "experiment": (
+        "bgsub.cli.experiment:experiment_command",
+        "Do the experiments of the TRPCA paper again.",
+    ),
+    "methods": (
+        "bgsub.cli.methods:methods_command",
+        "List the methods: paper, outlier model, parameters, cost.",
+    ),
     "evaluate": ("bgsub.cli.evaluate:evaluate_command", "Compare masks with ground truth."),
 }
 

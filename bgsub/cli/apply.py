@@ -15,6 +15,7 @@ from bgsub.cli import values
 from bgsub.cli.batch import Job, read_list
 from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import Session
+from bgsub.cli.mask_options import mask_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.run import batch_options, do_all, processes_for, show_result
 
@@ -33,6 +34,7 @@ from bgsub.cli.run import batch_options, do_all, processes_for, show_result
 @batch_options
 @shared.source_options
 @shared.output_options
+@mask_options
 @shared.log_options
 def apply_command(
     model: str,

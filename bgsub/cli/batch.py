@@ -240,13 +240,18 @@ def attempt(job: Job, work: Work, session: Session, *, skip: bool) -> Outcome:
     """Do one of several jobs, and say it if it fails."""
     with session.about(job.input, label=job.label):
         try:
-            session.tell("start", f"{job.number} of {job.of}", out=str(job.out))
+            tell_start(job, session)
             done = do_job(job, work, session, skip=skip)
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - one bad input must not stop a thousand others
             return Outcome(job, "failed", failures.tell(error, session))
     return Outcome(job, "done" if done else "skipped")
+
+
+def tell_start(job: Job, session: Session) -> None:
+    """Say that a job begins, and its place among the others."""
+    session.tell("start", f"{job.number} of {job.of}", out=str(job.out))
 
 
 def do_job(job: Job, work: Work, session: Session, *, skip: bool) -> bool:

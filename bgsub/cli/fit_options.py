@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import click
+
 from bgsub.background.config import RunOptions
 from bgsub.cli import values
 from bgsub.cli.help import option, together
+from bgsub.robustpca.methods import METHODS
 
 _DEFAULT = RunOptions()
 
 k_option = option(
     "Fit",
     "--k",
-    type=values.COUNT,
+    type=values.RANK,
     default=_DEFAULT.k,
     show_default=True,
-    metavar="K",
-    help="Components of the background: 1 for a still scene, more for moving water or leaves.",
+    metavar="K|auto",
+    help="Components of the background: 1 for a still scene, more where it moves.",
 )
 """--k"""
 
@@ -29,6 +32,14 @@ fit_frames_option = option(
 """--fit-frames"""
 
 fit_options = together(
+    option(
+        "Fit",
+        "--method",
+        type=click.Choice(list(METHODS)),
+        default=_DEFAULT.method,
+        show_default=True,
+        help="What is fitted; `bgsub methods` says more.",
+    ),
     k_option,
     option(
         "Fit",
@@ -36,6 +47,14 @@ fit_options = together(
         type=values.FRACTION,
         metavar="T",
         help="Share of the frames that surely show no object, 0.5 to 1.  [default: half]",
+    ),
+    option(
+        "Fit",
+        "--lambda",
+        "lam",
+        type=values.POSITIVE,
+        metavar="L",
+        help="λ of orpca, outlier-pursuit and pcp.  [default: that of the method]",
     ),
     option(
         "Fit",
@@ -82,4 +101,5 @@ fit_options = together(
         help="Seed of the random starts; the same seed gives the same result.",
     ),
 )
-"""--k --support-fraction --n-init --tol --max-iter --no-reweight --fit-frames --seed"""
+"""--method --k --lambda --support-fraction --n-init --tol --max-iter --no-reweight --fit-frames
+--seed"""

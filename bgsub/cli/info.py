@@ -13,6 +13,7 @@ from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.help import Command, examples
 from bgsub.cli.progress import duration, make_progress
+from bgsub.errors import MemoryLimitError
 
 if TYPE_CHECKING:
     from bgsub.video.source import FrameSource
@@ -26,14 +27,16 @@ SCHEMA_VERSION = 1
     short_help="Describe an input and what a run would need.",
     epilog=examples(
         "bgsub info water.avi",
-        "bgsub info 'shots/*.png' --k 5 --scale 0.5",
+        "bgsub info 'shots/*.png' --k 5 --scale 0.5 --memory 600M",
         "bgsub info door.mp4 --json | jq .estimate.memory_bytes",
     ),
 )
 @click.argument("path", type=values.PATH, metavar="INPUT")
 @shared.option("Results", "--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @shared.k_option
+@shared.fit_frames_option
 @shared.source_options
+@shared.memory_options
 @shared.log_options
 def info_command(path: str, as_json: bool, **params: Any) -> None:
     """Decode INPUT once, and print its size, frames, rate, duration and codec.
@@ -88,18 +91,7 @@ def examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]:
 def _facts(
     source: FrameSource, options: RunOptions, selected: int, last_time: float, decode_s: float
 ) -> dict[str, Any]:
-    from bgsub.background.estimate import estimate
-
     layout = source.layout
-    fitted = layout.pixels if source.pixel_mask is None else int(source.pixel_mask.sum())
-    needs = estimate(
-        fitted,
-        layout.size,
-        selected,
-        k=options.k,
-        decode_s=decode_s,
-        threads=options.threads,
-    )
     rate = None if source.rate is None else float(source.rate)
     width, height = source.input_size
     seconds = source.duration_s
@@ -125,11 +117,38 @@ def _facts(
         "duration_s": None if seconds is None else round(seconds, 6),
         "codec": source.codec,
         "pixel_format": source.pixel_format,
-        "estimate": {
-            "k": options.k,
-            "memory_bytes": needs.memory_bytes,
-            "seconds": round(needs.seconds, 1),
-        },
+        "estimate": _estimate(source, options, selected, decode_s),
+    }
+
+
+def _estimate(
+    source: FrameSource, options: RunOptions, frames: int, decode_s: float
+) -> dict[str, Any]:
+    """Make the plan that a run would make, or say why there is none."""
+    from bgsub.background.demand import Road
+    from bgsub.background.estimate import run_seconds
+    from bgsub.background.inputs import demand_of, memory_limit, plan_demand
+
+    demand = demand_of(source, options, frames)
+    unrestricted = demand.total("memory", demand.sample)
+    limit = memory_limit(options)
+    road: Road | None = None
+    needed, sample = unrestricted, demand.sample
+    try:
+        plan = plan_demand(demand, limit, options, source.name)
+        road, needed, sample, reason = plan.road, plan.bytes, plan.fit_frames, plan.reason
+    except MemoryLimitError as error:
+        reason = str(error).removeprefix(f"{source.name}: ")
+    return {
+        "k": options.k,
+        "memory_bytes": needed,
+        "unrestricted_bytes": unrestricted,
+        "limit_bytes": limit,
+        "fits": road is not None,
+        "frames_kept": road,
+        "fit_frames": sample,
+        "reason": reason,
+        "seconds": round(run_seconds(demand, road or "memory", sample, decode_s), 1),
     }
 
 
@@ -158,6 +177,10 @@ def describe(facts: dict[str, Any]) -> str:
         "a run needs": f"about {memory(needs['memory_bytes'])} of memory and "
         f"{duration(max(1.0, needs['seconds']))}, with --k {needs['k']}",
     }
+    if needs["reason"]:
+        lines["its limit"] = f"{memory(needs['limit_bytes'])}: {needs['reason']}"
+    if needs["memory_bytes"] != needs["unrestricted_bytes"]:
+        lines["without it"] = f"about {memory(needs['unrestricted_bytes'])}"
     # A name that is no valid text, which Linux allows, must not be an error here.
     name = click.format_filename(facts["input"])
     return "\n".join([name, *(f"  {label:<13} {text}" for label, text in lines.items())])

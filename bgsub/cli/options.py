@@ -139,13 +139,19 @@ output_options = together(
         type=values.OUTPUT_NAMES,
         metavar="LIST",
         help="Write only these, with commas: background, foreground, mask, errors, plot, model, "
-        "preview.",
+        "preview, spectrum.",
     ),
     option(
         "Output",
         "--preview/--no-preview",
         default=None,
         help="Write preview.mp4 too: everything side by side.",
+    ),
+    option(
+        "Output",
+        "--spectrum/--no-spectrum",
+        default=None,
+        help="Draw what --k auto chooses from into spectrum.png too.",
     ),
     option(
         "Output",
@@ -190,8 +196,8 @@ output_options = together(
         help="Replace results of an earlier run; other files are never touched.",
     ),
 )
-"""--format --foreground --only --preview --threshold --min-area --no-clean --cutoff --plot-format
---force"""
+"""--format --foreground --only --preview --spectrum --threshold --min-area --no-clean --cutoff
+--plot-format --force"""
 
 
 def run_options(params: Mapping[str, Any]) -> RunOptions:
@@ -216,8 +222,9 @@ def run_options(params: Mapping[str, Any]) -> RunOptions:
     Selection.parse(source.get("start"), source.get("end"), source.get("every"))
     plain = {f.name: given[f.name] for f in fields(RunOptions) if f.name in given}
     outputs = given.get("only", DEFAULT_OUTPUTS)
-    if "preview" in given:
-        outputs = outputs | {"preview"} if given["preview"] else outputs - {"preview"}
+    for extra in ("preview", "spectrum"):
+        if extra in given:
+            outputs = outputs | {extra} if given[extra] else outputs - {extra}
     if not outputs:
         message = "--only: no output is left; name one at least"
         raise UsageError(message)

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from types import FrameType
 
-from bgsub.cli.batch import Job, Outcome, Work, attempt
+from bgsub.cli.batch import Job, Outcome, Work, attempt, tell_start
 from bgsub.cli.failures import tell
 from bgsub.cli.logs import Event, Session, reporting, write_line
 from bgsub.cli.progress import make_progress
@@ -154,6 +154,7 @@ class _Lane:
             self.close()
             kept = _kept(session)
             with kept.about(job.input, label=job.label):
+                tell_start(job, kept)
                 code = tell(BgsubError(KILLED), kept)
             return Outcome(job, "failed", code), kept.lines
 

@@ -13,12 +13,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from bgsub.cli.logs import Session
+from bgsub.robustpca.methods import METHODS
 
 LINE_INTERVAL_S = 10.0
 JSON_INTERVAL_S = 1.0
 COLUMNS, ROWS = 79, 24
 
-_UNITS = {"fit": " pixels", "batch": " inputs"}
+_UNITS = {"fit": " pixels", "batch": " inputs", "data sets": "", "draws": ""}
 
 
 class Progress:
@@ -31,11 +32,19 @@ class Progress:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._lock = threading.Lock()
+        self._detail = ""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Take note of the stage, how much of it is done, and how much there is if it is known."""
+        """Take note of the stage, how much of it is done, and how much there is if it is known.
+
+        What stands behind a " · " in the stage, such as a residual, may change from call to call.
+        """
         with self._lock:
+            stage, _, self._detail = stage.partition(" · ")
             self._update(stage, done, total)
+
+    def _detail_behind(self) -> str:
+        return f", {self._detail}" if self._detail else ""
 
     def _update(self, stage: str, done: int, total: int | None) -> None:
         """Say it, if it is to be said."""
@@ -85,7 +94,7 @@ class LineProgress(Progress):
         left = (total - done) / rate if rate and total and total >= done else None
         self.session.tell(
             "progress",
-            describe(stage, done, total, rate, left),
+            describe(stage, done, total, rate, left) + self._detail_behind(),
             stage=stage,
             done=done,
             total=total,
@@ -117,7 +126,7 @@ class BarProgress(Progress):
                 self._bar = self._make(
                     total=total,
                     desc=f"{label}{stage}",
-                    unit=_UNITS.get(stage, " frames"),
+                    unit=_unit(stage),
                     unit_scale=stage == "fit",
                     dynamic_ncols=self._has_size,
                     ncols=None if self._has_size else COLUMNS,
@@ -127,6 +136,8 @@ class BarProgress(Progress):
                 )
             if total is not None and self._bar.total != total:
                 self._bar.total = total
+            if self._detail:
+                self._bar.set_postfix_str(self._detail, refresh=False)
             self._bar.update(done - self._bar.n)
 
     def close(self) -> None:
@@ -135,6 +146,13 @@ class BarProgress(Progress):
             with contextlib.suppress(OSError, ValueError):
                 self._bar.close()
         self._bar = self._stage = None
+
+
+def _unit(stage: str) -> str:
+    """What a bar counts; a stage named after a method counts its iterations."""
+    if stage.split(" k=", maxsplit=1)[0] in METHODS:
+        return " iterations"
+    return _UNITS.get(stage, " frames")
 
 
 def _terminal_says_its_size() -> bool:

@@ -15,6 +15,7 @@ from bgsub.cli import values
 from bgsub.cli.batch import Job, Work, check_out, plan, read_list, run_batch
 from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import Session
+from bgsub.cli.mask_options import mask_options, model_option
 from bgsub.cli.progress import make_progress
 from bgsub.errors import InputError, UsageError
 
@@ -118,6 +119,8 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
 @shared.memory_options
 @shared.fit_options
 @shared.output_options
+@model_option
+@mask_options
 @shared.log_options
 def run_command(
     inputs: tuple[str, ...],

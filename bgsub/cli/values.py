@@ -148,6 +148,19 @@ class SampleSize(Number):
         return super().convert(value, param, ctx)
 
 
+class Rank(Number):
+    """Number of components, or ``auto``."""
+
+    def __init__(self) -> None:
+        super().__init__(int, "a whole number of 1 or more, or auto", lambda value: value >= 1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the number, or raise UsageError."""
+        if isinstance(value, str) and value.strip().lower() == "auto":
+            return "auto"
+        return super().convert(value, param, ctx)
+
+
 class Amount(ParamType):
     """An amount of memory, such as ``600M`` or ``50%``; kept as it is written."""
 
@@ -188,6 +201,7 @@ STEP = Position(step=True)
 REGION = Region()
 OUTPUT_NAMES = OutputNames()
 FRAMES = SampleSize()
+RANK = Rank()
 MEMORY = Amount()
 #: Whether a file can be read or written is for the library to find out, with its exit codes.
 PATH = click.Path(readable=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import cv2
 import matplotlib as mpl
@@ -178,15 +178,10 @@ def _draw_curve(
 def _draw_levels(axes: Axes) -> None:
     """Draw the lines along which F does not change."""
     recall = np.linspace(0.01, 1, 200)
-    for level in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95):
+    for level in (0.5, 0.6, 0.7, 0.8, 0.9):
         inside = recall > level / (2 - level)
         precision = level * recall[inside] / (2 * recall[inside] - level)
         axes.plot(recall[inside], precision, color="#d0d0d0", linewidth=0.8, zorder=1)
-        axes.annotate(
-            f"F {level:g}",
-            (1.0, level / (2 - level)),
-            ha="right",
-            va="bottom",
-            fontsize=8,
-            color="#767676",
-        )
+        # On the diagonal they are seldom in the way of a curve.
+        label: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8, "color": "#767676"}
+        axes.annotate(f"F {level:g}", (level, level), **label)

@@ -29,24 +29,36 @@ class Prefetch(Generic[Item]):
 
     def __init__(self, items: Iterable[Item], depth: int = 4) -> None:
         self._items = items
-        self._queue: queue.Queue[object] = queue.Queue(depth)
-        self._stop = threading.Event()
+        self._depth = depth
 
     def __iter__(self) -> Iterator[Item]:
-        thread = threading.Thread(target=self._work, name="bgsub-decode", daemon=True)
+        line = _Line(self._depth)
+        thread = threading.Thread(
+            target=line.fill, args=(self._items,), name="bgsub-decode", daemon=True
+        )
         thread.start()
         try:
-            while (item := self._queue.get()) is not _END:
+            while (item := line.waiting.get()) is not _END:
                 if isinstance(item, _Failure):
                     raise item.error
                 yield cast("Item", item)
         finally:
-            self._stop.set()
+            line.stop.set()
             thread.join()
 
-    def _work(self) -> None:
-        iterator = iter(self._items)
+
+class _Line:
+    """What one iteration has waiting."""
+
+    def __init__(self, depth: int) -> None:
+        self.waiting: queue.Queue[object] = queue.Queue(depth)
+        self.stop = threading.Event()
+
+    def fill(self, items: Iterable[object]) -> None:
+        """Take items until there are no more, or nobody wants them."""
+        iterator: Iterator[object] | None = None
         try:
+            iterator = iter(items)
             for item in iterator:
                 if not self._put(item):
                     return
@@ -60,9 +72,9 @@ class Prefetch(Generic[Item]):
 
     def _put(self, item: object) -> bool:
         """Queue an item; False when nobody wants it any more."""
-        while not self._stop.is_set():
+        while not self.stop.is_set():
             try:
-                self._queue.put(item, timeout=_PATIENCE_S)
+                self.waiting.put(item, timeout=_PATIENCE_S)
             except queue.Full:
                 continue
             return True

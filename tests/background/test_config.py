@@ -14,13 +14,13 @@ from bgsub.errors import UsageError
 
 def test_the_defaults_are_the_documented_ones():
     options = RunOptions()
-    assert (options.k, options.n_init, options.reweight) == (10, 10, True)
+    assert (options.k, options.n_init, options.reweight) == ("auto", 10, True)
     assert (options.format, options.foreground) == ("mp4", "abs")
-    assert options.outputs == DEFAULT_OUTPUTS == set(OUTPUTS) - {"preview"}
+    assert options.outputs == DEFAULT_OUTPUTS == set(OUTPUTS) - {"preview", "spectrum"}
 
 
 @given(
-    k=st.integers(1, 99),
+    k=st.integers(1, 99) | st.just("auto"),
     cutoff=st.none() | st.floats(0.1, 1e6),
     outputs=st.sets(st.sampled_from(OUTPUTS)),
     start=st.none() | st.integers(1, 99) | st.just("1.5s"),

@@ -19,7 +19,7 @@ from bgsub.errors import OutputError
 )
 def test_names(format_, plot_format, names):
     options = RunOptions(format=format_, plot_format=plot_format)
-    expected = [*names.split(), "model.npz", "preview.mp4"]
+    expected = [*names.split(), "model.npz", "preview.mp4", f"spectrum.{plot_format}"]
     assert [output_name(output, options) for output in OUTPUTS] == expected
 
 

@@ -35,6 +35,7 @@ def decoded(path, **selection):
 class TestWholeRun:
     def test_writes_what_it_says_and_nothing_else(self, whole_run):
         names = "background.mkv foreground.mkv mask.mkv errors.csv errors.png model.npz preview.mp4"
+        names += " spectrum.png"
         written = {path.name for path in whole_run.out.iterdir()}
         assert written == {*names.split(), "run.json"}
 
@@ -157,6 +158,7 @@ NAMES = {
     "plot": "errors.png",
     "model": "model.npz",
     "preview": "preview.mp4",
+    "spectrum": "spectrum.png",
 }
 
 
@@ -175,7 +177,7 @@ class TestOnly:
         written = {path.name for path in (tmp_path / "out").iterdir()}
         assert written == {NAMES[output], "run.json"}
         expected = {"decode", "fit"}
-        if output not in ("errors", "plot"):
+        if output not in ("errors", "plot", "spectrum"):
             expected.add("model")
         if output in ("background", "foreground", "mask", "preview"):
             expected.add("write")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ def test_lines_for_people(clip, invoke) -> None:
     text = " ".join(done.stdout.split())
     assert "size 30 x 20 pixels" in text
     assert "frames 12 decoded" in text
-    assert "a run needs about 180 MB of memory and 1 s, with --k 10" in text
+    assert re.search(r"a run needs about \d\d\d MB of memory and 1 s, with --k auto$", text)
 
 
 def test_json(clip, invoke) -> None:
@@ -33,7 +34,50 @@ def test_json(clip, invoke) -> None:
     assert (facts["width"], facts["height"]) == (30, 20)
     assert (facts["frames_decoded"], facts["frames_selected"], facts["frames_bad"]) == (12, 12, 0)
     assert facts["estimate"]["k"] == 3
-    assert facts["estimate"]["memory_bytes"] > 12 * 20 * 30
+    needs = facts["estimate"]
+    assert needs["memory_bytes"] == needs["unrestricted_bytes"] > 12 * 20 * 30
+    assert (needs["fits"], needs["frames_kept"], needs["fit_frames"]) == (True, "memory", 12)
+    assert needs["reason"] == ""
+    assert needs["limit_bytes"] > 10**7
+
+
+def test_the_estimate_is_the_plan_of_the_run(clip, invoke, tmp_path) -> None:
+    told = json.loads(invoke("info", clip, "--json", "--k", 3, "--threads", 2).stdout)["estimate"]
+    out = tmp_path / "r"
+    done = invoke("run", clip, "--k", 3, "--threads", 2, "--out", out)
+    assert done.exit_code == 0, done.stderr
+    planned = json.loads((out / "run.json").read_text())["memory"]
+    assert planned["expected_bytes"] == told["memory_bytes"]
+    assert planned["frames_kept"] == told["frames_kept"]
+
+
+def test_a_limit_and_the_road_it_leads_to(clip, invoke, monkeypatch) -> None:
+    whole = json.loads(invoke("info", clip, "--json").stdout)["estimate"]["memory_bytes"]
+    monkeypatch.setattr("bgsub.background.blocks._RENDER_ROWS", 2)
+    monkeypatch.setattr("bgsub.background.blocks._SUM_BLOCKS", 1)
+    limit = json.loads(invoke("info", clip, "--json").stdout)["estimate"]["memory_bytes"] - 1
+    assert limit < whole
+    needs = json.loads(invoke("info", clip, "--json", "--memory", limit).stdout)["estimate"]
+    assert (needs["frames_kept"], needs["limit_bytes"]) == ("spill", limit)
+    assert needs["memory_bytes"] <= limit < needs["unrestricted_bytes"]
+    text = " ".join(invoke("info", clip, "--memory", limit).stdout.split())
+    assert "of memory: they are kept in" in text
+    assert re.search(r"without it about \d\d\d MB$", text)
+
+
+def test_a_limit_that_nothing_fits(clip, invoke) -> None:
+    done = invoke("info", clip, "--memory", "20M")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "its limit 20 MB: needs at least" in " ".join(done.stdout.split())
+    needs = json.loads(invoke("info", clip, "--memory", "20M", "--json").stdout)["estimate"]
+    assert (needs["fits"], needs["frames_kept"]) == (False, None)
+
+
+def test_a_long_input_is_sampled(clip, invoke, monkeypatch) -> None:
+    monkeypatch.setattr("bgsub.background.demand.AUTO_FIT_FRAMES", 10)
+    text = " ".join(invoke("info", clip, "--k", 3).stdout.split())
+    assert "12 frames: a sample of 10 is fitted" in text
+    assert "a sample of" not in invoke("info", clip, "--k", 3, "--fit-frames", 11).stdout
 
 
 def test_selection_counts(clip, invoke) -> None:

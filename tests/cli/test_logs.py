@@ -7,7 +7,8 @@ import warnings
 
 import pytest
 
-from bgsub.cli.logs import Session, reporting
+from bgsub.background import inputs
+from bgsub.cli.logs import NOTES, Session, reporting
 from bgsub.errors import RankWarning
 
 logger = logging.getLogger("bgsub.somewhere")
@@ -39,6 +40,24 @@ def test_levels(session, lines, capsys) -> None:
     captured = capsys.readouterr()
     assert captured.err.splitlines() == lines
     assert captured.out == ""
+
+
+def test_notes_are_said_without_verbose(capsys) -> None:
+    note = logging.getLogger(NOTES)
+    with reporting(Session()):
+        note.info("a.avi: the frames are kept in %s", "there")
+    with reporting(Session(quiet=True)):
+        note.info("not this")
+    assert capsys.readouterr().err == "a.avi: the frames are kept in there\n"
+    with reporting(Session(log_json=True)):
+        note.info("once")
+    entry = json.loads(capsys.readouterr().err)
+    assert (entry["event"], entry["level"], entry["message"]) == ("note", "info", "once")
+    assert not note.isEnabledFor(logging.INFO)
+
+
+def test_the_name_of_the_logger_of_notes() -> None:
+    assert inputs.notes.name == NOTES
 
 
 def test_json_lines(capsys) -> None:

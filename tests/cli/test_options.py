@@ -13,7 +13,7 @@ from bgsub.errors import UsageError
 EVERY_OPTION = """
 --start 2 --end 00:00:09 --every 2s --scale 0.5 --roi 1,2,3,4 --mask-image m.png
 --color gray --on-bad-frame repeat --threads 2 --k 3 --support-fraction 0.75
---n-init 5 --tol 1e-7 --max-iter 50 --no-reweight --fit-frames 50 --seed 9
+--n-init 5 --tol 1e-7 --max-iter 50 --no-reweight --fit-frames 50 --seed 9 --memory 600M --temp .
 --format mkv --foreground signed --only mask,errors --threshold 12 --min-area 0
 --no-clean --cutoff 4.5 --plot-format svg --force
 """
@@ -21,6 +21,7 @@ EVERY_OPTION = """
 
 @click.command()
 @shared.source_options
+@shared.memory_options
 @shared.fit_options
 @shared.output_options
 def collect(**params: object) -> None:
@@ -72,6 +73,8 @@ def test_every_option_arrives() -> None:
         plot_format="svg",
         force=True,
         threads=2,
+        memory="600M",
+        temp=".",
     )
 
 
@@ -80,6 +83,18 @@ def test_preview_comes_on_top() -> None:
     assert parse("--only", "mask", "--preview").outputs == {"mask", "preview"}
     assert parse("--only", "mask,preview").outputs == {"mask", "preview"}
     assert parse("--only", "mask,preview", "--no-preview").outputs == {"mask"}
+
+
+def test_the_spectrum_comes_on_top() -> None:
+    assert parse("--spectrum").outputs == DEFAULT_OUTPUTS | {"spectrum"}
+    assert parse("--only", "mask,spectrum", "--no-spectrum").outputs == {"mask"}
+
+
+@pytest.mark.parametrize(
+    ("words", "k"), [((), "auto"), (("--k", "AUTO"), "auto"), (("--k", "7"), 7)]
+)
+def test_the_rank_is_a_number_or_auto(words, k) -> None:
+    assert parse(*words).k == k
 
 
 def test_no_output_at_all_is_refused() -> None:
@@ -109,14 +124,17 @@ def test_end_before_start_is_refused_at_once() -> None:
         cutoff=st.none() | st.just(3.5),
         outputs=st.frozensets(st.sampled_from(OUTPUTS), min_size=1),
         threads=st.none() | st.integers(1, 4),
+        memory=st.none() | st.sampled_from(["600M", "30%"]),
+        temp=st.none() | st.just("."),
     )
 )
 def test_options_survive_as_defaults(options: RunOptions) -> None:
     assert parse(defaults=shared.as_defaults(options)) == options
 
 
-def test_force_is_not_repeated() -> None:
-    assert not parse(defaults=shared.as_defaults(RunOptions(force=True))).force
+def test_force_and_jobs_are_not_repeated() -> None:
+    again = parse(defaults=shared.as_defaults(RunOptions(force=True, jobs=3)))
+    assert (again.force, again.jobs) == (False, 1)
 
 
 def test_the_command_line_wins_over_defaults() -> None:

@@ -118,3 +118,24 @@ def test_quiet_is_quiet(session, capsys) -> None:
     with make_progress(session) as progress:
         progress("decode", 1, 2)
     assert capsys.readouterr().err == ""
+
+
+def test_what_stands_behind_the_stage_may_change_within_one_bar(monkeypatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with BarProgress(Session()) as progress:
+        for done in range(1, 4):
+            progress(f"pcp k=3 · residual {1 / done:.1e}", done, None)
+    text = terminal.getvalue()
+    assert text.count("\n") == 1
+    assert "pcp k=3: 3 iterations" in text
+    assert "residual 3.3e-01" in text
+
+
+def test_lines_say_what_stands_behind_the_stage(capsys) -> None:
+    ticks = iter(range(0, 1000, 20))
+    progress = LineProgress(Session(), clock=lambda: next(ticks))
+    progress("pcp · residual 1.0e+00", 1, None)
+    progress("pcp · residual 5.0e-01", 2, None)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(", ")[-1] for line in lines] == ["residual 1.0e+00", "residual 5.0e-01"]

@@ -116,6 +116,46 @@ def test_a_real_run_is_repeated_to_the_bit(invoke, tmp_path) -> None:
     assert (again / "errors.csv").read_bytes() == (out / "errors.csv").read_bytes()
 
 
+def test_why_memory_does_not_do_is_said_at_once(invoke, tmp_path, monkeypatch) -> None:
+    frames = np.random.default_rng(0).integers(90, 110, size=(24, 16, 20), dtype=np.uint8)
+    np.save(tmp_path / "clip.npy", frames)
+    monkeypatch.setattr("bgsub.background.demand.AUTO_FIT_FRAMES", 20)
+    command = ["run", tmp_path / "clip.npy", "--k", 2, "--only", "errors", "--force"]
+    done = invoke(*command, "--out", tmp_path / "r")
+    assert done.exit_code == 0
+    assert done.stderr.splitlines()[0] == "clip.npy: 24 frames: a sample of 20 is fitted"
+    entry = json.loads(
+        invoke(*command, "--out", tmp_path / "r", "--log-json").stderr.split("\n")[0]
+    )
+    assert (entry["event"], entry["input"]) == ("note", str(tmp_path / "clip.npy"))
+
+
+def test_a_limit_that_cannot_be_kept(invoke, tmp_path) -> None:
+    np.save(tmp_path / "clip.npy", np.zeros((24, 16, 20), dtype=np.uint8))
+    done = invoke("run", tmp_path / "clip.npy", "--memory", "20M", "--out", tmp_path / "r")
+    assert (done.exit_code, done.stdout) == (7, "")
+    assert "clip.npy: needs at least" in done.stderr
+    assert "but the limit is 20M; use --memory" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "r").exists()
+
+
+def test_memory_and_its_folder_are_checked_early(pipeline, invoke, tmp_path) -> None:
+    for code, *arguments in ((2, "--memory", "lots"), (5, "--temp", tmp_path / "none")):
+        done = invoke("run", "a.avi", "--out", tmp_path / "r", *arguments)
+        assert (done.exit_code, done.stdout) == (code, "")
+        assert done.stderr.startswith(f"bgsub: {arguments[0]} {arguments[1]}: ")
+        assert done.stderr.count("\n") == 1
+    assert pipeline.calls == []
+
+
+def test_jobs_are_no_more_than_inputs(pipeline, invoke, tmp_path) -> None:
+    done = invoke("run", "a.avi", "--out", tmp_path / "r", "--jobs", 4)
+    assert done.exit_code == 0
+    assert pipeline.calls[0][2].jobs == 1
+    assert invoke("run", "a.avi", "--out", tmp_path / "r", "--jobs", 0).exit_code == 2
+
+
 class TestFromJson:
     OPTIONS = RunOptions(k=4, reweight=False, format="mkv", force=True, outputs=frozenset({"mask"}))
 

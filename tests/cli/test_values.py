@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bgsub.background.config import OUTPUTS
 from bgsub.cli import values
-from bgsub.errors import UsageError
+from bgsub.errors import OutputError, UsageError
 
 K = click.Option(["--k"])
 
@@ -37,6 +37,15 @@ def test_what_is_no_count_is_refused_by_name_and_value(value: int | str) -> None
 def test_counts_are_whole(value) -> None:
     with pytest.raises(UsageError):
         values.COUNT.convert(value, K, None)
+
+
+def test_ranks_are_counts_or_auto() -> None:
+    assert [values.RANK.convert(value, K, None) for value in ("auto", " Auto ", "3", 4)] == [
+        *("auto", "auto"),
+        *(3, 4),
+    ]
+    with pytest.raises(UsageError, match="--k 0: must be a whole number of 1 or more, or auto"):
+        values.RANK.convert("0", K, None)
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "0", "-1", "x", ""])
@@ -92,3 +101,27 @@ def test_output_names(names: list[str]) -> None:
 def test_unknown_outputs_are_named(value) -> None:
     with pytest.raises(UsageError, match="is no output; choose from background,foreground,mask"):
         values.OUTPUT_NAMES.convert(value, click.Option(["--only"]), None)
+
+
+def test_sample_sizes() -> None:
+    option = click.Option(["--fit-frames"])
+    assert values.FRAMES.convert("50", option, None) == 50
+    assert values.FRAMES.convert("Auto", option, None) is None
+    with pytest.raises(UsageError, match="--fit-frames 1: must be a whole number of 2 or more"):
+        values.FRAMES.convert("1", option, None)
+
+
+def test_amounts_of_memory_are_kept_as_they_are_written() -> None:
+    option = click.Option(["--memory"])
+    for text in ("600M", "4G", "50%"):
+        assert values.MEMORY.convert(text, option, None) == text
+    for bad in ("much", "0", "200%", 7, None):
+        with pytest.raises(UsageError, match=f"--memory {bad}: must be an amount such as 600M"):
+            values.MEMORY.convert(bad, option, None)
+
+
+def test_folders_are_looked_at_before_any_work(tmp_path) -> None:
+    option = click.Option(["--temp"])
+    assert values.FOLDER.convert(str(tmp_path), option, None) == str(tmp_path)
+    with pytest.raises(OutputError, match=r"--temp .*none: does not exist"):
+        values.FOLDER.convert(str(tmp_path / "none"), option, None)

@@ -1,0 +1,204 @@
+"""Masks against the truth, ours beside classical subtractors: ``python -m benchmarks.masks DATA``.
+
+DATA holds a folder per sequence: ``groundtruth`` beside ``input`` (CDnet, SBI), or one hand-drawn
+mask ``b00247.png`` beside ``frames`` or a video (Wallflower). Every method decodes the footage and
+writes masks without loss; the milliseconds are processor time of all of it, a frame.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from bgsub.background.config import RunOptions
+from bgsub.background.confusion import Counts
+from bgsub.background.evaluate import evaluate
+from bgsub.background.evaluation import EvaluationOptions, Pair, SequenceScore
+from bgsub.background.local.gathering import PictureSample
+from bgsub.background.pipeline import run
+from bgsub.background.workers import Workers
+from bgsub.robustpca.gram import column_median
+from bgsub.video.frames import Bytes, Layout
+from bgsub.video.images import write_image
+from bgsub.video.sink import open_sink
+from bgsub.video.source import open_source
+
+_MEDIAN_FRAMES = 250
+_PANEL = (240, 180)
+
+
+@dataclass(frozen=True)
+class Footage:
+    """A sequence: its footage and its truth, as `bgsub evaluate` takes them."""
+
+    name: str
+    frames: str
+    truth: str
+
+
+def sequences(data: Path) -> Iterator[Footage]:
+    """Sequences below a folder that have a truth."""
+    for folder in sorted(path for path in data.iterdir() if path.is_dir()):
+        if (folder / "groundtruth").is_dir():
+            yield Footage(folder.name, str(folder / "input"), str(folder))
+        elif list(folder.glob("b[0-9]*.png")):
+            videos = sorted(folder.glob("*.mp4"))
+            frames = folder / "frames" if not videos else videos[0]
+            yield Footage(folder.name, str(frames), str(folder / "b*.png"))
+
+
+def paper(footage: Footage, out: Path) -> Path:
+    """Masks of the paper's formula: the run with its fit of whole frames."""
+    folder = out.with_suffix("")
+    run(
+        footage.frames, folder, RunOptions(outputs=frozenset({"mask"}), format="mkv", model="paper")
+    )
+    return folder / "mask.mkv"
+
+
+def local(footage: Footage, out: Path) -> Path:
+    """Masks of local models, without the fit of whole frames, which masks have no part in."""
+    source = open_source(footage.frames)
+    frames = [frame.data for frame in source]
+    layout = source.layout
+    with Workers(1) as workers:
+        sample = PictureSample(layout, len(frames), 0)
+        for number, data in enumerate(frames):
+            sample.add(number, data[None])
+        model = sample.fit(workers)
+        return written(out, (model.mask(layout.to_bgr(data)) for data in frames))
+
+
+def pictures(path: str) -> Iterator[Bytes]:
+    """Frames in blue, green and red."""
+    for frame in open_source(path):
+        picture = frame.layout.to_bgr(frame.data)
+        colored = picture if picture.ndim == 3 else cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR)
+        yield np.asarray(colored, dtype=np.uint8)
+
+
+def written(path: Path, shown: Iterator[Bytes]) -> Path:
+    """Write grey pictures without loss."""
+    sink = None
+    for picture in shown:
+        if sink is None:
+            sink = open_sink(path, "mask", layout=Layout("gray", *picture.shape), kind="mkv")
+        sink.write(picture, 0.0)
+    if sink is not None:
+        sink.close()
+    return path
+
+
+def live(make: Callable[[], cv2.BackgroundSubtractor]) -> Callable[[Footage, Path], Path]:
+    """Masks of one of OpenCV's subtractors, shadows left out, through a 5×5 median filter."""
+
+    def masks(footage: Footage, out: Path) -> Path:
+        subtractor = make()
+        found = (subtractor.apply(picture) for picture in pictures(footage.frames))
+        return written(out, (cv2.medianBlur((m == 255) * np.uint8(255), 5) for m in found))
+
+    return masks
+
+
+def median_scores(footage: Footage, out: Path) -> Path:
+    """Differences to the temporal median through a 5×5 median filter, to be thresholded."""
+    total = sum(1 for _ in open_source(footage.frames))
+    wanted = set(np.linspace(0, total - 1, min(total, _MEDIAN_FRAMES)).astype(int).tolist())
+    kept = [one for i, one in enumerate(pictures(footage.frames)) if i in wanted]
+    middle = column_median(np.stack(kept).reshape(len(kept), -1)).reshape(kept[0].shape)
+    away = (cv2.absdiff(one, middle).max(axis=2) for one in pictures(footage.frames))
+    return written(out, (cv2.medianBlur(one, 5) for one in away))
+
+
+METHODS: dict[str, Callable[[Footage, Path], Path]] = {
+    "local": local,
+    "paper": paper,
+    "MOG2": live(cv2.createBackgroundSubtractorMOG2),
+    "KNN": live(cv2.createBackgroundSubtractorKNN),
+    "median*": median_scores,
+}
+
+
+def scored(footage: Footage, masks: Path, *, scores: bool) -> SequenceScore:
+    """Compare with the truth; scores at the threshold that is best for the sequence."""
+    pair = Pair(str(masks), footage.truth, footage=footage.frames, name=footage.name)
+    return evaluate([pair], EvaluationOptions(scores=scores, common=True)).sequences[0]
+
+
+def shown(counts: Counts) -> str:
+    """F, or the false positives where there is nothing to find."""
+    if counts.tp + counts.fn == 0:
+        return f"{counts.fp} false"
+    return f"{counts.f_measure or 0.0:.3f}"
+
+
+def sheet_row(footage: Footage, done: list[SequenceScore]) -> Bytes:
+    """Frame, truth and masks of the middle one of the frames with a truth."""
+    chosen = len(done[0].matching.frames) // 2
+    frame = int(done[0].matching.masks[chosen])
+    picture = next(one for i, one in enumerate(pictures(footage.frames)) if i == frame)
+    panels = [(footage.name, picture)]
+    for method, score in zip(METHODS, done, strict=True):
+        mask = next(score.masks.pictures.pick([int(score.matching.masks[chosen])]))
+        level = (mask >= score.threshold) * np.uint8(255)
+        panels.append((f"{method} {shown(score.counts)}", cv2.merge([level] * 3)))  # type: ignore[arg-type]
+    truth = _truth(footage, int(done[0].matching.truths[chosen]))
+    panels.insert(1, ("truth", cv2.merge([truth] * 3)))  # type: ignore[arg-type]
+    drawn = []
+    for caption, panel in panels:
+        small = cv2.resize(panel, _PANEL, interpolation=cv2.INTER_NEAREST)
+        cv2.putText(small, caption, (4, 14), cv2.FONT_HERSHEY_SIMPLEX, 0.45, (60, 160, 255), 1)
+        drawn.append(small)
+    return np.asarray(np.hstack(drawn), dtype=np.uint8)
+
+
+def _truth(footage: Footage, at: int) -> Bytes:
+    from bgsub.background.truth import open_truth
+
+    return np.asarray(next(open_truth(footage.truth).pictures.pick([at])), dtype=np.uint8)
+
+
+def main() -> int:
+    """Measure, print the table, and write the sheet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--sheet", type=Path, default=Path("results/masks.png"))
+    parser.add_argument("--only", nargs="*", help="names of sequences")
+    given = parser.parse_args()
+    rows = []
+    names = [f"{name:>10s} {'ms':>6s}" for name in METHODS]
+    print(f"{'sequence':17s}{'frames':>7s} " + " ".join(names), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for footage in sequences(given.data):
+            if given.only and footage.name not in given.only:
+                continue
+            total = sum(1 for _ in open_source(footage.frames))
+            done, cells = [], []
+            for method, masks in METHODS.items():
+                start = time.process_time()
+                path = masks(footage, Path(folder) / f"{footage.name}_{method}.mkv")
+                spent = 1000 * (time.process_time() - start) / total
+                done.append(scored(footage, path, scores=method == "median*"))
+                cells.append(f"{shown(done[-1].counts):>10s} {spent:6.2f}")
+            print(f"{footage.name:17s}{total:7d} " + " ".join(cells), flush=True)
+            rows.append(sheet_row(footage, done))
+    print("* at the threshold that is best for the sequence, chosen on the truth")
+    if not rows:
+        print(f"{given.data}: no sequence with a truth is there", file=sys.stderr)
+        return 1
+    given.sheet.parent.mkdir(parents=True, exist_ok=True)
+    write_image(given.sheet, np.vstack(rows))
+    print(f"contact sheet: {given.sheet}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

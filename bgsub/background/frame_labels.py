@@ -1,0 +1,110 @@
+"""Which frames are outliers in truth, as a file says it.
+
+A CSV file with a header, in one of two forms; other columns are ignored, so that the ``errors.csv``
+of a run and the events of ``bgsub errors --format csv`` can be given once they have been checked by
+eye:
+
+- ``frame,outlier``: one line a frame, 1 for an outlier and 0 for an ordinary frame. Frames that are
+  not listed are not judged.
+- ``first,last`` or ``first_frame,last_frame``: one line a span of outliers, both ends included. All
+  other frames are ordinary.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import InputError
+
+UNKNOWN = -1
+"""Label of a frame that is not listed."""
+
+_SPANS = (("first", "last"), ("first_frame", "last_frame"))
+
+
+def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Labels of frames.
+
+    Parameters
+    ----------
+    path : Path
+    numbers : ndarray of shape (n,)
+        Frame numbers, from 1.
+
+    Returns
+    -------
+    ndarray of shape (n,), int8
+        1 for outliers, 0 for ordinary frames, `UNKNOWN` for those not listed.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is in no such form, or does not mark some of the frames as
+        outliers and some as ordinary; names the line where one is wrong.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            labels = _parse(csv.reader(file, strict=True), path, numbers)
+    except OSError as error:
+        message = f"{path}: cannot be read ({error.strerror or error})"
+        raise InputError(message) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        message = f"{path}: is no CSV text file; it must begin with frame,outlier or first,last"
+        raise InputError(message) from error
+    outliers, ordinary = int((labels == 1).sum()), int((labels == 0).sum())
+    if not outliers or not ordinary:
+        message = (
+            f"{path}: marks {outliers} of the {numbers.size} frames compared as outliers and "
+            f"{ordinary} as ordinary; some of both are needed"
+        )
+        raise InputError(message)
+    return labels
+
+
+def _parse(rows: Iterable[list[str]], path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+    lines = iter(rows)
+    header = [name.strip().lower() for name in next(lines, [])]
+    if {"frame", "outlier"} <= set(header):
+        names = ("frame", "outlier")
+        labels = np.full(numbers.size, UNKNOWN, dtype=np.int8)
+    else:
+        found = next((pair for pair in _SPANS if set(pair) <= set(header)), None)
+        if found is None:
+            message = f"{path}: its first line must be frame,outlier or first,last"
+            raise InputError(message)
+        names = found
+        labels = np.zeros(numbers.size, dtype=np.int8)
+    columns = [header.index(name) for name in names]
+    for line, row in enumerate(lines, start=2):
+        if not any(cell.strip() for cell in row):
+            continue
+        try:
+            low, high = (_whole(row, column, header[column]) for column in columns)
+            if names[0] == "frame":
+                if high not in {0, 1}:
+                    raise ValueError(f"outlier {high} is neither 0 nor 1")  # noqa: TRY301
+                labels[numbers == low] = high
+            else:
+                if high < low:
+                    raise ValueError(f"last {high} lies before first {low}")  # noqa: TRY301
+                labels[(numbers >= low) & (numbers <= high)] = 1
+        except ValueError as error:
+            message = f"{path}, line {line}: {error}"
+            raise InputError(message) from error
+    return labels
+
+
+def _whole(row: list[str], column: int, name: str) -> int:
+    """The number in a column; ValueError says what is wrong with it."""
+    if column >= len(row):
+        raise ValueError(f"{name} is missing")
+    text = row[column].strip()
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ValueError(f"{name} {text!r} is not a whole number") from error

@@ -1,0 +1,53 @@
+"""The frames that a local model is fitted to, picked out of a film as it passes by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bgsub.background.local.model import LocalModel
+from bgsub.background.workers import Workers
+from bgsub.video.frames import Bytes, Layout
+
+_SAMPLE_BYTES = 100_000_000
+_MOST_SAMPLE, _LEAST_SAMPLE = 150, 24
+
+
+def fit_bytes(frames: int, height: int, width: int) -> int:
+    """Memory that fitting a model to a film of so many frames takes at most, in bytes."""
+    pixels = height * width
+    return 4 * pixels * min(frames, sample_size(height, width)) + 150 * pixels
+
+
+def sample_size(height: int, width: int) -> int:
+    """Frames that a model is fitted to, if there are so many: 150, fewer of more than 470×470."""
+    return max(_LEAST_SAMPLE, min(_MOST_SAMPLE, _SAMPLE_BYTES // (3 * height * width)))
+
+
+class PictureSample:
+    """A seeded sample of a film: one frame of each of equal stretches, as pictures.
+
+    Parameters
+    ----------
+    layout : Layout
+    frames : int
+        Of the film.
+    seed : int
+    """
+
+    def __init__(self, layout: Layout, frames: int, seed: int) -> None:
+        self._layout, self._seed = layout, seed
+        count = min(frames, sample_size(layout.height, layout.width))
+        edges = np.arange(count + 1) * frames // count
+        self._chosen = np.random.default_rng(seed).integers(edges[:-1], edges[1:])
+        self._pictures = np.empty((count, layout.height, layout.width, 3), np.uint8)
+
+    def add(self, start: int, rows: Bytes) -> None:
+        """Pass the frames start, start + 1, …; shape (m, size)."""
+        inside = np.flatnonzero((self._chosen >= start) & (self._chosen < start + len(rows)))
+        for i in inside.tolist():
+            picture = self._layout.to_bgr(rows[self._chosen[i] - start])
+            self._pictures[i] = picture if picture.ndim == 3 else picture[..., None]
+
+    def fit(self, workers: Workers) -> LocalModel:
+        """Learn the scene; the pictures are used up."""
+        return LocalModel.fit(self._pictures, workers=workers, seed=self._seed)

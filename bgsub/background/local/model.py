@@ -1,0 +1,277 @@
+"""LocalModel: what a sample of frames says of the background of every pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.local.blobs import LEAST_AREA, BlobRule, vote, without_shadows
+from bgsub.background.local.layers import MOST_FRAMES
+from bgsub.background.local.light import (
+    Light,
+    explained,
+    find_light,
+    relight,
+    thumbnail,
+    tone_curve,
+)
+from bgsub.background.local.matching import UNIT, SceneMatcher, usual_share
+from bgsub.background.local.options import SENSITIVITIES, MaskOptions
+from bgsub.background.local.scene import Scene, fit_scene
+from bgsub.background.local.states import find_states
+from bgsub.background.local.tiles import coarseness
+from bgsub.background.workers import Workers
+from bgsub.video.frames import Bytes
+
+_NORMAL_MAD = 0.6744897501960817
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A frame under the light of the scene that explains it best."""
+
+    matcher: SceneMatcher
+    picture: Bytes
+    sigma: float
+
+
+class LocalModel:
+    """Background of every pixel as a few recurring colours, in one or more states of the scene.
+
+    Parameters
+    ----------
+    scenes : list of Scene
+        The state of most frames first.
+    usual : list of float
+        Share of a thumbnail that each explains in a usual frame.
+    options : MaskOptions
+
+    Attributes
+    ----------
+    min_area : int
+        Pixels that a blob covers, at least.
+    """
+
+    def __init__(
+        self, scenes: list[Scene], usual: list[float], options: MaskOptions | None = None
+    ) -> None:
+        self.scenes = scenes
+        self._usual = usual
+        self.options = options or MaskOptions()
+        factor = SENSITIVITIES[self.options.sensitivity]
+        self._matchers = [SceneMatcher(scene, factor) for scene in scenes]
+        height, width = scenes[0].restless.shape
+        self._step = coarseness(height, width)
+        least = self.options.min_area
+        least = round(LEAST_AREA * height * width) if least is None else least
+        self.min_area = least
+        self._blobs = BlobRule(least, fill=self.options.fill)
+
+    def with_options(self, options: MaskOptions) -> LocalModel:
+        """The same model, drawing masks in another way."""
+        return LocalModel(self.scenes, self._usual, options)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the pictures."""
+        height, width = self.scenes[0].restless.shape
+        return height, width
+
+    @property
+    def notes(self) -> list[str]:
+        """What the fit decided, in words."""
+        several = [f"{len(self.scenes)} states of the scene"] if len(self.scenes) > 1 else []
+        return [*several, *(note for scene in self.scenes for note in scene.notes)]
+
+    @classmethod
+    def fit(
+        cls,
+        pictures: Bytes,
+        *,
+        workers: Workers,
+        seed: int = 0,
+        options: MaskOptions | None = None,
+    ) -> LocalModel:
+        """Learn a scene.
+
+        Parameters
+        ----------
+        pictures : ndarray of uint8, shape (n, h, w, 3) or (n, h, w)
+            Frames spread over the film, in order of time; at most `MOST_FRAMES`. Those in another
+            light are overwritten.
+        workers : Workers
+        seed : int
+        options : MaskOptions, optional
+
+        Returns
+        -------
+        LocalModel
+
+        Raises
+        ------
+        ValueError
+            If there are more frames than `MOST_FRAMES`.
+        """
+        if len(pictures) > MOST_FRAMES:
+            message = f"{len(pictures)} frames are more than {MOST_FRAMES}"
+            raise ValueError(message)
+        if pictures.ndim == 3:
+            pictures = np.stack([_colored(one) for one in pictures])
+        small = np.stack([thumbnail(one) for one in pictures])
+        labels = find_states(small)
+        scenes, usual = [], []
+        for state in range(int(labels.max()) + 1):
+            chosen = np.flatnonzero(labels == state)
+            own = _in_one_light(pictures, small, chosen, workers)
+            scene = fit_scene(own, seed=seed, workers=workers)
+            matcher = SceneMatcher(scene, 1.0)
+            shares = [
+                explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
+            ]
+            scenes.append(scene)
+            usual.append(usual_share(np.array(shares, dtype=np.float32)))
+        return cls(scenes, usual, options)
+
+    def mask(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> Bytes:
+        """Objects in a frame.
+
+        Parameters
+        ----------
+        picture : ndarray of uint8, shape (h, w, 3) BGR or (h, w)
+        inside : ndarray of bool, shape (h, w), optional
+            Pixels outside are never foreground.
+
+        Returns
+        -------
+        ndarray of uint8, shape (h, w)
+            0 or 255.
+        """
+        fit = self._fit_frame(_colored(picture))
+        score, index = fit.matcher.score(fit.picture, fit.sigma)
+        mask = vote(score)
+        if inside is not None:
+            mask[~inside] = 0
+        if self.options.shadows == "drop":
+            mask = without_shadows(
+                mask,
+                fit.picture,
+                lambda rows, columns: fit.matcher.background(index, rows, columns),
+                fit.sigma,
+                self._step,
+            )
+        return self._blobs.apply(mask)
+
+    def scores(self, picture: Bytes) -> NDArray[np.uint16]:
+        """Mean deviation of 5×5 pixels from the background, in hundredths of a threshold.
+
+        The mask is drawn from these scores before shadows, specks and holes are dealt with.
+        """
+        fit = self._fit_frame(_colored(picture))
+        score, _ = fit.matcher.score(fit.picture, fit.sigma)
+        mean = cv2.blur(score.astype(np.float32), (5, 5))
+        return np.asarray(np.rint(mean * (100 / UNIT)), dtype=np.uint16)
+
+    def background(self, picture: Bytes) -> Bytes:
+        """The most frequent colours of the state of the scene that a frame shows, (h, w, 3)."""
+        colors = self._fit_frame(_colored(picture)).matcher.scene.colors
+        return np.asarray(colors[0], dtype=np.uint8)
+
+    def _fit_frame(self, picture: Bytes) -> _Fit:
+        """Find the state, with a gain and an offset, that explains most of a frame."""
+        small = thumbnail(picture)
+        plain = [explained(small, one.thumbnail, one.thumbnail_noise) for one in self._matchers]
+        best = int(np.argmax(plain))
+        matcher = self._matchers[best]
+        if plain[best] >= self._usual[best]:
+            return _Fit(matcher, picture, matcher.scene.sigma)
+        lights: dict[int, Light] = {}
+        for i in np.argsort(plain)[::-1].tolist():
+            one = self._matchers[i]
+            lights[i] = find_light(small, one.thumbnail, one.thumbnail_noise)
+            if lights[i].share >= self._usual[i]:
+                break
+        best = max(lights, key=lambda i: lights[i].share)
+        matcher = self._matchers[best]
+        sigma = matcher.scene.sigma
+        table = tone_curve(small, matcher.thumbnail, lights[best], matcher.thumbnail_noise)
+        if table is not None:
+            left = np.abs(relight(small, table) - matcher.thumbnail).max(axis=2)
+            left = left[left < 4 * sigma]
+            if left.size:
+                sigma = max(sigma, float(np.median(left)) / _NORMAL_MAD)
+        return _Fit(matcher, relight(picture, table), sigma)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that was learnt, as arrays by name, for an .npz file."""
+        found: dict[str, NDArray[Any]] = {"local_usual": np.array(self._usual)}
+        for i, scene in enumerate(self.scenes):
+            found[f"local_colors_{i}"] = scene.colors
+            found[f"local_restless_{i}"] = scene.restless
+            found[f"local_sigma_{i}"] = np.array(scene.sigma)
+            if scene.band is not None:
+                found[f"local_band_{i}"] = scene.band
+        return found
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], options: MaskOptions | None = None
+    ) -> LocalModel:
+        """Give the model whose `arrays` these are.
+
+        Raises
+        ------
+        KeyError, ValueError
+            If they are not those of a model.
+        """
+        usual = [float(share) for share in arrays["local_usual"]]
+        if not usual:
+            raise ValueError(usual)
+        scenes: list[Scene] = []
+        for i in range(len(usual)):
+            colors, restless = arrays[f"local_colors_{i}"], arrays[f"local_restless_{i}"]
+            sigma = float(arrays[f"local_sigma_{i}"])
+            band = arrays.get(f"local_band_{i}")
+            fits = colors.shape[1:] == (*restless.shape, 3) and restless.ndim == 2
+            if not fits or colors.dtype != np.uint8 or restless.dtype != np.uint8 or not sigma >= 1:
+                raise ValueError(colors.shape)
+            if scenes and restless.shape != scenes[0].restless.shape:
+                raise ValueError(restless.shape)
+            if band is not None and (
+                band.dtype != np.uint8 or band.shape != (2, *colors.shape[1:])
+            ):
+                raise ValueError(band.shape)
+            scenes.append(Scene(colors, restless, sigma, [], band))
+        return cls(scenes, usual, options)
+
+
+def _colored(picture: Bytes) -> Bytes:
+    if picture.ndim == 3:
+        return picture
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR), dtype=np.uint8)
+
+
+def _in_one_light(
+    pictures: Bytes, thumbnails: Bytes, chosen: NDArray[np.int64], workers: Workers
+) -> Bytes:
+    """Pictures of one state, each put, in place, into the light of their median."""
+    own = thumbnails[chosen].astype(np.float32)
+    middle = np.median(own, axis=0).astype(np.float32)
+    still = 1.5
+    if chosen.size > 1:
+        steps = np.abs(np.diff(own, axis=0)).max(axis=3)
+        still = float(np.median(steps)) / (_NORMAL_MAD * np.sqrt(2))
+    wide = float(np.median(np.abs(own - middle))) / _NORMAL_MAD
+    sigma = max(min(wide, 3 * still), 1.5)  # not widened by a drift of the light
+
+    def relit(i: int) -> None:
+        light = find_light(own[i], middle, sigma)
+        table = tone_curve(own[i], middle, light, sigma)
+        if table is not None:
+            pictures[chosen[i]] = relight(pictures[chosen[i]], table)
+
+    workers.each(relit, range(chosen.size))
+    return pictures if chosen.size == len(pictures) else pictures[chosen]

@@ -1,0 +1,243 @@
+"""``bgsub compare``: every method on the same frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bgsub.cli import options as shared
+from bgsub.cli import values
+from bgsub.cli.help import Command, examples
+from bgsub.cli.method_options import NUMBERS, NamesOf
+from bgsub.cli.progress import make_progress
+from bgsub.cli.saving import preamble, write
+from bgsub.report.tables import FORMATS, list_rows
+from bgsub.robustpca.methods import METHODS
+
+if TYPE_CHECKING:
+    from bgsub.background.comparison import CompareOptions, Comparison
+    from bgsub.background.results import ResultsDirectory
+    from bgsub.cli.logs import Session
+
+SCHEMA_VERSION = 1
+"""Of the JSON listing."""
+
+comparison_options = shared.together(
+    shared.option(
+        "Comparison",
+        "--methods",
+        type=NamesOf(METHODS, "method"),
+        default=",".join(METHODS),
+        metavar="LIST",
+        help="Methods, with commas; `bgsub methods` lists them.  [default: all]",
+    ),
+    shared.option(
+        "Comparison",
+        "--k",
+        "ks",
+        type=NUMBERS,
+        default="10",
+        show_default=True,
+        metavar="LIST",
+        help="Components, with commas: 1,3,5,7,9.",
+    ),
+    shared.option(
+        "Comparison",
+        "--support-fraction",
+        type=values.FRACTION,
+        metavar="T",
+        help="Share of the frames that surely are no outliers: t/n.  [default: half]",
+    ),
+    shared.option(
+        "Comparison",
+        "--timeout",
+        type=values.POSITIVE,
+        metavar="S",
+        help="Give up a fit after S seconds; the others go on.",
+    ),
+    shared.option(
+        "Comparison",
+        "--seed",
+        type=values.COUNT_OR_ZERO,
+        default=0,
+        show_default=True,
+        metavar="SEED",
+        help="Seed of the methods that draw numbers.",
+    ),
+    shared.fit_frames_option,
+)
+"""--methods --k --support-fraction --timeout --seed --fit-frames"""
+
+force_option = shared.option(
+    "Results",
+    "--force",
+    is_flag=True,
+    help="Replace results of an earlier run; other files are never touched.",
+)
+
+
+@click.command(
+    "compare",
+    cls=Command,
+    short_help="Fit every method to the same frames, and compare.",
+    epilog=examples(
+        "bgsub compare water.avi --k 1,3,5,7,9 --out comparison/",
+        "bgsub compare water.avi --methods trpca,pca --truth frames.csv --out comparison/",
+        "bgsub compare door.mp4 --every 5 --frames 560,600 --timeout 60 --out comparison/",
+        "bgsub compare water.avi --out comparison/ --format latex > table.tex",
+    ),
+)
+@click.argument("path", type=values.PATH, metavar="INPUT")
+@shared.option(
+    "Results", "-o", "--out", type=values.PATH, required=True, metavar="DIR",
+    help="Folder for the results.",
+)  # fmt: skip
+@shared.option(
+    "Results",
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="Of the table on stdout; compare.csv is written in any case.",
+)
+@shared.option(
+    "Results",
+    "--frames",
+    type=NUMBERS,
+    metavar="LIST",
+    help="Frames for decomposition.png, with commas.  [default: an ordinary one and the oddest]",
+)
+@force_option
+@comparison_options
+@shared.option(
+    "Comparison",
+    "--truth",
+    type=values.PATH,
+    metavar="FILE.CSV",
+    help="True outliers: frame,outlier (0 or 1), or spans first,last; frames from 1.",
+)
+@shared.source_options
+@shared.memory_options
+@shared.log_options
+def compare_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:  # noqa: FBT001, RUF100
+    """Fit methods to the same frames of INPUT: run times, objectives, errors, backgrounds.
+
+    Writes compare.csv, frame_errors.csv, errors.png and decomposition.png, run.json last, and
+    prints the table. The frames are read once, as grey, and their Gram matrix is computed once. A
+    method that fails keeps its row, with the reason.
+    """
+    from bgsub.background.comparison import COLUMNS
+    from bgsub.background.manifest import Stopwatch
+    from bgsub.background.results import ResultsDirectory
+
+    options = compare_options(params)
+    session = shared.session()
+    names = ["compare.csv", "frame_errors.csv", "errors.png", "decomposition.png"]
+    with session.about(path), ResultsDirectory(Path(out), names, force=force) as results:
+        watch = Stopwatch()
+        comparison = run_comparison(path, options, session)
+        rows = [row.cells() for row in comparison.rows]
+        with watch.stage("write"):
+            write_comparison(results, comparison)
+        stages = {**comparison.stages, **watch.seconds}
+        results.commit(manifest("compare", path, comparison, options.to_json(), stages))
+        click.echo(list_rows(form, COLUMNS, rows, **_listing(comparison)), nl=False)
+        tell(comparison, session)
+        session.tell("result", f"results are in {out}", out=out)
+
+
+def compare_options(params: dict[str, Any]) -> CompareOptions:
+    """Put the values of a comparison's options together."""
+    from bgsub.background.comparison import CompareOptions
+
+    return CompareOptions(
+        run=shared.run_options(params),
+        methods=params["methods"],
+        ks=params["ks"],
+        frames=params.get("frames") or (),
+        timeout=params["timeout"],
+        truth=params.get("truth"),
+    )
+
+
+def run_comparison(path: str, options: CompareOptions, session: Session) -> Comparison:
+    """Compare, with progress on stderr."""
+    from bgsub.background.compare import compare
+
+    with make_progress(session) as progress:
+        return compare(path, options, progress=progress)
+
+
+def write_comparison(results: ResultsDirectory, comparison: Comparison) -> None:
+    """Write tables and figures."""
+    from bgsub.background.comparison import COLUMNS
+    from bgsub.report.comparison import render_decomposition, render_errors
+
+    rows = [row.cells() for row in comparison.rows]
+    write(results, "compare.csv", list_rows("csv", COLUMNS, rows))
+    write(results, "frame_errors.csv", frame_errors(comparison))
+    write(results, "errors.png", render_errors(comparison))
+    write(results, "decomposition.png", render_decomposition(comparison))
+
+
+def frame_errors(comparison: Comparison) -> str:
+    """The error of every frame, a column for each method and k."""
+    done = [row for row in comparison.rows if row.errors is not None]
+    names = [f"{row.method}_k{row.k}" for row in done]
+    rows = [
+        {
+            "frame": int(number),
+            "time_s": float(time),
+            **{name: float(row.errors[i]) for name, row in zip(names, done, strict=True)},  # type: ignore[index]
+        }
+        for i, (number, time) in enumerate(zip(comparison.numbers, comparison.times, strict=True))
+    ]
+    return list_rows("csv", ["frame", "time_s", *names], rows)
+
+
+def manifest(
+    command: str,
+    path: str,
+    comparison: Comparison,
+    options: dict[str, Any],
+    stages: dict[str, float],
+) -> dict[str, Any]:
+    """What run.json says of a comparison."""
+    from bgsub.background.manifest import input_identity
+
+    return {
+        **preamble(command, options),
+        "input": input_identity(path),
+        **comparison.facts,
+        "warnings": comparison.warnings,
+        "rows": [row.cells() for row in comparison.rows],
+        "stages_s": stages,
+    }
+
+
+def _listing(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "input": comparison.name,
+        "frames": int(comparison.numbers.size),
+        "pixels": comparison.pixels,
+        "stages_s": comparison.stages,
+    }
+
+
+def tell(comparison: Comparison, session: Session) -> None:
+    """Say what a comparison warned of, and what was done once for all of it."""
+    for warning in comparison.warnings:
+        session.tell("warning", warning)
+    for row in comparison.rows:
+        if row.failed:
+            session.tell("warning", f"{row.method}, k = {row.k}: {row.reason}")
+    decode, gram = (comparison.stages[name] for name in ("decode", "gram"))
+    text = (
+        f"{comparison.name}: {comparison.numbers.size} frames of {comparison.pixels} pixels; read "
+        f"in {decode:.2g} s, Gram matrix in {gram:.2g} s, once for all rows"
+    )
+    session.tell("summary", text)

@@ -1,0 +1,250 @@
+"""``bgsub experiment``: the experiments of the TRPCA paper, done again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bgsub.cli import options as shared
+from bgsub.cli import values
+from bgsub.cli.experiment_background import background_command
+from bgsub.cli.experiment_options import result_options
+from bgsub.cli.help import Command, examples
+from bgsub.cli.method_options import NUMBERS, SHARES
+from bgsub.cli.progress import make_progress
+from bgsub.cli.saving import preamble, write
+from bgsub.report.tables import list_rows
+
+if TYPE_CHECKING:
+    from bgsub.report.experiment import Panel
+
+
+def _draw_options(sets: int) -> Callable[[Any], Any]:
+    """Make --shares --sets --seed."""
+    return shared.together(
+        shared.option(
+            "Experiment",
+            "--shares",
+            type=SHARES,
+            default="0.1,0.2,0.3,0.4,0.45",
+            show_default=True,
+            metavar="LIST",
+            help="Shares of outliers, with commas.",
+        ),
+        shared.option(
+            "Experiment",
+            "--sets",
+            type=values.COUNT,
+            default=sets,
+            show_default=True,
+            metavar="N",
+            help="Data sets for each point.",
+        ),
+        shared.option(
+            "Experiment",
+            "--seed",
+            type=values.COUNT_OR_ZERO,
+            default=0,
+            show_default=True,
+            metavar="SEED",
+            help="The same seed gives the same numbers.",
+        ),
+    )
+
+
+@click.group(
+    "experiment",
+    short_help="Do the experiments of the TRPCA paper again.",
+    epilog=examples(
+        "bgsub experiment synthetic --out fig1/",
+        "bgsub experiment digits --data train-images-idx3-ubyte.gz --true 1 --out digits/",
+        "bgsub experiment background water.avi --out table1/",
+    ),
+)
+def experiment_command() -> None:
+    """Do the experiments of the TRPCA paper again: data, figure and run.json of each.
+
+    Podosinnikova, Setzer, Hein: Robust PCA: Optimization of the Robust Reconstruction Error over
+    the Stiefel Manifold, GCPR 2014.
+    """
+
+
+experiment_command.add_command(background_command)
+
+
+@experiment_command.command(
+    "synthetic",
+    cls=Command,
+    short_help="Fig. 1: Data1 and Data2 with more and more outliers.",
+    epilog=examples(
+        "bgsub experiment synthetic --out fig1/",
+        "bgsub experiment synthetic --shares 0.4 --sets 20 --format markdown --out fig1/",
+    ),
+)
+@result_options
+@_draw_options(5)
+@shared.log_options
+def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:  # noqa: FBT001, RUF100
+    """Fit every row-outlier method to synthetic data whose outliers are known.
+
+    Data1 has outliers in all directions, Data2 on a subspace of their own. tre is the error of the
+    true observations above that of their own PCA; methods are told the true t, or take half.
+    Writes synthetic.csv and synthetic.png.
+    """
+    from bgsub.background.results import ResultsDirectory
+    from bgsub.experiments.synthetic import (
+        DATA,
+        SYNTHETIC_COLUMNS,
+        SyntheticOptions,
+        run_synthetic,
+    )
+    from bgsub.report.experiment import Panel
+
+    options = SyntheticOptions(**params)
+    session = shared.session()
+    names = ["synthetic.csv", "synthetic.png"]
+    with ResultsDirectory(Path(out), names, force=force) as results:
+        with make_progress(session) as progress:
+            points = run_synthetic(options, progress=progress)
+        panels = [
+            Panel(f"{name}, p = {p}", [q for q in points if (q.data, q.p) == (name, p)])
+            for name in DATA
+            for p in options.features
+        ]
+        title = f"Synthetic data, n = {options.samples}, k = {options.components}"
+        _save(results, "synthetic", SYNTHETIC_COLUMNS, points, panels, title, options.to_json())
+    _print(form, _SYNTHETIC_TABLE, points)
+    session.tell("result", f"results are in {out}", out=out)
+
+
+@experiment_command.command(
+    "digits",
+    cls=Command,
+    short_help="One digit is true, others are outliers.",
+    epilog=examples(
+        "bgsub experiment digits --out digits/",
+        "bgsub experiment digits --data usps.bz2 --true 3 --outliers 7,others --out digits/",
+        "bgsub experiment digits --data train-images-idx3-ubyte.gz --samples 500 --out digits/",
+    ),
+)
+@result_options
+@shared.option(
+    "Experiment",
+    "--data",
+    type=values.PATH,
+    metavar="PATH",
+    help="USPS or MNIST: IDX, IDX.gz or libsvm text.  [default: the 8×8 digits of scikit-learn]",
+)
+@shared.option(
+    "Experiment",
+    "--true",
+    type=values.Number(int, "a digit from 0 to 9", lambda value: 0 <= value <= 9),
+    default=0,
+    show_default=True,
+    metavar="DIGIT",
+    help="The digit of the true observations.",
+)
+@shared.option(
+    "Experiment",
+    "--outliers",
+    default="1,others",
+    show_default=True,
+    metavar="LIST",
+    help="A panel each: another digit, or others for all of them in equal proportion.",
+)
+@shared.option(
+    "Experiment",
+    "--k",
+    "ks",
+    type=NUMBERS,
+    default="1,5,10",
+    show_default=True,
+    metavar="LIST",
+    help="Components, with commas.",
+)
+@shared.option(
+    "Experiment",
+    "--samples",
+    type=values.COUNT,
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="Pictures in each data set, at most.",
+)
+@_draw_options(3)
+@shared.log_options
+def digits_command(
+    out: str,
+    form: str,
+    force: bool,  # noqa: FBT001, RUF100 - click calls it by name
+    data: str | None,
+    outliers: str,
+    **params: Any,
+) -> None:
+    """Fit every row-outlier method to pictures of one digit with others among them.
+
+    Writes digits.csv and digits.png: tre over the share of outliers, a panel for each kind of
+    outliers and each k.
+    """
+    from bgsub.background.results import ResultsDirectory
+    from bgsub.experiments.digit_data import load_digits
+    from bgsub.experiments.digits import DIGIT_COLUMNS, DigitOptions, run_digits
+    from bgsub.report.experiment import Panel
+
+    kinds = tuple(dict.fromkeys(part.strip() for part in outliers.split(",") if part.strip()))
+    options = DigitOptions(outliers=kinds, **params)
+    session = shared.session()
+    names = ["digits.csv", "digits.png"]
+    with ResultsDirectory(Path(out), names, force=force) as results:
+        digits = load_digits(None if data is None else Path(data))
+        with make_progress(session) as progress:
+            points = run_digits(digits, options, progress=progress)
+        panels = [
+            Panel(
+                f"outliers: {'all others' if kind == 'others' else kind}, k = {k}",
+                [q for q in points if (q.outliers, q.k) == (kind, k)],
+            )
+            for kind in options.outliers
+            for k in options.ks
+        ]
+        title = f"{digits.name.replace('$', '')}, true digit {options.true}, n = {points[0].n}"
+        plain = {**options.to_json(), "data": data}
+        columns = len(options.ks)
+        _save(results, "digits", DIGIT_COLUMNS, points, panels, title, plain, columns=columns)
+    _print(form, _DIGITS_TABLE, points)
+    session.tell("result", f"results are in {out}", out=out)
+
+
+_SYNTHETIC_TABLE = ("data", "p", "share", "variant", "tre_mean", "tre_std", "seconds", "converged")
+_DIGITS_TABLE = ("outliers", "k", "share", "variant", "tre_mean", "tre_std", "seconds", "converged")
+
+
+def _save(
+    results: Any,
+    name: str,
+    header: Sequence[str],
+    points: Sequence[Any],
+    panels: Sequence[Panel],
+    title: str,
+    options: dict[str, Any],
+    *,
+    columns: int = 2,
+) -> None:
+    """Write data, figure and manifest."""
+    from bgsub.report.experiment import render_tre
+
+    rows = [asdict(point) for point in points]
+    write(results, f"{name}.csv", list_rows("csv", header, rows))
+    write(results, f"{name}.png", render_tre(panels, title, columns=columns))
+    results.commit(preamble(f"experiment {name}", options))
+
+
+def _print(form: str, columns: Sequence[str], points: Sequence[Any]) -> None:
+    """Print the points; for people only what they look at."""
+    rows = [asdict(point) for point in points]
+    whole = tuple(rows[0]) if form in {"csv", "json"} else columns
+    click.echo(list_rows(form, whole, rows), nl=False)

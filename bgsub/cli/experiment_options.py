@@ -1,0 +1,33 @@
+"""Options that all experiments share."""
+
+from __future__ import annotations
+
+import click
+
+from bgsub.cli import options as shared
+from bgsub.cli import values
+from bgsub.cli.compare import force_option
+from bgsub.report.tables import FORMATS
+
+result_options = shared.together(
+    shared.option(
+        "Results",
+        "-o",
+        "--out",
+        type=values.PATH,
+        required=True,
+        metavar="DIR",
+        help="Folder for data, figure and run.json.",
+    ),
+    shared.option(
+        "Results",
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="Of the table on stdout; the CSV file is written in any case.",
+    ),
+    force_option,
+)
+"""--out --format --force"""

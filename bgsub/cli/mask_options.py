@@ -1,0 +1,48 @@
+"""Options of the masks of local models, as decorators."""
+
+from __future__ import annotations
+
+import click
+
+from bgsub.background.config import RunOptions
+from bgsub.cli.help import option, together
+
+_DEFAULT = RunOptions()
+
+model_option = option(
+    "Masks",
+    "--model",
+    type=click.Choice(["paper", "local"]),
+    default=_DEFAULT.model,
+    show_default=True,
+    help="Masks by the paper's formula, or by local models of the background, which know shadows, "
+    "changes of light and waving trees. With --threshold it is the formula.",
+)
+"""--model"""
+
+mask_options = together(
+    option(
+        "Masks",
+        "--shadows",
+        type=click.Choice(["drop", "keep"]),
+        default=_DEFAULT.shadows,
+        show_default=True,
+        help="Local models: whether cast shadows are background, or part of the mask.",
+    ),
+    option(
+        "Masks",
+        "--sensitivity",
+        type=click.Choice(["low", "normal", "high"]),
+        default=_DEFAULT.sensitivity,
+        show_default=True,
+        help="Local models: miss more and mark less that is none, or the other way round.",
+    ),
+    option(
+        "Masks",
+        "--fill-holes/--no-fill-holes",
+        default=True,
+        show_default=True,
+        help="Local models: fill the holes of objects.",
+    ),
+)
+"""--shadows --sensitivity --fill-holes"""

@@ -1,0 +1,47 @@
+"""``bgsub methods``: what `--method` accepts."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import click
+
+from bgsub.cli import options as shared
+from bgsub.cli.help import Command, examples
+from bgsub.report.tables import as_table, list_rows
+from bgsub.robustpca.methods import METHODS
+
+SCHEMA_VERSION = 1
+"""Of the JSON listing."""
+
+COLUMNS = ("name", "paper", "outlier_model", "parameters", "cost")
+
+
+@click.command(
+    "methods",
+    cls=Command,
+    short_help="List the methods: paper, outlier model, parameters, cost.",
+    epilog=examples("bgsub methods", "bgsub methods --format json | jq -r '.rows[].name'"),
+)
+@shared.option(
+    "Results",
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "markdown"]),
+    default="table",
+    show_default=True,
+    help="Columns for people, one JSON object, or a table for a README.",
+)
+@shared.log_options
+def methods_command(form: str) -> None:
+    """List the methods that bgsub run, compare and experiment know.
+
+    n is the number of frames, p of pixels, k of components, t of frames taken for inliers.
+    """
+    rows = [{name: getattr(method, name) for name in COLUMNS} for method in METHODS.values()]
+    if form == "table" and sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        click.echo(as_table(COLUMNS, rows, width=width), nl=False)
+        return
+    click.echo(list_rows(form, COLUMNS, rows, schema_version=SCHEMA_VERSION), nl=False)

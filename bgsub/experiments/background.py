@@ -1,0 +1,48 @@
+"""The paper's Table 1 and its reconstruction errors, on footage of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bgsub.background.comparison import Comparison
+from bgsub.experiments.paper_times import PAPER_TIMES
+
+PAPER_KS = (1, 3, 5, 7, 9)
+
+BACKGROUND_COLUMNS = (
+    *("method", "k", "seconds", "iterations", "converged", "objective"),
+    *("paper_2014_seconds_low", "paper_2014_seconds_high", "paper_note", "reason"),
+)
+"""Header of times.csv. What begins with ``paper_2014`` are the paper's figures, not ours."""
+
+
+def time_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Rows of times.csv: our seconds with the paper's beside them.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    list of dict
+        The paper's cells are None where we know no figure.
+    """
+    rows = []
+    for row in comparison.rows:
+        theirs = PAPER_TIMES.get(row.method)
+        rows.append(
+            {
+                "method": row.method,
+                "k": row.k,
+                "seconds": row.seconds,
+                "iterations": row.iterations,
+                "converged": row.converged,
+                "objective": row.objective,
+                "paper_2014_seconds_low": theirs.low if theirs else None,
+                "paper_2014_seconds_high": theirs.high if theirs else None,
+                "paper_note": theirs.note if theirs else "",
+                "reason": row.reason,
+            }
+        )
+    return rows

@@ -1,0 +1,97 @@
+"""spectrum.png: how strong a scene's components are, what they predict, and the rank chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from bgsub.errors import OutputError
+from bgsub.report.figures import BLUE, GREY, VERMILLION, PlotFormat, render, tidy
+from bgsub.robustpca.rank import RankChoice
+
+_SIZE = (9.0, 4.0)
+_TITLE_LETTERS = 60
+
+
+def plot_spectrum(
+    choice: RankChoice,
+    used: int,
+    path: Path,
+    *,
+    title: str,
+    plot_format: PlotFormat = "png",
+) -> None:
+    """Draw the spectrum of the inliers, and what is left of held-out pixels, over the rank.
+
+    Needs no display.
+
+    Parameters
+    ----------
+    choice : RankChoice
+    used : int
+        The k of the fit, which is that of the choice unless another was asked for.
+    path : Path
+        Is replaced if it exists.
+    title : str
+        What the frames are of.
+    plot_format : {"png", "svg"}
+        A PNG file has 900 × 400 pixels.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    data = render(lambda figure: _draw(figure, choice, used, title), _SIZE, plot_format)
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        message = f"{path}: cannot be written ({reason}); check space and permissions"
+        raise OutputError(message) from error
+
+
+def _draw(figure: Figure, choice: RankChoice, used: int, title: str) -> None:
+    left, right = figure.subplots(1, 2)
+    components = np.arange(1, choice.spectrum.size + 1)
+    _draw_curve(left, components, choice.spectrum, choice, used)
+    left.set_xlabel("component")
+    left.set_ylabel("standard deviation per pixel, grey levels")
+    left.set_title("Spectrum of the inliers", fontsize=10)
+    _draw_curve(right, np.arange(choice.held_out.size), choice.held_out, choice, used)
+    right.set_xlabel("components")
+    right.set_ylabel("RMS error per pixel, grey levels")
+    right.set_title("What they leave of held-out pixels", fontsize=10)
+    name = title if len(title) <= _TITLE_LETTERS else title[: _TITLE_LETTERS - 1] + "…"
+    words = f"{name}: rank {choice.rank} chosen"
+    if used != choice.rank:
+        words += f", {used} used"
+    # Matplotlib would warn of every letter that its font does not have.
+    known = get_font(findfont("DejaVu Sans")).get_charmap()
+    words = "".join(letter if ord(letter) in known else "\N{WHITE SQUARE}" for letter in words)
+    figure.suptitle(words, fontsize=11, parse_math=False)
+
+
+def _draw_curve(
+    axes: Axes, ranks: np.ndarray, values: np.ndarray, choice: RankChoice, used: int
+) -> None:
+    tidy(axes)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=11, integer=True, min_n_ticks=1))
+    if values.size == 0:
+        axes.text(0.5, 0.5, "too little to choose from", transform=axes.transAxes, ha="center")
+        return
+    axes.plot(ranks, values, color=BLUE, marker="o", markersize=4, linewidth=1.0)
+    if values.min() > 0.0 and values.max() > 20.0 * values.min():
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        axes.set_ylim(bottom=0.0)
+    axes.axvline(choice.rank, color=VERMILLION, linewidth=1.2, label=f"chosen: {choice.rank}")
+    if used != choice.rank:
+        axes.axvline(used, color=GREY, linewidth=1.2, linestyle="--", label=f"used: {used}")
+    axes.legend(frameon=False)

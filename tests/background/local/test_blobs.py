@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bgsub.background.local.blobs import BlobRule, boxes_of, vote
+from bgsub.background.local.matching import UNIT
+
+
+def test_one_loud_pixel_is_no_majority():
+    score = np.zeros((11, 11), np.uint8)
+    score[5, 5] = 255
+    assert not vote(score).any()
+    score[3:8, 3:8] = UNIT
+    assert vote(score)[5, 5]
+
+
+def test_the_vote_keeps_a_straight_edge():
+    score = np.zeros((20, 20), np.uint8)
+    score[:, 10:] = 255
+    assert (vote(score)[10] == [0] * 10 + [1] * 10).all()
+
+
+def test_blobs_below_the_least_area_go_and_holes_count():
+    mask = np.zeros((20, 30), np.uint8)
+    mask[2:7, 2:7] = 1
+    mask[4, 4] = 0
+    mask[10:14, 20:24] = 1
+    assert np.count_nonzero(BlobRule(25).apply(mask)) == 25
+    assert np.count_nonzero(BlobRule(16).apply(mask)) == 41
+    assert np.count_nonzero(BlobRule(16, fill=False).apply(mask)) == 40
+
+
+@given(
+    blobs=st.lists(
+        st.tuples(st.integers(0, 180), st.integers(0, 240), st.integers(1, 60)), max_size=8
+    )
+)
+def test_boxes_hold_the_whole_mask_and_are_disjoint(blobs):
+    mask = np.zeros((190, 250), np.uint8)
+    for top, left, side in blobs:
+        mask[top : top + side, left : left + side // 2 + 1] = 1
+    covered = np.zeros(mask.shape, int)
+    for top, bottom, left, right in boxes_of(mask):
+        covered[top:bottom, left:right] += 1
+    assert covered.max(initial=0) <= 1
+    assert (covered[mask > 0] == 1).all()
+
+
+@pytest.mark.parametrize("shape", [(40, 50), (200, 300)])
+def test_an_empty_mask_has_no_boxes(shape):
+    assert boxes_of(np.zeros(shape, np.uint8)) == []

@@ -1,0 +1,90 @@
+"""Local models in whole runs: their masks in the results, in model.npz and in run.json."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bgsub.background.config import RunOptions
+from bgsub.background.evaluate import evaluate
+from bgsub.background.evaluation import Pair
+from bgsub.background.model import BackgroundModel
+from bgsub.background.pipeline import apply, run
+from bgsub.errors import UsageError
+from bgsub.video.source import open_source
+
+SAMPLES = Path(__file__).parents[3] / "sample_videos"
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory, passing):
+    path = tmp_path_factory.mktemp("clip") / "clip.npy"
+    np.save(path, passing.frames[..., ::-1])
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def local_run(tmp_path_factory, clip):
+    out = tmp_path_factory.mktemp("local") / "results"
+    outputs = frozenset({"mask", "model", "foreground", "errors"})
+    options = RunOptions(
+        k=1, model="local", format="mkv", foreground="cutout", outputs=outputs, threads=2
+    )
+    run(clip, out, options)
+    return out
+
+
+def masks_in(out):
+    return np.stack([frame.luma for frame in open_source(out / "mask.mkv")])
+
+
+def test_masks_of_a_run_are_those_of_the_model(local_run, passing, scenes):
+    masks = masks_in(local_run)
+    assert scenes.f_measure(masks, passing.truths) > 0.9
+    model = BackgroundModel.load(local_run / "model.npz").local
+    for frame, mask in zip(passing.frames[::9], masks[::9], strict=True):
+        np.testing.assert_array_equal(model.mask(frame), mask)
+
+
+def test_the_cutout_shows_what_the_mask_covers(local_run, passing):
+    shown = [frame.image[..., ::-1] for frame in open_source(local_run / "foreground.mkv")]
+    for cut, mask, frame in zip(shown, masks_in(local_run), passing.frames, strict=True):
+        np.testing.assert_array_equal(cut, np.where(mask[..., None] > 0, frame, 0))
+
+
+def test_the_manifest_says_whence_the_masks_are(local_run):
+    manifest = json.loads((local_run / "run.json").read_text(encoding="utf-8"))
+    assert manifest["mask_model"] == "local"
+    assert manifest["options"]["model"] == "local"
+    assert isinstance(manifest["mask_notes"], list)
+
+
+def test_a_saved_model_gives_the_same_masks(local_run, clip, tmp_path):
+    options = RunOptions(format="mkv", outputs=frozenset({"mask"}))
+    apply(local_run / "model.npz", clip, tmp_path / "again", options)
+    np.testing.assert_array_equal(masks_in(tmp_path / "again"), masks_in(local_run))
+
+
+def test_a_threshold_means_the_formula(clip, tmp_path):
+    outputs = frozenset({"mask"})
+    for name, options in (
+        ("local", RunOptions(k=1, model="local", threshold=20, format="mkv", outputs=outputs)),
+        ("paper", RunOptions(k=1, model="paper", threshold=20, format="mkv", outputs=outputs)),
+    ):
+        run(clip, tmp_path / name, options)
+    np.testing.assert_array_equal(masks_in(tmp_path / "local"), masks_in(tmp_path / "paper"))
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(UsageError, match="--model cubist: must be one of paper, local"):
+        RunOptions(model="cubist")
+    with pytest.raises(UsageError, match="--shadows lengthen: must be one of drop, keep"):
+        RunOptions(shadows="lengthen")
+
+
+def test_the_walker_of_the_sample_is_found(tmp_path):
+    options = RunOptions(model="local", format="mkv", outputs=frozenset({"mask"}))
+    run(str(SAMPLES / "water.avi"), tmp_path / "water", options)
+    pair = Pair(str(tmp_path / "water"), str(SAMPLES / "water_masks.mkv"))
+    assert evaluate([pair]).total.f_measure > 0.8

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import json
+
+from bgsub.robustpca.methods import METHODS
+
+
+def test_every_method_is_listed_on_a_line(invoke):
+    lines = invoke("methods").stdout.splitlines()
+    assert lines[0].split()[:2] == ["name", "paper"]
+    assert [line.split()[0] for line in lines[1:]] == list(METHODS)
+
+
+def test_json_and_markdown_hold_all_columns(invoke):
+    read = json.loads(invoke("methods", "--format", "json").stdout)
+    assert [row["name"] for row in read["rows"]] == list(METHODS)
+    assert set(read["rows"][0]) == {"name", "paper", "outlier_model", "parameters", "cost"}
+    markdown = invoke("methods", "--format", "markdown").stdout.splitlines()
+    assert markdown[0] == "| name | paper | outlier_model | parameters | cost |"
+    assert len(markdown) == 2 + len(METHODS)
