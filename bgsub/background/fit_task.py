@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from bgsub.background.method_fit import FittedFrames, truncated
 from bgsub.robustpca.gram import Gram
 from bgsub.robustpca.methods import METHODS
+from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
+from bgsub.robustpca.trpca import TRPCA
 
 if TYPE_CHECKING:
     from bgsub.robustpca.methods import Estimator
@@ -99,6 +101,8 @@ def fit_task(
         random_state=task.seed,
         progress=progress,
     )
+    if isinstance(estimator, TRPCA):
+        estimator.reweight_cutoff = FOOTAGE_CUTOFF
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         began = time.perf_counter()

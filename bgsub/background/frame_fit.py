@@ -26,6 +26,7 @@ from bgsub.errors import ConvergenceWarning, UsageError
 from bgsub.robustpca.gram import Gram, gram_matrix
 from bgsub.robustpca.methods import METHODS
 from bgsub.robustpca.rank import RankChoice, choose_rank
+from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.robustpca.trpca import TRPCA
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def make_estimator(options: RunOptions, progress: ProgressCallback) -> Estimator
             max_iter=options.max_iter,
             reweight=options.reweight,
             random_state=options.seed,
+            reweight_cutoff=FOOTAGE_CUTOFF,
         )
     return METHODS[options.method].make(
         options.most_components,

@@ -19,14 +19,17 @@ from numpy.typing import NDArray
 
 from bgsub.robustpca.spaces import Fit, Floats, Space
 
-REWEIGHT_CUTOFF = 8.0
-"""Observations with a robust z-score up to this are inliers of the reweighting step.
+REWEIGHT_CUTOFF = 3.5
+"""Independent observations with a robust z-score up to this are inliers of the reweighting step."""
 
-Much higher than the 2 to 3.5 that suit independent normal errors: consecutive frames resemble
-each other, so a half of them that fits well can be a stretch of time, and the rest of a scene that
-drifts then lies many of its standard deviations away. With 3.5, up to a fifth of the frames of
-clips of moving water without any outlier stayed outside the fit for good; with 8 none did, and
-visitors lay farther out than before.
+FOOTAGE_CUTOFF = 8.0
+"""The same for the frames of a video.
+
+Consecutive frames resemble each other, so a half of them that fits well can be a stretch of time,
+and the rest of a scene that drifts then lies many of its standard deviations away. With 3.5, up to
+a fifth of the frames of clips of moving water without any outlier stayed outside the fit for good;
+with 8 none did, and visitors lay farther out than before. For independent observations 8 is far
+too much: among written digits it takes another digit for an inlier.
 """
 
 _HALF_MEAN = np.sqrt(2.0 / np.pi)

@@ -23,6 +23,7 @@ from bgsub.robustpca.descent import Descent, descend
 from bgsub.robustpca.gram import ColumnReader, column_median
 from bgsub.robustpca.reference import algorithm1, random_orthonormal
 from bgsub.robustpca.reweight import (
+    REWEIGHT_CUTOFF,
     location_and_scale,
     predictive_errors,
     reweight,
@@ -61,6 +62,9 @@ class TRPCA(AffineEstimator):
         fewer), all starts together; "reference" runs Algorithm 1 as printed, on the matrix itself.
     random_state : int, numpy.random.Generator or None
         Seed of the starts; the same seed gives the same result bit for bit on one machine.
+    reweight_cutoff : float
+        Rows with a robust z-score up to this are inliers of the reweighting step; for frames of a
+        video use `bgsub.robustpca.reweight.FOOTAGE_CUTOFF`.
 
     Attributes
     ----------
@@ -131,6 +135,7 @@ class TRPCA(AffineEstimator):
         reweight: bool = True,
         solver: Literal["gram", "reference"] = "gram",
         random_state: int | np.random.Generator | None = None,
+        reweight_cutoff: float = REWEIGHT_CUTOFF,
     ) -> None:
         self.n_components = n_components
         self.support_fraction = support_fraction
@@ -140,6 +145,7 @@ class TRPCA(AffineEstimator):
         self.reweight = reweight
         self.solver = solver
         self.random_state = random_state
+        self.reweight_cutoff = reweight_cutoff
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:
         """Fit; see `AffineEstimator.fit` for the matrix, the errors and the cost."""
@@ -217,7 +223,9 @@ class TRPCA(AffineEstimator):
         fits = [raw]
         self.n_reweight_ = 0
         if self.reweight:
-            refit, self.n_reweight_ = reweight(space, raw, self.n_components)
+            refit, self.n_reweight_ = reweight(
+                space, raw, self.n_components, cutoff=self.reweight_cutoff
+            )
             fits.insert(0, principal_axes(refit))
         errors = predictive_errors(fits[0])
         # Not 0, where all but a few rows are alike, or the others could not be told from them.

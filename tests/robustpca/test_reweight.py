@@ -15,6 +15,7 @@ from bgsub.robustpca.reweight import (
     rounding_level,
 )
 from bgsub.robustpca.synthetic import data1
+from bgsub.robustpca.trpca import TRPCA
 
 from .helpers import both_spaces, contaminated
 
@@ -114,3 +115,13 @@ def test_rounding_level_grows_with_the_ordinary_rows_alone():
     assert 0 < level < 1e-5
     X[0] = 1e9
     assert rounding_level(both_spaces(X)[0]) < 2 * level
+
+
+def test_the_cutoff_decides_who_is_an_inlier():
+    """A higher cut-off lets in what a lower one leaves out."""
+    data = data1(120, 20, 3, outlier_share=0.2, random_state=0)
+    strict, lenient = (
+        TRPCA(3, random_state=0, reweight_cutoff=cutoff).fit(data.X) for cutoff in (1.0, 1e6)
+    )
+    assert strict.support_.sum() < data.labels.sum()
+    assert lenient.support_.all()

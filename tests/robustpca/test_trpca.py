@@ -276,6 +276,7 @@ def test_the_constructor_only_stores():
         "reweight": "maybe",
         "solver": "none",
         "random_state": object(),
+        "reweight_cutoff": "high",
     }
     fit = TRPCA(given.pop("n_components"), **given)
     assert vars(fit) == {"n_components": "x", **given}
