@@ -25,9 +25,11 @@ from bgsub.background.method_fit import FittedFrames
 from bgsub.background.workers import Workers
 from bgsub.errors import UsageError
 from bgsub.metrics import auc, average_precision
+from bgsub.robustpca.base import (
+    support_size,
+)
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.methods import METHODS, MethodInfo
-from bgsub.robustpca.row_method import support_size
 from bgsub.robustpca.trpca import TRPCA
 
 Floats = NDArray[np.float64]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bgsub.robustpca.base import check_components
+from bgsub.robustpca.base import (
+    check_components,
+    support_size,
+)
 from bgsub.robustpca.descent import smallest
 from bgsub.robustpca.linalg import leading_eigenpairs
 from bgsub.robustpca.row_method import (
@@ -12,7 +15,6 @@ from bgsub.robustpca.row_method import (
     Flags,
     RowMethod,
     spatial_median,
-    support_size,
 )
 from bgsub.robustpca.spaces import Fit, Floats
 

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from bgsub.robustpca.base import check_components
+from bgsub.robustpca.base import (
+    check_components,
+    check_iteration,
+    support_size,
+)
 from bgsub.robustpca.descent import smallest
 from bgsub.robustpca.row_method import (
     Coordinates,
     RowMethod,
-    check_iteration,
     check_lambda,
     distances,
-    support_size,
     warn_not_converged,
 )
 from bgsub.robustpca.spaces import Fit, Floats

@@ -10,14 +10,16 @@ from typing import Literal
 import numpy as np
 
 from bgsub.errors import ConvergenceWarning
-from bgsub.robustpca.base import check_components
+from bgsub.robustpca.base import (
+    check_components,
+    check_iteration,
+    support_size,
+)
 from bgsub.robustpca.row_method import (
     Coordinates,
     RowMethod,
-    check_iteration,
     check_lambda,
     spatial_median,
-    support_size,
     warn_not_converged,
 )
 from bgsub.robustpca.spaces import Fit, Floats

@@ -12,10 +12,15 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.base import AffineEstimator, check_components, check_matrix, orthonormal_rows
+from bgsub.robustpca.base import (
+    AffineEstimator,
+    check_components,
+    check_iteration,
+    check_matrix,
+    orthonormal_rows,
+)
 from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram
 from bgsub.robustpca.reweight import location_and_scale, predictive_errors, robust_scores
-from bgsub.robustpca.row_method import check_iteration
 from bgsub.robustpca.spaces import Fit, Floats
 
 Progress = Callable[[int, float], None]

@@ -17,7 +17,6 @@ For n > p the coordinates are the columns of X themselves.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -165,31 +164,6 @@ def spatial_median(points: Floats) -> Floats:
         if np.linalg.norm(step) <= _MEDIAN_TOL * scale:
             break
     return np.asarray(center)
-
-
-def support_size(n_samples: int, support_fraction: float | None) -> int:
-    """t, checked against ⌈n/2⌉ ≤ t ≤ n; None is ⌈n/2⌉."""
-    least = (n_samples + 1) // 2
-    if support_fraction is None:
-        return least
-    if not 0.5 <= support_fraction <= 1.0:
-        message = (
-            f"support_fraction={support_fraction}: t must be at least ⌈n/2⌉ = {least} and at most "
-            f"n = {n_samples}, so a fraction from 0.5 to 1 is needed"
-        )
-        raise ValueError(message)
-    # Without the slack 0.55 · 200 would be rounded up to 111.
-    return max(least, math.ceil(support_fraction * n_samples - 1e-9))
-
-
-def check_iteration(tol: float, max_iter: int) -> None:
-    """Raise ValueError unless the parameters of an iteration are in range."""
-    if not tol >= 0.0:
-        message = f"tol={tol}: at least 0 is needed"
-        raise ValueError(message)
-    if max_iter < 1:
-        message = f"max_iter={max_iter}: at least 1 iteration is needed"
-        raise ValueError(message)
 
 
 def check_lambda(lam: float | None) -> None:

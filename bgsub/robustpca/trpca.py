@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import warnings
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -16,8 +15,10 @@ from bgsub.robustpca.base import (
     AffineEstimator,
     alive,
     check_components,
+    check_iteration,
     check_matrix,
     orthonormal_rows,
+    support_size,
 )
 from bgsub.robustpca.descent import Descent, descend
 from bgsub.robustpca.gram import ColumnReader, column_median
@@ -172,30 +173,14 @@ class TRPCA(AffineEstimator):
         if self.n_init < 1:
             message = f"n_init={self.n_init}: at least 1 start is needed"
             raise ValueError(message)
-        if not self.tol >= 0.0:
-            message = f"tol={self.tol}: at least 0 is needed"
-            raise ValueError(message)
-        if self.max_iter < 1:
-            message = f"max_iter={self.max_iter}: at least 1 iteration is needed"
-            raise ValueError(message)
+        check_iteration(self.tol, self.max_iter)
         if self.solver not in ("gram", "reference"):
             message = f"solver={self.solver!r}: 'gram' or 'reference' is needed"
             raise ValueError(message)
         self._n_support(n_samples)
 
     def _n_support(self, n_samples: int) -> int:
-        """t, checked against ⌈n/2⌉ ≤ t ≤ n."""
-        least = (n_samples + 1) // 2
-        if self.support_fraction is None:
-            return least
-        if not 0.5 <= self.support_fraction <= 1.0:
-            message = (
-                f"support_fraction={self.support_fraction}: t must be at least ⌈n/2⌉ = {least} and "
-                f"at most n = {n_samples}, so a fraction from 0.5 to 1 is needed"
-            )
-            raise ValueError(message)
-        # Without the slack 0.55 · 200 would be rounded up to 111.
-        return max(least, math.ceil(self.support_fraction * n_samples - 1e-9))
+        return support_size(n_samples, self.support_fraction)
 
     def _fit_space(self, space: Space) -> list[Fit]:
         rng = np.random.default_rng(self.random_state)

@@ -7,8 +7,15 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from bgsub.errors import ConvergenceWarning
+from bgsub.robustpca.base import (
+    support_size,
+)
 from bgsub.robustpca.pca import PCA
-from bgsub.robustpca.row_method import coordinates, spatial_median, support_size, warn_not_converged
+from bgsub.robustpca.row_method import (
+    coordinates,
+    spatial_median,
+    warn_not_converged,
+)
 
 from .helpers import both_spaces, contaminated
 
