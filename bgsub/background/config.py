@@ -157,6 +157,12 @@ class RunOptions:
         for name, word in (("support_fraction", "--support-fraction"), ("lam", "--lambda")):
             if getattr(self, name) is not None and word not in METHODS[self.method].parameters:
                 raise UsageError(f"{word} has no effect with --method {self.method}; leave it out")
+        for name in ("n_init", "tol", "max_iter", "reweight"):
+            if self.method != "trpca" and getattr(self, name) != getattr(type(self), name):
+                word = "no-reweight" if name == "reweight" else name.replace("_", "-")
+                raise UsageError(
+                    f"--{word} has no effect with --method {self.method}; leave it out"
+                )
         unknown = sorted(self.outputs - set(OUTPUTS))
         if unknown:
             message = f"output {unknown[0]!r} is not known; choose from {', '.join(OUTPUTS)}"

@@ -7,7 +7,7 @@ import math
 import struct
 import zipfile
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +86,6 @@ class BackgroundModel:
     def n_pixels(self) -> int:
         """Pixels that took part in the fit."""
         return self.layout.pixels if self.pixel_mask is None else int(self.pixel_mask.sum())
-
-    def with_threshold(self, threshold: float) -> BackgroundModel:
-        """The same model with another threshold, in grey levels."""
-        return replace(self, threshold=threshold)
 
     def project(
         self, rows: Bytes, workers: Workers

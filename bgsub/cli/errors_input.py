@@ -130,7 +130,10 @@ def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
     from bgsub.background.manifest import load_manifest
     from bgsub.background.scene_change import SceneChange
 
-    _refuse({"k", *_OF_SOURCES}, f"{given} holds errors that are known already; give the video")
+    _refuse(
+        {"k", "memory", "temp", *_OF_SOURCES},
+        f"{given} holds errors that are known already; give the video",
+    )
     manifest = None
     if (path.parent / "run.json").exists():
         manifest = load_manifest(path.parent)

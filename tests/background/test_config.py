@@ -97,3 +97,12 @@ def test_bounds_are_included(values):
 def test_an_unknown_output_is_named_with_the_known_ones():
     with pytest.raises(UsageError, match=r"'heatmap'.*background, foreground"):
         RunOptions(outputs=frozenset({"mask", "heatmap"}))
+
+
+@pytest.mark.parametrize(
+    "option", [{"n_init": 5}, {"tol": 1e-3}, {"max_iter": 7}, {"reweight": False}]
+)
+def test_options_of_trpca_are_refused_with_other_methods(option):
+    RunOptions(**option)
+    with pytest.raises(UsageError, match="has no effect with --method pca"):
+        RunOptions(method="pca", **option)
