@@ -85,9 +85,14 @@ def in_process(sample: Path) -> list[Measure]:
     frames = open_source(sample, color="gray")
     X = np.stack([frame.luma.ravel() for frame in frames])
     single = X.astype(np.float32)
-    fit = lambda: timed(lambda: TRPCA(10, random_state=0).fit(X))  # noqa: E731
-    product = lambda: timed(lambda: single @ single.T)  # noqa: E731
     reference = TRPCA(10, solver="reference", reweight=False, random_state=0)
+
+    def fit() -> float:
+        return timed(lambda: TRPCA(10, random_state=0).fit(X))
+
+    def product() -> float:
+        return timed(lambda: single @ single.T)
+
     shape = f"{X.shape[0]}x{X.shape[1]}"
     return [
         compare(f"fit {shape} uint8", fit, ("float32 X @ X.T", product), at_most=5.0),
