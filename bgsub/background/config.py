@@ -82,9 +82,10 @@ class RunOptions:
         Smallest blob of a mask in pixels; None is chosen from the frame size.
     clean : bool
         Median filter and smallest-blob rule.
-    model : {"paper", "local"}
-        Whence the masks: the paper's |x - x_b| > threshold, or local models of the background. A
-        `threshold` that is given means the former.
+    model : {"local", "paper"}, optional
+        Whence the masks: local models of the background, or the paper's |x - x_b| > threshold. None
+        is local models, but the formula for a `method` other than TRPCA. A `threshold` that is
+        given means the formula.
     shadows : {"drop", "keep"}
         Whether local models take cast shadows for background.
     sensitivity : {"low", "normal", "high"}
@@ -129,7 +130,7 @@ class RunOptions:
     threshold: float | None = None
     min_area: int | None = None
     clean: bool = True
-    model: Literal["paper", "local"] = "paper"
+    model: Literal["local", "paper"] | None = None
     shadows: Literal["drop", "keep"] = "drop"
     sensitivity: Literal["low", "normal", "high"] = "normal"
     fill_holes: bool = True
@@ -167,6 +168,12 @@ class RunOptions:
         if unknown:
             message = f"output {unknown[0]!r} is not known; choose from {', '.join(OUTPUTS)}"
             raise UsageError(message)
+
+    @property
+    def local_masks(self) -> bool:
+        """Whether masks come from local models and not from the paper's formula."""
+        model = self.model or ("local" if self.method == "trpca" else "paper")
+        return model == "local" and self.threshold is None
 
     @property
     def most_components(self) -> int:
@@ -230,7 +237,7 @@ _RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "foreground": _choice("abs", "signed", "cutout"),
     "threshold": ("a number of grey levels from 0 to 255", lambda value: 0.0 <= value <= 255.0),
     "min_area": (_WHOLE_OR_ZERO, _is_count(0)),
-    "model": _choice("paper", "local"),
+    "model": _choice("local", "paper"),
     "shadows": _choice("drop", "keep"),
     "sensitivity": _choice("low", "normal", "high"),
     "plot_format": _choice("png", "svg"),
@@ -241,6 +248,6 @@ _RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 _MAY_BE_NONE = {
-    *("support_fraction", "lam", "cutoff", "threshold", "min_area"),
+    *("support_fraction", "lam", "cutoff", "threshold", "min_area", "model"),
     *("threads", "memory", "fit_frames"),
 }

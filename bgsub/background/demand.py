@@ -57,6 +57,8 @@ class Demand:
         A sample that was asked for.
     method : str
         What is fitted, a name in `bgsub.robustpca.methods.METHODS`.
+    fit : bool
+        Whether whole frames are fitted at all; local models alone learn from pictures.
     """
 
     frames: int
@@ -71,6 +73,7 @@ class Demand:
     fit_frames: int | None = None
     local: int = 0
     method: str = "trpca"
+    fit: bool = True
 
     @property
     def sample(self) -> int:
@@ -100,13 +103,15 @@ class Demand:
         lanes = min(gram_threads or self.threads, self.threads)
         peaks = [self._decoder(), self._fit(fit_frames, lanes)]
         if self.pictures or fit_frames < self.frames:
-            kept = self._fit_residue(fit_frames, lanes) + self._model()
+            kept = self._fit_residue(fit_frames, lanes) + self._model() if self.fit else 0
             peaks += [kept + self._forming(road, fit_frames), kept + self._writing(road)]
         program = _PROGRAM + self.threads * _THREAD + (_PLOT if self.plot else 0)
         return program + self.held(road, fit_frames) + max(peaks)
 
     def _fit(self, fit_frames: int, lanes: int) -> int:
         """Bytes of the Gram matrix and of the work on it, or of a method that needs the pixels."""
+        if not self.fit:
+            return 0
         method = METHODS[self.method]
         if method.needs_pixels:
             return method.memory_bytes(fit_frames, self.pixels, self.k)
@@ -130,7 +135,9 @@ class Demand:
             gathered = 2 * sum_rows(self.size) * self.size + self._decoder()
         elif road != "sample" and fit_frames < self.frames:
             gathered = min(sum_rows(self.size), fit_frames) * self.size
-        forming = min(_NOISE_FRAMES, fit_frames) * self.size + max(gathered, self._pictures())
+        forming = max(gathered, self._pictures())
+        if self.fit:
+            forming += min(_NOISE_FRAMES, fit_frames) * self.size
         return forming + self.local
 
     def _pictures(self) -> int:

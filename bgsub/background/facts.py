@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bgsub.background.frame_fit import FrameFit
 from bgsub.background.memory import Plan
 from bgsub.background.model import BackgroundModel
 from bgsub.background.outputs import OutputVideos
-from bgsub.robustpca.trpca import TRPCA
 from bgsub.video.source import FrameSource
+
+if TYPE_CHECKING:
+    from bgsub.background.frame_fit import FrameFit
 
 
 def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any]:
@@ -49,6 +50,9 @@ def plan_facts(plan: Plan, fitted: int) -> dict[str, Any]:
 
 def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
     """Describe how the fit went."""
+    # A run without a fit does without SciPy, whose import takes longer than many masks.
+    from bgsub.robustpca.trpca import TRPCA
+
     estimator = fit.estimator
     of_trpca: dict[str, Any] = {}
     if isinstance(estimator, TRPCA):

@@ -39,7 +39,7 @@ def form_model(
     chosen = noise_frames(fit.support)
     samples = np.empty((chosen.size, layout.size), dtype=np.uint8)
     pictures = None
-    if options.model == "local" and options.threshold is None:
+    if options.local_masks:
         pictures = PictureSample(layout, store.fit_rows.size, options.seed)
     for start, rows in store.fit_blocks():
         sums.add(start, rows, workers)

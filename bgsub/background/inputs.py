@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bgsub.background.available import check_folder, parse_memory
 from bgsub.background.config import RunOptions, SourceOptions
-from bgsub.background.demand import Demand
-from bgsub.background.local.gathering import fit_bytes
+from bgsub.background.demand import AUTO_FIT_FRAMES, Demand
+from bgsub.background.local.gathering import fit_bytes, sample_size
 from bgsub.background.memory import Plan, make_plan
 from bgsub.background.model import BackgroundModel
 from bgsub.background.outputs import VIDEOS
@@ -45,6 +45,17 @@ def open_frames(
 def needs_pixels(options: RunOptions) -> bool:
     """Whether the outputs need more than the errors of the frames."""
     return bool(options.outputs - {"errors", "plot", "spectrum"})
+
+
+def needs_fit(options: RunOptions) -> bool:
+    """Whether whole frames are fitted: masks of local models alone do without."""
+    masks = {"mask", "foreground"} if options.foreground == "cutout" else {"mask"}
+    return not (options.local_masks and options.outputs <= masks)
+
+
+def fitted_at_most(options: RunOptions) -> int:
+    """Frames that a fit takes; of longer inputs it takes a sample."""
+    return options.fit_frames or AUTO_FIT_FRAMES
 
 
 def open_input(path: str, options: RunOptions, like: BackgroundModel | None = None) -> FrameSource:
@@ -113,6 +124,10 @@ def check_geometry(model: BackgroundModel, source: FrameSource, model_path: Path
 def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
     """What decides how much memory a run on so many frames takes."""
     width, height = source.input_size
+    fit, fit_frames = needs_fit(options), options.fit_frames
+    if not fit:
+        own = sample_size(source.layout.height, source.layout.width)
+        fit_frames = min(fitted_at_most(options), own)
     return Demand(
         frames=frames,
         pixels=source.layout.pixels,
@@ -123,14 +138,15 @@ def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
         pictures=needs_pixels(options),
         videos=len(options.outputs.intersection(VIDEOS)),
         plot=bool(options.outputs & {"plot", "spectrum"}),
-        fit_frames=options.fit_frames,
+        fit_frames=fit_frames,
         local=_local_bytes(source, options, frames),
         method=options.method,
+        fit=fit,
     )
 
 
 def _local_bytes(source: FrameSource, options: RunOptions, frames: int) -> int:
-    if options.model != "local" or options.threshold is not None or not needs_pixels(options):
+    if not options.local_masks or not needs_pixels(options):
         return 0
     return fit_bytes(frames, source.layout.height, source.layout.width)
 

@@ -127,7 +127,7 @@ def _roads(demand: Demand, folder: Path, *, spill: bool) -> Iterator[tuple[Road,
     yield "memory", ""
     if spill:
         yield "spill", f"they are kept in {folder}"
-    if demand.sample == demand.frames and demand.size > demand.pixels:
+    if demand.fit and demand.sample == demand.frames and demand.size > demand.pixels:
         luma = amount(demand.frames * demand.pixels)
         yield "again", f"their luma ({luma}) is kept, and the input is decoded again for the rest"
 
@@ -148,7 +148,8 @@ def _most_frames(demand: Demand, road: Road, lanes: int, limit: int) -> int:
 
 
 def _least_sample(demand: Demand) -> int:
-    return max(LEAST_SAMPLE, demand.k + 1)
+    # Local models do not get by with less than what they ask for.
+    return max(LEAST_SAMPLE, demand.k + 1) if demand.fit else demand.sample
 
 
 def _largest_sample(demand: Demand, limit: int) -> int:

@@ -248,6 +248,30 @@ def _not_a_model(path: Path) -> InputError:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class MaskModel:
+    """What masks of local models are made with, where nothing else is wanted.
+
+    Attributes
+    ----------
+    layout, pixel_mask, local
+        As in `BackgroundModel`.
+    threshold, cutoff : float
+        Never reached: there is no residual, and no frame is an outlier.
+    """
+
+    layout: Layout
+    pixel_mask: NDArray[np.bool_] | None
+    local: LocalModel
+    threshold: float = math.inf
+    cutoff: float = math.inf
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels that may be foreground."""
+        return self.layout.pixels if self.pixel_mask is None else int(self.pixel_mask.sum())
+
+
 TILE = 1 << 14
 
 

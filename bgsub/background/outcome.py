@@ -44,35 +44,25 @@ class RunResult:
 def finish(
     results: ResultsDirectory,
     source: FrameSource,
-    table: ErrorTable,
+    table: ErrorTable | None,
     options: RunOptions,
     watch: manifests.Stopwatch,
     facts: dict[str, Any],
     hints: list[str],
 ) -> RunResult:
-    """Write the manifest last, and say what was found."""
-    change = table.scene_change
-    used, flagged = int(table.frames.size), int(table.outliers.sum())
-    outliers = int(outlier_frames(table).sum())
-    findings = outlier_findings(table) + bad_frame_findings(source, options)
+    """Write the manifest last, and say what was found; no table where no frame was fitted."""
+    errors = _no_errors(facts) if table is None else _error_facts(table)
+    findings = [] if table is None else outlier_findings(table)
+    findings += bad_frame_findings(source, options)
+    frames = {"decoded": source.decoded, "bad": len(source.bad_frames), **errors.pop("frames")}
     manifest = {
         "schema_version": manifests.SCHEMA_VERSION,
         "bgsub_version": __version__,
         "options": options.to_json(),
         "seed": options.seed,
         **facts,
-        "frames": {
-            "decoded": source.decoded,
-            "used": used,
-            "bad": len(source.bad_frames),
-            "outliers": outliers,
-            "after_scene_change": flagged - outliers,
-        },
-        "cutoff": table.cutoff,
-        "events": [asdict(event) for event in find_events(table)],
-        "scene_change": None
-        if change is None
-        else {"first_frame": change.first_frame, "first_time_s": change.first_time},
+        "frames": frames,
+        **errors,
         "findings": findings,
         "hints": hints,
         "stages_s": watch.seconds,
@@ -81,6 +71,35 @@ def finish(
     }
     manifest = results.commit(manifest)
     return RunResult(results.path, manifest, findings, hints, list(source.warnings))
+
+
+def _error_facts(table: ErrorTable) -> dict[str, Any]:
+    """Describe the outliers among the frames."""
+    change, flagged = table.scene_change, int(table.outliers.sum())
+    outliers = int(outlier_frames(table).sum())
+    return {
+        "frames": {
+            "used": int(table.frames.size),
+            "outliers": outliers,
+            "after_scene_change": flagged - outliers,
+        },
+        "cutoff": table.cutoff,
+        "events": [asdict(event) for event in find_events(table)],
+        "scene_change": None
+        if change is None
+        else {"first_frame": change.first_frame, "first_time_s": change.first_time},
+    }
+
+
+def _no_errors(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same where no frame was fitted, so that nothing is known of outliers."""
+    used = max(facts["frames_written"].values())
+    return {
+        "frames": {"used": used, "outliers": None, "after_scene_change": None},
+        "cutoff": None,
+        "events": None,
+        "scene_change": None,
+    }
 
 
 def bad_frame_findings(source: FrameSource, options: RunOptions) -> list[str]:

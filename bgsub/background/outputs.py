@@ -14,7 +14,7 @@ from bgsub.background.config import RunOptions
 from bgsub.background.local.model import LocalModel
 from bgsub.background.local.options import MaskOptions
 from bgsub.background.mask import MaskRule, default_min_area
-from bgsub.background.model import BackgroundModel
+from bgsub.background.model import BackgroundModel, MaskModel
 from bgsub.background.preview import preview
 from bgsub.background.projection import ScoredBlock
 from bgsub.background.render import (
@@ -95,7 +95,8 @@ class OutputVideos:
     Parameters
     ----------
     results : ResultsDirectory
-    model : BackgroundModel
+    model : BackgroundModel or MaskModel
+        The latter where no output shows a background.
     options : RunOptions
     rate : Fraction or None
         Frames a second.
@@ -105,7 +106,7 @@ class OutputVideos:
     def __init__(
         self,
         results: ResultsDirectory,
-        model: BackgroundModel,
+        model: BackgroundModel | MaskModel,
         options: RunOptions,
         rate: Fraction | None,
         workers: Workers,
@@ -170,7 +171,7 @@ class OutputVideos:
     def write(self, block: ScoredBlock) -> None:
         """Write a block of frames."""
         backgrounds = block.rows
-        if self._needs_background:
+        if self._needs_background and isinstance(self._model, BackgroundModel):
             backgrounds = reconstruct(self._model, block.scores, self._workers)
             self._outside.restore(backgrounds, block.rows)
 

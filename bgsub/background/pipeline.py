@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bgsub.background import manifest as manifests
 from bgsub.background.config import ProgressCallback, RunOptions
-from bgsub.background.errors_table import ErrorTable, write_csv
+from bgsub.background.errors_table import ErrorTable
 from bgsub.background.facts import fit_facts, plan_facts, source_facts, video_facts
-from bgsub.background.findings import fit_hints, mask_hints
-from bgsub.background.fitting import FrameFit, fit_frames, form_model
-from bgsub.background.inputs import check_geometry, load_for, needs_pixels, open_input, plan_run
+from bgsub.background.findings import mask_hints
+from bgsub.background.fit_hints import fit_hints
+from bgsub.background.fitting import fit_frames, form_model
+from bgsub.background.inputs import (
+    check_geometry,
+    load_for,
+    needs_fit,
+    needs_pixels,
+    open_input,
+    plan_run,
+)
+from bgsub.background.mask_run import run_masks
 from bgsub.background.memory import Plan
 from bgsub.background.model import BackgroundModel
 from bgsub.background.outcome import RunResult, bad_frame_findings, finish
-from bgsub.background.outliers import find_events
-from bgsub.background.outputs import VIDEOS, OutputVideos, output_name
-from bgsub.background.projection import ProjectedFrames, ScoredBlock, fitted_blocks
+from bgsub.background.outputs import VIDEOS, OutputVideos
+from bgsub.background.projection import ProjectedFrames, fitted_blocks
 from bgsub.background.results import ResultsDirectory
 from bgsub.background.store import FrameStore, decoded_blocks
 from bgsub.background.workers import Workers
-from bgsub.errors import UsageError
+from bgsub.background.writing import output_names, write_spectrum, write_table, write_videos
 from bgsub.video.source import FrameSource
 
 logger = logging.getLogger(__name__)
@@ -61,9 +68,11 @@ def run(
     Memory: within ``options.memory``, see `bgsub.background.memory`.
     """
     progress = progress or _no_progress
+    if options.outputs and not needs_fit(options):
+        return run_masks(path, out, options, progress=progress)
     watch = manifests.Stopwatch()
     with (
-        ResultsDirectory(out, _names(options), force=options.force) as results,
+        ResultsDirectory(out, output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
         source = open_input(path, options)
@@ -74,7 +83,7 @@ def run(
         with store:
             with watch.stage("fit"):
                 fit = fit_frames(store, source.pixel_mask, options, workers, progress)
-            _write_spectrum(results, fit, options, source)
+            write_spectrum(results, fit, options, source)
             model = videos = None
             if needs_pixels(options) or not store.fits_all:
                 with watch.stage("model"):
@@ -83,19 +92,19 @@ def run(
                 model.save(results.stage("model.npz"))
             table, plot = fit.table, None
             if store.fits_all or model is None:
-                plot = workers.beside(_write_table, results, table, options, source)
+                plot = workers.beside(write_table, results, table, options, source)
                 blocks = fitted_blocks(store, fit)
             else:
                 projected = ProjectedFrames(model, workers)
                 blocks = projected.blocks(store.all_blocks())
             with watch.stage("write"):
                 if model is not None and (plot is None or options.outputs.intersection(VIDEOS)):
-                    videos = _write_videos(
+                    videos = write_videos(
                         results, model, options, source, blocks, workers, progress, len(store)
                     )
             if plot is None:
                 table = replace(projected.table(), scene_change=table.scene_change)
-                plot = workers.beside(_write_table, results, table, options, source)
+                plot = workers.beside(write_table, results, table, options, source)
             with watch.stage("plot"):
                 plot.result()
         facts = source_facts(source, identity.result())
@@ -138,7 +147,7 @@ def apply(
     watch = manifests.Stopwatch()
     model = load_for(model_path, options)
     with (
-        ResultsDirectory(out, _names(options), force=options.force) as results,
+        ResultsDirectory(out, output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
         source = open_input(path, options, like=model)
@@ -147,14 +156,14 @@ def apply(
         seen = ProjectedFrames(model, workers)
         blocks = seen.blocks(decoded_blocks(source))
         with watch.stage("write"):
-            videos = _write_videos(
+            videos = write_videos(
                 results, model, options, source, blocks, workers, progress, source.frames_estimate
             )
         table = seen.table()
         if "model" in options.outputs:
             model.save(results.stage("model.npz"))
         with watch.stage("plot"):
-            _write_table(results, table, options, source)
+            write_table(results, table, options, source)
         facts = source_facts(source, identity.result())
         facts |= {"command": "apply", "model": str(model_path), **video_facts(videos)}
         facts |= {"threshold": model.threshold}
@@ -230,65 +239,6 @@ def _store(
 ) -> FrameStore:
     temp = None if options.temp is None else Path(options.temp)
     return FrameStore(source, plan, seed=options.seed, temp=temp, progress=progress)
-
-
-def _names(options: RunOptions) -> list[str]:
-    if not options.outputs:
-        message = "--only names no output; name at least one"
-        raise UsageError(message)
-    return [output_name(output, options) for output in sorted(options.outputs)]
-
-
-def _write_videos(
-    results: ResultsDirectory,
-    model: BackgroundModel,
-    options: RunOptions,
-    source: FrameSource,
-    blocks: Iterator[ScoredBlock],
-    workers: Workers,
-    progress: ProgressCallback,
-    total: int | None,
-) -> OutputVideos:
-    done = 0
-    with OutputVideos(results, model, options, source.rate, workers) as videos:
-        for block in blocks:
-            if videos.wanted:
-                videos.write(block)
-            done += len(block.rows)
-            progress("write", done, total)
-        videos.close()
-    return videos
-
-
-def _write_table(
-    results: ResultsDirectory, table: ErrorTable, options: RunOptions, source: FrameSource
-) -> None:
-    """Write errors.csv and draw errors.png."""
-    if "errors" in options.outputs:
-        write_csv(table, results.stage("errors.csv"))
-    if "plot" in options.outputs:
-        # Matplotlib takes longer to import than many runs take.
-        from bgsub.report.plots import plot_errors
-
-        plot_errors(
-            table,
-            find_events(table),
-            results.stage(output_name("plot", options)),
-            title=source.name,
-            plot_format=options.plot_format,
-        )
-
-
-def _write_spectrum(
-    results: ResultsDirectory, fit: FrameFit, options: RunOptions, source: FrameSource
-) -> None:
-    """Draw spectrum.png, if it is asked for."""
-    if "spectrum" in options.outputs and fit.rank is not None:
-        from bgsub.report.spectrum import plot_spectrum
-
-        path, kind = results.stage(output_name("spectrum", options)), options.plot_format
-        k = fit.estimator.n_components
-        plot_spectrum(fit.rank, k, path, title=source.name, plot_format=kind)
 
 
 def _mask_hints(videos: OutputVideos | None, model: BackgroundModel | None) -> list[str]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.errors_table import ErrorTable
-from bgsub.background.frame_fit import FrameFit
 from bgsub.background.frame_scores import frame_scores
 from bgsub.background.model import BackgroundModel
 from bgsub.background.store import Block, FrameStore
 from bgsub.background.workers import Workers
 from bgsub.video.frames import Bytes
+
+if TYPE_CHECKING:
+    from bgsub.background.frame_fit import FrameFit
 
 
 class ScoredBlock(NamedTuple):

@@ -39,6 +39,8 @@ class FrameStore:
     temp : Path, optional
         Folder for a memory-mapped file.
     progress : callable
+    fitted : int, optional
+        Where the plan has a sample of a sample: frames of the larger one.
 
     Attributes
     ----------
@@ -58,8 +60,10 @@ class FrameStore:
         seed: int,
         temp: Path | None,
         progress: ProgressCallback,
+        fitted: int | None = None,
     ) -> None:
         self._source, self._plan, self._progress = source, plan, progress
+        self._fitted = fitted or plan.most_fitted
         self.gram_threads = plan.gram_threads
         layout = source.layout
         if plan.road == "again":
@@ -72,7 +76,7 @@ class FrameStore:
             else:
                 self._read_all()
                 self.numbers, self.times = self._matrix.numbers, self._matrix.times
-                self.fit_rows = sample_rows(len(self.numbers), plan.most_fitted, seed)
+                self.fit_rows = self._sample(seed)
             give_back()
         except BaseException:
             self._matrix.close()
@@ -120,6 +124,10 @@ class FrameStore:
                 matrix.release()
             self._progress("decode", len(matrix), self._source.frames_estimate)
 
+    def _sample(self, seed: int) -> NDArray[np.int64]:
+        rows = sample_rows(len(self.numbers), self._fitted, seed)
+        return rows[sample_rows(rows.size, self._plan.most_fitted, seed)]
+
     def _read_sample(self, seed: int) -> None:
         """Count the frames, then keep those of the sample."""
         numbers, times = [], []
@@ -128,7 +136,7 @@ class FrameStore:
             times.append(frame.time_s)
             self._progress("count", len(numbers), self._source.frames_estimate)
         self.numbers, self.times = np.array(numbers, dtype=np.int64), np.array(times)
-        self.fit_rows = sample_rows(len(numbers), self._plan.most_fitted, seed)
+        self.fit_rows = self._sample(seed)
         wanted = set(self.fit_rows.tolist())
         for index, frame in enumerate(Prefetch(self._source)):
             if index in wanted:

@@ -12,11 +12,10 @@ _DEFAULT = RunOptions()
 model_option = option(
     "Masks",
     "--model",
-    type=click.Choice(["paper", "local"]),
-    default=_DEFAULT.model,
-    show_default=True,
-    help="Masks by the paper's formula, or by local models of the background, which know shadows, "
-    "changes of light and waving trees. With --threshold it is the formula.",
+    type=click.Choice(["local", "paper"]),
+    help="Masks from local models of the background, which know shadows, changes of light and "
+    "waving trees; or by the paper's formula.  [default: local, but the formula with --threshold "
+    "or another --method]",
 )
 """--model"""
 

@@ -20,7 +20,7 @@ from bgsub.cli.progress import make_progress
 from bgsub.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from bgsub.background.pipeline import RunResult
+    from bgsub.background.outcome import RunResult
 
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
 
@@ -173,10 +173,17 @@ def do_all(
 
 def run_one(options: RunOptions, digest: str | None, job: Job, session: Session) -> None:
     """Do one input; `digest` is the SHA-256 that a repeated input should have."""
-    from bgsub.background import pipeline
+    from bgsub.background.inputs import needs_fit
 
     with make_progress(session) as progress:
-        result = pipeline.run(job.input, job.out, options, progress=progress)
+        if needs_fit(options):
+            from bgsub.background import pipeline
+
+            result = pipeline.run(job.input, job.out, options, progress=progress)
+        else:  # pipeline.run would do the same, but imports what only a fit needs
+            from bgsub.background.mask_run import run_masks
+
+            result = run_masks(job.input, job.out, options, progress=progress)
     found = result.manifest.get("input", {}).get("sha256")
     if digest and found and found != digest:
         session.tell("warning", f"{job.input} is not the same file as in the run that was repeated")

@@ -283,7 +283,8 @@ class TestFitColumns:
 
 def test_a_demand_is_that_of_the_run(clip, options):
     source = open_input(clip, options(threads=3))
-    demand = demand_of(source, options(threads=3, outputs={"mask", "preview"}), 45)
+    chosen = options(threads=3, outputs={"mask", "preview"}, model="paper")
+    demand = demand_of(source, chosen, 45)
     assert demand == Demand(
         frames=45,
         pixels=36 * 48,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import average, fcluster
-from scipy.spatial.distance import squareform
 
 from bgsub.background.local.tiles import Singles
 from bgsub.video.frames import Bytes
@@ -52,8 +50,7 @@ def find_states(thumbnails: Bytes) -> NDArray[np.int64]:
     distances = _distances(luma)
     np.fill_diagonal(distances, 0)
     near = float(np.median(np.diag(distances, 1)))
-    tree = average(squareform(distances, checks=False))
-    labels = fcluster(tree, max(CUT, _NEIGHBOURS * near), "distance")
+    labels = average_linkage(distances, max(CUT, _NEIGHBOURS * near))
     names, counts = np.unique(labels, return_counts=True)
     names = names[counts >= LEAST_SHARE * chosen.size]
     if names.size < 2:
@@ -62,6 +59,41 @@ def find_states(thumbnails: Bytes) -> NDArray[np.int64]:
     means = np.stack([distances[:, group].mean(axis=1) for group in groups], axis=1)
     closest = np.abs(np.arange(n)[:, None] - chosen[None]).argmin(axis=1)
     return np.asarray(means.argmin(axis=1)[closest], dtype=np.int64)
+
+
+def average_linkage(distances: Singles, cut: float) -> NDArray[np.int64]:
+    """Join the two clusters of the least mean distance for as long as that is `cut` at most.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n, n)
+    cut : float
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The first member of each one's cluster.
+
+    Notes
+    -----
+    O(n³) operations, a few milliseconds here. SciPy has it, too, but its import takes longer than
+    all masks of a short film.
+    """
+    between = distances.astype(np.float64)
+    np.fill_diagonal(between, np.inf)
+    sizes, labels = np.ones(len(between)), np.arange(len(between))
+    while len(between) > 1:
+        i, j = sorted(divmod(int(between.argmin()), len(between)))
+        if not between[i, j] <= cut:
+            break
+        joined = sizes[i] * between[i] + sizes[j] * between[j]
+        joined /= sizes[i] + sizes[j]
+        joined[i] = joined[j] = np.inf
+        between[i] = between[:, i] = joined
+        between[j] = between[:, j] = np.inf
+        sizes[i] += sizes[j]
+        labels[labels == j] = i
+    return labels
 
 
 def _distances(luma: Singles) -> Singles:

@@ -77,7 +77,7 @@ def test_a_threshold_means_the_formula(clip, tmp_path):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(UsageError, match="--model cubist: must be one of paper, local"):
+    with pytest.raises(UsageError, match="--model cubist: must be one of local, paper"):
         RunOptions(model="cubist")
     with pytest.raises(UsageError, match="--shadows lengthen: must be one of drop, keep"):
         RunOptions(shadows="lengthen")

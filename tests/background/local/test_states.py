@@ -1,6 +1,10 @@
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import average, fcluster
+from scipy.spatial.distance import pdist, squareform
 
-from bgsub.background.local.states import find_states
+from bgsub.background.local.states import average_linkage, find_states
 
 
 def rooms(order, seed=0, noise=2.0):
@@ -34,3 +38,11 @@ def test_exposure_and_a_large_object_make_no_state():
 
 def test_single_frames_do():
     assert find_states(rooms(np.zeros(1, int))).tolist() == [0]
+
+
+@given(st.integers(2, 25), st.integers(0, 1000), st.floats(0.05, 3))
+def test_average_linkage_is_that_of_scipy(n, seed, cut):
+    apart = pdist(np.random.default_rng(seed).normal(size=(n, 2)))
+    found = average_linkage(squareform(apart), cut)
+    theirs = fcluster(average(apart), cut, "distance")
+    np.testing.assert_array_equal(found[:, None] == found, theirs[:, None] == theirs)

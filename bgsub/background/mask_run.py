@@ -1,0 +1,88 @@
+"""A run that writes masks of local models and nothing else: whole frames are not fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bgsub.background import manifest as manifests
+from bgsub.background.available import give_back
+from bgsub.background.config import ProgressCallback, RunOptions
+from bgsub.background.facts import plan_facts, source_facts, video_facts
+from bgsub.background.findings import mask_hints
+from bgsub.background.inputs import fitted_at_most, open_input, plan_run
+from bgsub.background.local.gathering import PictureSample
+from bgsub.background.model import MaskModel
+from bgsub.background.outcome import RunResult, finish
+from bgsub.background.projection import ScoredBlock
+from bgsub.background.results import ResultsDirectory
+from bgsub.background.store import FrameStore
+from bgsub.background.workers import Workers
+from bgsub.background.writing import output_names, write_videos
+from bgsub.video.source import FrameSource
+
+
+def run_masks(
+    path: str, out: Path, options: RunOptions, *, progress: ProgressCallback
+) -> RunResult:
+    """Write the masks of a video, the same that a run writes beside other outputs.
+
+    Parameters and errors are those of `bgsub.background.pipeline.run`.
+
+    Notes
+    -----
+    No Gram matrix: time and memory grow with the frames and not with their square.
+    """
+    watch = manifests.Stopwatch()
+    with (
+        ResultsDirectory(out, output_names(options), force=options.force) as results,
+        Workers(options.threads, options.jobs) as workers,
+    ):
+        source = open_input(path, options)
+        plan = plan_run(source, options)
+        identity = workers.beside(manifests.input_identity, path)
+        temp = None if options.temp is None else Path(options.temp)
+        fitted = fitted_at_most(options)
+        with watch.stage("decode"):
+            store = FrameStore(
+                source, plan, seed=options.seed, temp=temp, progress=progress, fitted=fitted
+            )
+        with store:
+            with watch.stage("model"):
+                model = learn_scene(store, source, options, workers, progress)
+            with watch.stage("write"):
+                blocks, total = unscored_blocks(store), len(store)
+                videos = write_videos(
+                    results, model, options, source, blocks, workers, progress, total
+                )
+        facts = source_facts(source, identity.result()) | {"command": "run"}
+        facts |= plan_facts(plan, int(store.fit_rows.size)) | video_facts(videos)
+        return finish(results, source, None, options, watch, facts, mask_hints(videos.tally, None))
+
+
+def learn_scene(
+    store: FrameStore,
+    source: FrameSource,
+    options: RunOptions,
+    workers: Workers,
+    progress: ProgressCallback,
+) -> MaskModel:
+    """Fit a local model to the sample of a store."""
+    total = store.fit_rows.size
+    pictures = PictureSample(source.layout, total, options.seed)
+    for start, rows in store.fit_blocks():
+        pictures.add(start, rows)
+        progress("model", start + len(rows), total)
+    del rows  # a block that was decoded again would stay in memory
+    local = pictures.fit(workers)
+    give_back()
+    return MaskModel(source.layout, source.pixel_mask, local)
+
+
+def unscored_blocks(store: FrameStore) -> Iterator[ScoredBlock]:
+    """Blocks of all frames, of which nothing but the pixels is known."""
+    for rows, numbers, times in store.all_blocks():
+        nothing = np.zeros((len(rows), 0))
+        yield ScoredBlock(rows, numbers, times, nothing, np.zeros(len(rows)))
