@@ -43,7 +43,8 @@ H264_OPTIONS: dict[str, str] = {
     "profile": "high",
     "x264-params": "8x8dct=1:deblock=0,0",
 }
-#: Options of FFV1: version 3 with a checksum per slice; Golomb-Rice codes are the fast ones.
+#: Options of FFV1: version 3 with a checksum per slice; Golomb-Rice codes are the fast ones, and
+#: for 16 bits FFmpeg takes a range coder instead.
 FFV1_OPTIONS: dict[str, str] = {"level": "3", "coder": "rice", "slicecrc": "1"}
 #: Slices let several threads share a frame. FFmpeg refuses them for frames with a side of a few
 #: pixels and for 4:2:0 of odd size, so those are not divided.
@@ -117,7 +118,7 @@ def add_stream(
     kind : {"mp4", "mkv"}
     width, height : int
         Size in pixels of the frames that will be encoded; even for mp4.
-    pixels : {"gray", "yuv420", "bgr"}, optional
+    pixels : {"gray", "gray16", "yuv420", "bgr"}, optional
         What the frames are made from. It decides the pixel format in mkv and the colour tags.
     matrix : {"bt601", "bt709"}, optional
         The standard of yuv420 frames.

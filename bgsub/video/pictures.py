@@ -9,17 +9,26 @@ import numpy as np
 from av.video.frame import VideoFrame
 
 from bgsub.video.frames import Bytes, Layout
+from bgsub.video.images import Image
 
-Pixels = Literal["gray", "yuv420", "bgr"]
+Pixels = Literal["gray", "gray16", "yuv420", "bgr"]
 
 #: FFmpeg's pixel formats in which FFV1 holds each kind of pixels without loss.
-FFV1_FORMATS: dict[Pixels, str] = {"gray": "gray", "bgr": "bgr0", "yuv420": "yuv420p"}
+FFV1_FORMATS: dict[Pixels, str] = {
+    "gray": "gray",
+    "gray16": "gray16le",
+    "bgr": "bgr0",
+    "yuv420": "yuv420p",
+}
 
 
-def split(frame: Bytes, layout: Layout) -> tuple[Pixels, tuple[Bytes, ...]]:
+def split(frame: Image, layout: Layout) -> tuple[Pixels, tuple[Image, ...]]:
     """Tell what a frame is and give its planes: (Y,), (Y, U, V) or (BGR,), without a copy."""
+    if frame.dtype == np.uint16 and frame.ndim == 2 and frame.size:
+        return "gray16", (frame,)
     if frame.dtype != np.uint8:
-        raise ValueError(f"expected a frame of uint8, not of {frame.dtype}")
+        raise ValueError(f"expected a frame of uint8, or a grey one of uint16, not {frame.dtype}")
+    frame = frame.astype(np.uint8, copy=False)
     if frame.ndim == 1:
         if frame.size != layout.size:
             raise ValueError(f"expected a vector of {layout.size} bytes, not of {frame.size}")
@@ -42,7 +51,7 @@ def _compress_chroma(plane: Bytes, out: Bytes) -> None:
     cv2.convertScaleAbs(plane, dst=out, alpha=224 / 255, beta=128 - 128 * 224 / 255)
 
 
-def h264_frame(pixels: Pixels, planes: tuple[Bytes, ...]) -> VideoFrame:
+def h264_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
     """Make a limited-range yuv420p frame of even size for the H.264 encoder.
 
     Parameters
@@ -58,21 +67,29 @@ def h264_frame(pixels: Pixels, planes: tuple[Bytes, ...]) -> VideoFrame:
         yuv420 planes are scaled to limited range and not converted otherwise. Colours of ``bgr``
         are averaged over 2×2 pixels, at half of swscale's cost (OpenCV's own conversion to I420
         takes one pixel of four, which makes thin coloured edges flicker).
+
+    Raises
+    ------
+    ValueError
+        For pictures of 16 bits, which only lossless formats hold.
     """
-    height, width = planes[0].shape[:2]
+    if pixels == "gray16":
+        raise ValueError("H.264 has no room for 16 bits; write mkv or png")
+    parts = [plane.astype(np.uint8, copy=False) for plane in planes]
+    height, width = parts[0].shape[:2]
     frame = VideoFrame(width + width % 2, height + height % 2, "yuv420p")
     views = plane_views(frame)
-    luma = planes[0]
+    luma = parts[0]
     if pixels == "bgr":
         luma = cv2.cvtColor(luma, cv2.COLOR_BGR2GRAY).astype(np.uint8, copy=False)
     _compress_luma(luma, views[0][:height, :width])
     views[0][:height, width:] = views[0][:height, width - 1 : width]
     views[0][height:] = views[0][height - 1]
     if pixels == "yuv420":
-        for plane, view in zip(planes[1:], views[1:], strict=True):
+        for plane, view in zip(parts[1:], views[1:], strict=True):
             _compress_chroma(plane, view)
     elif pixels == "bgr":
-        for plane, view in zip(_half_size_chroma(planes[0]), views[1:], strict=True):
+        for plane, view in zip(_half_size_chroma(parts[0]), views[1:], strict=True):
             _compress_chroma(plane, view)
     else:
         for view in views[1:]:
@@ -93,19 +110,23 @@ def _half_size_chroma(image: Bytes) -> tuple[Bytes, Bytes]:
     return converted[:, :, 2].copy(), converted[:, :, 1].copy()
 
 
-def ffv1_frame(pixels: Pixels, planes: tuple[Bytes, ...]) -> VideoFrame:
-    """Make a frame for the FFV1 encoder that holds exactly the given bytes.
+def ffv1_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
+    """Make a frame for the FFV1 encoder that holds exactly the given values.
 
     Parameters
     ----------
-    pixels : {"gray", "yuv420", "bgr"}
-    planes : tuple of ndarray of uint8
+    pixels : {"gray", "gray16", "yuv420", "bgr"}
+    planes : tuple of ndarray of uint8, or of uint16 for gray16
         As for `h264_frame`; any size.
     """
     height, width = planes[0].shape[:2]
     frame = VideoFrame(width, height, FFV1_FORMATS[pixels])
     if pixels == "bgr":
         cv2.cvtColor(planes[0], cv2.COLOR_BGR2BGRA, dst=plane_views(frame, channels=4)[0])
+        return frame
+    if pixels == "gray16":
+        pairs = plane_views(frame, channels=2)[0]
+        pairs.view("<u2")[:, :, 0] = planes[0]
         return frame
     for plane, view in zip(planes, plane_views(frame), strict=True):
         view[...] = plane

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+import numpy as np
+
 from bgsub.errors import InputError, OutputError
-from bgsub.video.frames import Bytes, Layout
-from bgsub.video.images import read_image, write_image
+from bgsub.video.frames import Layout
+from bgsub.video.images import Image, read_image, write_image
 from bgsub.video.pictures import split
 from bgsub.video.verify import check_count, output_error
 
@@ -34,12 +36,14 @@ class PngSink:
     def _file(self, number: int) -> Path:
         return self.path / f"{number:06d}.png"
 
-    def write(self, frame: Bytes, time_s: float | None = None) -> None:  # noqa: ARG002 - contract
-        """Write a frame as the next picture, grey or BGR; see `VideoSink.write`."""
+    def write(self, frame: Image, time_s: float | None = None) -> None:  # noqa: ARG002 - contract
+        """Write a frame as the next picture, grey of 8 or 16 bits or BGR; see `VideoSink.write`."""
         if self._finished:
             raise ValueError(f"{self.path}: the sink is closed")
         pixels, planes = split(frame, self._layout)
-        picture = self._layout.to_bgr(frame) if pixels == "yuv420" else planes[0]
+        picture = planes[0]
+        if pixels == "yuv420":
+            picture = self._layout.to_bgr(frame.astype(np.uint8, copy=False))
         file = self._file(self.count + 1)
         self.count += 1  # before writing, so that abort removes half a file too
         write_image(file, picture)

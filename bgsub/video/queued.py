@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from pathlib import Path
 
-from bgsub.video.frames import Bytes
+from bgsub.video.images import Image
 from bgsub.video.sink import FrameSink
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class QueuedSink:
         self._sink = sink
         self._limit = queue_frames
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[Bytes, float | None]] = deque()
+        self._waiting: deque[tuple[Image, float | None]] = deque()
         self._closing = False
         self._aborted = False
         self._ended = False
@@ -69,12 +69,12 @@ class QueuedSink:
         """Frames written so far, without those that wait."""
         return self._sink.count
 
-    def write(self, frame: Bytes, time_s: float | None = None) -> None:
+    def write(self, frame: Image, time_s: float | None = None) -> None:
         """Queue a frame, waiting while the queue is full.
 
         Parameters
         ----------
-        frame : ndarray of uint8
+        frame : ndarray of uint8 or uint16
             See `FrameSink.write`. It belongs to the sink from now on.
         time_s : float, optional
 
@@ -158,7 +158,7 @@ class QueuedSink:
             if self._abandoned:
                 self._sink.abort()
 
-    def _next(self) -> tuple[Bytes, float | None] | None:
+    def _next(self) -> tuple[Image, float | None] | None:
         """Wait for a frame; None when there will be no more."""
         with self._changed:
             while not (self._waiting or self._closing or self._aborted):

@@ -18,7 +18,8 @@ from av.video.stream import VideoStream
 
 from bgsub.errors import OutputError
 from bgsub.video import encode
-from bgsub.video.frames import Bytes, Layout
+from bgsub.video.frames import Layout
+from bgsub.video.images import Image
 from bgsub.video.pictures import Pixels, ffv1_frame, h264_frame, split
 from bgsub.video.png_sink import PngSink
 from bgsub.video.verify import check_count, count_frames, output_error
@@ -49,8 +50,11 @@ class FrameSink(Protocol):
     padded: bool
     count: int
 
-    def write(self, frame: Bytes, time_s: float | None = None) -> None:
-        """Add a frame: a vector in the layout, an (h, w) grey or an (h, w, 3) BGR picture."""
+    def write(self, frame: Image, time_s: float | None = None) -> None:
+        """Add a frame: a vector in the layout, an (h, w) grey or an (h, w, 3) BGR picture.
+
+        Grey pictures may have 16 bits where the format is lossless.
+        """
 
     def close(self) -> int:
         """Finish, read the result again and give its number of frames."""
@@ -95,7 +99,8 @@ def open_sink(
     Notes
     -----
     The colours of ``yuv420`` vectors reach H.264 without a colour conversion. FFV1 gives back the
-    same bytes: grey as ``gray``, pictures as ``bgr0``, ``yuv420`` planes as full-range 4:2:0.
+    same bytes: grey as ``gray`` or ``gray16le``, pictures as ``bgr0``, ``yuv420`` planes as
+    full-range 4:2:0.
     Sinks are not thread-safe; `bgsub.video.queued.QueuedSink` gives one a thread of its own.
     """
     if kind == "png":
@@ -137,14 +142,14 @@ class VideoSink:
         except OSError as error:
             raise output_error(path, error) from error
 
-    def write(self, frame: Bytes, time_s: float | None = None) -> None:
+    def write(self, frame: Image, time_s: float | None = None) -> None:
         """Encode the frame before and keep this one, as the last frame is to become a keyframe.
 
         Parameters
         ----------
         frame : ndarray of uint8
             A vector in the layout, an (h, w) grey or an (h, w, 3) BGR picture; all frames of a sink
-            alike. Its bytes are copied.
+            alike. In mkv also an (h, w) grey one of uint16. Its bytes are copied.
         time_s : float, optional
             Time of the frame in the input; None means one frame interval after the one before.
 
@@ -153,7 +158,8 @@ class VideoSink:
         OutputError
             If the file cannot be written.
         ValueError
-            If the frame does not fit the layout or the frames before, or the sink is closed.
+            If the frame does not fit the layout, the format or the frames before, or the sink is
+            closed.
         """
         if self._finished:
             raise ValueError(f"{self.path}: the sink is closed")

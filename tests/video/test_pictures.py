@@ -68,6 +68,8 @@ def test_ffv1_frames_hold_the_bytes():
     np.testing.assert_array_equal(view[:, :, :3], image)
     [view] = plane_views(ffv1_frame("gray", (image[:, :, 0],)))
     np.testing.assert_array_equal(view, image[:, :, 0])
+    deep = RNG.integers(0, 1 << 16, (7, 9), dtype=np.uint16)
+    np.testing.assert_array_equal(ffv1_frame("gray16", (deep,)).to_ndarray(), deep)
 
 
 def test_split_copies_nothing():

@@ -159,6 +159,29 @@ def test_png_gives_the_same_picture(tmp_path, kind):
         np.testing.assert_array_equal(read_image(path / file), layout.to_bgr(vector))
 
 
+@pytest.mark.parametrize("size", [(1, 1), (3, 5), (97, 130)])
+@pytest.mark.parametrize("kind", ["mkv", "png"])
+def test_grey_of_16_bits_comes_back_to_the_bit(tmp_path, kind, size):
+    pictures = [RNG.integers(0, 1 << 16, size, dtype=np.uint16) for _ in range(3)]
+    pictures[1][0, 0] = (1 << 16) - 1
+    path = tmp_path / f"scores{SUFFIXES[kind]}"
+    write_all(path, kind, pictures, layout=Layout("bgr", *size), threads=2)
+    if kind == "mkv":
+        found = [frame.to_ndarray() for frame in decode(path)]
+    else:
+        found = [read_image(path / f"{number:06d}.png") for number in (1, 2, 3)]
+    for one, picture in zip(found, pictures, strict=True):
+        assert one.dtype == np.uint16
+        np.testing.assert_array_equal(one, picture)
+
+
+def test_h264_refuses_16_bits(tmp_path):
+    sink = open_sink(tmp_path / "a.mp4", "scores", layout=Layout("gray", 4, 4), kind="mp4")
+    with pytest.raises(ValueError, match="16 bits; write mkv or png"):
+        sink.write(np.zeros((4, 4), np.uint16))
+    sink.abort()
+
+
 @pytest.mark.parametrize("kind", ["mp4", "mkv", "png"])
 def test_pictures_of_another_size_than_the_layout(tmp_path, kind):
     path = tmp_path / f"wide é 漢 a:b{SUFFIXES[kind]}"
