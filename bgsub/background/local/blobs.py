@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.background.local.matching import UNIT
 from bgsub.background.local.shadows import object_evidence
@@ -25,6 +26,10 @@ LEAST_AREA = 0.0008
 SOLID = 0.75
 """Share of evidence from which a blob too small for the opening is an object as it is."""
 
+SCORE_LEVEL = 90
+"""Hundredths of a threshold from which `vote` marks: `VOTE`, its mean rounded as `vote` has it."""
+
+_HUNDREDTHS = np.rint(np.arange(256) * (100 / UNIT)).astype(np.uint16)
 _WINDOW = 5
 _OPEN, _CLOSE = 5, 15
 _MARGIN = 8
@@ -34,19 +39,40 @@ Box = tuple[int, int, int, int]
 """Top, bottom, left and right, the second and fourth exclusive."""
 
 
-def vote(score: Bytes) -> Bytes:
-    """Raw mask: where the mean of the clipped scores of 5×5 pixels exceeds 0.9 thresholds.
+def mean_score(score: Bytes) -> Bytes:
+    """Mean of the clipped scores of 5×5 pixels, which is all that the raw mask depends on.
+
+    Parameters
+    ----------
+    score : ndarray of uint8, shape (h, w)
+        In units of `UNIT` a threshold.
+
+    Returns
+    -------
+    ndarray of uint8, shape (h, w)
+        In the same unit, rounded; new memory.
+    """
+    clipped = scratch("local clipped", score.shape, np.uint8)
+    np.minimum(score, np.uint8(MOST * UNIT), out=clipped)
+    return np.asarray(cv2.blur(clipped, (_WINDOW, _WINDOW)), dtype=np.uint8)
+
+
+def vote(mean: Bytes) -> Bytes:
+    """Raw mask: where what `mean_score` gave exceeds 0.9 thresholds.
 
     Returns
     -------
     ndarray of uint8, shape (h, w)
         0 or 1, scratch memory.
     """
-    clipped = scratch("local clipped", score.shape, np.uint8)
-    np.minimum(score, np.uint8(MOST * UNIT), out=clipped)
-    mean = cv2.blur(clipped, (_WINDOW, _WINDOW))
-    cv2.threshold(mean, int(VOTE * UNIT), 1, cv2.THRESH_BINARY, dst=clipped)
-    return clipped
+    raw = scratch("local clipped", mean.shape, np.uint8)
+    cv2.threshold(mean, int(VOTE * UNIT), 1, cv2.THRESH_BINARY, dst=raw)
+    return raw
+
+
+def in_hundredths(mean: Bytes) -> NDArray[np.uint16]:
+    """What `mean_score` gave in hundredths of a threshold; `vote` marks from `SCORE_LEVEL` on."""
+    return np.asarray(cv2.LUT(mean, _HUNDREDTHS), dtype=np.uint16)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.local.blobs import LEAST_AREA, BlobRule, vote, without_shadows
+from bgsub.background.local.archive import arrays_of, scenes_in
+from bgsub.background.local.blobs import (
+    LEAST_AREA,
+    BlobRule,
+    in_hundredths,
+    mean_score,
+    vote,
+    without_shadows,
+)
 from bgsub.background.local.layers import MOST_FRAMES
 from bgsub.background.local.light import (
     Light,
@@ -19,7 +27,7 @@ from bgsub.background.local.light import (
     thumbnail,
     tone_curve,
 )
-from bgsub.background.local.matching import UNIT, SceneMatcher, usual_share
+from bgsub.background.local.matching import SceneMatcher, usual_share
 from bgsub.background.local.options import SENSITIVITIES, MaskOptions
 from bgsub.background.local.scene import Scene, fit_scene
 from bgsub.background.local.states import find_states
@@ -150,11 +158,46 @@ class LocalModel:
         ndarray of uint8, shape (h, w)
             0 or 255.
         """
+        fit, mean, index = self._compare(picture, inside)
+        return self._draw(fit, mean, index, inside)
+
+    def scores(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> NDArray[np.uint16]:
+        """How far every pixel is from the background; parameters as those of `mask`.
+
+        Returns
+        -------
+        ndarray of uint16, shape (h, w)
+            Mean over 5×5 pixels of the deviation from the nearest layer of the background, in
+            hundredths of the threshold, of which a pixel counts for 150 at most. From `SCORE_LEVEL`
+            on a pixel belongs to the mask, before shadows, specks and holes are dealt with. The
+            threshold is 3σ of the scene, more where it is restless, times that of `sensitivity`.
+            0 for pixels outside.
+        """
+        return in_hundredths(self._compare(picture, inside)[1])
+
+    def mask_and_scores(
+        self, picture: Bytes, inside: NDArray[np.bool_] | None = None
+    ) -> tuple[Bytes, NDArray[np.uint16]]:
+        """Both `mask` and `scores` of a frame, which is compared with the background once."""
+        fit, mean, index = self._compare(picture, inside)
+        return self._draw(fit, mean, index, inside), in_hundredths(mean)
+
+    def _compare(
+        self, picture: Bytes, inside: NDArray[np.bool_] | None
+    ) -> tuple[_Fit, Bytes, Bytes]:
+        """Fit, mean scores (new memory) and nearest layers (scratch memory) of a frame."""
         fit = self._fit_frame(_colored(picture))
         score, index = fit.matcher.score(fit.picture, fit.sigma)
-        mask = vote(score)
+        mean = mean_score(score)
         if inside is not None:
-            mask[~inside] = 0
+            mean[~inside] = 0
+        return fit, mean, index
+
+    def _draw(
+        self, fit: _Fit, mean: Bytes, index: Bytes, inside: NDArray[np.bool_] | None
+    ) -> Bytes:
+        """Mask of a frame from what `_compare` gave."""
+        mask = vote(mean)
         if self.options.shadows == "drop":
             mask = without_shadows(
                 mask,
@@ -163,17 +206,10 @@ class LocalModel:
                 fit.sigma,
                 self._step,
             )
-        return self._blobs.apply(mask)
-
-    def scores(self, picture: Bytes) -> NDArray[np.uint16]:
-        """Mean deviation of 5×5 pixels from the background, in hundredths of a threshold.
-
-        The mask is drawn from these scores before shadows, specks and holes are dealt with.
-        """
-        fit = self._fit_frame(_colored(picture))
-        score, _ = fit.matcher.score(fit.picture, fit.sigma)
-        mean = cv2.blur(score.astype(np.float32), (5, 5))
-        return np.asarray(np.rint(mean * (100 / UNIT)), dtype=np.uint16)
+        mask = self._blobs.apply(mask)
+        if inside is not None:
+            mask[~inside] = 0  # holes that were filled may reach out
+        return mask
 
     def background(self, picture: Bytes) -> Bytes:
         """The most frequent colours of the state of the scene that a frame shows, (h, w, 3)."""
@@ -207,14 +243,7 @@ class LocalModel:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that was learnt, as arrays by name, for an .npz file."""
-        found: dict[str, NDArray[Any]] = {"local_usual": np.array(self._usual)}
-        for i, scene in enumerate(self.scenes):
-            found[f"local_colors_{i}"] = scene.colors
-            found[f"local_restless_{i}"] = scene.restless
-            found[f"local_sigma_{i}"] = np.array(scene.sigma)
-            if scene.band is not None:
-                found[f"local_band_{i}"] = scene.band
-        return found
+        return {"local_usual": np.array(self._usual), **arrays_of(self.scenes)}
 
     @classmethod
     def from_arrays(
@@ -230,22 +259,7 @@ class LocalModel:
         usual = [float(share) for share in arrays["local_usual"]]
         if not usual:
             raise ValueError(usual)
-        scenes: list[Scene] = []
-        for i in range(len(usual)):
-            colors, restless = arrays[f"local_colors_{i}"], arrays[f"local_restless_{i}"]
-            sigma = float(arrays[f"local_sigma_{i}"])
-            band = arrays.get(f"local_band_{i}")
-            fits = colors.shape[1:] == (*restless.shape, 3) and restless.ndim == 2
-            if not fits or colors.dtype != np.uint8 or restless.dtype != np.uint8 or not sigma >= 1:
-                raise ValueError(colors.shape)
-            if scenes and restless.shape != scenes[0].restless.shape:
-                raise ValueError(restless.shape)
-            if band is not None and (
-                band.dtype != np.uint8 or band.shape != (2, *colors.shape[1:])
-            ):
-                raise ValueError(band.shape)
-            scenes.append(Scene(colors, restless, sigma, [], band))
-        return cls(scenes, usual, options)
+        return cls(scenes_in(arrays, len(usual)), usual, options)
 
 
 def _colored(picture: Bytes) -> Bytes:

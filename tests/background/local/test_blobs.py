@@ -3,22 +3,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.background.local.blobs import BlobRule, boxes_of, vote
+from bgsub.background.local.blobs import (
+    SCORE_LEVEL,
+    BlobRule,
+    boxes_of,
+    in_hundredths,
+    mean_score,
+    vote,
+)
 from bgsub.background.local.matching import UNIT
 
 
 def test_one_loud_pixel_is_no_majority():
     score = np.zeros((11, 11), np.uint8)
     score[5, 5] = 255
-    assert not vote(score).any()
+    assert not vote(mean_score(score)).any()
     score[3:8, 3:8] = UNIT
-    assert vote(score)[5, 5]
+    assert vote(mean_score(score))[5, 5]
 
 
 def test_the_vote_keeps_a_straight_edge():
     score = np.zeros((20, 20), np.uint8)
     score[:, 10:] = 255
-    assert (vote(score)[10] == [0] * 10 + [1] * 10).all()
+    assert (vote(mean_score(score))[10] == [0] * 10 + [1] * 10).all()
+
+
+def test_the_scores_cut_at_their_level_are_the_vote():
+    means = np.arange(256, dtype=np.uint8)[None]
+    scores = in_hundredths(means)
+    assert scores.dtype == np.uint16
+    assert scores[0, UNIT] == 100
+    np.testing.assert_array_equal(scores >= SCORE_LEVEL, vote(means) > 0)
+    assert (scores >= SCORE_LEVEL).any()
+    assert (np.diff(scores.astype(int)) > 0).all()
+
+
+def test_a_pixel_counts_for_one_and_a_half_thresholds_at_most():
+    score = np.full((9, 9), 255, np.uint8)
+    assert (in_hundredths(mean_score(score)) == 150).all()
 
 
 def test_blobs_below_the_least_area_go_and_holes_count():

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from bgsub.background.local.blobs import SCORE_LEVEL
 from bgsub.background.local.gathering import fit_bytes, sample_size
 from bgsub.background.local.layers import MOST_FRAMES
 from bgsub.background.local.model import LocalModel
@@ -50,6 +51,20 @@ def test_pixels_outside_are_never_foreground(passing):
     assert not mask[passing.truths[at]].any()
 
 
+def test_a_hole_that_is_filled_does_not_reach_outside(passing):
+    at = next(i for i, truth in enumerate(passing.truths) if truth.sum() > 300)
+    rows, columns = np.nonzero(passing.truths[at])
+    y, x = int(rows.mean()), int(columns.mean())
+    inside = np.ones(passing.truths[at].shape, bool)
+    inside[y - 2 : y + 3, x - 2 : x + 3] = False
+    assert passing.model.mask(passing.frames[at])[~inside].all()
+    mask, scores = passing.model.mask_and_scores(passing.frames[at], inside)
+    assert mask[inside].any()
+    assert not mask[~inside].any()
+    assert scores[inside].any()
+    assert not scores[~inside].any()
+
+
 def test_the_same_seed_gives_the_same_model(passing):
     with Workers(2) as workers:
         again = LocalModel.fit(passing.frames.copy(), workers=workers)
@@ -61,8 +76,28 @@ def test_scores_are_above_the_threshold_at_the_object(passing):
     at = next(i for i, truth in enumerate(passing.truths) if truth.sum() > 300)
     scores = passing.model.scores(passing.frames[at])
     assert scores.dtype == np.uint16
-    assert np.median(scores[passing.truths[at]]) > 150
+    assert np.median(scores[passing.truths[at]]) > 140
     assert np.median(scores[~passing.truths[at]]) < 60
+
+
+@pytest.mark.parametrize("sensitivity", ["low", "normal", "high"])
+def test_scores_cut_at_their_level_are_the_mask_before_it_is_cleaned(sensitivity, passing):
+    raw = MaskOptions(shadows="keep", sensitivity=sensitivity, min_area=0, fill=False)
+    model = passing.model.with_options(raw)
+    for frame in passing.frames[4:12]:
+        mask, scores = model.mask_and_scores(frame)
+        assert mask.any()
+        np.testing.assert_array_equal(scores >= SCORE_LEVEL, mask > 0)
+        np.testing.assert_array_equal(scores, model.scores(frame))
+        np.testing.assert_array_equal(mask, model.mask(frame))
+
+
+def test_scores_do_not_depend_on_what_the_mask_is_cleaned_by(passing):
+    strict = passing.model.with_options(MaskOptions(min_area=3000))
+    frame = passing.frames[8]
+    mask, scores = strict.mask_and_scores(frame)
+    assert not mask.any()
+    np.testing.assert_array_equal(scores, passing.model.scores(frame))
 
 
 def test_grey_frames_do(passing, scenes, learn):
