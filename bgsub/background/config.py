@@ -11,11 +11,17 @@ from bgsub.background.available import MEMORY_RULE, is_memory
 from bgsub.errors import UsageError
 from bgsub.robustpca.methods import METHODS
 
-OUTPUTS = ("background", "foreground", "mask", "errors", "plot", "model", "preview", "spectrum")
-"""What a run can write: three videos, errors.csv, errors.png, model.npz, preview.mp4 and
-spectrum.png."""
+OUTPUTS = (
+    *("background", "foreground", "mask", "errors", "plot", "model"),
+    *("preview", "spectrum", "scores"),
+)
+"""What a run can write: three videos, errors.csv, errors.png, model.npz, preview.mp4, spectrum.png
+and scores.mkv."""
 
-DEFAULT_OUTPUTS = frozenset(OUTPUTS) - {"preview", "spectrum"}
+EXTRA_OUTPUTS = frozenset({"preview", "spectrum", "scores"})
+"""Those that are only written when they are asked for."""
+
+DEFAULT_OUTPUTS = frozenset(OUTPUTS) - EXTRA_OUTPUTS
 
 MOST_AUTO_COMPONENTS = 10
 """Most components that ``k="auto"`` chooses; memory is planned for so many."""

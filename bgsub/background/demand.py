@@ -49,7 +49,7 @@ class Demand:
     pictures : bool
         Whether anything but the errors is written.
     videos : int
-        Videos that are written.
+        Videos that are written; those of scores count twice, as they have two bytes a pixel.
     plot : bool
     local : int
         Bytes for fitting a local model, 0 where there is none.

@@ -84,12 +84,14 @@ def video_facts(videos: OutputVideos | None) -> dict[str, Any]:
     """Describe the pictures that were written."""
     if videos is None or not videos.counts:
         return {}
+    scores = {"score_level": videos.score_level} if "scores" in videos.counts else {}
     return {
         "frames_written": videos.counts,
         "padded_to_even_size": videos.padded,
         "min_area": videos.min_area,
         "mask_model": "paper" if videos.local is None else "local",
         "mask_notes": [] if videos.local is None else videos.local.notes,
+        **scores,
         "foreground_gain": round(videos.gain, 3),
         "mask_share": round(videos.tally.mean_share, 6),
     }

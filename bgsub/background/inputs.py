@@ -136,7 +136,7 @@ def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
         k=options.most_components,
         threads=own_threads(options.threads, options.jobs),
         pictures=needs_pixels(options),
-        videos=len(options.outputs.intersection(VIDEOS)),
+        videos=len(options.outputs.intersection(VIDEOS)) + ("scores" in options.outputs),
         plot=bool(options.outputs & {"plot", "spectrum"}),
         fit_frames=fit_frames,
         local=_local_bytes(source, options, frames),

@@ -23,6 +23,9 @@ THRESHOLD_QUANTILE = 0.999
 THRESHOLD_BOUNDS = (12.0, 35.0)
 MEDIAN_FILTER = 5
 
+SCORE_LEVEL = 100
+"""Score from which a pixel belongs to the raw mask."""
+
 # Median of the absolute value of a standard normal variable.
 _NORMAL_MAD = 0.6744897501960817
 
@@ -70,6 +73,30 @@ class MaskRule:
                 mask[~pixel_mask] = 0
             drop_small(mask, self.min_area)
         return np.asarray(mask, dtype=np.uint8)
+
+    def scores(
+        self, largest: Bytes, pixel_mask: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.uint16]:
+        """What the mask of a frame is cut from; parameters as those of `apply`.
+
+        Returns
+        -------
+        ndarray of uint16, shape (h, w)
+            The largest channel difference, after the median filter if the rule has one, in
+            hundredths of the lowest difference above the threshold, rounded down. From
+            `SCORE_LEVEL` on a pixel belongs to the mask, before small blobs are dropped. 0 outside.
+        """
+        inside = largest
+        if pixel_mask is not None:
+            inside = np.where(pixel_mask, largest, np.uint8(0))
+        if self.clean:
+            # The median of the differences cuts where the median of the cut differences does.
+            inside = np.asarray(cv2.medianBlur(inside, MEDIAN_FILTER), dtype=np.uint8)
+            if pixel_mask is not None:
+                inside[~pixel_mask] = 0
+        lowest = int(np.floor(self.threshold)) + 1
+        table = (np.arange(256) * SCORE_LEVEL // lowest).astype(np.uint16)
+        return np.asarray(cv2.LUT(inside, table), dtype=np.uint16)
 
 
 def majority(mask: Bytes) -> Bytes:

@@ -120,7 +120,7 @@ def _output(folder: Path, kind: Kind) -> Path:
     for name in (f"{kind}.mkv", f"{kind}.mp4", kind):
         if (folder / name).exists():
             return folder / name
-    advice = "run it again without --only" if kind == "mask" else "run it again with its scores"
+    advice = "run it again " + ("without --only" if kind == "mask" else "with --save-scores")
     raise InputError(f"{folder}: its run wrote no {kind}; {advice}")
 
 

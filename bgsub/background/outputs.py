@@ -8,12 +8,14 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.background.blocks import queue_frames
 from bgsub.background.config import RunOptions
+from bgsub.background.local.blobs import SCORE_LEVEL as LOCAL_SCORE_LEVEL
 from bgsub.background.local.model import LocalModel
 from bgsub.background.local.options import MaskOptions
-from bgsub.background.mask import MaskRule, default_min_area
+from bgsub.background.mask import SCORE_LEVEL, MaskRule, default_min_area
 from bgsub.background.model import BackgroundModel, MaskModel
 from bgsub.background.preview import preview
 from bgsub.background.projection import ScoredBlock
@@ -26,10 +28,11 @@ from bgsub.background.render import (
 from bgsub.background.results import ResultsDirectory
 from bgsub.background.workers import Workers
 from bgsub.video.frames import Bytes
+from bgsub.video.images import Image
 from bgsub.video.queued import QueuedSink
-from bgsub.video.sink import SUFFIXES, open_sink
+from bgsub.video.sink import SUFFIXES, SinkKind, open_sink
 
-VIDEOS = ("background", "foreground", "mask", "preview")
+VIDEOS = ("background", "foreground", "mask", "preview", "scores")
 
 _SPAN_IN_THRESHOLDS = 6.0
 
@@ -44,9 +47,14 @@ def output_name(output: str, options: RunOptions) -> str:
         return f"spectrum.{options.plot_format}"
     if output == "model":
         return "model.npz"
+    return output + SUFFIXES[_kind(output, options)]
+
+
+def _kind(output: str, options: RunOptions) -> SinkKind:
+    """Format of a video; scores are numbers of 16 bits, which H.264 does not hold."""
     if output == "preview":
-        return "preview.mp4"
-    return output + SUFFIXES[options.format]
+        return "mp4"
+    return "mkv" if output == "scores" and options.format == "mp4" else options.format
 
 
 @dataclass
@@ -88,7 +96,7 @@ def _mask_options(options: RunOptions) -> MaskOptions:
 
 
 class OutputVideos:
-    """Background, foreground, mask and preview as they are asked for.
+    """Background, foreground, mask, scores and preview as they are asked for.
 
     A context manager: leaving it early removes what was begun.
 
@@ -132,7 +140,7 @@ class OutputVideos:
         try:
             for output in VIDEOS:
                 if output in options.outputs:
-                    kind = "mp4" if output == "preview" else options.format
+                    kind = _kind(output, options)
                     path = results.stage(output_name(output, options))
                     sink = open_sink(path, output, layout=model.layout, kind=kind, rate=rate)
                     self._sinks[output] = QueuedSink(sink, queue_frames(model.layout.size))
@@ -175,7 +183,7 @@ class OutputVideos:
             backgrounds = reconstruct(self._model, block.scores, self._workers)
             self._outside.restore(backgrounds, block.rows)
 
-        def render(i: int) -> dict[str, Bytes]:
+        def render(i: int) -> dict[str, Image]:
             facts = (int(block.numbers[i]), float(block.times[i]), float(block.outlier_scores[i]))
             return self._render(block.rows[i], backgrounds[i], facts)
 
@@ -184,25 +192,26 @@ class OutputVideos:
             for output, sink in self._sinks.items():
                 sink.write(shown[output], float(time_s))
             if "mask" in shown:
-                self.tally.add(shown["mask"], self._model.n_pixels)
+                self.tally.add(shown["mask"].astype(np.uint8, copy=False), self._model.n_pixels)
 
-    def _render(self, row: Bytes, own: Bytes, facts: tuple[int, float, float]) -> dict[str, Bytes]:
+    def _render(self, row: Bytes, own: Bytes, facts: tuple[int, float, float]) -> dict[str, Image]:
         """Give the pictures of one frame, by output."""
         layout = self._model.layout
-        pictures = {"background": own if self._options.format == "mp4" else layout.to_bgr(own)}
+        pictures: dict[str, Image] = {
+            "background": own if self._options.format == "mp4" else layout.to_bgr(own)
+        }
         if not self._sinks.keys() - {"background"}:
             return pictures
         options, model = self._options, self._model
         largest = row
         if self._needs_background:
             largest = largest_difference(layout, row, own)
-        if self.local is None:
-            mask = self.rule.apply(largest, model.pixel_mask)
-        else:
-            mask = self.local.mask(layout.to_bgr(row), model.pixel_mask)
+        mask, scores = self._decide(row, largest)
         pictures["mask"] = mask
+        if scores is not None:
+            pictures["scores"] = scores
         if "foreground" in self._sinks or "preview" in self._sinks:
-            pictures["foreground"] = foreground(
+            front = pictures["foreground"] = foreground(
                 options.foreground,
                 layout,
                 row,
@@ -214,16 +223,31 @@ class OutputVideos:
             )
         if "preview" in self._sinks:
             number, time_s, score = facts
-            shown = pictures["foreground"]
             panels = {
                 "input": layout.to_bgr(row),
                 "background": layout.to_bgr(own),
-                "foreground": layout.to_bgr(shown) if shown.ndim == 1 else shown,
+                "foreground": layout.to_bgr(front) if front.ndim == 1 else front,
                 "mask": mask,
             }
             outlier = score > model.cutoff
             pictures["preview"] = preview(panels, number, time_s, score, outlier=outlier)
         return pictures
+
+    def _decide(self, row: Bytes, largest: Bytes) -> tuple[Bytes, NDArray[np.uint16] | None]:
+        """Give the mask of a frame, and the scores that it is cut from if they are asked for."""
+        inside, wants_scores = self._model.pixel_mask, "scores" in self._sinks
+        if self.local is None:
+            scores = self.rule.scores(largest, inside) if wants_scores else None
+            return self.rule.apply(largest, inside), scores
+        picture = self._model.layout.to_bgr(row)
+        if wants_scores:
+            return self.local.mask_and_scores(picture, inside)
+        return self.local.mask(picture, inside), None
+
+    @property
+    def score_level(self) -> int:
+        """Score from which a pixel belongs to the mask before it is cleaned."""
+        return SCORE_LEVEL if self.local is None else LOCAL_SCORE_LEVEL
 
     def close(self) -> None:
         """Finish all files side by side; each is read again and its frames are counted."""

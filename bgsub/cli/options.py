@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bgsub.background.config import DEFAULT_OUTPUTS, RunOptions, SourceOptions
+from bgsub.background.config import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions, SourceOptions
 from bgsub.cli import values
 from bgsub.cli.fit_options import fit_frames_option, fit_options, k_option
 from bgsub.cli.help import option, together
@@ -139,7 +139,7 @@ output_options = together(
         type=values.OUTPUT_NAMES,
         metavar="LIST",
         help="Write only these, with commas: background, foreground, mask, errors, plot, model, "
-        "preview, spectrum.",
+        "preview, spectrum, scores.",
     ),
     option(
         "Output",
@@ -152,6 +152,13 @@ output_options = together(
         "--spectrum/--no-spectrum",
         default=None,
         help="Draw what --k auto chooses from into spectrum.png too.",
+    ),
+    option(
+        "Output",
+        "--save-scores/--no-save-scores",
+        default=None,
+        help="Write what the masks are cut from too, as 16-bit scores.mkv (or PNG images): how far "
+        "each pixel is from the background. `bgsub evaluate --scores` finds the best threshold.",
     ),
     option(
         "Output",
@@ -196,8 +203,8 @@ output_options = together(
         help="Replace results of an earlier run; other files are never touched.",
     ),
 )
-"""--format --foreground --only --preview --spectrum --threshold --min-area --no-clean --cutoff
---plot-format --force"""
+"""--format --foreground --only --preview --spectrum --save-scores --threshold --min-area
+--no-clean --cutoff --plot-format --force"""
 
 
 def run_options(params: Mapping[str, Any]) -> RunOptions:
@@ -222,9 +229,10 @@ def run_options(params: Mapping[str, Any]) -> RunOptions:
     Selection.parse(source.get("start"), source.get("end"), source.get("every"))
     plain = {f.name: given[f.name] for f in fields(RunOptions) if f.name in given}
     outputs = given.get("only", DEFAULT_OUTPUTS)
-    for extra in ("preview", "spectrum"):
-        if extra in given:
-            outputs = outputs | {extra} if given[extra] else outputs - {extra}
+    for extra in EXTRA_OUTPUTS:
+        wanted = given.get("save_scores" if extra == "scores" else extra)
+        if wanted is not None:
+            outputs = outputs | {extra} if wanted else outputs - {extra}
     if not outputs:
         message = "--only: no output is left; name one at least"
         raise UsageError(message)

@@ -16,7 +16,7 @@ def test_the_defaults_are_the_documented_ones():
     options = RunOptions()
     assert (options.k, options.n_init, options.reweight) == ("auto", 10, True)
     assert (options.format, options.foreground) == ("mp4", "abs")
-    assert options.outputs == DEFAULT_OUTPUTS == set(OUTPUTS) - {"preview", "spectrum"}
+    assert options.outputs == DEFAULT_OUTPUTS == set(OUTPUTS) - {"preview", "spectrum", "scores"}
 
 
 @given(

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as st_numpy
 
 from bgsub.background.mask import (
     NOISE_FRAMES,
+    SCORE_LEVEL,
     THRESHOLD_BOUNDS,
     MaskRule,
     default_min_area,
@@ -93,8 +94,34 @@ class TestMaskRule:
 
     def test_the_differences_stay_as_they_are(self):
         differences = np.full((9, 11), 90, np.uint8)
-        MaskRule(20, clean=True, min_area=1).apply(differences, np.zeros((9, 11), bool))
+        rule = MaskRule(20, clean=True, min_area=1)
+        rule.apply(differences, np.zeros((9, 11), bool))
+        rule.scores(differences, np.zeros((9, 11), bool))
         assert (differences == 90).all()
+
+
+class TestScores:
+    @given(
+        differences=st_numpy.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9))),
+        threshold=st.sampled_from([0, 0.5, 12, 12.7, 13, 35, 254.9, 255]),
+        clean=st.booleans(),
+        data=st.data(),
+    )
+    def test_cut_at_their_level_they_are_the_mask_before_small_blobs_go(
+        self, differences, threshold, clean, data
+    ):
+        inside = data.draw(st.none() | st_numpy.arrays(bool, differences.shape))
+        rule = MaskRule(threshold, clean=clean, min_area=0)
+        scores = rule.scores(differences, inside)
+        assert scores.dtype == np.uint16
+        np.testing.assert_array_equal(scores >= SCORE_LEVEL, rule.apply(differences, inside) > 0)
+        if inside is not None:
+            assert not scores[~inside].any()
+
+    def test_they_are_hundredths_of_the_lowest_difference_above_the_threshold(self):
+        differences = np.array([[0, 6, 12, 13, 26, 255]], np.uint8)
+        scores = MaskRule(12.7, clean=False, min_area=9).scores(differences)
+        np.testing.assert_array_equal(scores, [[0, 46, 92, 100, 200, 1961]])
 
 
 def test_the_smallest_blob_grows_with_the_frame():

@@ -73,7 +73,9 @@ def test_another_number_of_masks_than_frames(results):
 
 def test_results_without_masks(results):
     folder = results()
-    with pytest.raises(InputError, match="its run wrote no scores"):
+    with pytest.raises(
+        InputError, match="its run wrote no scores; run it again with --save-scores"
+    ):
         open_masks(str(folder), "scores")
     (folder / "mask").rename(folder / "scores")
     assert len(open_masks(str(folder), "scores").pictures) == 3

@@ -19,7 +19,8 @@ from bgsub.errors import OutputError
 )
 def test_names(format_, plot_format, names):
     options = RunOptions(format=format_, plot_format=plot_format)
-    expected = [*names.split(), "model.npz", "preview.mp4", f"spectrum.{plot_format}"]
+    scores = "scores" if format_ == "png" else "scores.mkv"
+    expected = [*names.split(), "model.npz", "preview.mp4", f"spectrum.{plot_format}", scores]
     assert [output_name(output, options) for output in OUTPUTS] == expected
 
 

@@ -14,6 +14,7 @@ from bgsub.background.config import OUTPUTS, RunOptions
 from bgsub.background.errors_table import read_csv
 from bgsub.background.pipeline import apply, run
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, MemoryLimitError, UsageError
+from bgsub.video.grey import open_grey
 from bgsub.video.images import read_image, write_image
 from bgsub.video.source import open_source
 
@@ -23,6 +24,12 @@ VISITED = range(33, 49)
 def outlier_frames(out):
     with (out / "errors.csv").open() as file:
         return [int(row["frame"]) for row in csv.DictReader(file) if row["outlier"] == "1"]
+
+
+def pictures_in(path):
+    """All pictures of a video or a folder, grey, with as many bits as they have."""
+    pictures = open_grey(str(path))
+    return np.stack(list(pictures.pick(range(len(pictures)))))
 
 
 def decoded(path, **selection):
@@ -35,7 +42,7 @@ def decoded(path, **selection):
 class TestWholeRun:
     def test_writes_what_it_says_and_nothing_else(self, whole_run):
         names = "background.mkv foreground.mkv mask.mkv errors.csv errors.png model.npz preview.mp4"
-        names += " spectrum.png"
+        names += " spectrum.png scores.mkv"
         written = {path.name for path in whole_run.out.iterdir()}
         assert written == {*names.split(), "run.json"}
 
@@ -159,6 +166,7 @@ NAMES = {
     "model": "model.npz",
     "preview": "preview.mp4",
     "spectrum": "spectrum.png",
+    "scores": "scores.mkv",
 }
 
 
@@ -179,7 +187,7 @@ class TestOnly:
         expected = {"decode"} if output == "mask" else {"decode", "fit"}
         if output not in ("errors", "plot", "spectrum"):
             expected.add("model")
-        if output in ("background", "foreground", "mask", "preview"):
+        if output in ("background", "foreground", "mask", "preview", "scores"):
             expected.add("write")
         assert stages == expected
 
@@ -450,6 +458,34 @@ class TestMasks:
     def test_the_choice_is_in_the_manifest(self, scene, save, options, tmp_path):
         result = run(save(scene()), tmp_path / "out", options(threshold=33.0, min_area=7))
         assert (result.manifest["threshold"], result.manifest["min_area"]) == (33.0, 7)
+
+
+class TestScores:
+    @pytest.mark.parametrize("format_", ["mp4", "mkv", "png"])
+    def test_cut_at_their_level_they_are_the_masks(self, format_, scene, save, options, tmp_path):
+        chosen = options(outputs={"mask", "scores"}, format=format_, min_area=0)
+        result = run(save(scene(noise=6, height=35, width=47)), tmp_path / "out", chosen)
+        name = "scores" if format_ == "png" else "scores.mkv"
+        assert name in result.manifest["outputs"]
+        assert result.manifest["frames_written"]["scores"] == 48
+        scores = pictures_in(tmp_path / "out" / name)
+        assert scores.dtype == np.uint16
+        marked = scores >= result.manifest["score_level"]
+        assert marked[VISITED[0] :].any()
+        mask = tmp_path / "out" / ("mask" if format_ == "png" else f"mask.{format_}")
+        np.testing.assert_array_equal(marked, pictures_in(mask)[:, :35, :47] > 127)
+
+    def test_video_and_pictures_hold_the_same(self, scene, save, options, tmp_path):
+        path = save(scene())
+        for format_ in ("mkv", "png"):
+            run(path, tmp_path / format_, options(outputs={"scores"}, format=format_))
+        video, pictures = tmp_path / "mkv" / "scores.mkv", tmp_path / "png" / "scores"
+        assert pictures_in(video).max() > 300
+        np.testing.assert_array_equal(pictures_in(video), pictures_in(pictures))
+
+    def test_without_them_there_is_no_level(self, scene, save, options, tmp_path):
+        result = run(save(scene()), tmp_path / "out", options(outputs={"mask"}))
+        assert "score_level" not in result.manifest
 
 
 class TestCutoff:

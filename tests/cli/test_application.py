@@ -23,7 +23,8 @@ def python(code: str, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["run", "--help"], ["--version"], ["info", "-h"]]
+    "arguments",
+    [["--help"], ["run", "--help"], ["--version"], ["info", "-h"], ["evaluate", "--help"]],
 )
 def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
     code = (

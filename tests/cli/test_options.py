@@ -90,6 +90,14 @@ def test_the_spectrum_comes_on_top() -> None:
     assert parse("--only", "mask,spectrum", "--no-spectrum").outputs == {"mask"}
 
 
+def test_scores_come_on_top() -> None:
+    assert parse("--save-scores").outputs == DEFAULT_OUTPUTS | {"scores"}
+    assert parse("--only", "mask", "--save-scores").outputs == {"mask", "scores"}
+    assert parse("--only", "mask,scores", "--no-save-scores").outputs == {"mask"}
+    repeated = shared.as_defaults(parse("--save-scores"))
+    assert parse(defaults=repeated).outputs == DEFAULT_OUTPUTS | {"scores"}
+
+
 @pytest.mark.parametrize(
     ("words", "k"), [((), "auto"), (("--k", "AUTO"), "auto"), (("--k", "7"), 7)]
 )

@@ -8,10 +8,11 @@ import pytest
 
 from bgsub.background.config import RunOptions
 from bgsub.background.evaluate import evaluate
-from bgsub.background.evaluation import Pair
+from bgsub.background.evaluation import EvaluationOptions, Pair
 from bgsub.background.model import BackgroundModel
 from bgsub.background.pipeline import apply, run
 from bgsub.errors import UsageError
+from bgsub.video.grey import open_grey
 from bgsub.video.source import open_source
 
 SAMPLES = Path(__file__).parents[3] / "sample_videos"
@@ -27,7 +28,7 @@ def clip(tmp_path_factory, passing):
 @pytest.fixture(scope="module")
 def local_run(tmp_path_factory, clip):
     out = tmp_path_factory.mktemp("local") / "results"
-    outputs = frozenset({"mask", "model", "foreground", "errors"})
+    outputs = frozenset({"mask", "model", "foreground", "errors", "scores"})
     options = RunOptions(
         k=1, model="local", format="mkv", foreground="cutout", outputs=outputs, threads=2
     )
@@ -45,6 +46,27 @@ def test_masks_of_a_run_are_those_of_the_model(local_run, passing, scenes):
     model = BackgroundModel.load(local_run / "model.npz").local
     for frame, mask in zip(passing.frames[::9], masks[::9], strict=True):
         np.testing.assert_array_equal(model.mask(frame), mask)
+
+
+def test_scores_of_a_run_are_those_of_the_model(local_run, passing):
+    found = open_grey(str(local_run / "scores.mkv"))
+    model = BackgroundModel.load(local_run / "model.npz").local
+    rows = range(0, len(passing.frames), 9)
+    for row, scores in zip(rows, found.pick(rows), strict=True):
+        assert scores.any()
+        np.testing.assert_array_equal(model.scores(passing.frames[row]), scores)
+    manifest = json.loads((local_run / "run.json").read_text(encoding="utf-8"))
+    assert manifest["score_level"] == 90
+
+
+def test_scores_are_evaluated(local_run, passing, tmp_path):
+    np.save(tmp_path / "truth.npy", np.array(passing.truths).astype(np.uint8) * np.uint8(255))
+    pair = Pair(str(local_run), str(tmp_path / "truth.npy"))
+    found = evaluate([pair], EvaluationOptions(scores=True))
+    assert 50 < found.threshold <= 150
+    assert found.total.f_measure > 0.85
+    at_level = evaluate([pair], EvaluationOptions(scores=True, threshold=90)).total
+    assert found.total.f_measure >= at_level.f_measure > 0.8
 
 
 def test_the_cutout_shows_what_the_mask_covers(local_run, passing):
