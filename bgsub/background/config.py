@@ -43,7 +43,8 @@ class SourceOptions:
     roi : tuple of four ints, optional
         X, Y, width, height in input pixels, before `scale`.
     mask_image : str, optional
-        Image file; pixels where it is black are left out of the fit and stay as they are.
+        Image file; pixels where it is black are left out of the fit and of the masks, and stay as
+        they are.
     color : {"auto", "gray", "color"}
     on_bad_frame : {"skip", "repeat", "fail"}
     """
@@ -98,6 +99,8 @@ class RunOptions:
         Of local models.
     fill_holes : bool
         Whether local models fill the holes of objects.
+    ignore : str, optional
+        Image file; pixels where it is white take part in the fit, but are never foreground.
     plot_format : {"png", "svg"}
     force : bool
         Replace what an earlier run of bgsub wrote.
@@ -140,6 +143,7 @@ class RunOptions:
     shadows: Literal["drop", "keep"] = "drop"
     sensitivity: Literal["low", "normal", "high"] = "normal"
     fill_holes: bool = True
+    ignore: str | None = None
     plot_format: Literal["png", "svg"] = "png"
     force: bool = False
     threads: int | None = None

@@ -67,6 +67,7 @@ def form_model(
         support=fit.support,
         frame_numbers=store.numbers[store.fit_rows],
         pixel_mask=source.pixel_mask,
+        ignored=source.ignored,
         geometry={
             "input_size": list(source.input_size),
             "roi": None if options.source.roi is None else list(options.source.roi),

@@ -24,7 +24,13 @@ DEFAULT_MEMORY = "50%"
 
 
 def open_frames(
-    path: str, options: SourceOptions, *, threads: int | None, color: str, exact_color: bool
+    path: str,
+    options: SourceOptions,
+    *,
+    threads: int | None,
+    color: str,
+    exact_color: bool,
+    ignore: str | None = None,
 ) -> FrameSource:
     """Open an input as a run wants it; see `open_source` for the errors."""
     return open_source(
@@ -35,6 +41,7 @@ def open_frames(
         scale=options.scale,
         roi=options.roi,
         mask_image=options.mask_image,
+        ignore=ignore,
         color=color,  # type: ignore[arg-type]
         on_bad_frame=options.on_bad_frame,
         threads=threads,
@@ -71,7 +78,9 @@ def open_input(path: str, options: RunOptions, like: BackgroundModel | None = No
     threads = options.threads
     if options.jobs > 1:
         threads = own_threads(threads, options.jobs)
-    return open_frames(path, wanted, threads=threads, color=color, exact_color=exact)
+    return open_frames(
+        path, wanted, threads=threads, color=color, exact_color=exact, ignore=options.ignore
+    )
 
 
 def _geometry_of(path: str, options: SourceOptions, model: BackgroundModel) -> SourceOptions:
@@ -104,8 +113,14 @@ def load_for(path: Path, options: RunOptions) -> BackgroundModel:
     return model
 
 
-def check_geometry(model: BackgroundModel, source: FrameSource, model_path: Path) -> None:
-    """Raise InputError unless the footage has the size and kind of the model."""
+def model_for(model: BackgroundModel, source: FrameSource, model_path: Path) -> BackgroundModel:
+    """Give the model with the pixels to be ignored in this footage, if it names any of its own.
+
+    Raises
+    ------
+    InputError
+        Unless the footage has the size and kind of the model.
+    """
     ours, theirs = model.layout, source.layout
     if (ours.width, ours.height) != (theirs.width, theirs.height):
         message = (
@@ -119,6 +134,7 @@ def check_geometry(model: BackgroundModel, source: FrameSource, model_path: Path
             "use footage of the same kind, or fit a model to this one"
         )
         raise InputError(message)
+    return model if source.ignored is None else replace(model, ignored=source.ignored)
 
 
 def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:

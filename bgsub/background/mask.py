@@ -192,7 +192,8 @@ def choose_threshold(
     """Threshold from the noise of inlier frames.
 
     The larger of five standard deviations and of the 99.9 % quantile, from 12 to 35 grey levels.
-    The noise is that of the largest channel difference over all pixels and the given frames; its
+    The noise is that of the largest channel difference over the given frames and all pixels that
+    can be foreground; its
     standard deviation comes from its median, which foreground in less than half of the picture does
     not move. The quantile serves scenes whose noise has a heavy tail (glints on water); the upper
     bound serves scenes with foreground in every frame, where the quantile measures that.
@@ -210,12 +211,13 @@ def choose_threshold(
         Grey levels.
     """
     counts = np.zeros(256)
+    chosen = model.inside
     step = render_rows(model.layout.size)
     for start in range(0, len(rows), step):
         background = reconstruct(model, scores[start : start + step], workers)
         for row, own in zip(rows[start : start + step], background, strict=True):
             largest = largest_difference(model.layout, row, own)
-            inside = largest if model.pixel_mask is None else largest[model.pixel_mask]
+            inside = largest if chosen is None else largest[chosen]
             counts += np.bincount(inside.ravel(), minlength=256)
     sigma = _histogram_quantile(counts, 0.5) / _NORMAL_MAD
     tail = _histogram_quantile(counts, THRESHOLD_QUANTILE)

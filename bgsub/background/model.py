@@ -59,6 +59,8 @@ class BackgroundModel:
         Their numbers in the input, from 1.
     pixel_mask : ndarray of shape (h, w), bool, or None
         Pixels that took part in the fit.
+    ignored : ndarray of shape (h, w), bool, or None
+        Pixels that are never foreground.
     geometry : dict
         ``input_size``, ``roi``, ``scale`` of the footage that was fitted.
     facts : dict
@@ -81,6 +83,14 @@ class BackgroundModel:
     geometry: dict[str, Any]
     facts: dict[str, Any]
     local: LocalModel | None = None
+    ignored: NDArray[np.bool_] | None = None
+
+    @property
+    def inside(self) -> NDArray[np.bool_] | None:
+        """Pixels that can be foreground, shape (h, w); None for all."""
+        if self.ignored is None:
+            return self.pixel_mask
+        return ~self.ignored if self.pixel_mask is None else self.pixel_mask & ~self.ignored
 
     @property
     def n_pixels(self) -> int:
@@ -167,6 +177,8 @@ class BackgroundModel:
         }
         if self.pixel_mask is not None:
             arrays["pixel_mask"] = self.pixel_mask
+        if self.ignored is not None:
+            arrays["ignored"] = self.ignored
         if self.local is not None:
             arrays |= self.local.arrays()
         try:
@@ -223,6 +235,7 @@ class BackgroundModel:
             pixel_mask=arrays["pixel_mask"].astype(bool) if "pixel_mask" in arrays else None,
             geometry=dict(header["geometry"]),
             facts=dict(header["facts"]),
+            ignored=arrays["ignored"].astype(bool) if "ignored" in arrays else None,
             local=LocalModel.from_arrays(arrays) if "local_usual" in arrays else None,
         )
         if model.local is not None and model.local.shape != (layout.height, layout.width):
@@ -230,9 +243,9 @@ class BackgroundModel:
         shapes = (model.center.shape, model.components.shape[1:], model.noise.shape)
         if shapes != ((layout.size,), (layout.size,), (layout.pixels,)):
             raise ValueError(shapes)
-        mask = model.pixel_mask
-        if mask is not None and (mask.shape != (layout.height, layout.width) or not mask.any()):
-            raise ValueError(mask.shape)
+        for mask in (model.pixel_mask, model.ignored, model.inside):
+            if mask is not None and (mask.shape != (layout.height, layout.width) or not mask.any()):
+                raise ValueError(mask.shape)
         levels = (model.threshold, model.error_location, model.error_scale, model.cutoff)
         arrays_ = (model.center, model.components, model.noise)
         if not all(map(math.isfinite, levels)) or not all(np.isfinite(a).all() for a in arrays_):

@@ -125,6 +125,9 @@ class OutputVideos:
         self.padded = False
         self._model = model
         self._options = options
+        self._inside = model.inside
+        inside = model.layout.pixels if self._inside is None else np.count_nonzero(self._inside)
+        self._n_inside = int(inside)
         self._outside = OutsideMask(model.layout, model.pixel_mask)
         min_area = options.min_area
         if min_area is None:
@@ -192,7 +195,7 @@ class OutputVideos:
             for output, sink in self._sinks.items():
                 sink.write(shown[output], float(time_s))
             if "mask" in shown:
-                self.tally.add(shown["mask"].astype(np.uint8, copy=False), self._model.n_pixels)
+                self.tally.add(shown["mask"].astype(np.uint8, copy=False), self._n_inside)
 
     def _render(self, row: Bytes, own: Bytes, facts: tuple[int, float, float]) -> dict[str, Image]:
         """Give the pictures of one frame, by output."""
@@ -235,7 +238,7 @@ class OutputVideos:
 
     def _decide(self, row: Bytes, largest: Bytes) -> tuple[Bytes, NDArray[np.uint16] | None]:
         """Give the mask of a frame, and the scores that it is cut from if they are asked for."""
-        inside, wants_scores = self._model.pixel_mask, "scores" in self._sinks
+        inside, wants_scores = self._inside, "scores" in self._sinks
         if self.local is None:
             scores = self.rule.scores(largest, inside) if wants_scores else None
             return self.rule.apply(largest, inside), scores

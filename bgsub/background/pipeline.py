@@ -14,8 +14,8 @@ from bgsub.background.findings import mask_hints
 from bgsub.background.fit_hints import fit_hints
 from bgsub.background.fitting import fit_frames, form_model
 from bgsub.background.inputs import (
-    check_geometry,
     load_for,
+    model_for,
     needs_fit,
     needs_pixels,
     open_input,
@@ -151,7 +151,7 @@ def apply(
         Workers(options.threads, options.jobs) as workers,
     ):
         source = open_input(path, options, like=model)
-        check_geometry(model, source, model_path)
+        model = model_for(model, source, model_path)
         identity = workers.beside(manifests.input_identity, path)
         seen = ProjectedFrames(model, workers)
         blocks = seen.blocks(decoded_blocks(source))
@@ -225,7 +225,7 @@ def model_errors(
     model = load_for(model_path, options)
     with Workers(options.threads, options.jobs) as workers:
         source = open_input(path, options, like=model)
-        check_geometry(model, source, model_path)
+        model = model_for(model, source, model_path)
         seen = ProjectedFrames(model, workers)
         done = 0
         for block in seen.blocks(decoded_blocks(source)):

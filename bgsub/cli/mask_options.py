@@ -1,10 +1,11 @@
-"""Options of the masks of local models, as decorators."""
+"""Options of the masks, as decorators."""
 
 from __future__ import annotations
 
 import click
 
 from bgsub.background.config import RunOptions
+from bgsub.cli import values
 from bgsub.cli.help import option, together
 
 _DEFAULT = RunOptions()
@@ -43,5 +44,13 @@ mask_options = together(
         show_default=True,
         help="Local models: fill the holes of objects.",
     ),
+    option(
+        "Masks",
+        "--ignore",
+        type=values.PATH,
+        metavar="IMAGE",
+        help="Image of the input's size; where it is white (a clock, a monitor), pixels are fitted "
+        "like all others but never foreground. --mask-image leaves pixels out of the fit as well.",
+    ),
 )
-"""--shadows --sensitivity --fill-holes"""
+"""--shadows --sensitivity --fill-holes --ignore"""

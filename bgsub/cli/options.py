@@ -70,7 +70,8 @@ source_options = together(
         "--mask-image",
         type=values.PATH,
         metavar="FILE",
-        help="Image of the input's size; where it is black, pixels are left out.",
+        help="Image of the input's size; where it is black, pixels are left out of the fit and of "
+        "the masks.",
     ),
     option(
         "Input",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bgsub.errors import EmptySelectionError, InputError
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, Orientation, Picture
+from bgsub.video.painted import Painted
 from bgsub.video.selection import Region, Selection
 from bgsub.video.timecode import format_time
 
@@ -46,8 +47,8 @@ class Options:
     selection: Selection = field(default_factory=Selection)
     scale: float = 1.0
     roi: Region | None = None
-    mask: Bytes | None = None
-    mask_name: str = "mask image"
+    mask: Painted | None = None
+    ignore: Painted | None = None
     color: ColorMode = "auto"
     on_bad_frame: OnBadFrame = "skip"
     threads: int | None = None
@@ -81,6 +82,7 @@ class BaseSource(ABC):
     layout: Layout
     geometry: Geometry
     pixel_mask: NDArray[np.bool_] | None = None
+    ignored: NDArray[np.bool_] | None = None
 
     def __init__(self, name: str, path: str, options: Options) -> None:
         self.name = name
@@ -129,7 +131,9 @@ class BaseSource(ABC):
             kind, matrix, options.color, exact_color=options.exact_color
         )
         if options.mask is not None:
-            self.pixel_mask = self.geometry.pixel_mask(options.mask, options.mask_name)
+            self.pixel_mask = options.mask.pixel_mask(self.geometry)
+        if options.ignore is not None:
+            self.ignored = options.ignore.ignored(self.geometry, self.pixel_mask)
 
     def __iter__(self) -> Iterator[Frame]:
         picker = self.options.selection.picker()

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import EmptySelectionError, UsageError
+from bgsub.errors import UsageError
 from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix
 from bgsub.video.selection import Region
 
@@ -231,46 +231,6 @@ class Geometry:
         shrinks = target.shape[0] < part.shape[0]
         how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
         cv2.resize(part, (target.shape[1], target.shape[0]), dst=target, interpolation=how)
-
-    def pixel_mask(self, mask: Bytes, name: str) -> NDArray[np.bool_]:
-        """Bring a mask of the input's size to the frames.
-
-        Parameters
-        ----------
-        mask : ndarray of uint8, shape (h, w)
-            128 and more is inside.
-        name : str
-            What the mask is called in errors.
-
-        Returns
-        -------
-        ndarray of bool
-            Of the frames' height and width; a pixel is inside when most of what it covers is.
-
-        Raises
-        ------
-        UsageError
-            If the mask has another size than the input.
-        EmptySelectionError
-            If no pixel is inside.
-        """
-        width, height = self.input_size
-        if mask.shape != (height, width):
-            sizes = f"{mask.shape[1]}×{mask.shape[0]} pixels, the input {width}×{height}"
-            raise UsageError(f"{name}: the mask image has {sizes}; they must be the same")
-        region = self.region
-        rows, columns = (
-            slice(region.y, region.y + region.height),
-            slice(region.x, region.x + region.width),
-        )
-        inside = np.where(mask[rows, columns] >= 128, 255, 0).astype(np.uint8)
-        if self.size != (region.width, region.height):
-            inside = cv2.resize(inside, self.size, interpolation=cv2.INTER_AREA).astype(np.uint8)
-        chosen: NDArray[np.bool_] = inside >= 128
-        if not chosen.any():
-            message = "no pixel of the mask image is white (128 or more) where the frames are"
-            raise EmptySelectionError(f"{name}: {message}; paint what is to be fitted white")
-        return chosen
 
 
 def _expand(plane: Bytes, expansion: tuple[float, float], out: Bytes | None = None) -> Bytes:

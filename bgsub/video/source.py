@@ -9,14 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, get_args
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
 from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, load_array
 from bgsub.video.base import BadFrame, OnBadFrame, Options
-from bgsub.video.frames import Bytes, Frame, Layout
+from bgsub.video.frames import Frame, Layout
 from bgsub.video.geometry import ColorMode
 from bgsub.video.image_files import (
     ImageFilesSource,
@@ -25,7 +24,8 @@ from bgsub.video.image_files import (
     list_glob,
     list_printf,
 )
-from bgsub.video.images import Image, is_image_name, read_image, read_pages
+from bgsub.video.images import Image, is_image_name, read_pages
+from bgsub.video.painted import Painted
 from bgsub.video.selection import Region, Selection, parse_region
 from bgsub.video.timecode import Position
 
@@ -55,6 +55,8 @@ class FrameSource(Protocol):
     duration_s : float or None
     pixel_mask : ndarray of bool, shape (h, w), or None
         True where pixels take part in the fit, from the mask image.
+    ignored : ndarray of bool, shape (h, w), or None
+        True where pixels are never foreground, from `ignore`.
     bad_frames : list of BadFrame
         Those of the last complete iteration that were selected.
     decoded : int
@@ -73,6 +75,7 @@ class FrameSource(Protocol):
     input_frames: int | None
     duration_s: float | None
     pixel_mask: NDArray[np.bool_] | None
+    ignored: NDArray[np.bool_] | None
     bad_frames: list[BadFrame]
     decoded: int
     warnings: list[str]
@@ -95,6 +98,7 @@ def open_source(
     scale: float = 1.0,
     roi: str | tuple[int, int, int, int] | Region | None = None,
     mask_image: str | os.PathLike[str] | NDArray[Any] | None = None,
+    ignore: str | os.PathLike[str] | NDArray[Any] | None = None,
     color: ColorMode = "auto",
     on_bad_frame: OnBadFrame = "skip",
     threads: int | None = None,
@@ -118,6 +122,9 @@ def open_source(
         The part of the picture that is kept, in pixels before scaling.
     mask_image : path or ndarray of uint8, optional
         A picture of the input's size; what is darker than 128 is left out of the fit.
+    ignore : path or ndarray of uint8, optional
+        A picture of the input's size; what is 128 and brighter takes part in the fit, but is never
+        foreground.
     color : {"auto", "gray", "color"}
         Whether frames carry colours; as the input by default.
     on_bad_frame : {"skip", "repeat", "fail"}
@@ -145,8 +152,8 @@ def open_source(
         selection=Selection.parse(start, end, every),
         scale=scale,
         roi=None if roi is None else parse_region(roi),
-        mask=None if mask_image is None else _read_mask(mask_image),
-        mask_name=_name_of(mask_image),
+        mask=None if mask_image is None else Painted.read(mask_image, "mask image"),
+        ignore=None if ignore is None else Painted.read(ignore, "ignore image"),
         color=_one_of(color, get_args(ColorMode), "color"),
         on_bad_frame=_one_of(on_bad_frame, get_args(OnBadFrame), "on_bad_frame"),
         threads=threads,
@@ -208,24 +215,6 @@ def _check_readable(path: Path) -> None:
         raise InputError(f"{path}: cannot be read ({reason}); check its permissions") from error
     if is_empty:
         raise InputError(f"{path}: is empty (0 bytes); get the file anew")
-
-
-def _name_of(mask: str | os.PathLike[str] | NDArray[Any] | None) -> str:
-    return "mask image" if mask is None or isinstance(mask, np.ndarray) else Path(mask).name
-
-
-def _read_mask(mask: str | os.PathLike[str] | NDArray[Any]) -> Bytes:
-    image = mask if isinstance(mask, np.ndarray) else read_image(mask)
-    if image.dtype == np.bool_:
-        image = image.astype(np.uint8) * np.uint8(255)
-    elif image.dtype == np.uint16:
-        image = (image >> 8).astype(np.uint8)
-    if image.ndim == 3 and image.shape[2] == 3:
-        image = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
-    if image.dtype != np.uint8 or image.ndim != 2:
-        message = f"mask image: is {image.dtype} of shape {image.shape}"
-        raise UsageError(f"{message}; expected uint8, uint16 or bool of shape (h, w)")
-    return image.astype(np.uint8, copy=False)
 
 
 def _one_of(value: Any, allowed: tuple[Any, ...], name: str) -> Any:

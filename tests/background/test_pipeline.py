@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -433,6 +434,78 @@ class TestMaskImage:
         write_image(tmp_path / "mask.png", np.full((10, 10), 255, np.uint8))
         with pytest.raises(UsageError, match=r"mask\.png"):
             run(save(scene(n=9)), tmp_path / "out", options(mask_image=str(tmp_path / "mask.png")))
+
+
+class TestIgnore:
+    """A clock that changes all the time, in a corner that the visitor never reaches."""
+
+    @pytest.fixture
+    def clock(self, tmp_path):
+        shown = np.zeros((36, 48), bool)
+        shown[26:34, 30:46] = True
+        write_image(tmp_path / "clock.png", shown.astype(np.uint8) * 255)
+        return shown
+
+    @pytest.fixture
+    def clip(self, scene, clock, save):
+        frames = scene()
+        noise = np.random.default_rng(3).normal(128, 30, frames.shape)
+        frames[:, clock] = noise[:, clock].clip(0, 255)
+        return save(frames)
+
+    @pytest.mark.parametrize("model", ["paper", "local"])
+    def test_ignored_pixels_are_never_foreground(self, model, clip, clock, options, tmp_path):
+        chosen = options(model=model, format="png", outputs={"mask", "scores"}, min_area=0)
+        run(clip, tmp_path / "all", chosen)
+        assert pictures_in(tmp_path / "all" / "scores")[:, clock].any(axis=1).all()
+        chosen = replace(chosen, ignore=str(tmp_path / "clock.png"))
+        run(clip, tmp_path / "some", chosen)
+        for name in ("mask", "scores"):
+            found = pictures_in(tmp_path / "some" / name)
+            assert not found[:, clock].any()
+            assert found[VISITED[0] :, ~clock].any(axis=1).all()
+
+    def test_they_take_part_in_the_fit(self, clip, options, tmp_path):
+        chosen = options(outputs={"errors", "background"})
+        run(clip, tmp_path / "all", chosen)
+        run(clip, tmp_path / "some", replace(chosen, ignore=str(tmp_path / "clock.png")))
+        for name in ("errors.csv", "background.mp4"):
+            some, everything = tmp_path / "some" / name, tmp_path / "all" / name
+            assert some.read_bytes() == everything.read_bytes()
+
+    def test_they_do_not_raise_the_threshold(self, clip, scene, save, options, tmp_path):
+        calm = run(save(scene(), "calm.npy"), tmp_path / "calm", options(outputs={"mask"}))
+        found = run(clip, tmp_path / "all", options(outputs={"mask"}))
+        assert found.manifest["threshold"] > calm.manifest["threshold"] + 10
+        chosen = options(outputs={"mask"}, ignore=str(tmp_path / "clock.png"))
+        found = run(clip, tmp_path / "some", chosen)
+        assert found.manifest["threshold"] == pytest.approx(calm.manifest["threshold"], abs=2)
+        assert found.manifest["options"]["ignore"] == str(tmp_path / "clock.png")
+
+    def test_a_saved_model_ignores_them_too_unless_told_what_else(
+        self, clip, clock, options, tmp_path
+    ):
+        chosen = options(outputs={"model"}, ignore=str(tmp_path / "clock.png"))
+        run(clip, tmp_path / "fit", chosen)
+        model, masks = tmp_path / "fit" / "model.npz", options(outputs={"scores"}, format="png")
+        apply(model, clip, tmp_path / "same", masks)
+        found = pictures_in(tmp_path / "same" / "scores")
+        assert not found[:, clock].any()
+        assert found[:, :20].any()
+        top = np.zeros(clock.shape, np.uint8)
+        top[:20] = 255
+        write_image(tmp_path / "top.png", top)
+        apply(model, clip, tmp_path / "own", replace(masks, ignore=str(tmp_path / "top.png")))
+        found = pictures_in(tmp_path / "own" / "scores")
+        assert not found[:, :20].any()
+        assert found[:, clock].any()
+
+    def test_a_picture_that_leaves_nothing_is_refused(self, clip, options, tmp_path):
+        write_image(tmp_path / "all.png", np.full((36, 48), 255, np.uint8))
+        chosen = options(ignore=str(tmp_path / "all.png"))
+        with pytest.raises(UsageError, match=r"all\.png: the ignore image leaves no pixel"):
+            run(clip, tmp_path / "out", chosen)
+        assert not (tmp_path / "out").exists()
 
 
 class TestMasks:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bgsub.background.config import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.cli import options as shared
+from bgsub.cli.mask_options import mask_options
 from bgsub.errors import UsageError
 
 EVERY_OPTION = """
@@ -16,6 +17,7 @@ EVERY_OPTION = """
 --n-init 5 --tol 1e-7 --max-iter 50 --no-reweight --fit-frames 50 --seed 9 --memory 600M --temp .
 --format mkv --foreground signed --only mask,errors --threshold 12 --min-area 0
 --no-clean --cutoff 4.5 --plot-format svg --force
+--shadows keep --sensitivity low --no-fill-holes --ignore clock.png
 """
 
 
@@ -24,6 +26,7 @@ EVERY_OPTION = """
 @shared.memory_options
 @shared.fit_options
 @shared.output_options
+@mask_options
 def collect(**params: object) -> None:
     click.get_current_context().obj["options"] = shared.run_options(params)
 
@@ -75,6 +78,10 @@ def test_every_option_arrives() -> None:
         threads=2,
         memory="600M",
         temp=".",
+        shadows="keep",
+        sensitivity="low",
+        fill_holes=False,
+        ignore="clock.png",
     )
 
 
@@ -130,6 +137,7 @@ def test_end_before_start_is_refused_at_once() -> None:
         reweight=st.booleans(),
         clean=st.booleans(),
         cutoff=st.none() | st.just(3.5),
+        ignore=st.none() | st.just("clock.png"),
         outputs=st.frozensets(st.sampled_from(OUTPUTS), min_size=1),
         threads=st.none() | st.integers(1, 4),
         memory=st.none() | st.sampled_from(["600M", "30%"]),

@@ -2,7 +2,7 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.errors import EmptySelectionError, UsageError
+from bgsub.errors import UsageError
 from bgsub.video.frames import EXPAND_CHROMA, EXPAND_LUMA, Layout
 from bgsub.video.geometry import Geometry, Orientation, Picture
 from bgsub.video.selection import Region
@@ -141,22 +141,3 @@ def test_scales_that_make_no_sense(scale):
 def test_scale_that_leaves_nothing():
     with pytest.raises(UsageError, match=r"leaves no pixel of 64×48"):
         plan(scale=0.005)
-
-
-def test_pixel_mask_follows_region_and_scale():
-    mask = np.zeros((48, 64), np.uint8)
-    mask[:, 32:] = 255
-    inside = plan(roi=Region(16, 0, 32, 48), scale=0.5).pixel_mask(mask, "roi.png")
-    assert inside.shape == (24, 16)
-    assert inside[:, 8:].all()
-    assert not inside[:, :8].any()
-
-
-def test_pixel_mask_of_another_size():
-    with pytest.raises(UsageError, match=r"roi.png: the mask image has 64×47 .* the input 64×48"):
-        plan().pixel_mask(np.zeros((47, 64), np.uint8), "roi.png")
-
-
-def test_pixel_mask_without_pixels():
-    with pytest.raises(EmptySelectionError, match=r"roi.png: no pixel .* white"):
-        plan().pixel_mask(np.full((48, 64), 127, np.uint8), "roi.png")

@@ -1,0 +1,117 @@
+"""Pictures in which a user has painted which pixels count: --mask-image and --ignore."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import EmptySelectionError, UsageError
+from bgsub.video.frames import Bytes
+from bgsub.video.geometry import Geometry
+from bgsub.video.images import read_image
+
+_LEVEL = 128
+
+
+@dataclass(frozen=True, eq=False)
+class Painted:
+    """A picture of an input's size in which 128 and more is white.
+
+    Attributes
+    ----------
+    levels : ndarray of uint8, shape (h, w)
+    name, what : str
+        What the picture is called, and what it is, in errors.
+    """
+
+    levels: Bytes
+    name: str
+    what: str
+
+    @classmethod
+    def read(cls, given: str | os.PathLike[str] | NDArray[Any], what: str) -> Painted:
+        """Read a picture from a file, or take an array of uint8, uint16 or bool.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read.
+        UsageError
+            If an array is no picture.
+        """
+        name = what if isinstance(given, np.ndarray) else Path(given).name
+        image = given if isinstance(given, np.ndarray) else read_image(given)
+        if image.dtype == np.bool_:
+            image = image.astype(np.uint8) * np.uint8(255)
+        elif image.dtype == np.uint16:
+            image = (image >> 8).astype(np.uint8)
+        if image.ndim == 3 and image.shape[2] == 3:
+            image = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+        if image.dtype != np.uint8 or image.ndim != 2:
+            message = f"{what}: is {image.dtype} of shape {image.shape}"
+            raise UsageError(f"{message}; expected uint8, uint16 or bool of shape (h, w)")
+        return cls(image.astype(np.uint8, copy=False), name, what)
+
+    def pixel_mask(self, geometry: Geometry) -> NDArray[np.bool_]:
+        """Which pixels of the frames are inside, that is white; shape that of the frames.
+
+        Raises
+        ------
+        UsageError
+            If the picture has another size than the input.
+        EmptySelectionError
+            If no pixel is inside.
+        """
+        inside = self._white(geometry)
+        if not inside.any():
+            message = f"no pixel of the {self.what} is white (128 or more) where the frames are"
+            raise EmptySelectionError(f"{self.name}: {message}; paint what is to be fitted white")
+        return inside
+
+    def ignored(
+        self, geometry: Geometry, pixel_mask: NDArray[np.bool_] | None
+    ) -> NDArray[np.bool_] | None:
+        """Which pixels of the frames are to be ignored, that is white; None where none is.
+
+        Parameters
+        ----------
+        geometry : Geometry
+        pixel_mask : ndarray of bool, shape (h, w), or None
+            The pixels of the fit, None for all.
+
+        Raises
+        ------
+        UsageError
+            If the picture has another size than the input, or no pixel is left that could be
+            foreground.
+        """
+        ignored = self._white(geometry)
+        left = ~ignored if pixel_mask is None else pixel_mask & ~ignored
+        if not left.any():
+            message = f"the {self.what} leaves no pixel that could be foreground"
+            raise UsageError(f"{self.name}: {message}; paint black what is not to be ignored")
+        return ignored if ignored.any() else None
+
+    def _white(self, geometry: Geometry) -> NDArray[np.bool_]:
+        """Whether most of what a pixel of the frames covers is white."""
+        width, height = geometry.input_size
+        if self.levels.shape != (height, width):
+            rows, columns = self.levels.shape
+            sizes = f"{columns}×{rows} pixels, the input {width}×{height}"
+            raise UsageError(f"{self.name}: the {self.what} has {sizes}; they must be the same")
+        region = geometry.region
+        rows_, columns_ = (
+            slice(region.y, region.y + region.height),
+            slice(region.x, region.x + region.width),
+        )
+        inside = np.where(self.levels[rows_, columns_] >= _LEVEL, 255, 0).astype(np.uint8)
+        if geometry.size != (region.width, region.height):
+            resized = cv2.resize(inside, geometry.size, interpolation=cv2.INTER_AREA)
+            inside = resized.astype(np.uint8, copy=False)
+        return np.asarray(inside >= _LEVEL)
