@@ -90,7 +90,7 @@ def video_facts(videos: OutputVideos | None) -> dict[str, Any]:
         "padded_to_even_size": videos.padded,
         "min_area": videos.min_area,
         "mask_model": "paper" if videos.local is None else "local",
-        "mask_notes": [] if videos.local is None else videos.local.notes,
+        **({"mask_notes": []} if videos.local is None else videos.local.history.to_json()),
         **scores,
         "foreground_gain": round(videos.gain, 3),
         "mask_share": round(videos.tally.mean_share, 6),

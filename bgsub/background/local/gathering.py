@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from bgsub.background.local.history import Moment
 from bgsub.background.local.model import LocalModel
 from bgsub.background.workers import Workers
 from bgsub.video.frames import Bytes, Layout
@@ -48,6 +51,15 @@ class PictureSample:
             picture = self._layout.to_bgr(rows[self._chosen[i] - start])
             self._pictures[i] = picture if picture.ndim == 3 else picture[..., None]
 
-    def fit(self, workers: Workers) -> LocalModel:
-        """Learn the scene; the pictures are used up."""
-        return LocalModel.fit(self._pictures, workers=workers, seed=self._seed)
+    def fit(self, workers: Workers, moments: Sequence[Moment] | None = None) -> LocalModel:
+        """Learn the scene; the pictures are used up.
+
+        Parameters
+        ----------
+        workers : Workers
+        moments : sequence of (int, float), optional
+            Number and time of each frame that was passed; see `LocalModel.fit`.
+        """
+        if moments is not None:
+            moments = [moments[i] for i in self._chosen.tolist()]
+        return LocalModel.fit(self._pictures, workers=workers, seed=self._seed, moments=moments)

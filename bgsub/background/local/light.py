@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.background.local.tiles import Singles
+from bgsub.background.workers import Workers
 from bgsub.video.frames import Bytes
 
 THUMBNAIL = (40, 30)
@@ -22,6 +24,7 @@ _LARGEST_OFFSET = 60.0
 _LEAST_CONTRAST = 20.0
 _KNOTS = 8
 _WIDTH = 3.0
+_NORMAL_MAD = 0.6744897501960817
 
 
 def thumbnail(picture: Bytes) -> Bytes:
@@ -166,3 +169,44 @@ def _bend(x: Singles, left: Singles, levels: Singles, width: float) -> Singles:
 def relight(picture: Bytes, table: Bytes | None) -> Bytes:
     """The picture as it would look under its background's light."""
     return picture if table is None else np.asarray(cv2.LUT(picture, table), dtype=np.uint8)
+
+
+def in_one_light(
+    pictures: Bytes, thumbnails: Bytes, chosen: NDArray[np.int64], workers: Workers
+) -> tuple[Bytes, int]:
+    """Put pictures of one state, in place, into the light of their median.
+
+    Parameters
+    ----------
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+    thumbnails : ndarray of uint8, shape (n, h', w', 3)
+        Those of all pictures.
+    chosen : ndarray of int64, shape (m,)
+        The pictures of the state.
+    workers : Workers
+
+    Returns
+    -------
+    pictures : ndarray of uint8, shape (m, h, w, 3)
+        Those of the state.
+    relit : int
+        How many of them had another light.
+    """
+    own = thumbnails[chosen].astype(np.float32)
+    middle = np.median(own, axis=0).astype(np.float32)
+    still = 1.5
+    if chosen.size > 1:
+        steps = np.abs(np.diff(own, axis=0)).max(axis=3)
+        still = float(np.median(steps)) / (_NORMAL_MAD * np.sqrt(2))
+    wide = float(np.median(np.abs(own - middle))) / _NORMAL_MAD
+    sigma = max(min(wide, 3 * still), 1.5)  # not widened by a drift of the light
+
+    def put(i: int) -> bool:
+        light = find_light(own[i], middle, sigma)
+        table = tone_curve(own[i], middle, light, sigma)
+        if table is not None:
+            pictures[chosen[i]] = relight(pictures[chosen[i]], table)
+        return table is not None
+
+    relit = sum(workers.map(put, range(chosen.size)))
+    return pictures if chosen.size == len(pictures) else pictures[chosen], relit

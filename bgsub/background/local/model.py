@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,13 @@ from bgsub.background.local.blobs import (
     vote,
     without_shadows,
 )
+from bgsub.background.local.history import History, Moment
 from bgsub.background.local.layers import MOST_FRAMES
 from bgsub.background.local.light import (
     Light,
     explained,
     find_light,
+    in_one_light,
     relight,
     thumbnail,
     tone_curve,
@@ -56,7 +59,9 @@ class LocalModel:
         The state of most frames first.
     usual : list of float
         Share of a thumbnail that each explains in a usual frame.
-    options : MaskOptions
+    options : MaskOptions, optional
+    history : History, optional
+        What the fit decided.
 
     Attributes
     ----------
@@ -65,9 +70,14 @@ class LocalModel:
     """
 
     def __init__(
-        self, scenes: list[Scene], usual: list[float], options: MaskOptions | None = None
+        self,
+        scenes: list[Scene],
+        usual: list[float],
+        options: MaskOptions | None = None,
+        history: History | None = None,
     ) -> None:
         self.scenes = scenes
+        self.history = history or History()
         self._usual = usual
         self.options = options or MaskOptions()
         factor = SENSITIVITIES[self.options.sensitivity]
@@ -81,19 +91,13 @@ class LocalModel:
 
     def with_options(self, options: MaskOptions) -> LocalModel:
         """The same model, drawing masks in another way."""
-        return LocalModel(self.scenes, self._usual, options)
+        return LocalModel(self.scenes, self._usual, options, self.history)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Height and width of the pictures."""
         height, width = self.scenes[0].restless.shape
         return height, width
-
-    @property
-    def notes(self) -> list[str]:
-        """What the fit decided, in words."""
-        several = [f"{len(self.scenes)} states of the scene"] if len(self.scenes) > 1 else []
-        return [*several, *(note for scene in self.scenes for note in scene.notes)]
 
     @classmethod
     def fit(
@@ -103,6 +107,7 @@ class LocalModel:
         workers: Workers,
         seed: int = 0,
         options: MaskOptions | None = None,
+        moments: Sequence[Moment] | None = None,
     ) -> LocalModel:
         """Learn a scene.
 
@@ -114,6 +119,9 @@ class LocalModel:
         workers : Workers
         seed : int
         options : MaskOptions, optional
+        moments : sequence of (int, float or None), optional
+            Number in the film and time in seconds of each picture, for the history; counted from 1
+            where they are not known.
 
         Returns
         -------
@@ -131,18 +139,21 @@ class LocalModel:
             pictures = np.stack([_colored(one) for one in pictures])
         small = np.stack([thumbnail(one) for one in pictures])
         labels = find_states(small)
-        scenes, usual = [], []
+        moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
+        scenes, usual, shown, counts = [], [], [], []
         for state in range(int(labels.max()) + 1):
             chosen = np.flatnonzero(labels == state)
-            own = _in_one_light(pictures, small, chosen, workers)
+            own, relit = in_one_light(pictures, small, chosen, workers)
             scene = fit_scene(own, seed=seed, workers=workers)
             matcher = SceneMatcher(scene, 1.0)
             shares = [
                 explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
             ]
             scenes.append(scene)
+            shown.append([moments[i] for i in chosen.tolist()])
+            counts.append(relit)
             usual.append(usual_share(np.array(shares, dtype=np.float32)))
-        return cls(scenes, usual, options)
+        return cls(scenes, usual, options, History.of(scenes, shown, counts))
 
     def mask(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> Bytes:
         """Objects in a frame.
@@ -243,7 +254,11 @@ class LocalModel:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that was learnt, as arrays by name, for an .npz file."""
-        return {"local_usual": np.array(self._usual), **arrays_of(self.scenes)}
+        return {
+            "local_usual": np.array(self._usual),
+            "local_history": self.history.to_array(),
+            **arrays_of(self.scenes),
+        }
 
     @classmethod
     def from_arrays(
@@ -259,33 +274,13 @@ class LocalModel:
         usual = [float(share) for share in arrays["local_usual"]]
         if not usual:
             raise ValueError(usual)
-        return cls(scenes_in(arrays, len(usual)), usual, options)
+        history = None
+        if "local_history" in arrays:  # models of earlier versions have none
+            history = History.from_array(arrays["local_history"])
+        return cls(scenes_in(arrays, len(usual)), usual, options, history)
 
 
 def _colored(picture: Bytes) -> Bytes:
     if picture.ndim == 3:
         return picture
     return np.asarray(cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR), dtype=np.uint8)
-
-
-def _in_one_light(
-    pictures: Bytes, thumbnails: Bytes, chosen: NDArray[np.int64], workers: Workers
-) -> Bytes:
-    """Pictures of one state, each put, in place, into the light of their median."""
-    own = thumbnails[chosen].astype(np.float32)
-    middle = np.median(own, axis=0).astype(np.float32)
-    still = 1.5
-    if chosen.size > 1:
-        steps = np.abs(np.diff(own, axis=0)).max(axis=3)
-        still = float(np.median(steps)) / (_NORMAL_MAD * np.sqrt(2))
-    wide = float(np.median(np.abs(own - middle))) / _NORMAL_MAD
-    sigma = max(min(wide, 3 * still), 1.5)  # not widened by a drift of the light
-
-    def relit(i: int) -> None:
-        light = find_light(own[i], middle, sigma)
-        table = tone_curve(own[i], middle, light, sigma)
-        if table is not None:
-            pictures[chosen[i]] = relight(pictures[chosen[i]], table)
-
-    workers.each(relit, range(chosen.size))
-    return pictures if chosen.size == len(pictures) else pictures[chosen]

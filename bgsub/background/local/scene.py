@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.local.decisions import Region, describe_changes
 from bgsub.background.local.filling import fill_inwards
 from bgsub.background.local.layers import (
     Layers,
@@ -64,6 +65,8 @@ class Scene:
     band : ndarray of uint8, shape (2, h, w, 3), or None
         Lowest and highest levels where the background is turbulent, see `turbulence`; the first
         layer elsewhere. None where it is calm everywhere.
+    regions : tuple of Region
+        Places with two lasting states, and which of them was taken for the background.
     """
 
     colors: Bytes
@@ -71,6 +74,7 @@ class Scene:
     sigma: float
     notes: list[str]
     band: Bytes | None = None
+    regions: tuple[Region, ...] = ()
 
 
 def fit_scene(pictures: Bytes, *, seed: int, workers: Workers) -> Scene:
@@ -99,7 +103,9 @@ def fit_scene(pictures: Bytes, *, seed: int, workers: Workers) -> Scene:
     shares = clean_shares(layers.labels, clean, KEPT_LAYERS)
     accepted = _accept(layers, colors, shares, rates, sigma, workers)
     step = coarseness(*luma.shape[1:])
-    verdict = judge_changes(pictures[:, ::step, ::step], _every(layers, step), sigma)
+    fewer = _every(layers, step)
+    verdict = judge_changes(pictures[:, ::step, ::step], fewer, sigma)
+    regions = tuple(describe_changes(verdict, fewer, step, luma.shape[1:]))
     notes = _settle(colors, accepted, layers, verdict, step, sigma)
     band = _band(pictures, layers, accepted, colors[0])
     for k in range(1, KEPT_LAYERS):
@@ -107,7 +113,7 @@ def fit_scene(pictures: Bytes, *, seed: int, workers: Workers) -> Scene:
     moving = (accepted[1:] * rates[1:]).max(axis=0).astype(np.float32)
     restless = np.rint(255 * cv2.blur(moving, (7, 7))).astype(np.uint8)
     used = 1 + max((k for k in range(1, KEPT_LAYERS) if accepted[k].any()), default=0)
-    return Scene(np.ascontiguousarray(colors[:used]), restless, sigma, notes, band)
+    return Scene(np.ascontiguousarray(colors[:used]), restless, sigma, notes, band, regions)
 
 
 def _band(

@@ -33,6 +33,15 @@ def test_arrays_give_the_same_model_again(passing):
         np.testing.assert_array_equal(again.mask(frame), passing.model.mask(frame))
 
 
+def test_the_history_of_the_fit_comes_back_too(passing):
+    history = passing.model.history
+    assert history.states[0]["sample_frames"] == len(passing.frames)
+    again = LocalModel.from_arrays(passing.model.arrays()).with_options(MaskOptions())
+    assert again.history == history
+    earlier = {k: v for k, v in passing.model.arrays().items() if k != "local_history"}
+    assert LocalModel.from_arrays(earlier).history.states == []
+
+
 def test_arrays_that_do_not_fit_are_refused(passing):
     arrays = passing.model.arrays()
     with pytest.raises(ValueError, match="72"):
@@ -183,7 +192,7 @@ def test_light_that_is_switched_makes_two_states(scenes, learn):
     shown = scenes.finish(frames)
     model = learn(shown)
     assert len(model.scenes) == 2
-    assert "2 states of the scene" in model.notes
+    assert "2 states of the scene" in model.history.notes
     assert scenes.f_measure(masks_of(model, shown), truths) > 0.8
 
 

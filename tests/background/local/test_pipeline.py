@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bgsub.background.config import RunOptions
+from bgsub.background.config import RunOptions, SourceOptions
 from bgsub.background.evaluate import evaluate
 from bgsub.background.evaluation import EvaluationOptions, Pair
 from bgsub.background.model import BackgroundModel
@@ -80,6 +80,36 @@ def test_the_manifest_says_whence_the_masks_are(local_run):
     assert manifest["mask_model"] == "local"
     assert manifest["options"]["model"] == "local"
     assert isinstance(manifest["mask_notes"], list)
+
+
+def test_the_manifest_says_what_was_decided_and_why(tmp_path, scenes):
+    """Somebody in plain clothes is there from the beginning, for most of a film, and leaves."""
+    rng, frames = np.random.default_rng(3), []
+    for i in range(100):
+        frame = scenes.place()
+        if i < 60:
+            down, right = rng.integers(-1, 2, 2)
+            frame[30 + down : 54 + down, 40 + right : 54 + right] = (40, 60, 215)
+        frames.append(frame)
+    np.save(tmp_path / "clip.npy", scenes.finish(frames)[..., ::-1])
+    options = RunOptions(
+        k=1, model="local", source=SourceOptions(start=11), outputs=frozenset({"mask", "model"})
+    )
+    told = run(str(tmp_path / "clip.npy"), tmp_path / "out", options).manifest
+    (state,) = told["mask_states"]
+    assert (state["sample_frames"], state["share"], state["relit_frames"]) == (90, 1.0, 0)
+    assert state["noise"] == pytest.approx(3, abs=0.5)
+    region = told["mask_regions"][0]
+    assert (region["chosen"], region["background"]) == ("object left", "after")
+    assert region["first_frame"] == pytest.approx(61, abs=5)
+    assert region["first_time_s"] == pytest.approx((region["first_frame"] - 1) / 25)
+    assert region["overruled_pixels"] > 0
+    assert "an object was there and left" in region["reason"]
+    assert told["mask_regions_left_out"] == 0
+    options = RunOptions(outputs=frozenset({"mask"}))
+    again = apply(tmp_path / "out/model.npz", str(tmp_path / "clip.npy"), tmp_path / "new", options)
+    for name in ("mask_notes", "mask_states", "mask_regions", "mask_regions_left_out"):
+        assert again.manifest[name] == told[name]
 
 
 def test_a_saved_model_gives_the_same_masks(local_run, clip, tmp_path):
