@@ -56,7 +56,7 @@ def needs_pixels(options: RunOptions) -> bool:
 
 def needs_fit(options: RunOptions) -> bool:
     """Whether whole frames are fitted: masks of local models alone do without."""
-    masks = {"mask", "foreground"} if options.foreground == "cutout" else {"mask"}
+    masks = {"mask", "scores"} | ({"foreground"} if options.foreground == "cutout" else set())
     return not (options.local_masks and options.outputs <= masks)
 
 

@@ -78,7 +78,7 @@ def learn_scene(
     del rows  # a block that was decoded again would stay in memory
     local = pictures.fit(workers)
     give_back()
-    return MaskModel(source.layout, source.pixel_mask, local)
+    return MaskModel(source.layout, source.pixel_mask, source.ignored, local)
 
 
 def unscored_blocks(store: FrameStore) -> Iterator[ScoredBlock]:

@@ -88,9 +88,7 @@ class BackgroundModel:
     @property
     def inside(self) -> NDArray[np.bool_] | None:
         """Pixels that can be foreground, shape (h, w); None for all."""
-        if self.ignored is None:
-            return self.pixel_mask
-        return ~self.ignored if self.pixel_mask is None else self.pixel_mask & ~self.ignored
+        return _inside(self.pixel_mask, self.ignored)
 
     @property
     def n_pixels(self) -> int:
@@ -267,7 +265,7 @@ class MaskModel:
 
     Attributes
     ----------
-    layout, pixel_mask, local
+    layout, pixel_mask, ignored, local
         As in `BackgroundModel`.
     threshold, cutoff : float
         Never reached: there is no residual, and no frame is an outlier.
@@ -275,14 +273,23 @@ class MaskModel:
 
     layout: Layout
     pixel_mask: NDArray[np.bool_] | None
+    ignored: NDArray[np.bool_] | None
     local: LocalModel
     threshold: float = math.inf
     cutoff: float = math.inf
 
     @property
-    def n_pixels(self) -> int:
-        """Pixels that may be foreground."""
-        return self.layout.pixels if self.pixel_mask is None else int(self.pixel_mask.sum())
+    def inside(self) -> NDArray[np.bool_] | None:
+        """Pixels that can be foreground, shape (h, w); None for all."""
+        return _inside(self.pixel_mask, self.ignored)
+
+
+def _inside(
+    pixel_mask: NDArray[np.bool_] | None, ignored: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    if ignored is None:
+        return pixel_mask
+    return ~ignored if pixel_mask is None else pixel_mask & ~ignored
 
 
 TILE = 1 << 14

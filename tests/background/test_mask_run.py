@@ -71,6 +71,7 @@ def test_its_manifest_claims_nothing_of_outliers(clip, tmp_path, options):
 
 def test_what_needs_a_fit(options):
     assert not needs_fit(options(outputs={"mask"}))
+    assert not needs_fit(options(outputs={"mask", "scores"}))
     assert not needs_fit(options(outputs={"mask", "foreground"}, foreground="cutout"))
     assert needs_fit(options(outputs={"mask", "foreground"}))
     assert needs_fit(options(outputs={"mask", "errors"}))

@@ -185,7 +185,7 @@ class TestOnly:
         )
         written = {path.name for path in (tmp_path / "out").iterdir()}
         assert written == {NAMES[output], "run.json"}
-        expected = {"decode"} if output == "mask" else {"decode", "fit"}
+        expected = {"decode"} if output in ("mask", "scores") else {"decode", "fit"}
         if output not in ("errors", "plot", "spectrum"):
             expected.add("model")
         if output in ("background", "foreground", "mask", "preview", "scores"):
@@ -474,10 +474,12 @@ class TestIgnore:
             assert some.read_bytes() == everything.read_bytes()
 
     def test_they_do_not_raise_the_threshold(self, clip, scene, save, options, tmp_path):
-        calm = run(save(scene(), "calm.npy"), tmp_path / "calm", options(outputs={"mask"}))
-        found = run(clip, tmp_path / "all", options(outputs={"mask"}))
+        calm = run(
+            save(scene(), "calm.npy"), tmp_path / "calm", options(model="paper", outputs={"mask"})
+        )
+        found = run(clip, tmp_path / "all", options(model="paper", outputs={"mask"}))
         assert found.manifest["threshold"] > calm.manifest["threshold"] + 10
-        chosen = options(outputs={"mask"}, ignore=str(tmp_path / "clock.png"))
+        chosen = options(model="paper", outputs={"mask"}, ignore=str(tmp_path / "clock.png"))
         found = run(clip, tmp_path / "some", chosen)
         assert found.manifest["threshold"] == pytest.approx(calm.manifest["threshold"], abs=2)
         assert found.manifest["options"]["ignore"] == str(tmp_path / "clock.png")
@@ -536,7 +538,7 @@ class TestMasks:
 class TestScores:
     @pytest.mark.parametrize("format_", ["mp4", "mkv", "png"])
     def test_cut_at_their_level_they_are_the_masks(self, format_, scene, save, options, tmp_path):
-        chosen = options(outputs={"mask", "scores"}, format=format_, min_area=0)
+        chosen = options(outputs={"mask", "scores"}, format=format_, min_area=0, model="paper")
         result = run(save(scene(noise=6, height=35, width=47)), tmp_path / "out", chosen)
         name = "scores" if format_ == "png" else "scores.mkv"
         assert name in result.manifest["outputs"]
@@ -551,7 +553,9 @@ class TestScores:
     def test_video_and_pictures_hold_the_same(self, scene, save, options, tmp_path):
         path = save(scene())
         for format_ in ("mkv", "png"):
-            run(path, tmp_path / format_, options(outputs={"scores"}, format=format_))
+            run(
+                path, tmp_path / format_, options(outputs={"scores"}, format=format_, model="paper")
+            )
         video, pictures = tmp_path / "mkv" / "scores.mkv", tmp_path / "png" / "scores"
         assert pictures_in(video).max() > 300
         np.testing.assert_array_equal(pictures_in(video), pictures_in(pictures))
