@@ -78,7 +78,8 @@ scoring_options = shared.together(
         "Scoring",
         "--scores",
         is_flag=True,
-        help="MASKS are scores, grey images or video of 8 or 16 bits: find the best threshold.",
+        help="MASKS are scores, what --save-scores wrote or grey images or video of 8 or 16 bits: "
+        "find the best threshold.",
     ),
 )
 """--threshold --truth-threshold --scores"""
@@ -143,7 +144,7 @@ result_options = shared.together(
         "bgsub evaluate results/ highway/ --worst 5 --out pictures/ --per-frame frames.csv",
         "bgsub evaluate a/mask.mkv a/truth/ b/mask.mkv b/truth/ --format markdown",
         "bgsub evaluate results/ b00247.png --offset 1",
-        "bgsub evaluate scores.mkv truth.mkv --scores --plot curve.png",
+        "bgsub evaluate results/ truth.mkv --scores --plot curve.png   after run --save-scores",
     ),
 )
 @click.argument(
