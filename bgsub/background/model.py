@@ -175,7 +175,7 @@ class BackgroundModel:
         }
         if self.pixel_mask is not None:
             arrays["pixel_mask"] = self.pixel_mask
-        if self.ignored is not None:
+        if self.ignored is not None and self.ignored.any():
             arrays["ignored"] = self.ignored
         if self.local is not None:
             arrays |= self.local.arrays()

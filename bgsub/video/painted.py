@@ -76,8 +76,8 @@ class Painted:
 
     def ignored(
         self, geometry: Geometry, pixel_mask: NDArray[np.bool_] | None
-    ) -> NDArray[np.bool_] | None:
-        """Which pixels of the frames are to be ignored, that is white; None where none is.
+    ) -> NDArray[np.bool_]:
+        """Which pixels of the frames are to be ignored, that is white; there may be none.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Painted:
         if not left.any():
             message = f"the {self.what} leaves no pixel that could be foreground"
             raise UsageError(f"{self.name}: {message}; paint black what is not to be ignored")
-        return ignored if ignored.any() else None
+        return ignored
 
     def _white(self, geometry: Geometry) -> NDArray[np.bool_]:
         """Whether most of what a pixel of the frames covers is white."""

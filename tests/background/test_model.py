@@ -31,6 +31,7 @@ def make_model(kind="gray", k=3, height=6, width=8, *, mask=False, seed=0):
         support=rng.random(20) < 0.8,
         frame_numbers=np.arange(3, 23),
         pixel_mask=pixel_mask,
+        ignored=np.arange(layout.pixels).reshape(height, width) % 7 == 3 if mask else None,
         geometry={"input_size": [8, 6], "roi": None, "scale": 1.0},
         facts={"method": "trpca", "k": k},
     )
@@ -51,6 +52,16 @@ def test_save_and_load_is_the_same(kind, k, mask, tmp_path):
             assert mine.dtype == theirs.dtype
         else:
             assert mine == theirs
+
+
+def test_inside_is_what_was_fitted_and_is_not_ignored():
+    whole, part = make_model(), make_model(mask=True)
+    assert whole.inside is None
+    expected = [i > 5 and i % 7 != 3 for i in range(48)]
+    np.testing.assert_array_equal(part.inside.ravel(), expected)
+    assert part.n_pixels == 42
+    ignoring = dataclasses.replace(part, pixel_mask=None)
+    np.testing.assert_array_equal(ignoring.inside, ~part.ignored)
 
 
 def test_the_file_holds_no_pickle(tmp_path):
@@ -175,6 +186,8 @@ class TestRefusals:
             {"noise": np.zeros((6, 8), np.float32)},
             {"pixel_mask": np.ones((8, 6), bool)},
             {"pixel_mask": np.zeros((6, 8), bool)},
+            {"ignored": np.ones((8, 6), bool)},
+            {"ignored": np.ones((6, 8), bool)},
         ],
     )
     def test_a_header_or_an_array_that_does_not_fit(self, tmp_path, changes):

@@ -501,6 +501,13 @@ class TestIgnore:
         found = pictures_in(tmp_path / "own" / "scores")
         assert not found[:, :20].any()
         assert found[:, clock].any()
+        write_image(tmp_path / "none.png", np.zeros(clock.shape, np.uint8))
+        own = replace(masks, outputs=frozenset({"model", "scores"}))
+        own = replace(own, ignore=str(tmp_path / "none.png"))
+        apply(model, clip, tmp_path / "all", own)
+        assert pictures_in(tmp_path / "all" / "scores")[:, clock].any()
+        apply(tmp_path / "all" / "model.npz", clip, tmp_path / "more", masks)
+        assert pictures_in(tmp_path / "more" / "scores")[:, clock].any()
 
     def test_a_picture_that_leaves_nothing_is_refused(self, clip, options, tmp_path):
         write_image(tmp_path / "all.png", np.full((36, 48), 255, np.uint8))

@@ -52,8 +52,10 @@ def test_everything_ignored_is_refused():
     np.testing.assert_array_equal(right.ignored(plan(), left), ~left)
 
 
-def test_nothing_ignored_is_none():
-    assert right_half().ignored(plan(roi=Region(0, 0, 20, 20)), None) is None
+def test_nothing_may_be_ignored():
+    ignored = right_half().ignored(plan(roi=Region(0, 0, 20, 30)), None)
+    assert ignored.shape == (30, 20)
+    assert not ignored.any()
 
 
 def test_files_and_arrays_that_are_no_pictures(tmp_path):
