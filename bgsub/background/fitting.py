@@ -84,9 +84,6 @@ def form_model(
     if threshold is None:
         threshold = choose_threshold(model, samples, scores, workers)
     del samples
-    local = None
-    if pictures is not None:
-        numbers, times = store.numbers[store.fit_rows], store.times[store.fit_rows]
-        local = pictures.fit(workers, list(zip(numbers.tolist(), times.tolist(), strict=True)))
+    local = None if pictures is None else pictures.fit(workers, store.fit_moments)
     give_back()
     return replace(model, threshold=threshold, local=local)

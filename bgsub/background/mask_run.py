@@ -76,7 +76,7 @@ def learn_scene(
         pictures.add(start, rows)
         progress("model", start + len(rows), total)
     del rows  # a block that was decoded again would stay in memory
-    local = pictures.fit(workers)
+    local = pictures.fit(workers, store.fit_moments)
     give_back()
     return MaskModel(source.layout, source.pixel_mask, source.ignored, local)
 

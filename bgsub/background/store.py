@@ -101,6 +101,12 @@ class FrameStore:
         """Whether every frame is fitted."""
         return self.fit_rows.size == len(self)
 
+    @property
+    def fit_moments(self) -> list[tuple[int, float]]:
+        """Number and time of the frames that are fitted."""
+        numbers, times = self.numbers[self.fit_rows], self.times[self.fit_rows]
+        return list(zip(numbers.tolist(), times.tolist(), strict=True))
+
     def _read_all(self) -> None:
         matrix = self._matrix
         luma_only = matrix.layout != self._source.layout

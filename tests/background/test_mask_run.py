@@ -23,15 +23,20 @@ def masks_of(clip, out, options, video, **changes):
 
 
 @pytest.mark.parametrize("fit_frames", [None, 20])
-def test_the_masks_are_those_of_a_whole_run(clip, tmp_path, options, video, fit_frames):
-    alone, _ = masks_of(
+def test_the_masks_are_those_of_a_whole_run(scene, save, tmp_path, options, video, fit_frames):
+    frames = scene(n=60)
+    frames[30:, 4:16, 30:44] = (20, 60, 200)  # something that comes to stay
+    clip = save(frames)
+    alone, first = masks_of(
         clip, tmp_path / "alone", options, video, outputs={"mask"}, fit_frames=fit_frames
     )
-    beside, _ = masks_of(
+    beside, second = masks_of(
         clip, tmp_path / "beside", options, video, outputs={"mask", "errors"}, fit_frames=fit_frames
     )
     assert alone.any()
     np.testing.assert_array_equal(alone, beside)
+    for fact in ("mask_states", "mask_regions", "mask_notes", "min_area"):
+        assert first.manifest[fact] == second.manifest[fact]
 
 
 def test_a_sample_that_is_decoded_again_gives_the_same(
