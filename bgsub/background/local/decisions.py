@@ -76,13 +76,14 @@ class Region:
     def _of_what_rests(self) -> str:
         """Words for a state that does not move, which things and places have in common."""
         before, after = self.edge_motion_px
-        limit = f"less than the {RIGID:g} of people"
-        if self.background == "before":
-            text = f"until then its edges moved by {before:.2f} pixels, {limit}"
-        elif self.background == "after":
-            text = f"since then its edges move by {after:.2f} pixels, {limit}"
-        else:
-            text = f"its edges move by {before:.2f} and then {after:.2f} pixels, {limit}"
+        parts = []
+        if self.background in ("before", "both") and before is not None and before < RIGID:
+            parts.append(f"until then its edges moved by {before:.2f} pixels")
+        if self.background in ("after", "both") and after is not None and after < RIGID:
+            parts.append(f"since then its edges move by {after:.2f} pixels")
+        text = " and ".join(parts) + f", less than the {RIGID:g} of people"
+        if not parts:  # a layer is also known from other changes of the same pixels
+            text = "it has the colours of what rests at another change"
         if self.chosen == "thing moved":
             return f"{text}: a thing was put there or taken away"
         return f"{text}: that is the place, and what else was there stays if it is seen often"

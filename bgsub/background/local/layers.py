@@ -89,7 +89,7 @@ def find_layers(
         np.empty(shape, np.uint8),
         np.empty((n, height, width), np.uint8),
     )
-    rows = max(8, _STRIP_PIXELS // width)
+    rows = max(8, min(_STRIP_PIXELS // width, -(-height // workers.threads)))
     strips = [slice(top, min(top + rows, height)) for top in range(0, height, rows)]
 
     def fill(strip: slice) -> None:
@@ -112,7 +112,7 @@ class _Codebook:
 
     def __init__(self, pictures: Bytes, first: Bytes, tolerance: int) -> None:
         n, height, width, _ = pictures.shape
-        self._pictures, self._tolerance = pictures, tolerance
+        self._tolerance = tolerance
         self._planes = np.empty((n, 3, height, width), np.uint8)
         for picture, planes in zip(pictures, self._planes, strict=True):
             cv2.split(picture, list(planes))
@@ -180,9 +180,9 @@ class _Codebook:
     def refine(self, labels: Bytes) -> None:
         """Label all values, then move every layer to the mean of its own."""
         used = self._used
-        sums = np.zeros((used, *self._pictures.shape[1:]), np.float32)
+        sums = np.zeros(self._centers[:used].shape, np.float32)
         self.counts[:] = 0
-        for frame, picture in enumerate(self._pictures):
+        for frame, planes in enumerate(self._planes):
             self._find_nearest(frame)
             np.copyto(self._index, UNSEEN, where=~self._hit)
             labels[frame] = self._index
@@ -190,10 +190,13 @@ class _Codebook:
                 np.equal(self._index, k, out=self._here)
                 where = self._here.view(np.uint8)
                 self.counts[k] += where
-                cv2.accumulate(picture, sums[k], where)
+                np.negative(where, out=self._low)  # 0 or 255
+                for plane, total in zip(planes, sums[k], strict=True):
+                    # A sixth of the time of cv2.accumulate with three channels and a mask.
+                    cv2.accumulate(cv2.bitwise_and(plane, self._low, dst=self._part), total)
         for k in range(used):
-            sums[k] /= np.maximum(self.counts[k], 1)[..., None]
-            self._centers[k] = np.rint(sums[k]).astype(np.uint8).transpose(2, 0, 1)
+            sums[k] /= np.maximum(self.counts[k], 1)
+            self._centers[k] = np.rint(sums[k]).astype(np.uint8)
         self._empty[:] = np.where(self.counts > 0, 0, 255)
 
     def sort(self, labels: Bytes) -> NDArray[np.int64]:

@@ -139,3 +139,23 @@ def test_json_has_the_place_in_the_film():
     assert (plain["state"], plain["first_frame"], plain["first_time_s"]) == (1, 140, 5.6)
     assert plain["reason"] == region().reason
     assert "sample" not in plain
+
+
+@pytest.mark.parametrize("background", ["before", "after", "both"])
+@pytest.mark.parametrize("motion", [(None, None), (None, 0.04), (0.04, None), (0.04, 0.3)])
+def test_only_motions_that_were_measured_are_given_as_a_reason(background, motion):
+    region = Region(
+        **dict.fromkeys(("x", "y", "width", "height", "pixels", "sample"), 1),
+        chosen="thing moved",
+        background=background,
+        edge_balance=0.0,
+        edge_motion_px=motion,
+        share_before=0.5,
+        share_after=0.5,
+        overruled_pixels=0,
+    )
+    reason = region.to_json(0, 1, None)["reason"]
+    sides = {"before": motion[:1], "after": motion[1:], "both": motion}[background]
+    assert ("0.04 pixels, less than" in reason) == (0.04 in sides)
+    assert ("at another change" in reason) == (0.04 not in sides)
+    assert "0.30" not in reason
