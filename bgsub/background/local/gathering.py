@@ -12,7 +12,7 @@ from bgsub.background.workers import Workers
 from bgsub.video.frames import Bytes, Layout
 
 _SAMPLE_BYTES = 100_000_000
-_MOST_SAMPLE, _LEAST_SAMPLE = 150, 24
+_MOST_SAMPLE, _LEAST_SAMPLE = 75, 24
 
 
 def fit_bytes(frames: int, height: int, width: int) -> int:
@@ -22,7 +22,7 @@ def fit_bytes(frames: int, height: int, width: int) -> int:
 
 
 def sample_size(height: int, width: int) -> int:
-    """Frames that a model is fitted to, if there are so many: 150, fewer of more than 470×470."""
+    """Frames that a model is fitted to, if there are so many: 75, fewer of more than 666×666."""
     return max(_LEAST_SAMPLE, min(_MOST_SAMPLE, _SAMPLE_BYTES // (3 * height * width)))
 
 
