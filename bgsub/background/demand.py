@@ -51,8 +51,8 @@ class Demand:
     videos : int
         Videos that are written; those of scores count twice, as they have two bytes a pixel.
     plot : bool
-    local : int
-        Bytes for fitting a local model, 0 where there is none.
+    local, local_sample : int
+        Bytes for fitting a local model, and those of its pictures, 0 where there is none.
     fit_frames : int or None
         A sample that was asked for.
     method : str
@@ -72,6 +72,7 @@ class Demand:
     plot: bool
     fit_frames: int | None = None
     local: int = 0
+    local_sample: int = 0
     method: str = "trpca"
     fit: bool = True
 
@@ -101,12 +102,18 @@ class Demand:
     def total(self, road: Road, fit_frames: int, gram_threads: int | None = None) -> int:
         """Peak bytes of the whole process on a road, the stages of a run one after another."""
         lanes = min(gram_threads or self.threads, self.threads)
-        peaks = [self._decoder(), self._fit(fit_frames, lanes)]
+        held = self.held(road, fit_frames)
+        peaks = [held + self._decoder(), held + self._fit(fit_frames, lanes)]
         if self.pictures or fit_frames < self.frames:
             kept = self._fit_residue(fit_frames, lanes) + self._model() if self.fit else 0
-            peaks += [kept + self._forming(road, fit_frames), kept + self._writing(road)]
+            peaks += [held + kept + self._forming(road, fit_frames)]
+            # Local models are fitted between the passes, when no spilled frame is resident and the
+            # C library keeps nothing.
+            between = 0 if road == "spill" else held
+            peaks += [between + kept - self._kept_matrix(fit_frames, lanes) + self.local]
+            peaks += [held + kept + self._writing(road)]
         program = _PROGRAM + self.threads * _THREAD + (_PLOT if self.plot else 0)
-        return program + self.held(road, fit_frames) + max(peaks)
+        return program + max(peaks)
 
     def _fit(self, fit_frames: int, lanes: int) -> int:
         """Bytes of the Gram matrix and of the work on it, or of a method that needs the pixels."""
@@ -120,9 +127,12 @@ class Demand:
 
     def _fit_residue(self, fit_frames: int, lanes: int) -> int:
         """Bytes of the Gram matrix, and of what the C library keeps for the next allocation."""
-        gram = 8 * fit_frames**2
-        kept = min(gram, _KEPT_MATRIX) if lanes > 1 else 0
-        return gram + kept + lanes * _LANE + self.threads * _SCRATCH
+        kept = self._kept_matrix(fit_frames, lanes)
+        return 8 * fit_frames**2 + kept + lanes * _LANE + self.threads * _SCRATCH
+
+    def _kept_matrix(self, fit_frames: int, lanes: int) -> int:
+        """Bytes of one of the matrices of `_fit` that was freed, but not to the system."""
+        return min(8 * fit_frames**2, _KEPT_MATRIX) if lanes > 1 and self.fit else 0
 
     def _model(self) -> int:
         """Bytes of centre, components and noise."""
@@ -138,7 +148,7 @@ class Demand:
         forming = max(gathered, self._pictures())
         if self.fit:
             forming += min(_NOISE_FRAMES, fit_frames) * self.size
-        return forming + self.local
+        return forming + self.local_sample
 
     def _pictures(self) -> int:
         """Bytes of a block of backgrounds, and of the pictures of the frames at work."""

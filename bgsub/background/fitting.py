@@ -84,6 +84,7 @@ def form_model(
     if threshold is None:
         threshold = choose_threshold(model, samples, scores, workers)
     del samples
+    give_back()
     local = None if pictures is None else pictures.fit(workers, store.fit_moments)
     give_back()
     return replace(model, threshold=threshold, local=local)

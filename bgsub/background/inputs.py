@@ -9,7 +9,7 @@ from pathlib import Path
 from bgsub.background.available import check_folder, parse_memory
 from bgsub.background.config import RunOptions, SourceOptions
 from bgsub.background.demand import AUTO_FIT_FRAMES, Demand
-from bgsub.background.local.gathering import fit_bytes, sample_size
+from bgsub.background.local.gathering import fit_bytes, sample_bytes, sample_size
 from bgsub.background.memory import Plan, make_plan
 from bgsub.background.model import BackgroundModel
 from bgsub.background.outputs import VIDEOS
@@ -140,10 +140,11 @@ def model_for(model: BackgroundModel, source: FrameSource, model_path: Path) -> 
 def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
     """What decides how much memory a run on so many frames takes."""
     width, height = source.input_size
+    size = source.layout.height, source.layout.width
+    local = options.local_masks and needs_pixels(options)
     fit, fit_frames = needs_fit(options), options.fit_frames
     if not fit:
-        own = sample_size(source.layout.height, source.layout.width)
-        fit_frames = min(fitted_at_most(options), own)
+        fit_frames = min(fitted_at_most(options), sample_size(*size))
     return Demand(
         frames=frames,
         pixels=source.layout.pixels,
@@ -155,16 +156,11 @@ def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
         videos=len(options.outputs.intersection(VIDEOS)) + ("scores" in options.outputs),
         plot=bool(options.outputs & {"plot", "spectrum"}),
         fit_frames=fit_frames,
-        local=_local_bytes(source, options, frames),
+        local=fit_bytes(frames, *size) if local else 0,
+        local_sample=sample_bytes(frames, *size) if local else 0,
         method=options.method,
         fit=fit,
     )
-
-
-def _local_bytes(source: FrameSource, options: RunOptions, frames: int) -> int:
-    if not options.local_masks or not needs_pixels(options):
-        return 0
-    return fit_bytes(frames, source.layout.height, source.layout.width)
 
 
 def memory_limit(options: RunOptions) -> int:

@@ -8,21 +8,36 @@ import numpy as np
 
 from bgsub.background.local.history import Moment
 from bgsub.background.local.model import LocalModel
+from bgsub.background.local.tiles import coarseness
 from bgsub.background.workers import Workers
 from bgsub.video.frames import Bytes, Layout
 
-_SAMPLE_BYTES = 100_000_000
+_SAMPLE_BYTES = 70_000_000
+# Measured: layers and what is made of them, the history of every place, tiles and threads.
+_PER_PIXEL, _PER_PLACE, _SCRATCH = 60, 450, 24_000_000
 _MOST_SAMPLE, _LEAST_SAMPLE = 75, 24
 
 
+def sample_bytes(frames: int, height: int, width: int) -> int:
+    """Memory of the pictures that a model is fitted to."""
+    return 3 * height * width * min(frames, sample_size(height, width))
+
+
 def fit_bytes(frames: int, height: int, width: int) -> int:
-    """Memory that fitting a model to a film of so many frames takes at most, in bytes."""
-    pixels = height * width
-    return 4 * pixels * min(frames, sample_size(height, width)) + 150 * pixels
+    """Memory that fitting a model to a film of so many frames takes at most, its pictures too."""
+    pixels, taken = height * width, min(frames, sample_size(height, width))
+    places = pixels / coarseness(height, width) ** 2
+    labels = taken * pixels
+    return (
+        sample_bytes(frames, height, width)
+        + labels
+        + int(_PER_PIXEL * pixels + _PER_PLACE * places)
+        + _SCRATCH
+    )
 
 
 def sample_size(height: int, width: int) -> int:
-    """Frames that a model is fitted to, if there are so many: 75, fewer of more than 666×666."""
+    """Frames that a model is fitted to, if there are so many: 75, fewer of more than 558×558."""
     return max(_LEAST_SAMPLE, min(_MOST_SAMPLE, _SAMPLE_BYTES // (3 * height * width)))
 
 

@@ -91,21 +91,25 @@ def fit_scene(pictures: Bytes, *, seed: int, workers: Workers) -> Scene:
     -------
     Scene
     """
+    height, width = pictures.shape[1:3]
     luma = np.stack([cv2.cvtColor(one, cv2.COLOR_BGR2GRAY) for one in pictures])
     clean = find_clean_frames(luma)
+    del luma
     center = trimmed_mean(pictures, clean)
     sigma = measure_noise(pictures, center)
     first = np.rint(center).astype(np.uint8)
+    del center
     tolerance = int(min(LAYER_WIDTH * sigma, 60))
     layers = find_layers(pictures, first, tolerance, seed=seed, workers=workers)
     colors = layers.colors[:KEPT_LAYERS].copy()
     rates = _restlessness(layers)
     shares = clean_shares(layers.labels, clean, KEPT_LAYERS)
     accepted = _accept(layers, colors, shares, rates, sigma, workers)
-    step = coarseness(*luma.shape[1:])
+    del shares
+    step = coarseness(height, width)
     fewer = _every(layers, step)
     verdict = judge_changes(pictures[:, ::step, ::step], fewer, sigma)
-    regions = tuple(describe_changes(verdict, fewer, step, luma.shape[1:]))
+    regions = tuple(describe_changes(verdict, fewer, step, (height, width)))
     notes = _settle(colors, accepted, layers, verdict, step, sigma)
     band = _band(pictures, layers, accepted, colors[0])
     for k in range(1, KEPT_LAYERS):

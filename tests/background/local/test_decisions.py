@@ -122,7 +122,7 @@ def region(**changes):
         ),
         (
             {"background": "both", "edge_motion_px": (0.03, 0.05), "chosen": "thing moved"},
-            "until then its edges moved by 0.03 pixels and since then its edges move by 0.05 pixels",
+            "until then its edges moved by 0.03 pixels and since then its edges move",
         ),
         (
             {"background": "before", "chosen": "object came"},
