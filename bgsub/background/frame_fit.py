@@ -25,7 +25,7 @@ from bgsub.background.workers import Workers
 from bgsub.errors import ConvergenceWarning, UsageError
 from bgsub.robustpca.gram import Gram, gram_matrix
 from bgsub.robustpca.methods import METHODS
-from bgsub.robustpca.rank import RankChoice, choose_rank
+from bgsub.robustpca.rank import RankChoice, choose_rank, share_for_rank
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.robustpca.trpca import TRPCA
 
@@ -95,16 +95,17 @@ def fit_frames(
     """
     check_rank(1 if options.k == "auto" else options.k, store.fit_rows.size)
     columns = store.fit_columns(pixel_mask)
-    gram = None
+    gram = choice = None
+    chooses = options.k == "auto" or "spectrum" in options.outputs
     if not METHODS[options.method].needs_pixels:
         gram = gram_matrix(
             columns,
             threads=min(workers.threads, store.gram_threads),
             progress=lambda done, total: progress("fit", done, total),
+            apart=share_for_rank(*columns.shape) if chooses else (),
         )
         give_back()
-    choice = None
-    if options.k == "auto" or "spectrum" in options.outputs:
+    if chooses:
         choice = choose_k(columns, gram, options, min(workers.threads, store.gram_threads))
         options = replace(options, k=choice.rank) if options.k == "auto" else options
     estimator = make_estimator(options, progress)

@@ -29,6 +29,12 @@ _STRETCHES = 16
 _NOISE = 1e-9
 
 
+def half_bands(n_columns: int, half: int) -> list[slice]:
+    """The bands of columns that belong to one half, in order."""
+    edges = (np.arange(BANDS + 1) * n_columns // BANDS).tolist()
+    return [slice(*edge) for edge in zip(edges[half:-1:2], edges[half + 1 :: 2], strict=True)]
+
+
 class BandColumns:
     """Some rows of a matrix, and every other band of its columns: one half of the pixels.
 
@@ -45,10 +51,10 @@ class BandColumns:
     """
 
     def __init__(self, reader: ColumnReader, rows: Rows, half: int) -> None:
-        edges = np.arange(BANDS + 1) * reader.shape[1] // BANDS
+        bands = half_bands(reader.shape[1], half)
         self._reader, self._rows = reader, rows
-        self._firsts, self._stops = edges[half:-1:2], edges[half + 1 :: 2]
-        self._ends = np.cumsum(self._stops - self._firsts)
+        self._stops = np.array([band.stop for band in bands])
+        self._ends = np.cumsum([band.stop - band.start for band in bands])
 
     @property
     def shape(self) -> tuple[int, int]:

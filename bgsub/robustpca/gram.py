@@ -12,10 +12,11 @@ integers below 2⁵³ are exact, so the result depends on neither block size nor
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,8 @@ class Gram:
         Blocks of an integer matrix for which float32 was not exact.
     blocks : int
         All blocks.
+    share : ndarray of shape (n, n), float64, or None
+        What the columns that `gram_matrix` was told to sum apart add to K.
     """
 
     values: NDArray[np.float64]
@@ -92,6 +95,7 @@ class Gram:
     n_features: int
     float64_blocks: int
     blocks: int
+    share: NDArray[np.float64] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -124,18 +128,19 @@ def column_median(block: NDArray[Any]) -> NDArray[Any]:
     rank = (block.shape[0] - 1) // 2
     median = np.zeros(block.shape[1], dtype=np.uint8)
     below = np.empty(block.shape, dtype=bool)
-    for bit in (128, 64, 32, 16, 8, 4, 2, 1):
-        candidate = median | np.uint8(bit)
-        np.less(block, candidate, out=below)
+    for bit in range(7, -1, -1):
+        np.less(block, median | np.uint8(1 << bit), out=below)
         # The bit is set when at most `rank` entries are smaller than the candidate.
-        median = np.where(_count(below) <= rank, candidate, median)
+        median |= (_count(below) <= rank).view(np.uint8) << np.uint8(bit)
     return median
 
 
-def _count(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _count(flags: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:
     """Count the true entries of every column; uint8 sums of up to 255 rows are what runs fast."""
-    total = np.zeros(flags.shape[1], dtype=np.int64)
     bytes_ = flags.view(np.uint8)
+    if flags.shape[0] <= 255:
+        return np.asarray(np.add.reduce(bytes_, axis=0, dtype=np.uint8))
+    total = np.zeros(flags.shape[1], dtype=np.int64)
     for start in range(0, flags.shape[0], 255):
         total += np.add.reduce(bytes_[start : start + 255], axis=0, dtype=np.uint8)
     return total
@@ -167,6 +172,7 @@ def gram_matrix(
     *,
     threads: int = 1,
     progress: Callable[[int, int], None] | None = None,
+    apart: Sequence[slice] = (),
 ) -> Gram:
     """Gram matrix of the median-centred rows of X.
 
@@ -180,6 +186,9 @@ def gram_matrix(
         not depend on it.
     progress : callable, optional
         Called with the columns done and p after each block.
+    apart : sequence of slice, optional
+        Stretches of columns, in order, whose share of K is wanted too: at no cost, where a pass of
+        its own would take its share of the time.
 
     Returns
     -------
@@ -193,54 +202,95 @@ def gram_matrix(
     Notes
     -----
     n²p multiplications (half of them by symmetry) in one pass; memory per thread: 8n² bytes for the
-    sum, 4n² for a block's product and about 4·2²¹ bytes for the block.
+    sum (and as much for a share), 4n² for a block's product and about 4·2²¹ bytes for the block.
     """
     reader = X if not isinstance(X, np.ndarray) else ArrayColumns(X)
-    task = _GramTask(reader, progress)
+    task = _GramTask(reader, progress, apart)
     lanes = [task.blocks[lane :: max(1, threads)] for lane in range(max(1, threads))]
     lanes = [lane for lane in lanes if lane]
     if len(lanes) == 1 or not task.is_integer:
-        values, float64_blocks = task.sum_blocks(task.blocks)
-        return Gram(values, task.offset, reader.shape[1], float64_blocks, len(task.blocks))
+        return task.gram([task.sum_blocks(task.blocks)])
     with ThreadPoolExecutor(len(lanes), thread_name_prefix="bgsub-gram") as pool:
         try:
             sums = [future.result() for future in [pool.submit(task.sum_blocks, b) for b in lanes]]
         except BaseException:
             task.stop.set()
             raise
-    values, float64_blocks = sums[0]
-    for more, count in sums[1:]:
-        values += more
-        float64_blocks += count
-    return Gram(values, task.offset, reader.shape[1], float64_blocks, len(task.blocks))
+    return task.gram(sums)
+
+
+class _Block(NamedTuple):
+    """Columns that are multiplied at once, and whether they are to be summed apart."""
+
+    columns: slice
+    apart: bool
+
+
+class _Sums(NamedTuple):
+    """Sums over some blocks: of all of them, of those apart, and how many took float64."""
+
+    whole: NDArray[np.float64]
+    apart: NDArray[np.float64] | None
+    float64_blocks: int
+
+
+def _cut(n: int, p: int, apart: Sequence[slice]) -> list[_Block]:
+    """Cut p columns into blocks that lie inside or outside of the stretches."""
+    step = block_columns(n)
+    edges = [0, *(edge for part in apart for edge in (part.start, part.stop)), p]
+    blocks = []
+    for index, (first, last) in enumerate(pairwise(edges)):
+        columns = (slice(start, min(start + step, last)) for start in range(first, last, step))
+        blocks += [_Block(part, index % 2 == 1) for part in columns]
+    return blocks
 
 
 class _GramTask:
     """The blocks of one matrix, the offset that they fill in, and how far the work is."""
 
-    def __init__(self, reader: ColumnReader, progress: Callable[[int, int], None] | None) -> None:
+    def __init__(
+        self,
+        reader: ColumnReader,
+        progress: Callable[[int, int], None] | None,
+        apart: Sequence[slice],
+    ) -> None:
         n, p = reader.shape
-        step = block_columns(n)
         self.is_integer = reader.dtype == np.uint8
-        self.blocks = [slice(start, min(start + step, p)) for start in range(0, p, step)]
+        self.blocks = _cut(n, p, apart)
         self.offset = np.empty(p, dtype=np.uint8 if self.is_integer else np.float64)
         self.stop = threading.Event()
-        self._reader, self._progress = reader, progress
+        self._reader, self._progress, self._has_share = reader, progress, bool(apart)
         self._lock, self._done = threading.Lock(), 0
 
-    def sum_blocks(self, blocks: list[slice]) -> tuple[NDArray[np.float64], int]:
-        """Add up the products of some blocks; also how many of them took float64."""
+    def sum_blocks(self, blocks: list[_Block]) -> _Sums:
+        """Add up the products of some blocks."""
         n = self._reader.shape[0]
         values = np.zeros((n, n), dtype=np.float64)
+        share = np.zeros((n, n), dtype=np.float64) if self._has_share else None
         float64_blocks = 0
-        for part in blocks:
+        for part, is_apart in blocks:
             if self.stop.is_set():
                 break
             product, exact = self._product(part)
-            values += product
+            if share is not None and is_apart:
+                share += product
+            else:
+                values += product
             float64_blocks += not exact
             self._tell(part.stop - part.start)
-        return values, float64_blocks
+        return _Sums(values, share, float64_blocks)
+
+    def gram(self, sums: list[_Sums]) -> Gram:
+        """Put together what the lanes have summed."""
+        values, share, _ = sums[0]
+        for more in sums[1:]:
+            values += more.whole
+            if share is not None and more.apart is not None:
+                share += more.apart
+        if share is not None:
+            values += share
+        count = sum(each.float64_blocks for each in sums)
+        return Gram(values, self.offset, self._reader.shape[1], count, len(self.blocks), share)
 
     def _product(self, part: slice) -> tuple[NDArray[Any], bool]:
         block = self._reader.columns(part.start, part.stop)

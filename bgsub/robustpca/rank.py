@@ -41,6 +41,7 @@ from bgsub.robustpca.bicrossval import (
     BandColumns,
     Rows,
     centred_gram,
+    half_bands,
     held_out_errors,
     median_gains,
 )
@@ -121,7 +122,7 @@ def choose_rank(
     ----------
     X : ndarray of shape (n, p) or ColumnReader
     gram : Gram, optional
-        Of X, if it is there already.
+        Of X, if it is there already; with the share of `share_for_rank` no pixel is read again.
     max_rank : int
         Most components; also at most a quarter of the rows.
     least_gain : float
@@ -141,7 +142,8 @@ def choose_rank(
     Notes
     -----
     At most 600 rows, evenly spaced, are looked at. With n' of them n'²p/2 operations and one pass
-    over half of the pixels, and some trimmed fits to n' rows: less than one fit altogether.
+    over half of the pixels (none with the share of a Gram matrix), and some trimmed fits to n'
+    rows: less than one fit altogether.
 
     Examples
     --------
@@ -156,7 +158,10 @@ def choose_rank(
     most = min(max_rank, rows.size // _ROWS_PER_COMPONENT, p // 2)
     if rows.size < _LEAST_ROWS or p < BANDS:
         return _unmeasured(rows.size, f"{rows.size} rows of {p} entries are too few to choose from")
-    seen = gram_matrix(BandColumns(reader, rows, 0), threads=threads).values
+    if gram is not None and gram.share is not None and rows.size == n:
+        seen = gram.share
+    else:
+        seen = gram_matrix(BandColumns(reader, rows, 0), threads=threads).values
     if gram is None:
         whole = seen + gram_matrix(BandColumns(reader, rows, 1), threads=threads).values
     else:
@@ -184,6 +189,14 @@ def choose_rank(
         n_inliers=inliers.size,
         reason=_reason(found, gains, least_gain),
     )
+
+
+def share_for_rank(n: int, p: int) -> list[slice]:
+    """What `gram_matrix` is to sum apart for `choose_rank`: half of the pixels of an n×p matrix.
+
+    Nothing where not all rows are looked at, as the rest would be summed for nothing.
+    """
+    return half_bands(p, 0) if n <= _MOST_ROWS and p >= BANDS else []
 
 
 def best_rank(gains: Floats, least_gain: float) -> int:

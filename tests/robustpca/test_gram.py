@@ -155,6 +155,20 @@ def test_threads_change_nothing(threads):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_stretches_of_columns_are_summed_apart(threads, dtype):
+    X = frames(17, 20001).astype(dtype)
+    stretches = [slice(0, 5000), slice(9000, 9001), slice(20000, 20001)]
+    gram = gram_matrix(X, threads=threads, apart=stretches)
+    expected = gram_matrix(X)
+    np.testing.assert_array_equal(gram.values, expected.values)
+    np.testing.assert_array_equal(gram.offset, expected.offset)
+    alone = gram_matrix(np.concatenate([X[:, part] for part in stretches], axis=1))
+    np.testing.assert_array_equal(gram.share, alone.values)
+    assert expected.share is None
+
+
+@pytest.mark.parametrize("threads", [1, 3])
 def test_what_a_reader_raises_is_raised(threads):
     class Broken(Columns):
         def columns(self, start, stop):

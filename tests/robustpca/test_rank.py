@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bgsub.robustpca.gram import ArrayColumns, gram_matrix
-from bgsub.robustpca.rank import best_rank, choose_rank
+from bgsub.robustpca.rank import best_rank, choose_rank, share_for_rank
 from bgsub.robustpca.synthetic import data1, data2
 
 
@@ -98,6 +98,20 @@ def test_the_gram_matrix_may_be_given_and_a_seed_repeats_the_choice():
     assert one.rank == two.rank == 2
     np.testing.assert_allclose(one.gains, two.gains, atol=1e-9)
     np.testing.assert_array_equal(one.gains, choose_rank(frames, random_state=4).gains)
+
+
+def test_a_gram_matrix_with_its_share_spares_reading_the_pixels():
+    class Unread(ArrayColumns):
+        def columns(self, start, stop):
+            raise AssertionError((start, stop))
+
+    frames = scene(2)
+    gram = gram_matrix(frames, apart=share_for_rank(*frames.shape))
+    expected = choose_rank(ArrayColumns(frames), gram_matrix(frames), random_state=4)
+    found = choose_rank(Unread(frames), gram, random_state=4)
+    assert found.to_json() == expected.to_json()
+    np.testing.assert_array_equal(found.gains, expected.gains)
+    assert share_for_rank(601, 1000) == []
 
 
 def test_rows_are_sampled():
