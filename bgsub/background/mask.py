@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.blocks import render_rows
-from bgsub.background.model import BackgroundModel, Singles, tiles
+from bgsub.background.model import BackgroundModel, Singles, combined, tiles
 from bgsub.background.render import largest_difference, reconstruct
 from bgsub.background.workers import Workers, scratch
 from bgsub.robustpca.gram import column_median
@@ -170,7 +170,7 @@ def pixel_noise(
 
     def measure(tile: slice) -> None:
         levels = scratch("levels", (len(short), noise[tile].size), np.float32)
-        np.matmul(short, components[:, tile], out=levels)
+        combined(short, components[:, tile], out=levels)
         levels += center[tile]
         np.subtract(rows[:, tile], levels, out=levels)
         np.abs(levels, out=levels)
@@ -193,8 +193,7 @@ def choose_threshold(
 
     The larger of five standard deviations and of the 99.9 % quantile, from 12 to 35 grey levels.
     The noise is that of the largest channel difference over the given frames and all pixels that
-    can be foreground; its
-    standard deviation comes from its median, which foreground in less than half of the picture does
+    can be foreground; its standard deviation comes from its median, which foreground in less than half of the picture does
     not move. The quantile serves scenes whose noise has a heavy tail (glints on water); the upper
     bound serves scenes with foreground in every frame, where the quantile measures that.
 
@@ -211,14 +210,19 @@ def choose_threshold(
         Grey levels.
     """
     counts = np.zeros(256)
-    chosen = model.inside
     step = render_rows(model.layout.size)
+    inside = None if model.inside is None else model.inside.view(np.uint8)
+
+    def count(pair: tuple[Bytes, Bytes]) -> NDArray[np.float32]:
+        largest = largest_difference(model.layout, *pair)
+        # Whole numbers, exact in float32 for pictures of up to 16 megapixels.
+        return np.asarray(cv2.calcHist([largest], [0], inside, [256], [0, 256]), np.float32).ravel()
+
     for start in range(0, len(rows), step):
         background = reconstruct(model, scores[start : start + step], workers)
-        for row, own in zip(rows[start : start + step], background, strict=True):
-            largest = largest_difference(model.layout, row, own)
-            inside = largest if chosen is None else largest[chosen]
-            counts += np.bincount(inside.ravel(), minlength=256)
+        pairs = zip(rows[start : start + step], background, strict=True)
+        for part in workers.map(count, pairs):
+            counts += part
     sigma = _histogram_quantile(counts, 0.5) / _NORMAL_MAD
     tail = _histogram_quantile(counts, THRESHOLD_QUANTILE)
     low, high = THRESHOLD_BOUNDS

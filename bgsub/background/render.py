@@ -8,11 +8,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel, Singles, tiles
+from bgsub.background.model import BackgroundModel, Singles, combined, tiles
 from bgsub.background.workers import Workers, scratch
 from bgsub.video.frames import Bytes, Layout
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
+
+# Columns of a block of frames to be summed, which has four times as many rows as one to be shown.
+_SUM_TILE = 1 << 12
 
 
 class PlaneSums:
@@ -54,7 +57,7 @@ class PlaneSums:
             sums = scratch("sums", (len(weights), part.shape[1]), np.float32)
             self._sums[:, tile] += np.matmul(weights, difference, out=sums)
 
-        workers.each(add_tile, tiles(rows.shape[1]))
+        workers.each(add_tile, tiles(rows.shape[1], _SUM_TILE))
 
     def result(self) -> tuple[Singles, Singles]:
         """Centre (size,) and components (k, size)."""
@@ -121,7 +124,7 @@ def reconstruct(model: BackgroundModel, scores: NDArray[np.float64], workers: Wo
     def fill(tile: slice) -> None:
         center = model.center[tile] + np.float32(0.5)
         levels = scratch("levels", (len(short), center.size), np.float32)
-        np.matmul(short, model.components[:, tile], out=levels)
+        combined(short, model.components[:, tile], out=levels)
         levels += center
         np.clip(levels, 0.0, 255.0, out=levels)
         np.copyto(background[:, tile], levels, casting="unsafe")
@@ -166,31 +169,37 @@ def largest_difference(layout: Layout, row: Bytes, own: Bytes) -> Bytes:
 def _chroma_reach(layout: Layout, chroma: list[Bytes], own: list[Bytes]) -> tuple[Bytes, Bytes]:
     """max_c δ_c and −min_c δ_c for every pixel of the frame, in grey levels."""
     shape = layout.chroma_shape
-    u, v = (scratch(name, shape, np.int16) for name in "uv")
-    np.subtract(chroma[0], own[0], out=u, dtype=np.int16)
-    np.subtract(chroma[1], own[1], out=v, dtype=np.int16)
-    weights = np.rint(layout.chroma_to_bgr * (1 << _FIXED_POINT)).astype(np.int16)
-    high, low, channel, part = (
-        scratch(name, shape, np.int16) for name in ("high", "low", "channel", "part")
+    blue, red, high, low, limit = (
+        scratch(name, shape, np.int16) for name in ("blue", "red", "high", "low", "limit")
     )
-    high[:] = low[:] = 0
-    for from_u, from_v in weights:
-        np.multiply(u, from_u, out=channel)
-        channel += np.multiply(v, from_v, out=part)
-        np.maximum(high, channel, out=high)
+    np.subtract(chroma[0], own[0], out=blue, dtype=np.int16)
+    np.subtract(chroma[1], own[1], out=red, dtype=np.int16)
+    weights = np.rint(layout.chroma_to_bgr * (1 << _FIXED_POINT)).astype(np.int16)
+    # Blue does not depend on V, nor red on U: each becomes its channel in place, after green.
+    green = np.multiply(blue, weights[1, 0], out=high)
+    green += np.multiply(red, weights[1, 1], out=low)
+    blue *= weights[0, 0]
+    red *= weights[2, 1]
+    np.minimum(green, blue, out=low)
+    np.maximum(green, blue, out=high)
+    # A limit as an array: NumPy compares with a single number several times more slowly.
+    limit[:] = 0
+    for channel in (red, limit):
         np.minimum(low, channel, out=low)
-    return _double(high, layout), _double(np.negative(low, out=low), layout)
+        np.maximum(high, channel, out=high)
+    limit[:] = 255
+    return _double(high, layout, limit), _double(np.negative(low, out=low), layout, limit)
 
 
 # Bits behind the point: 255 times the largest weight, 1.86, twice over must fit into 16 bits.
 _FIXED_POINT = 5
 
 
-def _double(plane: NDArray[np.int16], layout: Layout) -> Bytes:
+def _double(plane: NDArray[np.int16], layout: Layout, limit: NDArray[np.int16]) -> Bytes:
     """Round a half-size plane of fixed-point numbers and repeat each over 2×2 pixels."""
     plane += 1 << (_FIXED_POINT - 1)
     plane >>= _FIXED_POINT
-    pairs = np.minimum(plane, 255, out=plane).view(np.uint16)
+    pairs = np.minimum(plane, limit, out=plane).view(np.uint16)
     pairs *= 0x0101  # the same byte twice: many times as quick as repeating columns
     wide = np.repeat(pairs.view(np.uint8), 2, axis=0)
     return np.ascontiguousarray(wide[: layout.height, : layout.width])
