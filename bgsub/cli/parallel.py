@@ -22,6 +22,7 @@ from bgsub.cli.batch import Job, Outcome, Work, attempt, tell_start
 from bgsub.cli.failures import tell
 from bgsub.cli.logs import Event, Session, reporting, write_line
 from bgsub.cli.progress import make_progress
+from bgsub.cli.tuning import tune
 from bgsub.errors import BgsubError, Interrupted
 
 KILLED = (
@@ -193,6 +194,7 @@ class _Child:
 
 def _begin(line: Connection) -> None:
     """Prepare a process: it stops when it is told to, or when the one that started it is gone."""
+    tune()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
     threading.Thread(target=_watch, args=(line,), name="bgsub-line", daemon=True).start()
