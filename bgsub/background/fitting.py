@@ -8,7 +8,7 @@ import numpy as np
 
 from bgsub.background.available import give_back
 from bgsub.background.config import ProgressCallback, RunOptions
-from bgsub.background.frame_fit import FrameFit, check_rank, fit_frames
+from bgsub.background.frame_fit import FrameFit, check_rank, fit_frames, load_libraries
 from bgsub.background.local.gathering import PictureSample
 from bgsub.background.mask import choose_threshold, noise_frames, pixel_noise
 from bgsub.background.model import BackgroundModel
@@ -17,7 +17,7 @@ from bgsub.background.store import FrameStore
 from bgsub.background.workers import Workers
 from bgsub.video.source import FrameSource
 
-__all__ = ["FrameFit", "check_rank", "fit_frames", "form_model"]
+__all__ = ["FrameFit", "check_rank", "fit_frames", "form_model", "load_libraries"]
 
 
 def form_model(

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+_SCIPY = "scipy.linalg"
+
 logger = logging.getLogger(__name__)
 
 
@@ -94,6 +96,7 @@ def fit_frames(
         If k is not below the number of frames.
     """
     check_rank(1 if options.k == "auto" else options.k, store.fit_rows.size)
+    workers.need(_SCIPY)
     columns = store.fit_columns(pixel_mask)
     gram = choice = None
     chooses = options.k == "auto" or "spectrum" in options.outputs
@@ -144,6 +147,12 @@ def fit_frames(
         converged=not any(issubclass(w.category, ConvergenceWarning) for w in caught),
         rank=choice,
     )
+
+
+def load_libraries(workers: Workers, *, plot: bool = False) -> None:
+    """Begin to import what a fit needs (and a plot), while frames are read: both take as long."""
+    # Matplotlib takes longer to import than many runs take.
+    workers.load(_SCIPY, *(["bgsub.report.plots"] if plot else []))
 
 
 def choose_k(

@@ -12,7 +12,7 @@ from bgsub.background.errors_table import ErrorTable
 from bgsub.background.facts import fit_facts, plan_facts, source_facts, video_facts
 from bgsub.background.findings import mask_hints
 from bgsub.background.fit_hints import fit_hints
-from bgsub.background.fitting import fit_frames, form_model
+from bgsub.background.fitting import fit_frames, form_model, load_libraries
 from bgsub.background.inputs import (
     load_for,
     model_for,
@@ -75,6 +75,7 @@ def run(
         ResultsDirectory(out, output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
+        load_libraries(workers, plot="plot" in options.outputs)
         source = open_input(path, options)
         plan = plan_run(source, options)
         identity = workers.beside(manifests.input_identity, path)
@@ -164,9 +165,8 @@ def apply(
             model.save(results.stage("model.npz"))
         with watch.stage("plot"):
             write_table(results, table, options, source)
-        facts = source_facts(source, identity.result())
+        facts = source_facts(source, identity.result()) | {"threshold": model.threshold}
         facts |= {"command": "apply", "model": str(model_path), **video_facts(videos)}
-        facts |= {"threshold": model.threshold}
         return finish(results, source, table, options, watch, facts, _mask_hints(videos, model))
 
 
@@ -198,6 +198,7 @@ def fit_errors(
     progress = progress or _no_progress
     options = replace(options, outputs=frozenset({"errors"}))
     with Workers(options.threads, options.jobs) as workers:
+        load_libraries(workers)
         source = open_input(path, options)
         with _store(source, plan_run(source, options), options, progress) as store:
             fit = fit_frames(store, source.pixel_mask, options, workers, progress)

@@ -7,6 +7,7 @@ the cores as busy, and makes each sum independent of how many threads there are,
 from __future__ import annotations
 
 import ctypes
+import importlib
 import math
 import os
 import threading
@@ -98,7 +99,7 @@ class Workers:
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bgsub-worker")
         self._beside = ThreadPoolExecutor(2, thread_name_prefix="bgsub-beside")
         _keep_freed_memory()
-        self._limits = threadpool_limits(1)
+        self._limits = [threadpool_limits(1)]
         self._opencv_threads = cv2.getNumThreads()
         cv2.setNumThreads(1)
 
@@ -113,8 +114,26 @@ class Workers:
     ) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._beside.shutdown(wait=True, cancel_futures=True)
-        self._limits.restore_original_limits()
+        for limits in reversed(self._limits):
+            limits.restore_original_limits()
         cv2.setNumThreads(self._opencv_threads)
+
+    def load(self, *modules: str) -> None:
+        """Begin to import modules beside all else; an error is one of whoever needs them.
+
+        One after the other: modules that import each other are no matter for two threads.
+        """
+        self.beside(lambda: [importlib.import_module(module) for module in modules])
+
+    def need(self, *modules: str) -> None:
+        """Import modules, or wait until they are, and keep their matrix library to one thread too.
+
+        SciPy brings one of its own, which does not know of a limit set before. OpenBLAS takes
+        limits from the thread that the program began with alone: to be called there.
+        """
+        for module in modules:
+            importlib.import_module(module)
+        self._limits.append(threadpool_limits(1))
 
     def beside(self, function: Callable[..., Value], *args: object) -> Future[Value]:
         """Run a function in a thread beside all others, such as one that waits for the disk."""

@@ -7,7 +7,6 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from bgsub.errors import RankWarning
@@ -243,6 +242,8 @@ def orthonormal_rows(U: Floats) -> Floats:
     U = alive(U)
     if U.shape[1] == 0:
         return np.zeros((0, U.shape[0]))
+    import scipy.linalg
+
     lower = np.linalg.cholesky(U.T @ U)
     return np.ascontiguousarray(scipy.linalg.solve_triangular(lower, U.T, lower=True))
 

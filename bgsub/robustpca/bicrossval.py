@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from bgsub.robustpca.gram import ColumnReader
@@ -124,6 +123,8 @@ def _predict(seen: Floats, hidden: Floats, rows: Rows, others: Rows, most: int) 
     scores of the other rows divided by those of the learnt ones' lengths are a = K_sₗ V/λ, and the
     regression of the hidden half on them predicts aVᵀX; the rest is products with its Gram matrix.
     """
+    import scipy.linalg
+
     inside, across, _ = _relative(seen, rows, others)
     count = min(most, rows.size - 1)
     last = rows.size - 1

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -34,6 +32,8 @@ def leading_eigenpairs(S: Floats, count: int, scale: float) -> tuple[Floats, Flo
     -----
     O(n² · count) operations per Lanczos iteration, O(n³) where n is small or count near it.
     """
+    import scipy.linalg
+
     size = S.shape[0]
     count = min(count, size)
     if size <= _DENSE_EIGEN or count > size // 8:
@@ -53,6 +53,9 @@ def _lanczos(S: Floats, count: int) -> tuple[Floats, Floats]:
     That happens when the rank is below the dimension of that space; then S times as many vectors
     spans the whole range of S, and a small eigenproblem is left.
     """
+    import scipy.linalg
+    import scipy.sparse.linalg
+
     dimension = max(2 * count + 1, 20)
     sample = S @ np.random.default_rng(0).standard_normal((S.shape[0], dimension + 1))
     Q, R, _ = scipy.linalg.qr(sample, mode="economic", pivoting=True)
@@ -70,6 +73,8 @@ def pivoted_factor(K: Floats) -> Floats:
     Rows are scaled to one length first: else the others would be noise beside a row that is huge.
     Two more matrices of the size of K are held.
     """
+    import scipy.linalg
+
     n = K.shape[0]
     lengths = np.sqrt(K.diagonal())
     inverse = np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)

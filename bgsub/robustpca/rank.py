@@ -31,7 +31,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, RankWarning
@@ -231,6 +230,8 @@ def _inliers(
 
 def _spectrum(K: Floats, inliers: Rows, most: int, p: int) -> Floats:
     """Standard deviations along the leading principal axes of the inliers, per entry."""
+    import scipy.linalg
+
     inside = centred_gram(K[np.ix_(inliers, inliers)])
     last = inliers.size - 1
     first = max(last - most + 1, 0)

@@ -22,7 +22,6 @@ from bgsub.robustpca.base import (
 )
 from bgsub.robustpca.descent import Descent, descend
 from bgsub.robustpca.gram import ColumnReader, column_median
-from bgsub.robustpca.reference import algorithm1, random_orthonormal
 from bgsub.robustpca.reweight import (
     REWEIGHT_CUTOFF,
     location_and_scale,
@@ -152,6 +151,8 @@ class TRPCA(AffineEstimator):
         """Fit; see `AffineEstimator.fit` for the matrix, the errors and the cost."""
         if self.solver != "reference":
             return super().fit(X, y)
+        from bgsub.robustpca.reference import algorithm1, random_orthonormal
+
         rows = check_matrix(X)
         if not isinstance(rows, np.ndarray):
             rows = check_matrix(rows.columns(0, rows.shape[1]))

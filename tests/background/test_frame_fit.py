@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -149,3 +152,9 @@ class TestAutomaticRank:
         with pytest.raises(UsageError, match="--spectrum: a model has its rank already"):
             apply(tmp_path / "m.npz", "x.avi", tmp_path / "out", options(outputs={"spectrum"}))
         assert not (tmp_path / "out").exists()
+
+
+def test_reading_frames_needs_no_scipy():
+    code = "import sys, bgsub.background.pipeline; print('scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

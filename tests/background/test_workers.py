@@ -98,3 +98,14 @@ class TestScratch:
         thread.start()
         thread.join()
         assert not np.shares_memory(mine, others[0])
+
+
+def test_libraries_that_are_loaded_later_stay_on_one_thread_too():
+    with Workers(2) as workers:
+        workers.load("scipy.linalg", "no_such_module")
+        workers.need("scipy.linalg", "scipy.sparse.linalg")
+        limits = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+        assert limits
+        assert set(limits) == {1}
+        with pytest.raises(ModuleNotFoundError):
+            workers.need("no_such_module")
