@@ -114,7 +114,7 @@ class FrameStore:
         every = render_rows(matrix.layout.size)
         # Not ahead of time: FFmpeg has threads of its own, and a frame that is freed by the thread
         # that made it leaves its memory to the next.
-        for frame in self._source:
+        for frame in self._source.frames_into(None if luma_only else matrix.room):
             kept = frame
             if luma_only:
                 layout = matrix.layout

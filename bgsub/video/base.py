@@ -136,6 +136,10 @@ class BaseSource(ABC):
             self.ignored = options.ignore.ignored(self.geometry, self.pixel_mask)
 
     def __iter__(self) -> Iterator[Frame]:
+        return self.frames_into(None)
+
+    def frames_into(self, room: Callable[[], Bytes] | None) -> Iterator[Frame]:
+        """Iterate as usual; `room` says for each frame where its bytes are to be, if it can."""
         picker = self.options.selection.picker()
         bad: list[BadFrame] = []
         notes: list[str] = []
@@ -151,7 +155,7 @@ class BaseSource(ABC):
                 if not picker.wants(number, time_s):
                     decoded += load is not None
                     continue
-                vector, reason = self._load(load, known)
+                vector, reason = self._load(load, known, room)
                 if vector is None:
                     bad.append(BadFrame(number, time_s, reason))
                     self._fail_if_asked(bad[-1])
@@ -167,11 +171,18 @@ class BaseSource(ABC):
         if not given:
             self._explain_nothing(last)
 
-    def _load(self, load: Callable[[], Picture] | None, reason: str) -> tuple[Bytes | None, str]:
+    def _load(
+        self,
+        load: Callable[[], Picture] | None,
+        reason: str,
+        room: Callable[[], Bytes] | None,
+    ) -> tuple[Bytes | None, str]:
         if load is None:
             return None, reason
         try:
-            return self.geometry.pack(load(), self.layout), ""
+            picture = load()
+            place = None if room is None else room()
+            return self.geometry.pack(picture, self.layout, place), ""
         except BadPicture as error:
             return None, str(error)
 

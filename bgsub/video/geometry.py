@@ -172,7 +172,7 @@ class Geometry:
             chosen = "bgr"
         return Layout(chosen, height, width, matrix if chosen == "yuv420" else "bt601")
 
-    def pack(self, picture: Picture, layout: Layout) -> Bytes:
+    def pack(self, picture: Picture, layout: Layout, out: Bytes | None = None) -> Bytes:
         """Turn, crop, scale and store a picture.
 
         Parameters
@@ -181,14 +181,16 @@ class Geometry:
             Of the native size, in a kind that `layout` takes: planes for yuv420, anything else for
             gray and bgr but planes for bgr.
         layout : Layout
+        out : ndarray of uint8, shape (layout.size,), optional
+            Where to store it.
 
         Returns
         -------
         ndarray of uint8, shape (layout.size,)
-            A new vector. Planes that need no turning and scaling are copied once, while their
-            range is expanded.
+            `out`, or a new vector. Planes that need no turning and scaling are copied once, while
+            their range is expanded.
         """
-        vector = np.empty(layout.size, dtype=np.uint8)
+        vector = np.empty(layout.size, dtype=np.uint8) if out is None else out
         targets = layout.planes(vector)
         first = picture.planes[0]
         if layout.kind == "bgr":

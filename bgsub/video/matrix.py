@@ -99,7 +99,7 @@ class FrameMatrix:
         return np.array(self._times, dtype=np.float64)
 
     def append(self, frame: Frame) -> None:
-        """Add a frame as the last row (its bytes are copied).
+        """Add a frame as the last row; its bytes are copied, unless they are in the `room` for it.
 
         Raises
         ------
@@ -111,13 +111,21 @@ class FrameMatrix:
         self._check_open()
         if frame.layout != self.layout:
             raise ValueError(f"a frame in {frame.layout} does not fit a matrix of {self.layout}")
+        row = self.room()
+        if frame.data.ctypes.data != row.ctypes.data:
+            row[:] = frame.data
+        self._numbers.append(frame.number)
+        self._times.append(frame.time_s)
+
+    def room(self) -> Bytes:
+        """Give the row of the next frame, for its bytes to be put there before it is added."""
+        self._check_open()
         chunk, row = divmod(len(self), self.chunk_rows)
         if chunk == len(self._chunks):
             self.release()
             self._chunks.append(self._new_chunk(chunk))
-        self._chunks[chunk][row] = frame.data
-        self._numbers.append(frame.number)
-        self._times.append(frame.time_s)
+        place: Bytes = self._chunks[chunk][row]
+        return place
 
     def columns(self, start: int, stop: int) -> Bytes:
         """Gather a block of columns: the same bytes of every frame.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, get_args
@@ -87,6 +87,13 @@ class FrameSource(Protocol):
     def frames_estimate(self) -> int | None: ...  # noqa: D102
 
     def __iter__(self) -> Iterator[Frame]: ...
+
+    def frames_into(self, room: Callable[[], Bytes] | None) -> Iterator[Frame]:
+        """Iterate as usual, but let each frame be stored where `room` says, to spare a copy.
+
+        Nothing is stored there for a frame that turns out to be bad.
+        """
+        ...
 
 
 def open_source(

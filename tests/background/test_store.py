@@ -202,7 +202,7 @@ class TestStore:
             def __init__(self):
                 self.layout = layout
 
-            def __iter__(self):
+            def frames_into(self, room):
                 return (Frame(i + 1, i / 25, rows[i % 8], layout) for i in range(200))
 
         before, seen = resident(), []

@@ -122,3 +122,16 @@ def test_space_is_taken_without_posix_fallocate(tmp_path, monkeypatch):
     with FrameMatrix(LAYOUT, tmp_path, chunk_bytes=4 * LAYOUT.size) as matrix:
         rows = fill(matrix, 9)
         np.testing.assert_array_equal(matrix.rows(0, 9), rows)
+
+
+def test_frames_may_be_put_into_their_room(directory):
+    with FrameMatrix(LAYOUT, directory, chunk_bytes=2 * LAYOUT.size) as matrix:
+        rows = np.random.default_rng(0).integers(0, 256, (5, LAYOUT.size), dtype=np.uint8)
+        for number, row in enumerate(rows, 1):
+            room = matrix.room()
+            if number % 2:
+                room[:] = row
+            matrix.append(Frame(number, 0.0, room if number % 2 else row, LAYOUT))
+        np.testing.assert_array_equal(
+            np.concatenate([matrix.rows(i, i + 1) for i in range(5)]), rows
+        )

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
+from bgsub.video.matrix import FrameMatrix
 from bgsub.video.source import open_source
 
 LIMITED, FULL = 1, 2
@@ -54,6 +55,18 @@ def test_a_bad_frame_is_repeated(damaged):
     np.testing.assert_array_equal(frames[5].data, whole[4])
     assert frames[5].time_s == pytest.approx(0.2)
     assert (len(source.bad_frames), source.decoded) == (1, 9)
+
+
+@pytest.mark.parametrize("what", ["skip", "repeat"])
+def test_frames_in_a_matrix_of_their_own_are_the_same(damaged, what):
+    source = open_source(damaged[0], on_bad_frame=what)
+    expected = list(source)
+    with FrameMatrix(source.layout, chunk_bytes=4 * source.layout.size) as matrix:
+        for frame in source.frames_into(matrix.room):
+            matrix.append(frame)
+        assert matrix.numbers.tolist() == [frame.number for frame in expected]
+        for row, frame in enumerate(expected):
+            np.testing.assert_array_equal(matrix.rows(row, row + 1)[0], frame.data)
 
 
 def test_a_bad_frame_is_fatal_on_demand(damaged):
