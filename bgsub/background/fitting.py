@@ -45,8 +45,8 @@ def form_model(
         sums.add(start, rows, workers)
         if pictures is not None:
             pictures.add(start, rows)
-        inside = (chosen >= start) & (chosen < start + len(rows))
-        samples[inside] = rows[chosen[inside] - start]
+        first, last = np.searchsorted(chosen, [start, start + len(rows)])
+        np.take(rows, chosen[first:last] - start, axis=0, out=samples[first:last], mode="clip")
         progress("model", start + len(rows), store.fit_rows.size)
     del rows  # a block that was decoded again would stay in memory
     center, components = sums.result()
