@@ -162,6 +162,8 @@ def _serve(connection: Connection, frames: FrameFile, gram_path: Path) -> None:
     # Ctrl-C goes to all processes of a terminal, and where signals cannot be blocked also here.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    # SciPy has a matrix library of its own: loaded now, it knows of the limit, and no clock runs.
+    import scipy.linalg
     from threadpoolctl import threadpool_limits
 
     # As everywhere in bgsub: more would gain little on matrices of this size, lose much when the
@@ -172,6 +174,7 @@ def _serve(connection: Connection, frames: FrameFile, gram_path: Path) -> None:
     X = frames.map()
     # LAPACK is loaded and its threads are started before the first clock is.
     np.linalg.eigh(np.eye(64))
+    scipy.linalg.eigh(np.eye(64))
     with contextlib.suppress(EOFError, ConnectionError):
         connection.send(True)
         while True:
