@@ -194,8 +194,9 @@ def choose_threshold(
     The larger of five standard deviations and of the 99.9 % quantile, from 12 to 35 grey levels.
     The noise is that of the largest channel difference over the given frames and all pixels that
     can be foreground; its standard deviation comes from its median, which foreground in less than
-    half of the picture does not move. The quantile serves scenes whose noise has a heavy tail (glints on water); the upper
-    bound serves scenes with foreground in every frame, where the quantile measures that.
+    half of the picture does not move. The quantile serves scenes whose noise has a heavy tail
+    (glints on water); the upper bound serves scenes with foreground in every frame, where the
+    quantile measures that.
 
     Parameters
     ----------

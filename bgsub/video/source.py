@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bgsub.errors import InputError, UsageError
 from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, load_array
 from bgsub.video.base import BadFrame, OnBadFrame, Options
-from bgsub.video.frames import Frame, Layout
+from bgsub.video.frames import Bytes, Frame, Layout
 from bgsub.video.geometry import ColorMode
 from bgsub.video.image_files import (
     ImageFilesSource,
