@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import cv2
 import numpy as np
@@ -22,9 +23,7 @@ from bgsub.background.config import RunOptions
 from bgsub.background.confusion import Counts
 from bgsub.background.evaluate import evaluate
 from bgsub.background.evaluation import EvaluationOptions, Pair, SequenceScore
-from bgsub.background.local.gathering import PictureSample
 from bgsub.background.pipeline import run
-from bgsub.background.workers import Workers
 from bgsub.robustpca.gram import column_median
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.images import write_image
@@ -55,26 +54,16 @@ def sequences(data: Path) -> Iterator[Footage]:
             yield Footage(folder.name, str(frames), str(folder / "b*.png"))
 
 
-def paper(footage: Footage, out: Path) -> Path:
-    """Masks of the paper's formula: the run with its fit of whole frames."""
-    folder = out.with_suffix("")
-    run(
-        footage.frames, folder, RunOptions(outputs=frozenset({"mask"}), format="mkv", model="paper")
-    )
-    return folder / "mask.mkv"
+def ours(model: Literal["local", "paper"]) -> Callable[[Footage, Path], Path]:
+    """Masks of a whole run: by local models, the default, or by the paper's formula."""
 
+    def masks(footage: Footage, out: Path) -> Path:
+        folder = out.with_suffix("")
+        outputs = frozenset({"mask"})
+        run(footage.frames, folder, RunOptions(outputs=outputs, format="mkv", model=model))
+        return folder / "mask.mkv"
 
-def local(footage: Footage, out: Path) -> Path:
-    """Masks of local models, without the fit of whole frames, which masks have no part in."""
-    source = open_source(footage.frames)
-    frames = [frame.data for frame in source]
-    layout = source.layout
-    with Workers(1) as workers:
-        sample = PictureSample(layout, len(frames), 0)
-        for number, data in enumerate(frames):
-            sample.add(number, data[None])
-        model = sample.fit(workers)
-        return written(out, (model.mask(layout.to_bgr(data)) for data in frames))
+    return masks
 
 
 def pictures(path: str) -> Iterator[Bytes]:
@@ -119,8 +108,8 @@ def median_scores(footage: Footage, out: Path) -> Path:
 
 
 METHODS: dict[str, Callable[[Footage, Path], Path]] = {
-    "local": local,
-    "paper": paper,
+    "local": ours("local"),
+    "paper": ours("paper"),
     "MOG2": live(cv2.createBackgroundSubtractorMOG2),
     "KNN": live(cv2.createBackgroundSubtractorKNN),
     "median*": median_scores,

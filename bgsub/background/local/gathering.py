@@ -15,7 +15,8 @@ from bgsub.video.frames import Bytes, Layout
 _SAMPLE_BYTES = 70_000_000
 # Measured: layers and what is made of them, the history of every place, tiles and threads.
 _PER_PIXEL, _PER_PLACE, _SCRATCH = 60, 450, 24_000_000
-_MOST_SAMPLE, _LEAST_SAMPLE = 75, 24
+_MOST_SAMPLE, _LEAST_SAMPLE = 150, 24
+_SMALL = 160 * 120
 
 
 def sample_bytes(frames: int, height: int, width: int) -> int:
@@ -37,8 +38,14 @@ def fit_bytes(frames: int, height: int, width: int) -> int:
 
 
 def sample_size(height: int, width: int) -> int:
-    """Frames that a model is fitted to, if there are so many: 75, fewer of more than 558×558."""
-    return max(_LEAST_SAMPLE, min(_MOST_SAMPLE, _SAMPLE_BYTES // (3 * height * width)))
+    """Frames that a model is fitted to, if there are so many.
+
+    150 of up to 160×120, 75 from 320×240 on, fewer of more than 558×558: where pixels are few, each
+    is a larger part of a person, and needs more frames to tell people from the place.
+    """
+    pixels = height * width
+    wanted = round(_MOST_SAMPLE * min(1.0, (_SMALL / pixels) ** 0.5))
+    return max(_LEAST_SAMPLE, min(max(wanted, _MOST_SAMPLE // 2), _SAMPLE_BYTES // (3 * pixels)))
 
 
 class PictureSample:

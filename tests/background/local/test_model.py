@@ -234,6 +234,7 @@ def test_somebody_who_stands_for_two_fifths_of_the_film_is_found(scenes, learn):
 
 
 def test_fewer_frames_of_larger_pictures_are_fitted():
-    assert sample_size(120, 160) == 75
-    assert sample_size(720, 1280) < 75 == sample_size(480, 640)
+    assert sample_size(60, 80) == sample_size(120, 160) == 150
+    assert sample_size(120, 160) > sample_size(180, 240) > sample_size(240, 320) == 75
+    assert 24 <= sample_size(2160, 3840) < sample_size(720, 1280) < 75 == sample_size(480, 640)
     assert fit_bytes(10, 720, 1280) < fit_bytes(1000, 720, 1280)

@@ -97,7 +97,7 @@ def test_the_manifest_says_what_was_decided_and_why(tmp_path, scenes):
     )
     told = run(str(tmp_path / "clip.npy"), tmp_path / "out", options).manifest
     (state,) = told["mask_states"]
-    assert (state["sample_frames"], state["share"], state["relit_frames"]) == (75, 1.0, 0)
+    assert (state["sample_frames"], state["share"], state["relit_frames"]) == (90, 1.0, 0)
     assert state["noise"] == pytest.approx(3, abs=0.5)
     region = told["mask_regions"][0]
     assert (region["chosen"], region["background"]) == ("object left", "after")
