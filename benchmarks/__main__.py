@@ -119,6 +119,12 @@ def whole_runs(video: Path, folder: Path) -> list[Measure]:
     command("-m", "bgsub", "run", str(video), "--end", frames, "--out", results, "--quiet")()
     return [
         compare(
+            "run, all outputs",
+            command(*base),
+            ("decode, encode three times", floor("codec")),
+            at_most=1.5,
+        ),
+        compare(
             "run --model paper, all outputs",
             command(*base, "--model", "paper"),
             ("decode, encode three times", floor("codec")),
