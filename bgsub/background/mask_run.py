@@ -21,6 +21,7 @@ from bgsub.background.results import ResultsDirectory
 from bgsub.background.store import FrameStore
 from bgsub.background.workers import Workers
 from bgsub.background.writing import output_names, write_videos
+from bgsub.errors import UsageError
 from bgsub.video.source import FrameSource
 
 
@@ -69,8 +70,17 @@ def learn_scene(
     workers: Workers,
     progress: ProgressCallback,
 ) -> MaskModel:
-    """Fit a local model to the sample of a store."""
+    """Fit a local model to the sample of a store.
+
+    Raises
+    ------
+    UsageError
+        If there is a single frame, of which nobody could say what is foreground.
+    """
     total = store.fit_rows.size
+    if total < 2:
+        message = f"{source.name}: 1 frame is selected, but a background takes 2; select more"
+        raise UsageError(message)
     pictures = PictureSample(source.layout, total, options.seed)
     for start, rows in store.fit_blocks():
         pictures.add(start, rows)

@@ -10,6 +10,7 @@ import pytest
 from bgsub.background.inputs import demand_of, needs_fit, open_input
 from bgsub.background.local import gathering
 from bgsub.background.pipeline import run
+from bgsub.errors import UsageError
 
 
 @pytest.fixture
@@ -72,6 +73,12 @@ def test_its_manifest_claims_nothing_of_outliers(clip, tmp_path, options):
     assert manifest["events"] is None
     assert manifest["mask_model"] == "local"
     assert "k" not in manifest
+
+
+def test_a_single_frame_is_refused(scene, save, tmp_path, options):
+    with pytest.raises(UsageError, match=r"clip.npy: 1 frame is selected.*; select more"):
+        run(save(scene(n=1), "clip.npy"), tmp_path / "out", options(outputs={"mask"}))
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_needs_a_fit(options):
