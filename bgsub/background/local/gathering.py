@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -44,7 +45,7 @@ def sample_size(height: int, width: int) -> int:
     is a larger part of a person, and needs more frames to tell people from the place.
     """
     pixels = height * width
-    wanted = round(_MOST_SAMPLE * min(1.0, (_SMALL / pixels) ** 0.5))
+    wanted = round(_MOST_SAMPLE * min(1.0, math.sqrt(_SMALL / pixels)))
     return max(_LEAST_SAMPLE, min(max(wanted, _MOST_SAMPLE // 2), _SAMPLE_BYTES // (3 * pixels)))
 
 
