@@ -38,7 +38,7 @@ _NEAR, _FAR, _STAYING = 0.08, 0.25, 0.16
 # Shares of all frames for a layer that comes and goes, its colour seen nearby or not, and its
 # longest absence: a tile's clean half may show only one side of what waves.
 _OFTEN_NEAR, _OFTEN_FAR, _OFTEN_ABSENCE = 0.07, 0.13, 0.2
-_ABSENCE = 0.5
+_ABSENCE = 0.3
 _VISIT_FRAMES = 1.6
 _NEARBY_PIXELS = 3
 _NEARBY_SIGMAS = 3.0

@@ -233,6 +233,18 @@ def test_somebody_who_stands_for_two_fifths_of_the_film_is_found(scenes, learn):
     assert scenes.f_measure(masks_of(learn(shown), shown), truths) > 0.85
 
 
+def test_somebody_who_sits_down_and_stays_is_found(scenes, learn):
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        if i >= 44:
+            scenes.put(frame, truth, 30, 40 + (i // 3) % 2, scenes.thing())
+        frames.append(frame)
+        truths.append(truth)
+    shown = scenes.finish(frames)
+    assert scenes.f_measure(masks_of(learn(shown), shown), truths) > 0.85
+
+
 def test_fewer_frames_of_larger_pictures_are_fitted():
     assert sample_size(60, 80) == sample_size(120, 160) == 150
     assert sample_size(120, 160) > sample_size(180, 240) > sample_size(240, 320) == 75
