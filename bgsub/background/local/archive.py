@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.local.palette import Palette
 from bgsub.background.local.scene import Scene
 
 
@@ -19,6 +20,9 @@ def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
         found[f"local_sigma_{i}"] = np.array(scene.sigma)
         if scene.band is not None:
             found[f"local_band_{i}"] = scene.band
+        if scene.palette is not None:
+            found[f"local_cells_{i}"] = scene.palette.cells
+            found[f"local_distances_{i}"] = scene.palette.distances
     return found
 
 
@@ -42,5 +46,8 @@ def scenes_in(arrays: dict[str, NDArray[Any]], count: int) -> list[Scene]:
             raise ValueError(restless.shape)
         if band is not None and (band.dtype != np.uint8 or band.shape != (2, *colors.shape[1:])):
             raise ValueError(band.shape)
-        scenes.append(Scene(colors, restless, sigma, [], band))
+        palette = Palette.from_arrays(
+            arrays.get(f"local_cells_{i}"), arrays.get(f"local_distances_{i}"), restless.shape
+        )
+        scenes.append(Scene(colors, restless, sigma, [], band, palette=palette))
     return scenes

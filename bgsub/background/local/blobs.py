@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.local.matching import UNIT
+from bgsub.background.local.outlines import without_halo
 from bgsub.background.local.shadows import object_evidence
 from bgsub.background.workers import scratch
 from bgsub.video.frames import Bytes
@@ -193,6 +194,15 @@ def without_shadows(
             large = cv2.resize(found, size, interpolation=cv2.INTER_NEAREST)
             found = np.asarray(large[: bottom - top, : right - left], dtype=np.uint8)
         kept[rows, columns] = cv2.bitwise_and(found, inside)
+    return kept
+
+
+def with_sharp_outlines(mask: Bytes, score: Bytes) -> Bytes:
+    """A mask of 0 and 1 without the halos of its objects, see `outlines`."""
+    kept = np.zeros_like(mask)
+    for top, bottom, left, right in boxes_of(mask):
+        part = np.s_[top:bottom, left:right]
+        kept[part] = without_halo(np.ascontiguousarray(mask[part]), score[part])
     return kept
 
 

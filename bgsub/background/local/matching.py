@@ -11,7 +11,7 @@ from bgsub.background.local.tiles import Singles
 from bgsub.background.workers import scratch
 from bgsub.video.frames import Bytes
 
-UNIT = 64
+UNIT = 32
 """Score of a pixel that deviates by as much as an object must: 3σ where nothing moves."""
 
 THRESHOLD = 3.0
@@ -101,6 +101,8 @@ class SceneMatcher:
                     distance[:] = part
                 else:
                     cv2.max(distance, part, dst=distance)
+            if self.scene.palette is not None:
+                self.scene.palette.keep_apart(distance, picture, best)
             cv2.min(best, distance, dst=best)
         factor = self.scene.sigma / sigma
         cv2.multiply(best, self._scale, dst=distance, scale=factor, dtype=cv2.CV_8U)

@@ -17,6 +17,7 @@ from bgsub.background.local.blobs import (
     in_hundredths,
     mean_score,
     vote,
+    with_sharp_outlines,
     without_shadows,
 )
 from bgsub.background.local.history import History, Moment
@@ -48,6 +49,16 @@ class _Fit:
     matcher: SceneMatcher
     picture: Bytes
     sigma: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """A frame beside its background: scores and nearest layers in scratch memory, mean in new."""
+
+    fit: _Fit
+    score: Bytes
+    mean: Bytes
+    nearest: Bytes
 
 
 class LocalModel:
@@ -169,8 +180,7 @@ class LocalModel:
         ndarray of uint8, shape (h, w)
             0 or 255.
         """
-        fit, mean, index = self._compare(picture, inside)
-        return self._draw(fit, mean, index, inside)
+        return self._draw(self._compare(picture, inside), inside)
 
     def scores(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> NDArray[np.uint16]:
         """How far every pixel is from the background; parameters as those of `mask`.
@@ -184,40 +194,36 @@ class LocalModel:
             threshold is 3σ of the scene, more where it is restless, times that of `sensitivity`.
             0 for pixels outside.
         """
-        return in_hundredths(self._compare(picture, inside)[1])
+        return in_hundredths(self._compare(picture, inside).mean)
 
     def mask_and_scores(
         self, picture: Bytes, inside: NDArray[np.bool_] | None = None
     ) -> tuple[Bytes, NDArray[np.uint16]]:
         """Both `mask` and `scores` of a frame, which is compared with the background once."""
-        fit, mean, index = self._compare(picture, inside)
-        return self._draw(fit, mean, index, inside), in_hundredths(mean)
+        compared = self._compare(picture, inside)
+        return self._draw(compared, inside), in_hundredths(compared.mean)
 
-    def _compare(
-        self, picture: Bytes, inside: NDArray[np.bool_] | None
-    ) -> tuple[_Fit, Bytes, Bytes]:
-        """Fit, mean scores (new memory) and nearest layers (scratch memory) of a frame."""
+    def _compare(self, picture: Bytes, inside: NDArray[np.bool_] | None) -> _Compared:
+        """Compare a frame with the state of the scene that it shows."""
         fit = self._fit_frame(_colored(picture))
         score, index = fit.matcher.score(fit.picture, fit.sigma)
         mean = mean_score(score)
         if inside is not None:
             mean[~inside] = 0
-        return fit, mean, index
+        return _Compared(fit, score, mean, index)
 
-    def _draw(
-        self, fit: _Fit, mean: Bytes, index: Bytes, inside: NDArray[np.bool_] | None
-    ) -> Bytes:
+    def _draw(self, compared: _Compared, inside: NDArray[np.bool_] | None) -> Bytes:
         """Mask of a frame from what `_compare` gave."""
-        mask = vote(mean)
+        mask, fit = vote(compared.mean), compared.fit
         if self.options.shadows == "drop":
             mask = without_shadows(
                 mask,
                 fit.picture,
-                lambda rows, columns: fit.matcher.background(index, rows, columns),
+                lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
                 fit.sigma,
                 self._step,
             )
-        mask = self._blobs.apply(mask)
+        mask = self._blobs.apply(with_sharp_outlines(mask, compared.score))
         if inside is not None:
             mask[~inside] = 0  # holes that were filled may reach out
         return mask

@@ -17,8 +17,9 @@ from bgsub.background.local.layers import (
     largest_channel,
 )
 from bgsub.background.local.objects import Verdict, judge_changes
+from bgsub.background.local.palette import Palette, find_palette
 from bgsub.background.local.tiles import Singles, coarseness, find_clean_frames, trimmed_mean
-from bgsub.background.local.turbulence import level_band, turbulent_pixels
+from bgsub.background.local.turbulence import large_places, level_band, turbulent_pixels
 from bgsub.background.workers import Workers
 from bgsub.robustpca.gram import column_median
 from bgsub.video.frames import Bytes
@@ -67,6 +68,8 @@ class Scene:
         layer elsewhere. None where it is calm everywhere.
     regions : tuple of Region
         Places with two lasting states, and which of them was taken for the background.
+    palette : Palette or None
+        Colours of the turbulent places, if there are any.
     """
 
     colors: Bytes
@@ -75,6 +78,7 @@ class Scene:
     notes: list[str]
     band: Bytes | None = None
     regions: tuple[Region, ...] = ()
+    palette: Palette | None = None
 
 
 def fit_scene(pictures: Bytes, *, seed: int, workers: Workers) -> Scene:
@@ -111,26 +115,26 @@ def fit_scene(pictures: Bytes, *, seed: int, workers: Workers) -> Scene:
     verdict = judge_changes(pictures[:, ::step, ::step], fewer, sigma)
     regions = tuple(describe_changes(verdict, fewer, step, (height, width)))
     notes = _settle(colors, accepted, layers, verdict, step, sigma)
-    band = _band(pictures, layers, accepted, colors[0])
+    band, palette = _band(pictures, layers, accepted, colors[0])
     for k in range(1, KEPT_LAYERS):
         colors[k][~accepted[k]] = colors[0][~accepted[k]]
     moving = (accepted[1:] * rates[1:]).max(axis=0).astype(np.float32)
     restless = np.rint(255 * cv2.blur(moving, (7, 7))).astype(np.uint8)
     used = 1 + max((k for k in range(1, KEPT_LAYERS) if accepted[k].any()), default=0)
-    return Scene(np.ascontiguousarray(colors[:used]), restless, sigma, notes, band, regions)
+    return Scene(
+        np.ascontiguousarray(colors[:used]), restless, sigma, notes, band, regions, palette
+    )
 
 
 def _band(
     pictures: Bytes, layers: Layers, accepted: NDArray[np.bool_], color: Bytes
-) -> Bytes | None:
-    """Range of levels of turbulent places, of those large enough to be one."""
-    where = turbulent_pixels(layers, accepted).astype(np.uint8)
-    window = np.ones((5, 5), np.uint8)
-    mostly = cv2.blur(255 * where, (7, 7)) > 128
-    large = cv2.morphologyEx(mostly.view(np.uint8), cv2.MORPH_OPEN, window) > 0
+) -> tuple[Bytes, Palette] | tuple[None, None]:
+    """Range of levels and the colours of turbulent places, of those large enough to be one."""
+    large = large_places(turbulent_pixels(layers, accepted))
     if not large.any():
-        return None
-    return np.stack(level_band(pictures, large, color))
+        return None, None
+    band = np.stack(level_band(pictures, large, color))
+    return band, find_palette(pictures, large, coarseness(*large.shape))
 
 
 def measure_noise(pictures: Bytes, center: Singles) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +14,15 @@ COVERED = 0.75
 
 LONGEST = 1.25
 """Frames of the sample that a colour stays on average, at most, where it is: people stay longer."""
+
+SLOW = 2.2
+"""The same where no colour is shown half of the time: a curtain in the wind, a shop window."""
+
+USUAL = 0.5
+"""Share of the frames that the first colour has there, at most."""
+
+PLACE = 0.02
+"""Share of the picture that such a place covers, at least."""
 
 BAND = (0.03, 0.97)
 """Quantiles of the levels that are background there: a visitor is rarer than either end."""
@@ -38,7 +48,18 @@ def turbulent_pixels(layers: Layers, accepted: NDArray[np.bool_]) -> NDArray[np.
     covered = (kept * accepted).sum(axis=0) / n
     explained = layers.counts.sum(axis=0, dtype=np.float32)
     visits = layers.visits[:LAYERS].sum(axis=0, dtype=np.float32) + (n - explained)
-    return np.asarray((covered < COVERED) & (n < LONGEST * visits))
+    slow = (n < SLOW * visits) & (layers.counts[0] < USUAL * n)
+    return np.asarray((covered < COVERED) & (slow | (n < LONGEST * visits)))
+
+
+def large_places(where: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where most pixels around are turbulent and the whole is large, shape (h, w)."""
+    mostly = cv2.blur(255 * where.astype(np.uint8), (7, 7)) > 128
+    opened = cv2.morphologyEx(mostly.view(np.uint8), cv2.MORPH_OPEN, np.ones((5, 5), np.uint8))
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(opened, connectivity=8)
+    large = stats[:, cv2.CC_STAT_AREA] >= PLACE * where.size
+    large[0] = False  # all that is calm
+    return np.asarray(large[labels])
 
 
 def level_band(pictures: Bytes, where: NDArray[np.bool_], color: Bytes) -> tuple[Bytes, Bytes]:

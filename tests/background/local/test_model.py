@@ -245,6 +245,29 @@ def test_somebody_who_sits_down_and_stays_is_found(scenes, learn):
     assert scenes.f_measure(masks_of(learn(shown), shown), truths) > 0.85
 
 
+def window(scenes):
+    """A shop window whose displays change while somebody small passes by, and where he is."""
+    rng = np.random.default_rng(3)
+    displays = rng.uniform(60, 130, (4, 50, 70, 3))
+    person = np.full((10, 5, 3), (30, 60, 230))
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        frame[6:56, 14:84] = np.roll(displays[i // 2 % 4], int(rng.integers(0, 70)), axis=1)
+        scenes.put(frame, truth, 28, 3 * (i % 40) - 10, person)
+        frames.append(frame)
+        truths.append(truth)
+    return scenes.finish(frames), truths
+
+
+def test_somebody_before_a_busy_shop_window_is_found(scenes, learn):
+    frames, truths = window(scenes)
+    model = learn(frames)
+    assert scenes.f_measure(masks_of(model, frames), truths) > 0.7
+    again = LocalModel.from_arrays(model.arrays())
+    np.testing.assert_array_equal(masks_of(again, frames), masks_of(model, frames))
+
+
 def test_fewer_frames_of_larger_pictures_are_fitted():
     assert sample_size(60, 80) == sample_size(120, 160) == 150
     assert sample_size(120, 160) > sample_size(180, 240) > sample_size(240, 320) == 75

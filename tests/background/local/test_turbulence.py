@@ -1,7 +1,8 @@
 import numpy as np
 
+from bgsub.background.local.layers import LAYERS, Layers
 from bgsub.background.local.model import LocalModel
-from bgsub.background.local.turbulence import BAND, level_band
+from bgsub.background.local.turbulence import BAND, large_places, level_band, turbulent_pixels
 
 
 def flickering(scenes):
@@ -43,3 +44,25 @@ def test_the_band_leaves_out_rare_levels_at_both_ends():
     assert (high[where] == round(100 * BAND[1])).all()
     assert (low[~where] == 7).all()
     assert (high[~where] == 7).all()
+
+
+def test_a_small_place_is_not_turbulent():
+    where = np.zeros((80, 100), bool)
+    where[5:15, 5:15] = where[30:60, 30:60] = True
+    found = large_places(where)
+    assert found[33:57, 33:57].all()
+    assert not found[:20, :20].any()
+
+
+def test_slow_change_is_turbulent_unless_one_color_is_usual():
+    counts = np.zeros((LAYERS, 1, 3), np.uint8)
+    counts[:, 0, 0] = 16  # six colours, each for two frames at a time
+    counts[:3, 0, 1] = (60, 20, 16)  # a road, and what drives there
+    counts[:2, 0, 2] = (48, 48)  # somebody stands half of the time
+    visits = np.zeros_like(counts)
+    visits[:, 0, 0], visits[:3, 0, 1], visits[:2, 0, 2] = 8, (20, 14, 14), 1
+    empty = np.zeros((LAYERS, 1, 3, 3), np.uint8)
+    layers = Layers(empty, counts, counts, visits, np.zeros((96, 1, 3), np.uint8))
+    accepted = np.zeros((4, 1, 3), bool)
+    accepted[0] = True
+    np.testing.assert_array_equal(turbulent_pixels(layers, accepted), [[True, False, False]])
