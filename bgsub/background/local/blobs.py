@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.local.matching import UNIT
-from bgsub.background.local.outlines import without_halo
+from bgsub.background.local.outlines import redraw_outlines
 from bgsub.background.local.shadows import object_evidence
 from bgsub.background.workers import scratch
 from bgsub.video.frames import Bytes
@@ -197,12 +197,13 @@ def without_shadows(
     return kept
 
 
-def with_sharp_outlines(mask: Bytes, score: Bytes) -> Bytes:
-    """A mask of 0 and 1 without the halos of its objects, see `outlines`."""
+def with_sharp_outlines(mask: Bytes, raw: Bytes, score: Bytes) -> Bytes:
+    """A mask of 0 and 1 whose outlines lie at the edges of its objects, see `outlines`."""
     kept = np.zeros_like(mask)
     for top, bottom, left, right in boxes_of(mask):
         part = np.s_[top:bottom, left:right]
-        kept[part] = without_halo(np.ascontiguousarray(mask[part]), score[part])
+        inside = np.ascontiguousarray(mask[part])
+        kept[part] = redraw_outlines(inside, raw[part], score[part])
     return kept
 
 

@@ -210,11 +210,13 @@ class LocalModel:
         mean = mean_score(score)
         if inside is not None:
             mean[~inside] = 0
+            score[~inside] = 0
         return _Compared(fit, score, mean, index)
 
     def _draw(self, compared: _Compared, inside: NDArray[np.bool_] | None) -> Bytes:
         """Mask of a frame from what `_compare` gave."""
-        mask, fit = vote(compared.mean), compared.fit
+        fit = compared.fit
+        mask = raw = vote(compared.mean)
         if self.options.shadows == "drop":
             mask = without_shadows(
                 mask,
@@ -223,7 +225,7 @@ class LocalModel:
                 fit.sigma,
                 self._step,
             )
-        mask = self._blobs.apply(with_sharp_outlines(mask, compared.score))
+        mask = self._blobs.apply(with_sharp_outlines(mask, raw, compared.score))
         if inside is not None:
             mask[~inside] = 0  # holes that were filled may reach out
         return mask
