@@ -21,6 +21,9 @@ STILL = 0.7
 LEAN = 0.1
 """Weight of the motion of the edges beside that of the outline."""
 
+UNKNOWN = 1.0
+"""Motion of edges that there are none of, or no time to tell."""
+
 _CELLS = 40
 _REACH = 4
 _LAG = 1
@@ -225,7 +228,7 @@ def _showing(
 def _edge_motion(pictures: Bytes, frames: NDArray[np.int64], region: NDArray[np.bool_]) -> float:
     """Median displacement of the strong edges in and around a region: deviation over gradient."""
     if frames.size < 3:
-        return 1.0
+        return UNKNOWN
     band = cv2.dilate(region.view(np.uint8), np.ones((5, 5), np.uint8)) > 0
     rows, columns = (np.flatnonzero(band.any(axis=axis)) for axis in (1, 0))
     box = np.s_[max(rows[0] - 1, 0) : rows[-1] + 2, max(columns[0] - 1, 0) : columns[-1] + 2]
@@ -238,7 +241,7 @@ def _edge_motion(pictures: Bytes, frames: NDArray[np.int64], region: NDArray[np.
     ) / np.float32(8)
     strong = band & (gradient >= np.quantile(gradient[band], 0.7)) & (gradient > 1)
     if not strong.any():
-        return 1.0
+        return UNKNOWN
     away = grey - mean
     away -= np.median(away[:, band], axis=1)[:, None, None]  # the light
     return float(np.median(np.abs(away[:, strong]).mean(axis=0) / gradient[strong]))

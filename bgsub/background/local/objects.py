@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.local.changes import Change, find_changes
+from bgsub.background.local.changes import UNKNOWN, Change, find_changes
 from bgsub.background.local.layers import LAYERS, Layers, color_of
 from bgsub.background.local.shadows import object_evidence
 from bgsub.background.local.tiles import Singles
@@ -21,6 +22,12 @@ RIGID = 0.1
 
 STRAY = 0.2
 """Share of an object's frames that may lie outside of its visit."""
+
+OWN = 0.65
+"""Share of the frames on either side of a change that the layers of that side explain, at least."""
+
+LIVELIER = 1.5
+"""Factor by which a person's edges move more than those of the place, where the change spreads."""
 
 _SHADES = 4.5
 
@@ -98,6 +105,38 @@ def _vote(change: Change, layers: Layers, sigma: float, votes: Singles, cast: Si
     votes[place[y, x], y, x] -= weight
     cast[thing[y, x], y, x] += weight
     cast[place[y, x], y, x] += weight
+    moves, rests = change.motion if left else change.motion[::-1]
+    if LIVELIER * rests < moves < UNKNOWN:
+        _vote_around(change, layers, votes, cast)
+
+
+def _vote_around(change: Change, layers: Layers, votes: Singles, cast: Singles) -> None:
+    """Let a change vote on what is around it and changed with it, though not from one colour.
+
+    Of somebody who sways few pixels show one colour for long. All his layers are those that are
+    seen on his side of the change only.
+    """
+    y, x = np.nonzero(change.region)
+    size = int(max(np.ptp(y), np.ptp(x))) + 1
+    rows = slice(max(int(y.min()) - size, 0), int(y.max()) + size + 1)
+    columns = slice(max(int(x.min()) - size, 0), int(x.max()) + size + 1)
+    shown, region = layers.labels[:, rows, columns], change.region[rows, columns]
+    sides = shown[: change.frame], shown[change.frame :]
+    inside, outside = sides if change.balance > 0 else sides[::-1]
+    here, away = (
+        np.stack([np.count_nonzero(side == k, axis=0) for k in range(LAYERS)])
+        for side in (inside, outside)
+    )
+    own = away < STRAY * (here + away)
+    changed = (here * own).sum(axis=0) > OWN * len(inside)
+    changed &= (away * ~own).sum(axis=0) > OWN * len(outside)
+    solid = cv2.morphologyEx(changed.view(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
+    _, parts = cv2.connectedComponents(solid, connectivity=8)
+    touching = np.unique(parts[region & (solid > 0)])
+    fresh = changed & np.isin(parts, touching) & ~region
+    weight = np.float32(abs(change.balance))
+    votes[:, rows, columns] += np.where(own, weight, -weight) * fresh
+    cast[:, rows, columns] += weight * fresh
 
 
 def _with_shades(votes: Singles, colors: Bytes, sigma: float) -> Singles:

@@ -35,7 +35,7 @@ LEAST_NOISE = 2.5
 
 # Shares of the clean frames from which a layer is background: where its colour is seen nearby,
 # where it is not, and where it is seen nearby but stays for long, as people do who stand.
-_NEAR, _FAR, _STAYING = 0.08, 0.25, 0.16
+_NEAR, _FAR, _STAYING = 0.08, 0.25, 0.25
 # Shares of all frames for a layer that comes and goes, its colour seen nearby or not, and its
 # longest absence: a tile's clean half may show only one side of what waves.
 _OFTEN_NEAR, _OFTEN_FAR, _OFTEN_ABSENCE = 0.07, 0.13, 0.2
@@ -44,6 +44,9 @@ _VISIT_FRAMES = 1.6
 _NEARBY_PIXELS = 3
 _NEARBY_SIGMAS = 3.0
 _LEAST_SHARE = 0.04
+# Around an object that stood for most of the time, in pixels, its colours may be the most frequent
+# ones of some more pixels: of those where another layer is shown at least half as often.
+_BESIDE, _RIVAL = 15, 0.5
 
 _NOISE_FRAMES = 100
 _NORMAL_MAD = 0.6744897501960817
@@ -203,6 +206,13 @@ def _every(layers: Layers, step: int) -> Layers:
     return Layers(*(np.ascontiguousarray(part[:, ::step, ::step]) for part in parts))
 
 
+def _disputed(layers: Layers, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where the first layer stays away for long and another one is shown nearly as often."""
+    rival = (allowed[1:] * layers.counts[1:]).max(axis=0)
+    away = layers.absences[0] > _ABSENCE * len(layers.labels)
+    return np.asarray(away & (rival >= _RIVAL * layers.counts[0]))
+
+
 def _settle(
     colors: Bytes,
     accepted: NDArray[np.bool_],
@@ -228,6 +238,8 @@ def _settle(
     if swap.any():
         notes.append(f"{int(swap.sum())} pixels: what stood there most of the time was an object")
         hole = cv2.morphologyEx(swap.view(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8)) > 0
+        beside = cv2.dilate(hole.view(np.uint8), np.ones((_BESIDE * step | 1,) * 2, np.uint8)) > 0
+        hole |= beside & _disputed(layers, allowed)
         filled = fill_inwards(colors[0], hole, layers.colors, shares, allowed, sigma)
         smooth = cv2.medianBlur(filled, 3)
         colors[0][hole] = smooth[hole]

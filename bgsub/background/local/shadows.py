@@ -16,7 +16,7 @@ Plane = cv2.typing.MatLike
 CHROMA = 2.5
 """Deviation of a channel's ratio from the mean ratio, in σ, from which it is an object's."""
 
-TEXTURE = 2.0
+TEXTURE = 2.5
 """Deviation of the ratio among the pixels around, in σ, from which it is an object's."""
 
 RATIOS = (0.4, 1.3)
@@ -35,7 +35,7 @@ def object_evidence(picture: Bytes, background: Bytes, mask: Bytes, sigma: float
     With l_c = log (x_c + 4)/(b_c + 4), the ratio of light in channel c, and all means taken over
     those of 5×5 pixels that are in the mask: a shadow leaves the same share of light in every
     channel and at every pixel around. Evidence is any of: |mean l_c − mean l| · x̄ / σ over 2.5;
-    the deviation of l · x̄ / σ over 2; a ratio outside 0.4 to 1.3.
+    the deviation of l · x̄ / σ over 2.5; a ratio outside 0.4 to 1.3.
 
     Parameters
     ----------

@@ -21,6 +21,9 @@ SLOW = 2.2
 USUAL = 0.5
 """Share of the frames that the first colour has there, at most."""
 
+STEADY = 0.1
+"""Share of the film that a visit of any colour lasts there on average, at most."""
+
 PLACE = 0.02
 """Share of the picture that such a place covers, at least."""
 
@@ -49,7 +52,9 @@ def turbulent_pixels(layers: Layers, accepted: NDArray[np.bool_]) -> NDArray[np.
     explained = layers.counts.sum(axis=0, dtype=np.float32)
     visits = layers.visits[:LAYERS].sum(axis=0, dtype=np.float32) + (n - explained)
     slow = (n < SLOW * visits) & (layers.counts[0] < USUAL * n)
-    return np.asarray((covered < COVERED) & (slow | (n < LONGEST * visits)))
+    stays = layers.counts / np.maximum(layers.visits, 1, dtype=np.float32)
+    throughout = stays.max(axis=0) <= STEADY * n  # not only while somebody sways there
+    return np.asarray(throughout & (covered < COVERED) & (slow | (n < LONGEST * visits)))
 
 
 def large_places(where: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -245,6 +245,20 @@ def test_somebody_who_sits_down_and_stays_is_found(scenes, learn):
     assert scenes.f_measure(masks_of(learn(shown), shown), truths) > 0.85
 
 
+def test_somebody_who_sways_for_half_of_the_film_and_leaves_is_found(scenes, learn):
+    rng = np.random.default_rng(2)
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        if i < 44:
+            down, right = rng.integers(-1, 2, 2)
+            scenes.put(frame, truth, 30 + down, 40 + right, scenes.thing())
+        frames.append(frame)
+        truths.append(truth)
+    shown = scenes.finish(frames)
+    assert scenes.f_measure(masks_of(learn(shown), shown), truths) > 0.85
+
+
 def window(scenes):
     """A shop window whose displays change while somebody small passes by, and where he is."""
     rng = np.random.default_rng(3)
