@@ -35,7 +35,7 @@ LEAST_NOISE = 2.5
 
 # Shares of the clean frames from which a layer is background: where its colour is seen nearby,
 # where it is not, and where it is seen nearby but stays for long, as people do who stand.
-_NEAR, _FAR, _STAYING = 0.08, 0.25, 0.25
+_NEAR, _FAR, _STAYING = 0.08, 0.25, 0.16
 # Shares of all frames for a layer that comes and goes, its colour seen nearby or not, and its
 # longest absence: a tile's clean half may show only one side of what waves.
 _OFTEN_NEAR, _OFTEN_FAR, _OFTEN_ABSENCE = 0.07, 0.13, 0.2
