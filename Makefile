@@ -48,6 +48,9 @@ bench-growth: $(VENV)/.installed-dev  ## chart of time against frames and pixels
 bench-masks: $(VENV)/.installed-dev  ## F-measure of masks beside classical subtractors (DATA=folder)
 	$(BIN)/python -m benchmarks.masks $(DATA)
 
+bench-pieces: $(VENV)/.installed-dev  ## what each piece of the local masks brings (DATA=folder)
+	$(BIN)/python -m benchmarks.pieces $(DATA)
+
 bench-memory: $(VENV)/.installed-dev  ## estimated against measured peak memory
 	$(BIN)/python -m benchmarks.memory
 

@@ -43,7 +43,7 @@ def redraw_outlines(mask: Bytes, raw: Bytes, score: Bytes) -> Bytes:
         0 or 1.
     """
     inner = cv2.erode(mask, _RING, borderValue=1)
-    solid = cv2.erode(cv2.multiply(score, mask), _SOLID, borderValue=255)
+    solid = cv2.erode(cv2.copyTo(score, mask), _SOLID, borderValue=255)
     beside = cv2.convertScaleAbs(cv2.dilate(solid, _AROUND), alpha=EDGE)
     strong = cv2.compare(score, beside, cv2.CMP_GE)
     kept = cv2.bitwise_and(mask, cv2.bitwise_or(strong, inner))
