@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: help demo test check format pictures bench bench-masks bench-growth bench-memory clean
+.PHONY: help demo test check format pictures bench bench-masks bench-pieces bench-growth bench-memory clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
