@@ -19,7 +19,7 @@ from bgsub.background.local.layers import (
 from bgsub.background.local.objects import Verdict, judge_changes
 from bgsub.background.local.palette import Palette, find_palette
 from bgsub.background.local.tiles import Singles, coarseness, find_clean_frames, trimmed_mean
-from bgsub.background.local.turbulence import large_places, level_band, turbulent_pixels
+from bgsub.background.local.turbulence import CALMER, large_places, level_band, turbulent_pixels
 from bgsub.background.workers import Workers
 from bgsub.robustpca.gram import column_median
 from bgsub.video.frames import Bytes
@@ -133,7 +133,9 @@ def _band(
     pictures: Bytes, layers: Layers, accepted: NDArray[np.bool_], color: Bytes
 ) -> tuple[Bytes, Palette] | tuple[None, None]:
     """Range of levels and the colours of turbulent places, of those large enough to be one."""
-    large = large_places(turbulent_pixels(layers, accepted))
+    large = large_places(
+        turbulent_pixels(layers, accepted), turbulent_pixels(layers, accepted, CALMER)
+    )
     if not large.any():
         return None, None
     band = np.stack(level_band(pictures, large, color))

@@ -21,6 +21,9 @@ SLOW = 2.2
 USUAL = 0.5
 """Share of the frames that the first colour has there, at most."""
 
+CALMER = 1.5
+"""Factor on both beside such a place."""
+
 STEADY = 0.1
 """Share of the film that a visit of any colour lasts there on average, at most."""
 
@@ -33,7 +36,9 @@ BAND = (0.03, 0.97)
 _PART = 1 << 14
 
 
-def turbulent_pixels(layers: Layers, accepted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def turbulent_pixels(
+    layers: Layers, accepted: NDArray[np.bool_], calmer: float = 1.0
+) -> NDArray[np.bool_]:
     """Where the colours change from frame to frame, and no few of them explain most frames.
 
     Parameters
@@ -41,6 +46,8 @@ def turbulent_pixels(layers: Layers, accepted: NDArray[np.bool_]) -> NDArray[np.
     layers : Layers
     accepted : ndarray of bool, shape (K', h, w)
         The layers that are background.
+    calmer : float
+        Factor by which colours may stay for longer, and be shown more often.
 
     Returns
     -------
@@ -51,20 +58,40 @@ def turbulent_pixels(layers: Layers, accepted: NDArray[np.bool_]) -> NDArray[np.
     covered = (kept * accepted).sum(axis=0) / n
     explained = layers.counts.sum(axis=0, dtype=np.float32)
     visits = layers.visits[:LAYERS].sum(axis=0, dtype=np.float32) + (n - explained)
-    slow = (n < SLOW * visits) & (layers.counts[0] < USUAL * n)
+    slow = (n < calmer * SLOW * visits) & (layers.counts[0] < calmer * USUAL * n)
     stays = layers.counts / np.maximum(layers.visits, 1, dtype=np.float32)
     throughout = stays.max(axis=0) <= STEADY * n  # not only while somebody sways there
-    return np.asarray(throughout & (covered < COVERED) & (slow | (n < LONGEST * visits)))
+    return np.asarray(
+        throughout & (covered < min(calmer * COVERED, 1)) & (slow | (n < LONGEST * visits))
+    )
 
 
-def large_places(where: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Where most pixels around are turbulent and the whole is large, shape (h, w)."""
-    mostly = cv2.blur(255 * where.astype(np.uint8), (7, 7)) > 128
-    opened = cv2.morphologyEx(mostly.view(np.uint8), cv2.MORPH_OPEN, np.ones((5, 5), np.uint8))
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(opened, connectivity=8)
+def large_places(where: NDArray[np.bool_], calmer: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where most pixels around are turbulent and the whole is large, with what is next to it.
+
+    Parameters
+    ----------
+    where, calmer : ndarray of bool, shape (h, w)
+        Turbulent pixels, and those that are nearly so: the upper part of a curtain moves less.
+
+    Returns
+    -------
+    ndarray of bool, shape (h, w)
+    """
+    core, around = (_mostly(one) for one in (where, where | calmer))
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(core, connectivity=8)
     large = stats[:, cv2.CC_STAT_AREA] >= PLACE * where.size
     large[0] = False  # all that is calm
-    return np.asarray(large[labels])
+    found = np.asarray(large[labels])
+    _, labels = cv2.connectedComponents(around | found.view(np.uint8), connectivity=8)
+    return np.asarray(np.isin(labels, np.unique(labels[found])))
+
+
+def _mostly(where: NDArray[np.bool_]) -> Bytes:
+    """Where most of 7×7 pixels are true, opened; 0 or 1."""
+    mostly = cv2.blur(255 * where.astype(np.uint8), (7, 7)) > 128
+    opened = cv2.morphologyEx(mostly.view(np.uint8), cv2.MORPH_OPEN, np.ones((5, 5), np.uint8))
+    return np.asarray(opened, dtype=np.uint8)
 
 
 def level_band(pictures: Bytes, where: NDArray[np.bool_], color: Bytes) -> tuple[Bytes, Bytes]:

@@ -46,11 +46,14 @@ def test_the_band_leaves_out_rare_levels_at_both_ends():
     assert (high[~where] == 7).all()
 
 
-def test_a_small_place_is_not_turbulent():
+def test_large_places_count_with_what_is_calmer_beside_them():
     where = np.zeros((80, 100), bool)
     where[5:15, 5:15] = where[30:60, 30:60] = True
-    found = large_places(where)
-    assert found[33:57, 33:57].all()
+    calmer = np.zeros_like(where)
+    calmer[5:30, 30:60] = calmer[5:25, 80:95] = True
+    found = large_places(where, calmer)
+    assert found[8:57, 33:57].all()
+    assert not found[:, 70:].any()
     assert not found[:20, :20].any()
 
 
