@@ -16,9 +16,9 @@ LONGEST = 1.25
 """Frames of the sample that a colour stays on average, at most, where it is: people stay longer."""
 
 SLOW = 2.2
-"""The same where no colour is shown half of the time: a curtain in the wind, a shop window."""
+"""The same where no colour is the usual one: a curtain in the wind, a shop window."""
 
-USUAL = 0.5
+USUAL = 0.35
 """Share of the frames that the first colour has there, at most."""
 
 CALMER = 1.5
