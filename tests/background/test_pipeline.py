@@ -678,7 +678,7 @@ class TestDegenerateVideos:
 
     def test_nothing_but_noise(self, tmp_path, save, options):
         frames = np.random.default_rng(0).integers(0, 256, (20, 12, 16, 3), dtype=np.uint8)
-        assert self.result(frames, tmp_path, save, options).hints
+        assert self.result(frames, tmp_path, save, options, model="paper").hints
 
     def test_16_bit(self, tmp_path, save, options, scene):
         frames = scene(color=False).astype(np.uint16) * 256

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import distance_transform_cdt
 
 from bgsub.video.frames import Bytes
 
@@ -112,6 +111,9 @@ def find_palette(pictures: Bytes, where: NDArray[np.bool_], coarse: int) -> Pale
     _, own = np.unique((y // side) * (where.shape[1] // side + 1) + x // side, return_inverse=True)
     cells = np.full(where.shape, -1, np.int16)
     cells[y, x] = own
+    # Few scenes have such places, and the import takes as long as the masks of many frames.
+    from scipy.ndimage import distance_transform_cdt
+
     places = int(own.max()) + 1
     offsets = own.astype(np.int32) * _COLORS
     parts = [part for part in np.array_split(np.arange(len(pictures)), PARTS) if part.size]
