@@ -190,9 +190,9 @@ class LocalModel:
         ndarray of uint16, shape (h, w)
             Mean over 5×5 pixels of the deviation from the nearest layer of the background, in
             hundredths of the threshold, of which a pixel counts for 150 at most. From `SCORE_LEVEL`
-            on a pixel belongs to the mask, before shadows, outlines, specks and holes are dealt with. The
-            threshold is 3σ of the scene, more where it is restless, times that of `sensitivity`.
-            0 for pixels outside.
+            on a pixel belongs to the mask, before shadows, outlines, specks and holes are dealt
+            with. The threshold is 3σ of the scene, more where it is restless, times that of
+            `sensitivity`. 0 for pixels outside.
         """
         return in_hundredths(self._compare(picture, inside).mean)
 
