@@ -36,6 +36,9 @@ VIDEOS = ("background", "foreground", "mask", "preview", "scores")
 
 _SPAN_IN_THRESHOLDS = 6.0
 
+# Pixels from which a picture takes long enough that two threads at it do not wait for each other.
+_WORTH_A_THREAD = 100_000
+
 
 def output_name(output: str, options: RunOptions) -> str:
     """File (or folder of pictures) that an output is written to."""
@@ -190,7 +193,9 @@ class OutputVideos:
             facts = (int(block.numbers[i]), float(block.times[i]), float(block.outlier_scores[i]))
             return self._render(block.rows[i], backgrounds[i], facts)
 
-        pictures = self._workers.map(render, range(len(block.rows)))
+        frames = range(len(block.rows))
+        small = self._model.layout.pixels < _WORTH_A_THREAD
+        pictures = map(render, frames) if small else self._workers.map(render, frames)
         for shown, time_s in zip(pictures, block.times, strict=True):
             for output, sink in self._sinks.items():
                 sink.write(shown[output], float(time_s))
