@@ -138,7 +138,7 @@ def _history(layers: Layers, sigma: float) -> tuple[NDArray[np.int64], list[_Mom
         counts = sums[c + _REACH] - sums[c]
         most, label = counts[0].copy(), np.zeros((height, width), np.int8)
         for k in range(1, LAYERS):
-            label[counts[k] > most] = k
+            np.copyto(label, np.int8(k), where=counts[k] > most)
             np.maximum(most, counts[k], out=most)
         is_still = most >= STILL * float(edges[c + _REACH] - edges[c])
         new = is_still & (still >= 0) & (label != still)
@@ -150,7 +150,7 @@ def _history(layers: Layers, sigma: float) -> tuple[NDArray[np.int64], list[_Mom
             new[y, x] = step > _APART * sigma
         history.append(_Moment(new, still.copy(), since.copy()))
         still = np.where(is_still, label, still)
-        since[is_still] = c + _REACH
+        np.copyto(since, np.int16(c + _REACH), where=is_still)
     history.append(_Moment(np.zeros((height, width), np.bool_), still, since))
     return edges, history
 
