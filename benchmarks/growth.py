@@ -1,6 +1,8 @@
 """Time of a whole run against frames and against pixels: ``python -m benchmarks.growth [OUT]``.
 
-The clips are the sample, played over and over and enlarged, so that anyone can repeat it.
+The clips are the sample, played over and over and enlarged, so that anyone can repeat it. One line
+for the masks of local models, whose fit takes its time however long the film is, and one for the
+paper's formula.
 """
 
 from __future__ import annotations
@@ -25,7 +27,11 @@ from bgsub.video.source import open_source
 FRAME_COUNTS = (125, 250, 500, 1000, 2000, 4000)
 FACTORS = (1, 2, 4, 6)
 FRAMES_PER_SIZE = 200
+MODELS = ("local", "paper")
 SAMPLE = Path("sample_videos/water.avi")
+
+Growth = dict[str, list[tuple[int, float]]]
+"""By model: pairs of frames, or pixels, and seconds."""
 
 
 def make_clip(path: Path, frames: int, factor: int) -> int:
@@ -41,9 +47,10 @@ def make_clip(path: Path, frames: int, factor: int) -> int:
     return layout.pixels
 
 
-def seconds(clip: Path, out: Path) -> float:
+def seconds(clip: Path, out: Path, model: str) -> float:
     """Wall-clock seconds of a whole run, the best of three."""
     command = [sys.executable, "-m", "bgsub", "run", str(clip), "-o", str(out), "--force", "-q"]
+    command += ["--model", model]
     times = []
     for _ in range(3):
         start = time.perf_counter()
@@ -52,22 +59,22 @@ def seconds(clip: Path, out: Path) -> float:
     return min(times)
 
 
-def measure(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    """Pairs of (frames, seconds) at 160x128 and of (pixels, seconds) at 200 frames."""
+def measure(folder: Path) -> dict[str, Growth]:
+    """Seconds against frames at 160x128, and against pixels at 200 frames."""
     clip, out = folder / "clip.mp4", folder / "out"
-    by_frames, by_pixels = [], []
-    for frames in FRAME_COUNTS:
-        make_clip(clip, frames, 1)
-        by_frames.append((frames, seconds(clip, out)))
-        print(f"{frames} frames: {by_frames[-1][1]:.2f} s", file=sys.stderr)
-    for factor in FACTORS:
-        pixels = make_clip(clip, FRAMES_PER_SIZE, factor)
-        by_pixels.append((pixels, seconds(clip, out)))
-        print(f"{pixels} pixels: {by_pixels[-1][1]:.2f} s", file=sys.stderr)
-    return {"frames": by_frames, "pixels": by_pixels}
+    cases = [("frames", frames, 1) for frames in FRAME_COUNTS]
+    cases += [("pixels", FRAMES_PER_SIZE, factor) for factor in FACTORS]
+    found: dict[str, Growth] = {kind: {m: [] for m in MODELS} for kind in ("frames", "pixels")}
+    for kind, frames, factor in cases:
+        pixels = make_clip(clip, frames, factor)
+        size = frames if kind == "frames" else pixels
+        for model in MODELS:
+            found[kind][model].append((size, seconds(clip, out, model)))
+            print(f"{size} {kind}, {model}: {found[kind][model][-1][1]:.2f} s", file=sys.stderr)
+    return found
 
 
-def draw(measured: dict[str, list[tuple[int, float]]], path: Path) -> None:
+def draw(measured: dict[str, Growth], path: Path) -> None:
     """Two panels, time against frames and against pixels, from zero."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     FigureCanvasAgg(figure)
@@ -81,8 +88,12 @@ def draw(measured: dict[str, list[tuple[int, float]]], path: Path) -> None:
         strict=True,
     ):
         scale = 1000 if key == "pixels" else 1
-        x = [value / scale for value, _ in measured[key]]
-        axes.plot(x, [s for _, s in measured[key]], "o-", color="#0072B2")
+        for (model, pairs), color in zip(
+            measured[key].items(), ("#0072B2", "#D55E00"), strict=True
+        ):
+            x = [value / scale for value, _ in pairs]
+            axes.plot(x, [s for _, s in pairs], "o-", color=color, label=f"--model {model}")
+        axes.legend()
         axes.set_xlabel(f"{unit} ({note})")
         axes.set_ylabel("seconds of a whole run")
         axes.set_xlim(left=0)
