@@ -14,8 +14,8 @@ from bgsub.background.workers import Workers
 from bgsub.video.frames import Bytes, Layout
 
 _SAMPLE_BYTES = 70_000_000
-# Measured: layers and what is made of them, the history of every place, tiles and threads.
-_PER_PIXEL, _PER_PLACE, _SCRATCH = 60, 450, 24_000_000
+# Measured: the layers, as they are settled; the layers and the history of every place; threads.
+_SETTLED, _PER_PIXEL, _PER_PLACE, _SCRATCH = 140, 60, 450, 24_000_000
 _MOST_SAMPLE, _LEAST_SAMPLE = 150, 24
 _SMALL = 160 * 120
 
@@ -30,12 +30,8 @@ def fit_bytes(frames: int, height: int, width: int) -> int:
     pixels, taken = height * width, min(frames, sample_size(height, width))
     places = pixels / coarseness(height, width) ** 2
     labels = taken * pixels
-    return (
-        sample_bytes(frames, height, width)
-        + labels
-        + int(_PER_PIXEL * pixels + _PER_PLACE * places)
-        + _SCRATCH
-    )
+    stages = max(_SETTLED * pixels, int(_PER_PIXEL * pixels + _PER_PLACE * places))
+    return sample_bytes(frames, height, width) + labels + stages + _SCRATCH
 
 
 def sample_size(height: int, width: int) -> int:
