@@ -45,7 +45,7 @@ def main(data: Path) -> None:
     moved = str(data / "moved_object" / "moved_object.mp4")
     whole = errors(moved, None)
     print(
-        "| frames fitted | moved_object: flagged | not as by all | median change of rmse "
+        "| fitted | moved_object: flagged | not as by all | median change of rmse "
         "| highway: F, formula | F, local |\n|---|---|---|---|---|---|"
     )
     with tempfile.TemporaryDirectory() as name:
@@ -58,7 +58,7 @@ def main(data: Path) -> None:
                 for model in ("paper", "local")
             )
             print(
-                f"| {sample or 'all'} | {int(table.outliers.sum())} | {other} | {change:.1%} "
+                f"| {sample or 'all'} frames | {int(table.outliers.sum())} | {other} | {change:.1%} "
                 f"| {paper:.3f} | {local:.3f} |",
                 flush=True,
             )
