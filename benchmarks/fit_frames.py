@@ -58,8 +58,8 @@ def main(data: Path) -> None:
                 for model in ("paper", "local")
             )
             print(
-                f"| {sample or 'all'} frames | {int(table.outliers.sum())} | {other} | {change:.1%} "
-                f"| {paper:.3f} | {local:.3f} |",
+                f"| {sample or 'all'} frames | {int(table.outliers.sum())} | {other} "
+                f"| {change:.1%} | {paper:.3f} | {local:.3f} |",
                 flush=True,
             )
 
