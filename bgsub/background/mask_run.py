@@ -14,7 +14,7 @@ from bgsub.background.facts import plan_facts, source_facts, video_facts
 from bgsub.background.findings import mask_hints
 from bgsub.background.inputs import fitted_at_most, open_input, plan_run
 from bgsub.background.local.gathering import PictureSample
-from bgsub.background.model import MaskModel
+from bgsub.background.mask_model import MaskModel
 from bgsub.background.outcome import RunResult, finish
 from bgsub.background.projection import ScoredBlock
 from bgsub.background.results import ResultsDirectory

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bgsub import __version__
 from bgsub.background.local.model import LocalModel
+from bgsub.background.mask_model import pixels_inside
 from bgsub.background.workers import Workers
 from bgsub.errors import InputError, OutputError
 from bgsub.video.frames import Bytes, Layout
@@ -88,7 +89,7 @@ class BackgroundModel:
     @property
     def inside(self) -> NDArray[np.bool_] | None:
         """Pixels that can be foreground, shape (h, w); None for all."""
-        return _inside(self.pixel_mask, self.ignored)
+        return pixels_inside(self.pixel_mask, self.ignored)
 
     @property
     def n_pixels(self) -> int:
@@ -257,39 +258,6 @@ def _not_a_model(path: Path) -> InputError:
         f"{path}: is not a model of this version of bgsub, or is damaged; "
         "write a new one with `bgsub run --only model`"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class MaskModel:
-    """What masks of local models are made with, where nothing else is wanted.
-
-    Attributes
-    ----------
-    layout, pixel_mask, ignored, local
-        As in `BackgroundModel`.
-    threshold, cutoff : float
-        Never reached: there is no residual, and no frame is an outlier.
-    """
-
-    layout: Layout
-    pixel_mask: NDArray[np.bool_] | None
-    ignored: NDArray[np.bool_] | None
-    local: LocalModel
-    threshold: float = math.inf
-    cutoff: float = math.inf
-
-    @property
-    def inside(self) -> NDArray[np.bool_] | None:
-        """Pixels that can be foreground, shape (h, w); None for all."""
-        return _inside(self.pixel_mask, self.ignored)
-
-
-def _inside(
-    pixel_mask: NDArray[np.bool_] | None, ignored: NDArray[np.bool_] | None
-) -> NDArray[np.bool_] | None:
-    if ignored is None:
-        return pixel_mask
-    return ~ignored if pixel_mask is None else pixel_mask & ~ignored
 
 
 TILE = 1 << 14

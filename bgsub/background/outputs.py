@@ -16,7 +16,8 @@ from bgsub.background.local.blobs import SCORE_LEVEL as LOCAL_SCORE_LEVEL
 from bgsub.background.local.model import LocalModel
 from bgsub.background.local.options import MaskOptions
 from bgsub.background.mask import SCORE_LEVEL, MaskRule, default_min_area
-from bgsub.background.model import BackgroundModel, MaskModel
+from bgsub.background.mask_model import MaskModel
+from bgsub.background.model import BackgroundModel
 from bgsub.background.preview import preview
 from bgsub.background.projection import ScoredBlock
 from bgsub.background.render import (

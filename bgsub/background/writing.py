@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bgsub.background.config import ProgressCallback, RunOptions
 from bgsub.background.errors_table import ErrorTable, write_csv
-from bgsub.background.model import BackgroundModel, MaskModel
+from bgsub.background.mask_model import MaskModel
+from bgsub.background.model import BackgroundModel
 from bgsub.background.outliers import find_events
 from bgsub.background.outputs import OutputVideos, output_name
 from bgsub.background.projection import ScoredBlock
