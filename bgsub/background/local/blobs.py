@@ -184,10 +184,9 @@ def without_shadows(
     for top, bottom, left, right in boxes_of(mask):
         rows, columns = slice(top, bottom), slice(left, right)
         inside = np.ascontiguousarray(mask[rows, columns])
-        few = np.s_[::step, ::step]
-        shown = np.ascontiguousarray(picture[rows, columns][few])
-        behind = np.ascontiguousarray(background(rows, columns)[few])
-        thin = np.ascontiguousarray(inside[few])
+        shown = _thinned(picture[rows, columns], step)
+        behind = _thinned(background(rows, columns), step)
+        thin = _thinned(inside, step)
         found = _solid(object_evidence(shown, behind, thin, sigma), thin, step)
         if step > 1:
             size = (step * found.shape[1], step * found.shape[0])
@@ -195,6 +194,16 @@ def without_shadows(
             found = np.asarray(large[: bottom - top, : right - left], dtype=np.uint8)
         kept[rows, columns] = cv2.bitwise_and(found, inside)
     return kept
+
+
+def _thinned(picture: Bytes, step: int) -> Bytes:
+    """Every so many pixels, down and across."""
+    height, width = picture.shape[:2]
+    if step == 1 or height % step or width % step:
+        return np.ascontiguousarray(picture[::step, ::step])
+    # The same pixels; NumPy takes four times as long for those of three channels.
+    size = (width // step, height // step)
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_NEAREST), dtype=np.uint8)
 
 
 def with_sharp_outlines(mask: Bytes, raw: Bytes, score: Bytes) -> Bytes:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from bgsub.background.local.blobs import (
     SCORE_LEVEL,
     BlobRule,
+    _thinned,
     boxes_of,
     in_hundredths,
     mean_score,
@@ -72,3 +73,13 @@ def test_boxes_hold_the_whole_mask_and_are_disjoint(blobs):
 @pytest.mark.parametrize("shape", [(40, 50), (200, 300)])
 def test_an_empty_mask_has_no_boxes(shape):
     assert boxes_of(np.zeros(shape, np.uint8)) == []
+
+
+@pytest.mark.parametrize("shape", [(12, 18), (13, 18, 3), (12, 18, 3), (1, 2, 3)])
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_thinned_pictures_have_every_so_many_pixels(shape, step):
+    picture = np.random.default_rng(0).integers(
+        0, 256, (*np.add(shape[:2], 4), *shape[2:]), np.uint8
+    )
+    part = picture[2 : 2 + shape[0], 1 : 1 + shape[1]]
+    np.testing.assert_array_equal(_thinned(part, step), part[::step, ::step])
