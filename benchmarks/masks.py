@@ -24,7 +24,7 @@ from bgsub.background.confusion import Counts
 from bgsub.background.evaluate import evaluate
 from bgsub.background.evaluation import EvaluationOptions, Pair, SequenceScore
 from bgsub.background.pipeline import run
-from bgsub.robustpca.gram import column_median
+from bgsub.robustpca.median import column_median
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.images import write_image
 from bgsub.video.sink import open_sink

@@ -12,7 +12,7 @@ from bgsub.background.blocks import render_rows
 from bgsub.background.model import BackgroundModel, Singles, combined, tiles
 from bgsub.background.render import largest_difference, reconstruct
 from bgsub.background.workers import Workers, scratch
-from bgsub.robustpca.gram import column_median
+from bgsub.robustpca.median import NORMAL_MAD, column_median
 from bgsub.video.frames import Bytes
 
 NOISE_FRAMES = 32
@@ -25,9 +25,6 @@ MEDIAN_FILTER = 5
 
 SCORE_LEVEL = 100
 """Score from which a pixel belongs to the raw mask."""
-
-# Median of the absolute value of a standard normal variable.
-_NORMAL_MAD = 0.6744897501960817
 
 
 @dataclass(frozen=True)
@@ -182,7 +179,7 @@ def pixel_noise(
         noise[tile] = column_median(eighths)
 
     workers.each(measure, tiles(pixels))
-    noise /= np.float32(8.0 * _NORMAL_MAD)
+    noise /= np.float32(8.0 * NORMAL_MAD)
     return noise
 
 
@@ -224,7 +221,7 @@ def choose_threshold(
         pairs = zip(rows[start : start + step], background, strict=True)
         for part in workers.map(count, pairs):
             counts += part
-    sigma = _histogram_quantile(counts, 0.5) / _NORMAL_MAD
+    sigma = _histogram_quantile(counts, 0.5) / NORMAL_MAD
     tail = _histogram_quantile(counts, THRESHOLD_QUANTILE)
     low, high = THRESHOLD_BOUNDS
     return float(min(max(THRESHOLD_SIGMAS * sigma, tail, low), high))

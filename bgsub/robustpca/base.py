@@ -15,9 +15,9 @@ from bgsub.robustpca.gram import (
     ColumnReader,
     Gram,
     block_columns,
-    column_median,
     gram_matrix,
 )
+from bgsub.robustpca.median import column_median
 from bgsub.robustpca.spaces import (
     FeatureSpace,
     Fit,

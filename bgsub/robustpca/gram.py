@@ -21,6 +21,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.robustpca.median import column_median
+
 FLOAT32_EXACT = float(1 << 24)
 
 _BLOCK_ELEMENTS = 1 << 21
@@ -106,44 +108,6 @@ class Gram:
 def block_columns(n_samples: int) -> int:
     """Columns per block such that a float32 block stays in the cache."""
     return int(min(max(_BLOCK_ELEMENTS // max(n_samples, 1), _MIN_COLUMNS), _MAX_COLUMNS))
-
-
-def column_median(block: NDArray[Any]) -> NDArray[Any]:
-    """Median of every column.
-
-    For uint8 the lower median (a value that occurs in the column), found bit by bit: eight
-    vectorised comparisons of the whole block instead of a sort per column.
-
-    Parameters
-    ----------
-    block : ndarray of shape (n, b), uint8 or floating
-
-    Returns
-    -------
-    ndarray of shape (b,)
-        uint8 for uint8, float64 otherwise.
-    """
-    if block.dtype != np.uint8:
-        return np.asarray(np.median(block, axis=0), dtype=np.float64)
-    rank = (block.shape[0] - 1) // 2
-    median = np.zeros(block.shape[1], dtype=np.uint8)
-    below = np.empty(block.shape, dtype=bool)
-    for bit in range(7, -1, -1):
-        np.less(block, median | np.uint8(1 << bit), out=below)
-        # The bit is set when at most `rank` entries are smaller than the candidate.
-        median |= (_count(below) <= rank).view(np.uint8) << np.uint8(bit)
-    return median
-
-
-def _count(flags: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:
-    """Count the true entries of every column; uint8 sums of up to 255 rows are what runs fast."""
-    bytes_ = flags.view(np.uint8)
-    if flags.shape[0] <= 255:
-        return np.asarray(np.add.reduce(bytes_, axis=0, dtype=np.uint8))
-    total = np.zeros(flags.shape[1], dtype=np.int64)
-    for start in range(0, flags.shape[0], 255):
-        total += np.add.reduce(bytes_[start : start + 255], axis=0, dtype=np.uint8)
-    return total
 
 
 def integer_product(centred: NDArray[np.float32]) -> tuple[NDArray[Any], bool]:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from bgsub.robustpca.descent import Descent, smallest
-from bgsub.robustpca.gram import column_median
+from bgsub.robustpca.median import column_median
 from bgsub.robustpca.spaces import Fit, Floats
 
 

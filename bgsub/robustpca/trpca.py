@@ -21,7 +21,8 @@ from bgsub.robustpca.base import (
     support_size,
 )
 from bgsub.robustpca.descent import Descent, descend
-from bgsub.robustpca.gram import ColumnReader, column_median
+from bgsub.robustpca.gram import ColumnReader
+from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import (
     REWEIGHT_CUTOFF,
     location_and_scale,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.gram import column_median, gram_matrix
+from bgsub.robustpca.gram import gram_matrix
+from bgsub.robustpca.median import column_median
 from bgsub.robustpca.spaces import FeatureSpace, RowSpace
 
 
@@ -54,3 +55,8 @@ class Columns:
 def both_spaces(X: NDArray[Any]) -> tuple[RowSpace, FeatureSpace]:
     """The two roads through the same matrix."""
     return RowSpace(gram_matrix(X).values, X.shape[1]), FeatureSpace(X, column_median(X))
+
+
+def lower_median(X):
+    """The lower median of every column, by sorting."""
+    return np.sort(X, axis=0)[(len(X) - 1) // 2]

@@ -13,44 +13,18 @@ from bgsub.robustpca.gram import (
     ArrayColumns,
     ColumnReader,
     block_columns,
-    column_median,
     gram_matrix,
     integer_product,
 )
 
-from .helpers import Columns, frames
+from .helpers import Columns, frames, lower_median
 
 bytes_ = st.integers(0, 255)
-
-
-def lower_median(X):
-    return np.sort(X, axis=0)[(len(X) - 1) // 2]
 
 
 def integer_gram(X):
     centred = X.astype(np.int64) - lower_median(X).astype(np.int64)
     return centred @ centred.T
-
-
-@settings(max_examples=60, deadline=None)
-@given(hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=bytes_))
-def test_median_of_bytes_is_the_lower_one(X):
-    median = column_median(X)
-    assert median.dtype == np.uint8
-    np.testing.assert_array_equal(median, lower_median(X))
-
-
-@pytest.mark.parametrize("n", [1, 2, 255, 256, 511, 600])
-def test_median_counts_beyond_a_byte(n):
-    X = np.random.default_rng(n).integers(0, 256, (n, 40)).astype(np.uint8)
-    X[:, 0], X[:, 1] = 0, 255
-    np.testing.assert_array_equal(column_median(X), lower_median(X))
-
-
-def test_median_of_floats_is_the_usual_one():
-    X = np.random.default_rng(0).normal(size=(8, 5)).astype(np.float32)
-    assert column_median(X).dtype == np.float64
-    np.testing.assert_allclose(column_median(X), np.median(X, axis=0))
 
 
 @settings(max_examples=60, deadline=None)

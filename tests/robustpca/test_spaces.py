@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.robustpca.gram import column_median
+from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reference import random_orthonormal
 from bgsub.robustpca.spaces import RowSpace, centred_blocks, row_blocks
 

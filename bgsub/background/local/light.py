@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bgsub.background.local.tiles import Singles
 from bgsub.background.workers import Workers
+from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.video.frames import Bytes
 
 THUMBNAIL = (40, 30)
@@ -24,7 +25,6 @@ _LARGEST_OFFSET = 60.0
 _LEAST_CONTRAST = 20.0
 _KNOTS = 8
 _WIDTH = 3.0
-_NORMAL_MAD = 0.6744897501960817
 
 
 def thumbnail(picture: Bytes) -> Bytes:
@@ -197,8 +197,8 @@ def in_one_light(
     still = 1.5
     if chosen.size > 1:
         steps = np.abs(np.diff(own, axis=0)).max(axis=3)
-        still = float(np.median(steps)) / (_NORMAL_MAD * np.sqrt(2))
-    wide = float(np.median(np.abs(own - middle))) / _NORMAL_MAD
+        still = float(np.median(steps)) / (NORMAL_MAD * np.sqrt(2))
+    wide = float(np.median(np.abs(own - middle))) / NORMAL_MAD
     sigma = max(min(wide, 3 * still), 1.5)  # not widened by a drift of the light
 
     def put(i: int) -> bool:

@@ -37,9 +37,8 @@ from bgsub.background.local.scene import Scene, fit_scene
 from bgsub.background.local.states import find_states
 from bgsub.background.local.tiles import coarseness
 from bgsub.background.workers import Workers
+from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.video.frames import Bytes
-
-_NORMAL_MAD = 0.6744897501960817
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +256,7 @@ class LocalModel:
             left = np.abs(relight(small, table) - matcher.thumbnail).max(axis=2)
             left = left[left < 4 * sigma]
             if left.size:
-                sigma = max(sigma, float(np.median(left)) / _NORMAL_MAD)
+                sigma = max(sigma, float(np.median(left)) / NORMAL_MAD)
         return _Fit(matcher, relight(picture, table), sigma)
 
     def arrays(self) -> dict[str, NDArray[Any]]:

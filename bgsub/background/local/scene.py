@@ -21,7 +21,7 @@ from bgsub.background.local.palette import Palette, find_palette
 from bgsub.background.local.tiles import Singles, coarseness, find_clean_frames, trimmed_mean
 from bgsub.background.local.turbulence import CALMER, large_places, level_band, turbulent_pixels
 from bgsub.background.workers import Workers
-from bgsub.robustpca.gram import column_median
+from bgsub.robustpca.median import NORMAL_MAD, column_median
 from bgsub.video.frames import Bytes
 
 KEPT_LAYERS = 4
@@ -49,7 +49,6 @@ _LEAST_SHARE = 0.04
 _BESIDE, _RIVAL = 15, 0.5
 
 _NOISE_FRAMES = 100
-_NORMAL_MAD = 0.6744897501960817
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +151,7 @@ def measure_noise(pictures: Bytes, center: Singles) -> float:
         difference = np.abs(pictures[j, ::step, ::step] - part).ravel()
         np.copyto(row, np.minimum(8 * difference, 255), casting="unsafe")
     middle = (column_median(eighths) + 0.5) / 8
-    return max(float(np.median(middle)) / _NORMAL_MAD, LEAST_NOISE)
+    return max(float(np.median(middle)) / NORMAL_MAD, LEAST_NOISE)
 
 
 def _restlessness(layers: Layers) -> Singles:

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.gram import column_median
+from bgsub.robustpca.median import column_median
 from bgsub.video.frames import Bytes
 
 Singles = NDArray[np.float32]
