@@ -68,7 +68,7 @@ def run(
     Memory: within ``options.memory``, see `bgsub.background.memory`.
     """
     progress = progress or _no_progress
-    if options.outputs and not needs_fit(options):
+    if not needs_fit(options):
         return run_masks(path, out, options, progress=progress)
     watch = manifests.Stopwatch()
     with (

@@ -99,7 +99,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
         "bgsub run water.avi --k 10 --out results/",
         "bgsub run 'shots/*.png' --every 2 --format mkv --out results/",
         "bgsub run door.mp4 --start 00:01:00 --end 00:05:00 --scale 0.5 --out results/",
-        "bgsub run hall.mp4 --model local --ignore clock.png --save-scores --out results/",
+        "bgsub run hall.mp4 --ignore clock.png --save-scores --out results/",
         "bgsub run *.mp4 --jobs 2 --memory 4G --out results/   a sub-folder each",
         "find . -name '*.avi' | bgsub run --from-file - --only errors,plot --out results/",
         "bgsub run --from-json results/run.json --out again/   the same once more",

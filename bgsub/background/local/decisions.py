@@ -8,12 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.local.changes import Change
+from bgsub.background.local.changes import UNKNOWN, Change
 from bgsub.background.local.layers import Layers
 from bgsub.background.local.objects import BALANCE, RIGID, Verdict
 
 _MOST_OF_IT = 0.5
-_NO_TIME_TO_TELL = 1.0
 
 Background = Literal["before", "after", "both", "most frequent"]
 Choice = Literal["object left", "object came", "thing moved", "not decided"]
@@ -185,4 +184,4 @@ def _describe(
 
 
 def _known(motion: float) -> float | None:
-    return None if motion == _NO_TIME_TO_TELL else round(motion, 3)
+    return None if motion == UNKNOWN else round(motion, 3)

@@ -192,7 +192,7 @@ class _Codebook:
                 self.counts[k] += where
                 np.negative(where, out=self._low)  # 0 or 255
                 for plane, total in zip(planes, sums[k], strict=True):
-                    # A sixth of the time of cv2.accumulate with three channels and a mask.
+                    # Half of the time of cv2.accumulate with three channels and a mask.
                     cv2.accumulate(cv2.bitwise_and(plane, self._low, dst=self._part), total)
         for k in range(used):
             sums[k] /= np.maximum(self.counts[k], 1)
