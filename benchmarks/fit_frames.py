@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from bgsub.background.evaluate import evaluate
 from bgsub.background.evaluation import Pair
 from bgsub.background.pipeline import fit_errors, run
 
+Model = Literal["paper", "local"]
+MODELS: tuple[Model, ...] = ("paper", "local")
+
 SAMPLES = (None, 1000, 500, 250, 100, 50)
 
 
@@ -26,11 +30,11 @@ def errors(footage: str, fit_frames: int | None) -> ErrorTable:
     return fit_errors(footage, RunOptions(k=5, fit_frames=fit_frames)).table
 
 
-def f_measure(footage: Path, fit_frames: int | None, folder: Path, model: str) -> float:
+def f_measure(footage: Path, fit_frames: int | None, folder: Path, model: Model) -> float:
     """F of the masks of a run on a CDnet sequence."""
     options = RunOptions(
         k=5,
-        model=model,  # type: ignore[arg-type]
+        model=model,
         fit_frames=fit_frames,
         outputs=frozenset({"mask"}),
         format="mkv",
@@ -54,8 +58,7 @@ def main(data: Path) -> None:
             other = int((table.outliers != whole.outliers).sum())
             change = float(np.median(np.abs(table.rmse / whole.rmse - 1)))
             paper, local = (
-                f_measure(data / "highway", sample, Path(name), model)
-                for model in ("paper", "local")
+                f_measure(data / "highway", sample, Path(name), model) for model in MODELS
             )
             print(
                 f"| {sample or 'all'} frames | {int(table.outliers.sum())} | {other} "

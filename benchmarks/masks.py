@@ -134,13 +134,13 @@ def sheet_row(footage: Footage, done: list[SequenceScore]) -> Bytes:
     chosen = len(done[0].matching.frames) // 2
     frame = int(done[0].matching.masks[chosen])
     picture = next(one for i, one in enumerate(pictures(footage.frames)) if i == frame)
-    panels = [(footage.name, picture)]
+    panels: list[tuple[str, cv2.typing.MatLike]] = [(footage.name, picture)]
     for method, score in zip(METHODS, done, strict=True):
         mask = next(score.masks.pictures.pick([int(score.matching.masks[chosen])]))
         level = (mask >= score.threshold) * np.uint8(255)
-        panels.append((f"{method} {shown(score.counts)}", cv2.merge([level] * 3)))  # type: ignore[arg-type]
+        panels.append((f"{method} {shown(score.counts)}", cv2.cvtColor(level, cv2.COLOR_GRAY2BGR)))
     truth = _truth(footage, int(done[0].matching.truths[chosen]))
-    panels.insert(1, ("truth", cv2.merge([truth] * 3)))  # type: ignore[arg-type]
+    panels.insert(1, ("truth", cv2.cvtColor(truth, cv2.COLOR_GRAY2BGR)))
     drawn = []
     for caption, panel in panels:
         small = cv2.resize(panel, _PANEL, interpolation=cv2.INTER_NEAREST)

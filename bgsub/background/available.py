@@ -45,10 +45,11 @@ def parse_memory(text: str) -> int:
     UsageError
         For anything else.
     """
-    if not is_memory(text):
+    match = _AMOUNT.fullmatch(text)
+    if match is None or not is_memory(text):
         message = f"--memory {text}: must be {MEMORY_RULE}"
         raise UsageError(message)
-    number, percent, unit = _AMOUNT.fullmatch(text).groups()  # type: ignore[union-attr]
+    number, percent, unit = match.groups()
     if percent:
         return max(1, int(float(number) / 100.0 * available_memory()))
     return int(float(number) * _UNITS[unit.upper()])

@@ -14,7 +14,7 @@ from bgsub.background import manifest as manifests
 from bgsub.background.available import amount, check_folder, parse_memory, spill_folder
 from bgsub.background.comparison import CompareOptions, Comparison, MethodRow
 from bgsub.background.config import ProgressCallback
-from bgsub.background.fit_process import FitFailed, FitProcess, save_gram
+from bgsub.background.fit_process import FitError, FitProcess, save_gram
 from bgsub.background.fit_task import FitOutcome, FitTask
 from bgsub.background.frame_file import FrameFile, write_frames
 from bgsub.background.frame_fit import check_rank
@@ -253,7 +253,7 @@ def _fit_group(
     if reason is None:
         try:
             outcome = process.run(task, timeout=timeout, progress=progress)
-        except FitFailed as failure:
+        except FitError as failure:
             reason = str(failure)
     if reason is not None:
         yield from (MethodRow(method=task.method, k=k, t=judge.t, reason=reason) for k in ks)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _START_SECONDS = 120.0
 
 
-class FitFailed(Exception):  # noqa: N818 - the reason is for people
+class FitError(Exception):
     """A fit that gave no result; the message says why."""
 
 
@@ -88,7 +88,7 @@ class FitProcess:
 
         Raises
         ------
-        FitFailed
+        FitError
             If the fit failed, took too long, or its process died.
         """
         connection = self._started()
@@ -101,12 +101,12 @@ class FitProcess:
                 left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
                 if not connection.poll(left):
                     self.stop()
-                    raise FitFailed(f"took longer than {timeout:g} s and was stopped")
+                    raise FitError(f"took longer than {timeout:g} s and was stopped")
                 answer = connection.recv()
                 if isinstance(answer, FitOutcome):
                     return answer
                 if isinstance(answer, str):
-                    raise FitFailed(answer)
+                    raise FitError(answer)
                 done, residual = answer
                 progress(with_residual(stage, residual), done, None)
         except (EOFError, ConnectionError) as error:
@@ -114,7 +114,7 @@ class FitProcess:
             code = self._process.exitcode
             self.stop()
             message = f"its process died (exit code {code}), for want of memory perhaps"
-            raise FitFailed(message) from error
+            raise FitError(message) from error
 
     def _started(self) -> Connection:
         """The connection to a process that waits for tasks."""
@@ -133,7 +133,7 @@ class FitProcess:
                 ready = False
             if not ready:
                 self.stop()
-                raise FitFailed("the process for the fit could not be started")
+                raise FitError("the process for the fit could not be started")
         return self._connection
 
 

@@ -86,17 +86,25 @@ def _parse(rows: Iterable[list[str]], path: Path, numbers: NDArray[np.int64]) ->
         try:
             low, high = (_whole(row, column, header[column]) for column in columns)
             if names[0] == "frame":
-                if high not in {0, 1}:
-                    raise ValueError(f"outlier {high} is neither 0 nor 1")  # noqa: TRY301
-                labels[numbers == low] = high
+                labels[numbers == low] = _zero_or_one(high)
             else:
-                if high < low:
-                    raise ValueError(f"last {high} lies before first {low}")  # noqa: TRY301
-                labels[(numbers >= low) & (numbers <= high)] = 1
+                labels[_within(numbers, low, high)] = 1
         except ValueError as error:
             message = f"{path}, line {line}: {error}"
             raise InputError(message) from error
     return labels
+
+
+def _zero_or_one(outlier: int) -> int:
+    if outlier not in {0, 1}:
+        raise ValueError(f"outlier {outlier} is neither 0 nor 1")
+    return outlier
+
+
+def _within(numbers: NDArray[np.int64], first: int, last: int) -> NDArray[np.bool_]:
+    if last < first:
+        raise ValueError(f"last {last} lies before first {first}")
+    return (numbers >= first) & (numbers <= last)
 
 
 def _whole(row: list[str], column: int, name: str) -> int:

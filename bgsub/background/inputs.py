@@ -15,6 +15,7 @@ from bgsub.background.model import BackgroundModel
 from bgsub.background.outputs import VIDEOS
 from bgsub.background.workers import own_threads
 from bgsub.errors import InputError, UsageError
+from bgsub.video.geometry import ColorMode
 from bgsub.video.source import FrameSource, open_source
 
 notes = logging.getLogger("bgsub.notes")
@@ -28,7 +29,7 @@ def open_frames(
     options: SourceOptions,
     *,
     threads: int | None,
-    color: str,
+    color: ColorMode,
     exact_color: bool,
     ignore: str | None = None,
 ) -> FrameSource:
@@ -42,7 +43,7 @@ def open_frames(
         roi=options.roi,
         mask_image=options.mask_image,
         ignore=ignore,
-        color=color,  # type: ignore[arg-type]
+        color=color,
         on_bad_frame=options.on_bad_frame,
         threads=threads,
         exact_color=exact_color,

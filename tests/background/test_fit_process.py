@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from bgsub.background.fit_process import FitFailed, FitProcess, save_gram
+from bgsub.background.fit_process import FitError, FitProcess, save_gram
 from bgsub.background.fit_task import FitTask, fit_task
 from bgsub.background.frame_file import write_frames
 from bgsub.robustpca.gram import gram_matrix
@@ -55,15 +55,15 @@ def test_one_process_makes_all_fits_and_survives_its_own_death(frames, tmp_path)
         assert "trpca k=2" in stages
         assert any(stage.startswith("pcp k=2 · residual ") for stage in stages)
 
-        with pytest.raises(FitFailed, match="at least 1"):
+        with pytest.raises(FitError, match="at least 1"):
             process.run(FitTask(method="pca", k=0), timeout=60, progress=no_progress)
-        with pytest.raises(FitFailed, match="longer than 1e-09 s"):
+        with pytest.raises(FitError, match="longer than 1e-09 s"):
             process.run(task, timeout=1e-9, progress=no_progress)
 
         def kill(stage, done, total):
             os.kill(process._process.pid, signal.SIGKILL)
 
-        with pytest.raises(FitFailed, match="its process died"):
+        with pytest.raises(FitError, match="its process died"):
             process.run(task, timeout=60, progress=kill)
         again = process.run(task, timeout=60, progress=no_progress)
         np.testing.assert_array_equal(again.fitted[2].errors, there.fitted[2].errors)
