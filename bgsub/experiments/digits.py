@@ -18,7 +18,7 @@ from bgsub.experiments.variants import (
     Score,
     Variant,
     judge,
-    mean_and_deviation,
+    measured,
 )
 
 OTHERS = "others"
@@ -212,19 +212,11 @@ def _draws(
 def _point(
     true: int, outliers: str, k: int, n: int, share: float, variant: Variant, scores: list[Score]
 ) -> DigitPoint:
-    mean, deviation = mean_and_deviation([score.tre for score in scores])
     return DigitPoint(
         true=true,
         outliers=outliers,
         k=k,
         n=n,
         share=share,
-        variant=variant.name,
-        method=variant.method,
-        t=variant.t,
-        sets=len(scores),
-        tre_mean=mean,
-        tre_std=deviation,
-        seconds=float(np.mean([score.seconds for score in scores])),
-        converged=sum(score.converged for score in scores),
+        **measured(variant, scores),
     )

@@ -15,7 +15,7 @@ from bgsub.experiments.variants import (
     Score,
     Variant,
     judge,
-    mean_and_deviation,
+    measured,
 )
 from bgsub.robustpca.synthetic import SyntheticData, data1, data2
 
@@ -158,17 +158,9 @@ def _data_sets(
 def _point(
     name: str, p: int, share: float, variant: Variant, scores: list[Score]
 ) -> SyntheticPoint:
-    mean, deviation = mean_and_deviation([score.tre for score in scores])
     return SyntheticPoint(
         data=name,
         p=p,
         share=share,
-        variant=variant.name,
-        method=variant.method,
-        t=variant.t,
-        sets=len(scores),
-        tre_mean=mean,
-        tre_std=deviation,
-        seconds=float(np.mean([score.seconds for score in scores])),
-        converged=sum(score.converged for score in scores),
+        **measured(variant, scores),
     )

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,6 +130,21 @@ def judge(variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: 
     error = tre(estimator.center_, estimator.components_, X[labels])
     # Rounding may take the error of a perfect fit below zero.
     return Score(max(error, 0.0), seconds, bool(getattr(estimator, "converged_", True)))
+
+
+def measured(variant: Variant, scores: list[Score]) -> dict[str, Any]:
+    """What a point of a table says of a method's scores on several data sets, by field."""
+    mean, deviation = mean_and_deviation([score.tre for score in scores])
+    return {
+        "variant": variant.name,
+        "method": variant.method,
+        "t": variant.t,
+        "sets": len(scores),
+        "tre_mean": mean,
+        "tre_std": deviation,
+        "seconds": float(np.mean([score.seconds for score in scores])),
+        "converged": sum(score.converged for score in scores),
+    }
 
 
 def mean_and_deviation(values: list[float]) -> tuple[float, float]:
