@@ -117,48 +117,34 @@ def whole_runs(video: Path, folder: Path) -> list[Measure]:
     base = ("-m", "bgsub", "run", str(video), "--end", frames, "--out", out, "--force", "--quiet")
     results = str(folder / "results")
     command("-m", "bgsub", "run", str(video), "--end", frames, "--out", results, "--quiet")()
-    return [
-        compare(
-            "run, all outputs",
-            command(*base),
-            ("decode, encode three times", floor("codec")),
-            at_most=1.5,
-        ),
-        compare(
-            "run --model paper, all outputs",
-            command(*base, "--model", "paper"),
-            ("decode, encode three times", floor("codec")),
-            at_most=1.5,
-        ),
-        compare(
+    paper = ("--model", "paper")
+    ratios = [
+        ("run, all outputs", (), ("decode, encode three times", "codec"), 1.5),
+        ("run --model paper, all outputs", paper, ("decode, encode three times", "codec"), 1.5),
+        (
             "run --model paper --only mask",
-            command(*base, "--model", "paper", "--only", "mask"),
-            ("decode, MOG2, encode", floor("mog2")),
-            at_most=1.2,
+            (*paper, "--only", "mask"),
+            ("decode, MOG2, encode", "mog2"),
+            1.2,
         ),
-        compare(
-            "run --only mask",
-            command(*base, "--only", "mask"),
-            ("decode, MOG2, encode", floor("mog2")),
-            at_most=1.5,
-        ),
-        compare(
+        ("run --only mask", ("--only", "mask"), ("decode, MOG2, encode", "mog2"), 1.5),
+        (
             "run --only errors",
-            command(*base, "--only", "errors"),
-            ("decode to luma, Gram product", floor("gram")),
-            at_most=1.3,
+            ("--only", "errors"),
+            ("decode to luma, Gram product", "gram"),
+            1.3,
         ),
-        compare(
-            "bgsub --help",
-            command("-m", "bgsub", "--help"),
-            ("python -c pass", command("-c", "pass")),
-            extra=0.4,
+    ]
+    starts = [("bgsub --help", ("--help",)), ("bgsub errors results/", ("errors", results))]
+    nothing = ("python -c pass", command("-c", "pass"))
+    return [
+        *(
+            compare(measure, command(*base, *given), (label, floor(name)), at_most=bound)
+            for measure, given, (label, name), bound in ratios
         ),
-        compare(
-            "bgsub errors results/",
-            command("-m", "bgsub", "errors", results),
-            ("python -c pass", command("-c", "pass")),
-            extra=0.4,
+        *(
+            compare(measure, command("-m", "bgsub", *given), nothing, extra=0.4)
+            for measure, given in starts
         ),
     ]
 
