@@ -41,7 +41,7 @@ def apply_command(
     inputs: tuple[str, ...],
     out: str | None,
     from_file: str | None,
-    skip_existing: bool,  # noqa: FBT001, RUF100 - click calls it by name
+    skip_existing: bool,
     jobs: int,
     **params: Any,
 ) -> None:

@@ -122,7 +122,7 @@ force_option = shared.option(
 @shared.source_options
 @shared.memory_options
 @shared.log_options
-def compare_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:  # noqa: FBT001, RUF100
+def compare_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:
     """Fit methods to the same frames of INPUT: run times, objectives, errors, backgrounds.
 
     Writes compare.csv, frame_errors.csv, errors.png and decomposition.png, run.json last, and

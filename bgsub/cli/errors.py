@@ -133,7 +133,7 @@ def errors_command(
     form: str,
     plot: Path | None,
     save_frames: Path | None,
-    fail_on_outliers: bool,  # noqa: FBT001, RUF100 - click calls it by name
+    fail_on_outliers: bool,
     quantile: float | None,
     top: int | None,
     min_length: int,

@@ -88,7 +88,7 @@ experiment_command.add_command(background_command)
 @result_options
 @_draw_options(5)
 @shared.log_options
-def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:  # noqa: FBT001, RUF100
+def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     """Fit every row-outlier method to synthetic data whose outliers are known.
 
     Data1 has outliers in all directions, Data2 on a subspace of their own. tre is the error of the
@@ -180,7 +180,7 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None: 
 def digits_command(
     out: str,
     form: str,
-    force: bool,  # noqa: FBT001, RUF100 - click calls it by name
+    force: bool,
     data: str | None,
     outliers: str,
     **params: Any,

@@ -32,7 +32,7 @@ from bgsub.report.tables import list_rows
 @shared.source_options
 @shared.memory_options
 @shared.log_options
-def background_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:  # noqa: FBT001, RUF100
+def background_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:
     """Measure how long each method takes on INPUT for several k, beside the paper's own seconds.
 
     The paper's figures were measured in 2014, on other hardware, for 633 frames of 160×128; where

@@ -128,7 +128,7 @@ def run_command(
     out: str | None,
     from_file: str | None,
     from_json: Repeated | None,
-    skip_existing: bool,  # noqa: FBT001, RUF100 - click calls it by name
+    skip_existing: bool,
     jobs: int,
     **params: Any,
 ) -> None:
