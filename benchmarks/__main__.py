@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bgsub.background.manifest import versions
+from bgsub.pipeline.manifest import versions
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.video.source import open_source
 

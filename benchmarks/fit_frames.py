@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from bgsub.background.config import RunOptions
-from bgsub.background.errors_table import ErrorTable
-from bgsub.background.evaluate import evaluate
-from bgsub.background.evaluation import Pair
-from bgsub.background.pipeline import fit_errors, run
+from bgsub.evaluation.evaluate import evaluate
+from bgsub.evaluation.result import Pair
+from bgsub.options import RunOptions
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.pipeline.run import fit_errors, run
 
 Model = Literal["paper", "local"]
 MODELS: tuple[Model, ...] = ("paper", "local")

@@ -19,11 +19,11 @@ from typing import Literal
 import cv2
 import numpy as np
 
-from bgsub.background.config import RunOptions
-from bgsub.background.confusion import Counts
-from bgsub.background.evaluate import evaluate
-from bgsub.background.evaluation import EvaluationOptions, Pair, SequenceScore
-from bgsub.background.pipeline import run
+from bgsub.evaluation.confusion import Counts
+from bgsub.evaluation.evaluate import evaluate
+from bgsub.evaluation.result import EvaluationOptions, Pair, SequenceScore
+from bgsub.options import RunOptions
+from bgsub.pipeline.run import run
 from bgsub.robustpca.median import column_median
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.images import write_image
@@ -150,7 +150,7 @@ def sheet_row(footage: Footage, done: list[SequenceScore]) -> Bytes:
 
 
 def _truth(footage: Footage, at: int) -> Bytes:
-    from bgsub.background.truth import open_truth
+    from bgsub.evaluation.truth import open_truth
 
     return np.asarray(next(open_truth(footage.truth).pictures.pick([at])), dtype=np.uint8)
 

@@ -22,19 +22,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.masks import Footage, pictures, sequences, shown
-from bgsub.background.confusion import Counts, count, judge
-from bgsub.background.local import blobs, matching, model, scene
-from bgsub.background.local.gathering import PictureSample
-from bgsub.background.local.layers import Layers
-from bgsub.background.local.light import Light, explained
-from bgsub.background.local.objects import Verdict
-from bgsub.background.local.options import MaskOptions
-from bgsub.background.local.scene import Scene, fit_scene
-from bgsub.background.local.tiles import CleanFrames, find_clean_frames
-from bgsub.background.mask_files import MaskFiles
-from bgsub.background.matching import match
-from bgsub.background.truth import classify, open_truth
-from bgsub.background.workers import Workers
+from bgsub.evaluation.confusion import Counts, count, judge
+from bgsub.evaluation.mask_files import MaskFiles
+from bgsub.evaluation.pairing import match
+from bgsub.evaluation.truth import classify, open_truth
+from bgsub.local import cleanup as blobs
+from bgsub.local import model, scene
+from bgsub.local import scoring as matching
+from bgsub.local.clean_frames import CleanFrames, find_clean_frames
+from bgsub.local.layers import Layers
+from bgsub.local.light import Light, explained
+from bgsub.local.objects import Verdict
+from bgsub.local.params import MaskOptions
+from bgsub.local.sampling import PictureSample
+from bgsub.local.scene import Scene, fit_scene
+from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
 
 _MOST_TRUTHS, _EVERY = 300, 12

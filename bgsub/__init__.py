@@ -5,18 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from bgsub.version import __version__
+
 if TYPE_CHECKING:
-    from bgsub.background.config import RunOptions, SourceOptions
-    from bgsub.background.errors_table import ErrorTable
     from bgsub.background.model import BackgroundModel
-    from bgsub.background.outcome import RunResult
-    from bgsub.background.outliers import Event, find_events
-    from bgsub.background.pipeline import apply, fit_errors, model_errors, run
     from bgsub.errors import BgsubError
+    from bgsub.options import RunOptions, SourceOptions
+    from bgsub.outliers.errors_table import ErrorTable
+    from bgsub.outliers.events import Event, find_events
+    from bgsub.pipeline.outcome import RunResult
+    from bgsub.pipeline.run import apply, fit_errors, model_errors, run
     from bgsub.robustpca.trpca import TRPCA
     from bgsub.video.source import FrameSource, open_source
-
-__version__ = "0.1.0"
 
 __all__ = [
     "TRPCA",
@@ -42,18 +42,18 @@ _HOME = {
     "TRPCA": "bgsub.robustpca.trpca",
     "BackgroundModel": "bgsub.background.model",
     "BgsubError": "bgsub.errors",
-    "ErrorTable": "bgsub.background.errors_table",
-    "Event": "bgsub.background.outliers",
+    "ErrorTable": "bgsub.outliers.errors_table",
+    "Event": "bgsub.outliers.events",
     "FrameSource": "bgsub.video.source",
-    "RunOptions": "bgsub.background.config",
-    "RunResult": "bgsub.background.outcome",
-    "SourceOptions": "bgsub.background.config",
-    "apply": "bgsub.background.pipeline",
-    "find_events": "bgsub.background.outliers",
-    "fit_errors": "bgsub.background.pipeline",
-    "model_errors": "bgsub.background.pipeline",
+    "RunOptions": "bgsub.options",
+    "RunResult": "bgsub.pipeline.outcome",
+    "SourceOptions": "bgsub.options",
+    "apply": "bgsub.pipeline.run",
+    "find_events": "bgsub.outliers.events",
+    "fit_errors": "bgsub.pipeline.run",
+    "model_errors": "bgsub.pipeline.run",
     "open_source": "bgsub.video.source",
-    "run": "bgsub.background.pipeline",
+    "run": "bgsub.pipeline.run",
 }
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.metrics import auc, average_precision, objective, subspace_angle, tre
-from bgsub.robustpca.reference import random_orthonormal
-from bgsub.robustpca.synthetic import data1
+from bgsub.robustpca.competitors.reference import random_orthonormal
+from bgsub.robustpca.competitors.synthetic import data1
 
 
 def pca(T, k):

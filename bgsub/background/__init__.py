@@ -1,1 +1,1 @@
-"""What joins video and robust PCA: models of a background, and the way from frames to results."""
+"""Hold what a fit has learned of a scene, and render backgrounds and masks from it."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.local.model import LocalModel
+from bgsub.local.model import LocalModel
 from bgsub.video.frames import Layout
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub import __version__
-from bgsub.background.local.model import LocalModel
 from bgsub.background.mask_model import pixels_inside
-from bgsub.background.workers import Workers
 from bgsub.errors import InputError, OutputError
+from bgsub.local.model import LocalModel
+from bgsub.runtime.threads import Workers
+from bgsub.version import __version__
 from bgsub.video.frames import Bytes, Layout
 
 MODEL_VERSION = 1

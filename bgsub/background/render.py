@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel, Singles, combined, tiles
-from bgsub.background.workers import Workers, scratch
+from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes, Layout
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]

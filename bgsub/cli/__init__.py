@@ -9,7 +9,8 @@ __all__ = ["cli", "main"]
 
 def main() -> None:
     """Run `bgsub` on the arguments of the process, and exit with its code."""
-    from bgsub.cli import interrupts, tuning
+    from bgsub.cli import interrupts
+    from bgsub.runtime import tuning
 
     tuning.tune()
     interrupts.install()

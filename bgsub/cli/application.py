@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from bgsub import __version__
 from bgsub.cli import failures
 from bgsub.cli.help import program_epilog
 from bgsub.cli.logs import Session
 from bgsub.errors import Interrupted
+from bgsub.version import __version__
 
 #: Where each command is, and what the list of commands says of it without importing it.
 COMMANDS = {

@@ -9,15 +9,16 @@ from typing import Any
 
 import click
 
-from bgsub.background.config import RunOptions
 from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.batch import Job, read_list
+from bgsub.cli.batch import read_list
 from bgsub.cli.help import Command, examples
+from bgsub.cli.jobs import Job
 from bgsub.cli.logs import Session
 from bgsub.cli.mask_options import mask_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.run import batch_options, do_all, processes_for, show_result
+from bgsub.options import RunOptions
 
 
 @click.command(
@@ -59,7 +60,7 @@ def apply_command(
 
 def apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> None:
     """Do one input."""
-    from bgsub.background import pipeline
+    from bgsub.pipeline import run as pipeline
 
     with make_progress(session) as progress:
         result = pipeline.apply(model, job.input, job.out, options, progress=progress)

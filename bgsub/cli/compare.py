@@ -14,12 +14,12 @@ from bgsub.cli.method_options import NUMBERS, NamesOf
 from bgsub.cli.progress import make_progress
 from bgsub.cli.saving import preamble, write
 from bgsub.report.tables import FORMATS, list_rows
-from bgsub.robustpca.methods import METHODS
+from bgsub.robustpca.competitors.methods import METHODS
 
 if TYPE_CHECKING:
-    from bgsub.background.comparison import CompareOptions, Comparison
-    from bgsub.background.results import ResultsDirectory
     from bgsub.cli.logs import Session
+    from bgsub.comparison.result import CompareOptions, Comparison
+    from bgsub.pipeline.directory import ResultsDirectory
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""
@@ -129,9 +129,9 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
     prints the table. The frames are read once, as grey, and their Gram matrix is computed once. A
     method that fails keeps its row, with the reason.
     """
-    from bgsub.background.comparison import COLUMNS
-    from bgsub.background.manifest import Stopwatch
-    from bgsub.background.results import ResultsDirectory
+    from bgsub.comparison.result import COLUMNS
+    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.manifest import Stopwatch
 
     options = compare_options(params)
     session = shared.session()
@@ -151,7 +151,7 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
 
 def compare_options(params: dict[str, Any]) -> CompareOptions:
     """Put the values of a comparison's options together."""
-    from bgsub.background.comparison import CompareOptions
+    from bgsub.comparison.result import CompareOptions
 
     return CompareOptions(
         run=shared.run_options(params),
@@ -165,7 +165,7 @@ def compare_options(params: dict[str, Any]) -> CompareOptions:
 
 def run_comparison(path: str, options: CompareOptions, session: Session) -> Comparison:
     """Compare, with progress on stderr."""
-    from bgsub.background.compare import compare
+    from bgsub.comparison.compare import compare
 
     with make_progress(session) as progress:
         return compare(path, options, progress=progress)
@@ -173,8 +173,8 @@ def run_comparison(path: str, options: CompareOptions, session: Session) -> Comp
 
 def write_comparison(results: ResultsDirectory, comparison: Comparison) -> None:
     """Write tables and figures."""
-    from bgsub.background.comparison import COLUMNS
-    from bgsub.report.comparison import render_decomposition, render_errors
+    from bgsub.comparison.report import render_decomposition, render_errors
+    from bgsub.comparison.result import COLUMNS
 
     rows = [row.cells() for row in comparison.rows]
     write(results, "compare.csv", list_rows("csv", COLUMNS, rows))
@@ -206,7 +206,7 @@ def manifest(
     stages: dict[str, float],
 ) -> dict[str, Any]:
     """What run.json says of a comparison."""
-    from bgsub.background.manifest import input_identity
+    from bgsub.pipeline.manifest import input_identity
 
     return {
         **preamble(command, options),

@@ -15,7 +15,7 @@ from bgsub.cli.help import Command, examples
 from bgsub.errors import InputError, OutliersFound, OutputError, UsageError
 
 if TYPE_CHECKING:
-    from bgsub.background.outliers import Event
+    from bgsub.outliers.events import Event
 
 FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
 
@@ -146,7 +146,7 @@ def errors_command(
     fitted at once, with nothing else written. MODEL, a model.npz, is followed by the INPUT it is
     applied to. The events go to stdout, one line about them to stderr.
     """
-    from bgsub.background.outliers import find_events, with_cutoff
+    from bgsub.outliers.events import find_events, with_cutoff
     from bgsub.report.listings import list_events, summary
 
     session = shared.session()

@@ -16,7 +16,7 @@ from bgsub.cli.progress import make_progress
 from bgsub.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from bgsub.background.errors_table import ErrorTable
+    from bgsub.outliers.errors_table import ErrorTable
 
 _OF_SOURCES = ("start", "end", "every", "scale", "roi", "mask_image", "color", "on_bad_frame")
 
@@ -111,7 +111,7 @@ def _computed(
 ) -> Loaded:
     """Errors that a fit or a saved model gives now."""
     options = shared.run_options(params)
-    from bgsub.background import pipeline
+    from bgsub.pipeline import run as pipeline
 
     with make_progress(session) as progress:
         if model is None:
@@ -126,9 +126,9 @@ def _computed(
 
 def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
     """Errors that a run has written, with what its run.json says of them."""
-    from bgsub.background.errors_table import read_csv
-    from bgsub.background.manifest import load_manifest
-    from bgsub.background.scene_change import SceneChange
+    from bgsub.outliers.errors_table import read_csv
+    from bgsub.outliers.scene_change import SceneChange
+    from bgsub.pipeline.manifest import load_manifest
 
     _refuse(
         {"k", "memory", "temp", *_OF_SOURCES},

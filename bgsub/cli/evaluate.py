@@ -17,7 +17,7 @@ from bgsub.cli.progress import make_progress
 from bgsub.errors import EmptySelectionError, InputError, OutputError, UsageError
 
 if TYPE_CHECKING:
-    from bgsub.background.evaluation import Evaluation, Pair, SequenceScore
+    from bgsub.evaluation.result import Evaluation, Pair, SequenceScore
 
 FORMATS = ("table", "csv", "json", "markdown")
 
@@ -178,9 +178,9 @@ def evaluate_command(
     session = shared.session()
     _check_usage(worst, out, plot, scores=params["scores"])
     pairs = _pairs(places, **{name: params[name] for name in ("offset", "footage", "names")})
-    from bgsub.background.evaluate import evaluate
-    from bgsub.background.evaluation import EvaluationOptions
-    from bgsub.report import evaluation_text as texts
+    from bgsub.evaluation import tables as texts
+    from bgsub.evaluation.evaluate import evaluate
+    from bgsub.evaluation.result import EvaluationOptions
 
     scoring = ("scores", "threshold", "truth_threshold", "common")
     options = EvaluationOptions(**{name: params[name] for name in scoring}, worst=worst or 0)
@@ -216,7 +216,7 @@ def _pairs(
     footage: tuple[str, ...],
     names: tuple[str, ...],
 ) -> list[Pair]:
-    from bgsub.background.evaluation import Pair
+    from bgsub.evaluation.result import Pair
 
     n = len(places) // 2
     if len(places) % 2:
@@ -240,15 +240,15 @@ def _pairs(
 
 
 def _plot(found: Evaluation, kind: Any) -> bytes:
-    from bgsub.report.evaluation import render_curves
+    from bgsub.evaluation.figures import render_curves
 
     return render_curves(found.sequences, found.curve, plot_format=kind)
 
 
 def save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
     """Save a picture of each of the worst frames of a sequence, beside the frame if it is known."""
-    from bgsub.background.evaluate import footage_frames
-    from bgsub.report.evaluation import draw_verdicts
+    from bgsub.evaluation.evaluate import footage_frames
+    from bgsub.evaluation.figures import draw_verdicts
     from bgsub.video.images import encode_image
 
     try:

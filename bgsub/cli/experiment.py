@@ -20,7 +20,7 @@ from bgsub.cli.saving import preamble, write
 from bgsub.report.tables import list_rows
 
 if TYPE_CHECKING:
-    from bgsub.report.experiment import Panel
+    from bgsub.experiments.report import Panel
 
 
 def _draw_options(sets: int) -> Callable[[Any], Any]:
@@ -95,14 +95,14 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     true observations above that of their own PCA; methods are told the true t, or take half.
     Writes synthetic.csv and synthetic.png.
     """
-    from bgsub.background.results import ResultsDirectory
+    from bgsub.experiments.report import Panel
     from bgsub.experiments.synthetic import (
         DATA,
         SYNTHETIC_COLUMNS,
         SyntheticOptions,
         run_synthetic,
     )
-    from bgsub.report.experiment import Panel
+    from bgsub.pipeline.directory import ResultsDirectory
 
     options = SyntheticOptions(**params)
     session = shared.session()
@@ -190,10 +190,10 @@ def digits_command(
     Writes digits.csv and digits.png: tre over the share of outliers, a panel for each kind of
     outliers and each k.
     """
-    from bgsub.background.results import ResultsDirectory
     from bgsub.experiments.digit_data import load_digits
     from bgsub.experiments.digits import DIGIT_COLUMNS, DigitOptions, run_digits
-    from bgsub.report.experiment import Panel
+    from bgsub.experiments.report import Panel
+    from bgsub.pipeline.directory import ResultsDirectory
 
     kinds = tuple(dict.fromkeys(part.strip() for part in outliers.split(",") if part.strip()))
     options = DigitOptions(outliers=kinds, **params)
@@ -235,7 +235,7 @@ def _save(
     columns: int = 2,
 ) -> None:
     """Write data, figure and manifest."""
-    from bgsub.report.experiment import render_tre
+    from bgsub.experiments.report import render_tre
 
     rows = [asdict(point) for point in points]
     write(results, f"{name}.csv", list_rows("csv", header, rows))

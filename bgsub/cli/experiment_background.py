@@ -38,11 +38,11 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
     The paper's figures were measured in 2014, on other hardware, for 633 frames of 160×128; where
     we know none the cell is empty. Writes times.csv, times.png, frame_errors.csv and errors.png.
     """
-    from bgsub.background.results import ResultsDirectory
+    from bgsub.comparison.report import render_errors
     from bgsub.experiments.background import BACKGROUND_COLUMNS, PAPER_KS, time_rows
     from bgsub.experiments.paper_times import PAPER_TIMES
-    from bgsub.report.comparison import render_errors
-    from bgsub.report.times import render_times
+    from bgsub.experiments.times import render_times
+    from bgsub.pipeline.directory import ResultsDirectory
 
     context = click.get_current_context()
     if context.get_parameter_source("ks") is click.core.ParameterSource.DEFAULT:

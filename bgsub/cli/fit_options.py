@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from bgsub.background.config import RunOptions
 from bgsub.cli import values
 from bgsub.cli.help import option, together
-from bgsub.robustpca.methods import METHODS
+from bgsub.options import RunOptions
+from bgsub.robustpca.competitors.methods import METHODS
 
 _DEFAULT = RunOptions()
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.background.config import RunOptions
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.help import Command, examples
 from bgsub.cli.progress import duration, make_progress
 from bgsub.errors import MemoryLimitError
+from bgsub.options import RunOptions
 
 if TYPE_CHECKING:
     from bgsub.video.source import FrameSource
@@ -125,9 +125,9 @@ def _estimate(
     source: FrameSource, options: RunOptions, frames: int, decode_s: float
 ) -> dict[str, Any]:
     """Make the plan that a run would make, or say why there is none."""
-    from bgsub.background.demand import Road
-    from bgsub.background.estimate import run_seconds
-    from bgsub.background.inputs import demand_of, memory_limit, plan_demand
+    from bgsub.fit.demand import Road
+    from bgsub.fit.estimate import run_seconds
+    from bgsub.pipeline.inputs import demand_of, memory_limit, plan_demand
 
     demand = demand_of(source, options, frames)
     unrestricted = demand.total("memory", demand.sample)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from bgsub.background.config import RunOptions
 from bgsub.cli import values
 from bgsub.cli.help import option, together
+from bgsub.options import RunOptions
 
 _DEFAULT = RunOptions()
 

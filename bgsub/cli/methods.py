@@ -10,7 +10,7 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli.help import Command, examples
 from bgsub.report.tables import as_table, list_rows
-from bgsub.robustpca.methods import METHODS
+from bgsub.robustpca.competitors.methods import METHODS
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from bgsub.background.config import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions, SourceOptions
 from bgsub.cli import values
 from bgsub.cli.fit_options import fit_frames_option, fit_options, k_option
 from bgsub.cli.help import option, together
 from bgsub.cli.logs import log_options, session
 from bgsub.errors import UsageError
+from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions, SourceOptions
 from bgsub.video.selection import Selection
 
 __all__ = [

@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from types import FrameType
 
-from bgsub.cli.batch import Job, Outcome, Work, attempt, tell_start
 from bgsub.cli.failures import tell
+from bgsub.cli.jobs import Job, Outcome, Work, attempt, tell_start
 from bgsub.cli.logs import Event, Session, reporting, write_line
 from bgsub.cli.progress import make_progress
-from bgsub.cli.tuning import tune
 from bgsub.errors import BgsubError, Interrupted
+from bgsub.runtime.tuning import tune
 
 KILLED = (
     "the process that worked on it was killed, perhaps for lack of memory; "
@@ -59,7 +59,7 @@ Done = tuple[Outcome, list[str]]
 def attempt_side_by_side(
     jobs: Sequence[Job], work: Work, session: Session, *, skip: bool, processes: int
 ) -> Iterator[Outcome]:
-    """Do jobs in several processes; see `bgsub.cli.batch.attempt`.
+    """Do jobs in several processes; see `bgsub.cli.jobs.attempt`.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bgsub.cli.logs import Session
-from bgsub.robustpca.methods import METHODS
+from bgsub.robustpca.competitors.methods import METHODS
 
 LINE_INTERVAL_S = 10.0
 JSON_INTERVAL_S = 1.0

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.background.config import RunOptions
 from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.batch import Job, Work, check_out, plan, read_list, run_batch
+from bgsub.cli.batch import read_list, run_batch
 from bgsub.cli.help import Command, examples
+from bgsub.cli.jobs import Job, Work, check_out, plan
 from bgsub.cli.logs import Session
 from bgsub.cli.mask_options import mask_options, model_option
 from bgsub.cli.progress import make_progress
 from bgsub.errors import InputError, UsageError
+from bgsub.options import RunOptions
 
 if TYPE_CHECKING:
-    from bgsub.background.outcome import RunResult
+    from bgsub.pipeline.outcome import RunResult
 
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
 
@@ -73,7 +74,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
     """Make the options of an earlier run the defaults of this one."""
     if value is None or ctx.resilient_parsing:
         return None
-    from bgsub.background.manifest import load_manifest
+    from bgsub.pipeline.manifest import load_manifest
 
     manifest = load_manifest(Path(value))
     if manifest.get("command", "run") != "run":
@@ -174,15 +175,15 @@ def do_all(
 
 def run_one(options: RunOptions, digest: str | None, job: Job, session: Session) -> None:
     """Do one input; `digest` is the SHA-256 that a repeated input should have."""
-    from bgsub.background.inputs import needs_fit
+    from bgsub.pipeline.inputs import needs_fit
 
     with make_progress(session) as progress:
         if needs_fit(options):
-            from bgsub.background import pipeline
+            from bgsub.pipeline import run as pipeline
 
             result = pipeline.run(job.input, job.out, options, progress=progress)
         else:  # pipeline.run would do the same, but imports what only a fit needs
-            from bgsub.background.mask_run import run_masks
+            from bgsub.pipeline.mask_run import run_masks
 
             result = run_masks(job.input, job.out, options, progress=progress)
     found = result.manifest.get("input", {}).get("sha256")

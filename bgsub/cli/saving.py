@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bgsub.errors import OutputError
 
 if TYPE_CHECKING:
-    from bgsub.background.results import ResultsDirectory
+    from bgsub.pipeline.directory import ResultsDirectory
 
 
 def write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
@@ -25,8 +25,8 @@ def write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
 
 def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
     """What every run.json of these commands begins with."""
-    from bgsub import __version__
-    from bgsub.background import manifest as manifests
+    from bgsub.pipeline import manifest as manifests
+    from bgsub.version import __version__
 
     return {
         "schema_version": manifests.SCHEMA_VERSION,

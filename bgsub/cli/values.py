@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from bgsub.background.available import MEMORY_RULE, check_folder, is_memory
-from bgsub.background.config import OUTPUTS
 from bgsub.errors import UsageError
+from bgsub.options import OUTPUTS
+from bgsub.runtime.limits import MEMORY_RULE, check_folder, is_memory
 from bgsub.video.selection import parse_region
 from bgsub.video.timecode import parse_position, parse_step
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bgsub.background.comparison import Comparison
+from bgsub.comparison.result import Comparison
 from bgsub.experiments.paper_times import PAPER_TIMES
 
 PAPER_KS = (1, 3, 5, 7, 9)

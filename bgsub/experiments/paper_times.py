@@ -33,4 +33,4 @@ PAPER_TIMES = {
     "hrpca": PaperTime(45_990.0, 106_782.0, ""),
     "outlier-pursuit": PaperTime(232_667.0, 232_667.0, "LLD"),
 }
-"""By the names of `bgsub.robustpca.methods.METHODS`."""
+"""By the names of `bgsub.robustpca.competitors.methods.METHODS`."""

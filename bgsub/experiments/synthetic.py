@@ -17,7 +17,7 @@ from bgsub.experiments.variants import (
     judge,
     measured,
 )
-from bgsub.robustpca.synthetic import SyntheticData, data1, data2
+from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
 
 DATA = {"Data1": data1, "Data2": data2}
 

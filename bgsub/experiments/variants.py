@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from bgsub.errors import BgsubWarning
 from bgsub.metrics import tre
 from bgsub.robustpca.base import AffineEstimator
-from bgsub.robustpca.hrpca import HRPCA
-from bgsub.robustpca.orpca import ORPCA
-from bgsub.robustpca.outlier_pursuit import OutlierPursuit
-from bgsub.robustpca.pca import PCA
+from bgsub.robustpca.competitors.hrpca import HRPCA
+from bgsub.robustpca.competitors.orpca import ORPCA
+from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
+from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.trpca import TRPCA
 
 Floats = NDArray[np.float64]
@@ -35,7 +35,7 @@ class Variant:
     name : str
         For tables and legends.
     method : str
-        Its name in `bgsub.robustpca.methods.METHODS`.
+        Its name in `bgsub.robustpca.competitors.methods.METHODS`.
     t : str
         ``true`` if it is told the number of true observations, ``half`` if it takes ⌈n/2⌉, empty if
         it takes no t.

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from bgsub.background.errors_table import ErrorTable
+from bgsub.outliers.errors_table import ErrorTable
 
 GREY = "#595959"
 

@@ -7,8 +7,8 @@ import io
 import json
 from collections.abc import Callable
 
-from bgsub.background.errors_table import ErrorTable
-from bgsub.background.outliers import Event, outlier_frames
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.events import Event, outlier_frames
 from bgsub.video.timecode import format_time
 
 SCHEMA_VERSION = 1

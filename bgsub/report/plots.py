@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from bgsub.background.errors_table import ErrorTable
-from bgsub.background.outliers import Event, outlier_frames
 from bgsub.errors import OutputError
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.events import Event, outlier_frames
 from bgsub.report.axes import GREY, add_times, cutoff_rmse, set_error_axis
 
 PlotFormat = Literal["png", "svg"]

@@ -146,7 +146,7 @@ def choose_rank(
 
     Examples
     --------
-    >>> from bgsub.robustpca.synthetic import data1
+    >>> from bgsub.robustpca.competitors.synthetic import data1
     >>> choose_rank(data1(n_components=5, random_state=0).X, random_state=0).rank
     5
     """

@@ -152,7 +152,7 @@ class TRPCA(AffineEstimator):
         """Fit; see `AffineEstimator.fit` for the matrix, the errors and the cost."""
         if self.solver != "reference":
             return super().fit(X, y)
-        from bgsub.robustpca.reference import algorithm1, random_orthonormal
+        from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
 
         rows = check_matrix(X)
         if not isinstance(rows, np.ndarray):

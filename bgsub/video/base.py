@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bgsub.errors import EmptySelectionError, InputError
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, Orientation, Picture
-from bgsub.video.painted import Painted
+from bgsub.video.pixel_masks import Painted
 from bgsub.video.selection import Region, Selection
 from bgsub.video.timecode import format_time
 

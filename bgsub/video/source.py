@@ -25,7 +25,7 @@ from bgsub.video.image_files import (
     list_printf,
 )
 from bgsub.video.images import Image, is_image_name, read_pages
-from bgsub.video.painted import Painted
+from bgsub.video.pixel_masks import Painted
 from bgsub.video.selection import Region, Selection, parse_region
 from bgsub.video.timecode import Position
 

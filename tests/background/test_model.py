@@ -230,7 +230,7 @@ class TestProject:
     def test_of_fitted_frames_gives_the_scores_and_errors_of_the_fit(
         self, masked, tmp_path, scene, save, options, workers
     ):
-        from bgsub.background.pipeline import run
+        from bgsub.pipeline.run import run
         from bgsub.video.images import write_image
 
         frames = scene(color=False)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.background.preview import preview
 from bgsub.background.render import (
     OutsideMask,
     PlaneSums,
@@ -13,6 +12,7 @@ from bgsub.background.render import (
     largest_difference,
     reconstruct,
 )
+from bgsub.pipeline.preview import preview
 from bgsub.video.frames import Layout
 
 KINDS = ["gray", "yuv420", "bgr"]

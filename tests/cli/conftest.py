@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import bgsub.background
+import bgsub.pipeline
 from bgsub.cli import cli
 
 Invoke = Callable[..., Result]
@@ -42,7 +42,7 @@ class FakePipeline(types.ModuleType):
     """Stands in for pipeline and mask_run; `act` may be set to raise or to make results."""
 
     def __init__(self) -> None:
-        super().__init__("bgsub.background.pipeline")
+        super().__init__("bgsub.pipeline.run")
         self.calls: list[tuple[Any, ...]] = []
         self.act: Callable[[str, Path], FakeResult | None] = lambda _path, _out: None
 
@@ -82,9 +82,9 @@ def write_manifest(out: Path, path: str, **more: Any) -> None:
 def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
     """Put a fake pipeline in the place of the real one."""
     fake = FakePipeline()
-    for name in ("pipeline", "mask_run"):
-        monkeypatch.setitem(sys.modules, f"bgsub.background.{name}", fake)
-        monkeypatch.setattr(bgsub.background, name, fake, raising=False)
+    for name in ("run", "mask_run"):
+        monkeypatch.setitem(sys.modules, f"bgsub.pipeline.{name}", fake)
+        monkeypatch.setattr(bgsub.pipeline, name, fake, raising=False)
     return fake
 
 

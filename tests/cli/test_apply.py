@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bgsub.background.config import RunOptions, SourceOptions
 from bgsub.errors import InputError
+from bgsub.options import RunOptions, SourceOptions
 
 
 def test_the_model_and_the_options_arrive(pipeline, invoke, tmp_path) -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.cli.batch import Job, belongs, plan, read_list
+from bgsub.cli.batch import read_list
 from bgsub.cli.failures import INTERRUPTED
+from bgsub.cli.jobs import Job, belongs, plan
 from bgsub.errors import EmptySelectionError, InputError, Interrupted, OutputError
 
 

@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.background.errors_table import ErrorTable, write_csv
 from bgsub.errors import OutputError
+from bgsub.outliers.errors_table import ErrorTable, write_csv
 
 VISITS = [(20, 26), (50, 54)]  # frames 21-26 and 51-54, counted from 1
 

@@ -53,8 +53,8 @@ def test_the_estimate_is_the_plan_of_the_run(clip, invoke, tmp_path) -> None:
 
 def test_a_limit_and_the_road_it_leads_to(clip, invoke, monkeypatch) -> None:
     whole = json.loads(invoke("info", clip, "--json").stdout)["estimate"]["memory_bytes"]
-    monkeypatch.setattr("bgsub.background.blocks._RENDER_ROWS", 2)
-    monkeypatch.setattr("bgsub.background.blocks._SUM_BLOCKS", 1)
+    monkeypatch.setattr("bgsub.fit.blocks._RENDER_ROWS", 2)
+    monkeypatch.setattr("bgsub.fit.blocks._SUM_BLOCKS", 1)
     limit = json.loads(invoke("info", clip, "--json").stdout)["estimate"]["memory_bytes"] - 1
     assert limit < whole
     needs = json.loads(invoke("info", clip, "--json", "--memory", limit).stdout)["estimate"]
@@ -74,7 +74,7 @@ def test_a_limit_that_nothing_fits(clip, invoke) -> None:
 
 
 def test_a_long_input_is_sampled(clip, invoke, monkeypatch) -> None:
-    monkeypatch.setattr("bgsub.background.demand.AUTO_FIT_FRAMES", 10)
+    monkeypatch.setattr("bgsub.fit.demand.AUTO_FIT_FRAMES", 10)
     text = " ".join(invoke("info", clip, "--k", 3).stdout.split())
     assert "12 frames: a sample of 10 is fitted" in text
     assert "a sample of" not in invoke("info", clip, "--k", 3, "--fit-frames", 11).stdout

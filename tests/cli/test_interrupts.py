@@ -13,7 +13,7 @@ from bgsub.cli.failures import INTERRUPTED
 
 WAITING = """
 import sys, time, types
-pipeline = types.ModuleType("bgsub.background.pipeline")
+pipeline = types.ModuleType("bgsub.pipeline.run")
 def run(path, out, options, *, progress):
     try:
         print("ready", flush=True)
@@ -23,8 +23,8 @@ def run(path, out, options, *, progress):
             print("cleaning", flush=True)
             time.sleep(60)
 pipeline.run = run
-import bgsub.background
-sys.modules["bgsub.background.pipeline"] = bgsub.background.pipeline = pipeline
+import bgsub.pipeline
+sys.modules["bgsub.pipeline.run"] = bgsub.pipeline.run = pipeline
 from bgsub.cli import main
 main()
 """

@@ -7,9 +7,9 @@ import warnings
 
 import pytest
 
-from bgsub.background import inputs
 from bgsub.cli.logs import NOTES, Session, reporting
 from bgsub.errors import RankWarning
+from bgsub.pipeline import inputs
 
 logger = logging.getLogger("bgsub.somewhere")
 

@@ -6,10 +6,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.background.config import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.cli import options as shared
 from bgsub.cli.mask_options import mask_options
 from bgsub.errors import UsageError
+from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 
 EVERY_OPTION = """
 --start 2 --end 00:00:09 --every 2s --scale 0.5 --roi 1,2,3,4 --mask-image m.png

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bgsub.cli.batch import Job, Outcome, attempt
+from bgsub.cli.jobs import Job, Outcome, attempt
 from bgsub.cli.logs import Session
 from bgsub.cli.parallel import KILLED, KeptSession, attempt_side_by_side
 from bgsub.errors import InputError
@@ -21,7 +21,7 @@ from bgsub.errors import InputError
 HELPER = """
 import os, signal, sys, time
 from pathlib import Path
-from bgsub.cli.batch import Job
+from bgsub.cli.jobs import Job
 from bgsub.errors import InputError
 
 def work(job, session):

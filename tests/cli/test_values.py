@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.background.config import OUTPUTS
 from bgsub.cli import values
 from bgsub.errors import OutputError, UsageError
+from bgsub.options import OUTPUTS
 
 K = click.Option(["--k"])
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bgsub.background.comparison import Comparison, MethodRow
+from bgsub.comparison.result import Comparison, MethodRow
 from bgsub.experiments.background import BACKGROUND_COLUMNS, time_rows
 from bgsub.experiments.paper_times import PAPER_TIMES
-from bgsub.robustpca.methods import METHODS
+from bgsub.robustpca.competitors.methods import METHODS
 
 
 def test_the_papers_seconds_stand_beside_ours_and_unknown_ones_are_blank():

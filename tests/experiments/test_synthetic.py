@@ -7,8 +7,8 @@ import pytest
 
 from bgsub.experiments.synthetic import SyntheticOptions, run_synthetic
 from bgsub.experiments.variants import VARIANTS, judge, mean_and_deviation
-from bgsub.robustpca.methods import METHODS
-from bgsub.robustpca.synthetic import data1
+from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors.synthetic import data1
 
 SMALL = SyntheticOptions(samples=80, features=(20,), components=3, shares=(0.2, 0.4), sets=2)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from bgsub.background.errors_table import ErrorTable
+from bgsub.outliers.errors_table import ErrorTable
 from bgsub.report.axes import add_times, cutoff_rmse, set_error_axis
 
 

@@ -9,12 +9,12 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from bgsub.background.comparison import Comparison, MethodRow
-from bgsub.report.comparison import render_decomposition, render_errors
-from bgsub.report.experiment import Panel, render_tre
+from bgsub.comparison.report import render_decomposition, render_errors
+from bgsub.comparison.result import Comparison, MethodRow
+from bgsub.experiments.report import Panel, render_tre
+from bgsub.experiments.times import render_times
 from bgsub.report.figures import METHOD_COLORS, METHOD_MARKERS
-from bgsub.report.times import render_times
-from bgsub.robustpca.methods import METHODS
+from bgsub.robustpca.competitors.methods import METHODS
 
 
 def image(data):

@@ -9,9 +9,9 @@ import av.filter
 import numpy as np
 import pytest
 
-from bgsub.background.errors_table import ErrorTable
-from bgsub.background.outliers import find_events
-from bgsub.background.scene_change import SceneChange
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.events import find_events
+from bgsub.outliers.scene_change import SceneChange
 from bgsub.report.listings import as_ffmpeg, list_events, summary
 
 CHANGE = SceneChange(9, 0.8)

@@ -10,10 +10,10 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from bgsub.background.errors_table import ErrorTable
-from bgsub.background.outliers import find_events
-from bgsub.background.scene_change import SceneChange
 from bgsub.errors import OutputError
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.events import find_events
+from bgsub.outliers.scene_change import SceneChange
 from bgsub.report.plots import plot_errors, render_errors
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
 from bgsub.robustpca.descent import descend, orthonormalise, smallest
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.reference import algorithm1, random_orthonormal
 
 from .helpers import both_spaces, contaminated, frames
 

@@ -6,9 +6,9 @@ import logging
 import numpy as np
 import pytest
 
+from bgsub.robustpca.competitors.synthetic import data1, data2
 from bgsub.robustpca.gram import ArrayColumns, gram_matrix
 from bgsub.robustpca.rank import best_rank, choose_rank, share_for_rank
-from bgsub.robustpca.synthetic import data1, data2
 
 
 def scene(rank, n=120, p=480, *, noise=2.0, seed=0):

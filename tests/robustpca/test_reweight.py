@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bgsub.robustpca.competitors.synthetic import data1
 from bgsub.robustpca.reweight import (
     leverages,
     location_and_scale,
@@ -14,7 +15,6 @@ from bgsub.robustpca.reweight import (
     robust_scores,
     rounding_level,
 )
-from bgsub.robustpca.synthetic import data1
 from bgsub.robustpca.trpca import TRPCA
 
 from .helpers import both_spaces, contaminated

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bgsub.robustpca.competitors.reference import random_orthonormal
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.reference import random_orthonormal
 from bgsub.robustpca.spaces import RowSpace, centred_blocks, row_blocks
 
 from .helpers import both_spaces, contaminated

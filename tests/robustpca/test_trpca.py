@@ -10,9 +10,9 @@ import pytest
 from bgsub import TRPCA
 from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.metrics import objective, subspace_angle, tre
+from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
+from bgsub.robustpca.competitors.synthetic import data1, data2
 from bgsub.robustpca.gram import gram_matrix
-from bgsub.robustpca.reference import algorithm1, random_orthonormal
-from bgsub.robustpca.synthetic import data1, data2
 from bgsub.robustpca.trpca import principal_axes
 
 from .helpers import Columns, both_spaces, contaminated, frames

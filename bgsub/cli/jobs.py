@@ -1,0 +1,181 @@
+"""Plan where the results of each input go, and do one job after the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bgsub.cli import failures
+from bgsub.cli.logs import Session
+from bgsub.errors import InputError, Interrupted, OutputError
+
+
+@dataclass(frozen=True)
+class Job:
+    """One input of a batch; plain values, so that it may go to another process.
+
+    Attributes
+    ----------
+    input : str
+        As it was given.
+    out : Path
+        Where its results go.
+    number, of : int
+        Its place among the inputs, from 1, and their number.
+    """
+
+    input: str
+    out: Path
+    number: int = 1
+    of: int = 1
+
+    @property
+    def label(self) -> str | None:
+        """What lines about it begin with; None where it is the only one."""
+        return self.input if self.of > 1 else None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: its exit code is 0 unless it failed."""
+
+    job: Job
+    status: Literal["done", "skipped", "failed"]
+    exit_code: int = 0
+
+
+def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> list[Job]:
+    """Decide where the results of each input go.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+    out : Path
+    subfolders : bool
+        Give each a folder of its own in `out`, named after it: ``water``, and where a name is taken
+        ``water-2``, ``water-3``, … in the order of the inputs.
+    keep : bool
+        Let inputs whose whole results are there already keep the folder that these are in, also
+        when the list of inputs has changed since.
+
+    Returns
+    -------
+    list of Job
+        In the order of the inputs.
+    """
+    if not subfolders:
+        return [Job(given, out, i, len(inputs)) for i, given in enumerate(inputs, start=1)]
+    taken: dict[str, int] = {}  # file systems may not tell Water from water
+    if keep:
+        for index, given in enumerate(inputs):
+            for name in _names(given):
+                if not _is_whole(out / name):
+                    break
+                if name.casefold() not in taken and belongs(out / name, given):
+                    taken[name.casefold()] = index
+                    break
+    kept = {index: name for name, index in taken.items()}
+    jobs = []
+    for index, given in enumerate(inputs):
+        for name in _names(given):
+            is_own = kept.get(index) == name.casefold()
+            is_foreign = keep and _is_whole(out / name) and not belongs(out / name, given)
+            if is_own or (index not in kept and name.casefold() not in taken and not is_foreign):
+                taken[name.casefold()] = index
+                jobs.append(Job(given, out / name, index + 1, len(inputs)))
+                break
+    return jobs
+
+
+def _names(given: str) -> Iterator[str]:
+    """Names for the folder of an input, endlessly: water, water-2, water-3, …."""
+    stem = _stem(given)
+    yield stem
+    number = 2
+    while True:
+        yield f"{stem}-{number}"
+        number += 1
+
+
+def _stem(given: str) -> str:
+    path = Path(given)
+    if path.is_dir():
+        return path.resolve().name or "input"
+    if not path.exists() and any(character in path.name for character in "*?[%"):
+        return path.parent.resolve().name or "input"  # images are known by their folder
+    return path.stem or "input"
+
+
+def _is_whole(folder: Path) -> bool:
+    from bgsub.pipeline.directory import is_whole
+
+    return is_whole(folder)
+
+
+def belongs(folder: Path, given: str) -> bool:
+    """Whether whole results are those of this input, by its path or else by its content.
+
+    Results whose manifest does not say are taken to be.
+    """
+    from bgsub.pipeline.manifest import input_identity, load_manifest
+
+    try:
+        recorded: dict[str, Any] = load_manifest(folder)["input"]
+        path = recorded["path"]
+    except (InputError, KeyError, TypeError):
+        return True
+    if Path(path).absolute() == Path(given).absolute():
+        return True
+    if recorded.get("name") != Path(given).name or not Path(given).is_file():
+        return False
+    # The working directory may be another than it was then.
+    if recorded.get("size_bytes") != Path(given).stat().st_size:
+        return False
+    return bool(input_identity(given)["sha256"] == recorded.get("sha256"))
+
+
+def check_out(out: Path) -> None:
+    """Raise OutputError if results can certainly not be written there, before any work."""
+    present = next((p for p in (out, *out.absolute().parents) if p.exists()), out)
+    if not present.is_dir():
+        message = f"{out}: {present} is a file, but results need a folder; choose another --out"
+        raise OutputError(message)
+    if not os.access(present, os.W_OK | os.X_OK):
+        message = f"{out}: {present} may not be written to; choose another --out"
+        raise OutputError(message)
+
+
+Work = Callable[[Job, Session], None]
+"""Does one job, and raises when it fails."""
+
+
+def attempt(job: Job, work: Work, session: Session, *, skip: bool) -> Outcome:
+    """Do one of several jobs, and say it if it fails."""
+    with session.about(job.input, label=job.label):
+        try:
+            tell_start(job, session)
+            done = do_job(job, work, session, skip=skip)
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad input must not stop a thousand others
+            return Outcome(job, "failed", failures.tell(error, session))
+    return Outcome(job, "done" if done else "skipped")
+
+
+def tell_start(job: Job, session: Session) -> None:
+    """Say that a job begins, and its place among the others."""
+    session.tell("start", f"{job.number} of {job.of}", out=str(job.out))
+
+
+def do_job(job: Job, work: Work, session: Session, *, skip: bool) -> bool:
+    """Do one job; False if it was left alone because its whole results are there."""
+    with session.about(job.input, label=job.label):
+        if skip and _is_whole(job.out) and belongs(job.out, job.input):
+            message = f"skipped, its whole results are in {job.out}"
+            session.tell("result", message, out=str(job.out), skipped=True)
+            return False
+        work(job, session)
+        return True

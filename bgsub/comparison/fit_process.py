@@ -1,0 +1,202 @@
+"""Fits in a process of their own, which can be stopped at any point, whatever it is at.
+
+A thread cannot be stopped while it is inside LAPACK, and a fit that runs out of memory takes its
+process along. Here that costs one fit: the process is killed, and another one makes the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from bgsub.comparison.fit_task import FitOutcome, FitTask, fit_task
+from bgsub.comparison.frame_file import FrameFile
+from bgsub.fit.method_fit import with_residual
+from bgsub.robustpca.gram import Gram
+
+if TYPE_CHECKING:
+    from bgsub.options import ProgressCallback
+
+_START_SECONDS = 120.0
+
+
+class FitError(Exception):
+    """A fit that gave no result; the message says why."""
+
+
+class FitProcess:
+    """A process that makes one fit after another.
+
+    A context manager; leaving it ends the process at once. The matrix library has one thread there.
+
+    Parameters
+    ----------
+    frames : FrameFile
+    gram_path : Path
+        What `save_gram` wrote.
+    """
+
+    def __init__(self, frames: FrameFile, gram_path: Path) -> None:
+        self._arguments = (frames, gram_path)
+        self._context = multiprocessing.get_context("spawn")
+        self._process: Any = None
+        self._connection: Connection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the process, in the middle of a fit if need be."""
+        if self._connection is not None:
+            self._connection.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
+        self._process = self._connection = None
+
+    def run(
+        self, task: FitTask, *, timeout: float | None, progress: ProgressCallback
+    ) -> FitOutcome:
+        """Make a fit.
+
+        Parameters
+        ----------
+        task : FitTask
+        timeout : float, optional
+            Seconds; starting the process does not count.
+        progress : callable
+
+        Raises
+        ------
+        FitError
+            If the fit failed, took too long, or its process died.
+        """
+        connection = self._started()
+        stage = f"{task.method} k={task.k}"
+        progress(stage, 0, None)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        try:
+            connection.send(task)
+            while True:
+                left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+                if not connection.poll(left):
+                    self.stop()
+                    raise FitError(f"took longer than {timeout:g} s and was stopped")
+                answer = connection.recv()
+                if isinstance(answer, FitOutcome):
+                    return answer
+                if isinstance(answer, str):
+                    raise FitError(answer)
+                done, residual = answer
+                progress(with_residual(stage, residual), done, None)
+        except (EOFError, ConnectionError) as error:
+            self._process.join()
+            code = self._process.exitcode
+            self.stop()
+            message = f"its process died (exit code {code}), for want of memory perhaps"
+            raise FitError(message) from error
+
+    def _started(self) -> Connection:
+        """The connection to a process that waits for tasks."""
+        if self._connection is None:
+            ours, theirs = self._context.Pipe()
+            process = self._context.Process(
+                target=_serve, args=(theirs, *self._arguments), name="bgsub-fit", daemon=True
+            )
+            with _signals_held_back():
+                process.start()
+            theirs.close()
+            self._process, self._connection = process, ours
+            try:
+                ready = ours.poll(_START_SECONDS) and ours.recv()
+            except (EOFError, ConnectionError):
+                ready = False
+            if not ready:
+                self.stop()
+                raise FitError("the process for the fit could not be started")
+        return self._connection
+
+
+@contextlib.contextmanager
+def _signals_held_back() -> Iterator[None]:
+    """Let a process that is started inside not hear of Ctrl-C: its parent ends it."""
+    names = [name for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)]
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in names])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def save_gram(gram: Gram, path: Path) -> None:
+    """Write a Gram matrix for a `FitProcess`."""
+    with path.open("wb") as file:
+        np.savez(file, values=gram.values, offset=gram.offset, n_features=gram.n_features)
+
+
+def _serve(connection: Connection, frames: FrameFile, gram_path: Path) -> None:
+    """Make the fits that are asked for, until the parent is gone."""
+    # Ctrl-C goes to all processes of a terminal, and where signals cannot be blocked also here.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    # SciPy has a matrix library of its own: loaded now, it knows of the limit, and no clock runs.
+    import scipy.linalg
+    from threadpoolctl import threadpool_limits
+
+    # As everywhere in bgsub: more would gain little on matrices of this size, lose much when the
+    # cores are busy, and change the last bits.
+    threadpool_limits(1)
+    with np.load(gram_path) as saved:
+        gram = Gram(saved["values"], saved["offset"], int(saved["n_features"]), 0, 0)
+    X = frames.map()
+    # LAPACK is loaded and its threads are started before the first clock is.
+    np.linalg.eigh(np.eye(64))
+    scipy.linalg.eigh(np.eye(64))
+    with contextlib.suppress(EOFError, ConnectionError):
+        connection.send(True)
+        while True:
+            task = connection.recv()
+            connection.send(_attempt(task, X, gram, connection))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _attempt(task: FitTask, X: Any, gram: Gram, connection: Connection) -> FitOutcome | str:
+    """Make a fit; what fails is told in a line."""
+    try:
+        return fit_task(
+            task, X, gram, lambda done, residual: connection.send((done, float(residual)))
+        )
+    except MemoryError:
+        return "out of memory"
+    except Exception as error:  # noqa: BLE001 - the row says it, and the others go on
+        text = " ".join(str(error).split())
+        return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,1 @@
+"""Measure masks against ground truth."""

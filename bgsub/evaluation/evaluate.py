@@ -1,0 +1,264 @@
+"""Masks against ground truth: sequence by sequence, frame by frame."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import InputError, UsageError
+from bgsub.evaluation.confusion import UNSCORED, Counts, Means, count, judge
+from bgsub.evaluation.mask_files import MaskFiles, footage_numbers, open_masks
+from bgsub.evaluation.pairing import match
+from bgsub.evaluation.result import (
+    Evaluation,
+    EvaluationOptions,
+    FrameCounts,
+    Pair,
+    SequenceScore,
+    WorstFrame,
+)
+from bgsub.evaluation.score_curve import ScoreCurve
+from bgsub.evaluation.truth import Truth, classify, open_truth
+from bgsub.video.grey import footage_pictures
+from bgsub.video.images import Image
+
+ProgressCallback = Callable[[str, int, int | None], None]
+
+MASK_THRESHOLD = 128
+"""Grey level from which a mask is foreground."""
+
+
+def evaluate(
+    pairs: Sequence[Pair],
+    options: EvaluationOptions | None = None,
+    *,
+    progress: ProgressCallback | None = None,
+) -> Evaluation:
+    """Compare masks with ground truth.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+        One a sequence.
+    options : EvaluationOptions, optional
+    progress : callable, optional
+        Called with a stage, how much of it is done, and of how much.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    UsageError
+        If there is no pair.
+    InputError
+        If something cannot be read, or sizes or numbers do not match; names both.
+
+    Notes
+    -----
+    Every picture is read once, of scores twice where their threshold is to be found. Memory: some
+    pictures, and one byte a pixel for each frame of `options.worst`.
+    """
+    options = options or EvaluationOptions()
+    if not pairs:
+        raise UsageError("nothing to evaluate: give masks and their truth")
+    # What cannot be opened or matched is said before the first of them is read through.
+    opened = [_Sequence(pair, options) for pair in pairs]
+    done = [sequence.score(progress) for sequence in _distinct(opened)]
+    counts = [one.counts for one in done]
+    if not options.scores:
+        return Evaluation(done, Counts.sum(counts), Means.of(counts))
+    curve = _pooled(opened, done)
+    threshold = curve.best_threshold() if options.threshold is None else options.threshold
+    total = curve.counts(_level(threshold))
+    return Evaluation(done, total, Means.of(counts), threshold, curve)
+
+
+def _pooled(opened: Sequence[_Sequence], done: Sequence[SequenceScore]) -> ScoreCurve:
+    first = opened[0]
+    for other in opened:
+        if other.dtype != first.dtype:
+            kinds = f"{first.pair.masks} {first.dtype}, {other.pair.masks} {other.dtype}"
+            message = f"scores of several kinds have no threshold in common ({kinds})"
+            raise InputError(f"{message}; evaluate them one by one")
+    curve = ScoreCurve.empty()
+    for one in done:
+        if one.curve is not None:
+            curve = curve + one.curve
+    return curve
+
+
+def _distinct(sequences: list[_Sequence]) -> list[_Sequence]:
+    """Give sequences of one name the masks' paths as names; those that a user gave stay."""
+    names = [sequence.name for sequence in sequences]
+    for sequence in sequences:
+        if names.count(sequence.name) > 1 and sequence.pair.name is None:
+            sequence.name = sequence.pair.masks
+    return sequences
+
+
+class _Sequence:
+    """Masks and truth of one sequence, matched and ready to be read."""
+
+    def __init__(self, pair: Pair, options: EvaluationOptions) -> None:
+        self.pair = pair
+        self.options = options
+        self.masks: MaskFiles = open_masks(pair.masks, "scores" if options.scores else "mask")
+        self.truth: Truth = open_truth(pair.truth)
+        self.name = pair.name or self.truth.name
+        self.matching = match(
+            self.masks,
+            self.truth,
+            offset=pair.offset,
+            footage=pair.footage,
+            common=options.common,
+        )
+        self.dtype: np.dtype[np.uint8] | np.dtype[np.uint16] | None = None
+        self._highest = 0
+        self._was_padded = False
+
+    def score(self, progress: ProgressCallback | None) -> SequenceScore:
+        curve = None
+        threshold = self.options.threshold
+        if self.options.scores:
+            curve = ScoreCurve.empty()
+            for _, scores, classes in self._pictures("read scores", progress):
+                curve.add(scores, classes)
+            threshold = curve.best_threshold() if threshold is None else threshold
+        threshold = MASK_THRESHOLD if threshold is None else threshold
+        frames, worst = self._count(threshold, progress)
+        if not frames:
+            message = f"{self.pair.truth}: none of its pixels is scored"
+            raise InputError(f"{message}; all are 85 or 170, or outside {self.truth.roi_path}")
+        return SequenceScore(
+            self.name,
+            self.pair,
+            self.masks,
+            self.matching,
+            frames,
+            Counts.sum(frame.counts for frame in frames),
+            threshold,
+            worst,
+            curve,
+            self.pair.footage or self.masks.footage or self.truth.footage,
+            self._notes(threshold),
+        )
+
+    def _count(
+        self, threshold: float, progress: ProgressCallback | None
+    ) -> tuple[list[FrameCounts], list[WorstFrame]]:
+        frames: list[FrameCounts] = []
+        heap: list[tuple[float, int, WorstFrame]] = []
+        for index, image, classes in self._pictures("evaluate", progress):
+            verdicts = judge(image >= _level(threshold), classes)
+            counts = count(verdicts)
+            if not counts.pixels:
+                continue
+            frame = int(self.matching.frames[index])
+            label = self.truth.pictures.label(int(self.matching.truths[index]))
+            frames.append(FrameCounts(frame, Path(label).name, counts))
+            if self.options.worst and counts.wrong:
+                entry = (counts.wrong / counts.pixels, -index, WorstFrame(frame, counts, verdicts))
+                heapq.heappush(heap, entry)
+                if len(heap) > self.options.worst:
+                    heapq.heappop(heap)
+        return frames, [entry[2] for entry in sorted(heap, reverse=True)]
+
+    def _pictures(
+        self, stage: str, progress: ProgressCallback | None
+    ) -> Iterator[tuple[int, Image, NDArray[np.uint8]]]:
+        """Index, mask (or scores) and classes of the truth of each pair of pictures."""
+        matching = self.matching
+        at_masks, at_truths = matching.masks.tolist(), matching.truths.tolist()
+        pictures = zip(
+            self.masks.pictures.pick(at_masks), self.truth.pictures.pick(at_truths), strict=True
+        )
+        self._highest = 0
+        for index, (mask, truth) in enumerate(pictures):
+            mask_label = self.masks.pictures.label(at_masks[index])
+            truth_label = self.truth.pictures.label(at_truths[index])
+            image = self._fitted(mask, truth.shape, mask_label, truth_label)
+            self._highest = max(self._highest, int(image.max(initial=0)))
+            classes = classify(truth, truth_label, self.options.truth_threshold)
+            yield index, image, self._within_roi(classes, truth_label)
+            if progress is not None:
+                progress(stage, index + 1, len(at_masks))
+
+    def _fitted(
+        self, mask: Image, shape: tuple[int, ...], mask_label: str, truth_label: str
+    ) -> Image:
+        """Check that a mask has the truth's size; masks of 16 bits become 8, scores keep them."""
+        even = tuple(side + side % 2 for side in shape)
+        if mask.shape != shape and mask.shape == even and self.masks.pictures.numbers is None:
+            mask, self._was_padded = mask[: shape[0], : shape[1]], True  # as H.264 needs it
+        if mask.shape != shape:
+            ours = f"{mask_label} is {_size(mask.shape)} pixels{self.masks.size_note}"
+            message = f"{ours}, but its truth {truth_label} is {_size(shape)}"
+            raise InputError(f"{message}; both must have one size")
+        if self.dtype is not None and mask.dtype != self.dtype:
+            message = f"{mask_label}: has {8 * mask.itemsize} bits, others of {self.masks.path}"
+            raise InputError(f"{message} have {8 * self.dtype.itemsize}; write all alike")
+        self.dtype = mask.dtype
+        if mask.dtype == np.uint16 and not self.options.scores:
+            return (mask >> 8).astype(np.uint8)
+        return mask
+
+    def _within_roi(self, classes: NDArray[np.uint8], label: str) -> NDArray[np.uint8]:
+        roi = self.truth.roi
+        if roi is None:
+            return classes
+        if roi.shape != classes.shape:
+            message = f"{self.truth.roi_path} is {_size(roi.shape)} pixels, but {label}"
+            raise InputError(f"{message} is {_size(classes.shape)}; both must have one size")
+        return np.where(roi, classes, np.uint8(UNSCORED))
+
+    def _notes(self, threshold: float) -> list[str]:
+        notes = list(self.truth.notes)
+        if self._was_padded:
+            notes.append("the masks' last row or column is padding of the video and is left out")
+        if 0 < self._highest < threshold and not self.options.scores:
+            notes.append(
+                f"no pixel of the masks reaches {threshold:g}, the highest is {self._highest}: "
+                "nothing counts as foreground; is --threshold right?"
+            )
+        if self.matching.unmatched:
+            noun = "picture" if self.matching.unmatched == 1 else "pictures"
+            notes.append(f"{self.matching.unmatched} {noun} of the truth had no mask")
+        return notes
+
+
+def _level(threshold: float) -> int:
+    """Give the lowest whole level at or above a threshold."""
+    return int(np.ceil(threshold))
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return f"{shape[1]}×{shape[0]}"
+
+
+def footage_frames(one: SequenceScore) -> dict[int, NDArray[np.uint8]]:
+    """Give the pictures of a sequence's worst frames, by frame number, where they can be had.
+
+    Raises
+    ------
+    InputError
+        If the footage cannot be read.
+    """
+    if one.footage is None or not one.worst:
+        return {}
+    numbers = [bad.frame for bad in one.worst]
+    places = dict(zip(numbers, numbers, strict=True))
+    names = footage_numbers(one.footage)
+    if one.masks.is_named and names is not None:
+        places = {int(name): place for place, name in enumerate(names, 1) if name in places}
+    elif one.masks.is_named and one.masks.counts_from_0:
+        places = {number: number + 1 for number in numbers}
+    if not places:
+        return {}
+    found = footage_pictures(one.footage, list(places.values()))
+    return {number: found[place] for number, place in places.items() if place in found}

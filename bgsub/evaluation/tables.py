@@ -1,0 +1,233 @@
+"""Measures of masks as text: for people, for spreadsheets, for programs, for a README."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bgsub.evaluation.confusion import MEASURES, Counts
+from bgsub.evaluation.result import Evaluation, SequenceScore
+from bgsub.evaluation.score_curve import ScoreCurve
+
+SCHEMA_VERSION = 1
+"""Of the JSON listing."""
+
+FORMATS = ("table", "csv", "json", "markdown")
+
+_COUNTS = ("tp", "fp", "fn", "tn")
+_TITLES = {
+    "sequence": "sequence",
+    "frames": "frames",
+    "threshold": "threshold",
+    "average_precision": "AP",
+    "precision": "precision",
+    "recall": "recall",
+    "f_measure": "F",
+    "iou": "IoU",
+    "specificity": "specificity",
+    "fpr": "FPR",
+    "fnr": "FNR",
+    "pwc": "PWC %",
+    "tp": "TP",
+    "fp": "FP",
+    "fn": "FN",
+    "tn": "TN",
+}
+_UNDEFINED = "–"
+_CURVE_POINTS = 256
+
+Row = dict[str, str | int | float | None]
+
+
+def list_evaluation(form: str, evaluation: Evaluation) -> str:
+    """Give an evaluation in one of `FORMATS`."""
+    forms: dict[str, Callable[[Evaluation], str]] = {
+        "table": as_table,
+        "csv": as_csv,
+        "json": as_json,
+        "markdown": as_markdown,
+    }
+    return forms[form](evaluation)
+
+
+def as_table(evaluation: Evaluation) -> str:
+    """Columns for people; a dash is a measure that is not defined."""
+    header, *rows = _cells(evaluation)
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = []
+    for row in (header, *rows):
+        first, *others = zip(row, widths, strict=True)
+        cells = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]
+        lines.append("  ".join(cells).rstrip() + "\n")
+    return "".join(lines)
+
+
+def as_markdown(evaluation: Evaluation) -> str:
+    """A table in Markdown."""
+    header, *rows = _cells(evaluation)
+    rule = ["---", *(["---:"] * (len(header) - 1))]
+    # A name is the only thing in it that could hold the sign between two cells.
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in (header, rule, *rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def as_csv(evaluation: Evaluation) -> str:
+    """One line a sequence below a header; then, of several, their total and the mean."""
+    return _csv(_rows(evaluation))
+
+
+def frames_csv(evaluation: Evaluation) -> str:
+    """One line a frame, below a header."""
+    rows: list[Row] = [
+        {"sequence": one.name, "frame": frame.frame, "truth": frame.truth, **_values(frame.counts)}
+        for one in evaluation.sequences
+        for frame in one.frames
+    ]
+    return _csv(rows)
+
+
+def as_json(evaluation: Evaluation) -> str:
+    """One object with all counts and measures; null is a measure that is not defined."""
+    total: dict[str, Any] = {"frames": _n_frames(evaluation), **_values(evaluation.total)}
+    if evaluation.curve is not None:
+        total |= _curve(evaluation.curve, evaluation.threshold)
+    listing = {
+        "schema_version": SCHEMA_VERSION,
+        "sequences": [_sequence(one, evaluation) for one in evaluation.sequences],
+        "total": total,
+        "mean": {name: _rounded(value) for name, value in evaluation.means.values.items()},
+    }
+    return json.dumps(listing, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _sequence(one: SequenceScore, evaluation: Evaluation) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "name": one.name,
+        "masks": one.pair.masks,
+        "truth": one.pair.truth,
+        "offset": one.matching.offset,
+        "matched": one.matching.rule,
+        "frames": len(one.frames),
+        **_values(one.counts),
+        "notes": one.notes,
+    }
+    if evaluation.curve is not None and one.curve is not None:
+        facts |= _curve(one.curve, one.threshold)
+    return facts
+
+
+def _curve(curve: ScoreCurve, threshold: float | None) -> dict[str, Any]:
+    """Threshold, average precision, and at most `_CURVE_POINTS` points of the curve."""
+    levels, precision, recall = curve.precision_recall()
+    step = max(1, -(-levels.size // _CURVE_POINTS))
+    points = [
+        {"threshold": level, "precision": round(p, 6), "recall": round(r, 6)}
+        for level, p, r in zip(
+            levels[::step].tolist(),
+            precision[::step].tolist(),
+            recall[::step].tolist(),
+            strict=True,
+        )
+    ]
+    return {
+        "threshold": threshold,
+        "best_threshold": curve.best_threshold(),
+        "average_precision": _rounded(curve.average_precision),
+        "curve": points,
+    }
+
+
+def _rows(evaluation: Evaluation) -> list[Row]:
+    """One row a sequence; of several, their total and the mean too."""
+    with_curve = evaluation.curve is not None
+    rows = [
+        _row(one.name, len(one.frames), one.counts, one.threshold, one.curve, with_curve=with_curve)
+        for one in evaluation.sequences
+    ]
+    if len(rows) > 1:
+        total = _row(
+            "total",
+            _n_frames(evaluation),
+            evaluation.total,
+            evaluation.threshold,
+            evaluation.curve,
+            with_curve=with_curve,
+        )
+        mean: Row = dict.fromkeys(total)
+        mean |= {name: _rounded(value) for name, value in evaluation.means.values.items()}
+        if with_curve:
+            found = [one.curve.average_precision for one in evaluation.sequences if one.curve]
+            defined = [value for value in found if value is not None]
+            mean["average_precision"] = sum(defined) / len(defined) if defined else None
+        rows += [total, mean | {"sequence": "mean"}]
+    return rows
+
+
+def _row(
+    name: str,
+    frames: int,
+    counts: Counts,
+    threshold: float | None,
+    curve: ScoreCurve | None,
+    *,
+    with_curve: bool,
+) -> Row:
+    row: Row = {"sequence": name, "frames": frames}
+    if with_curve and curve is not None:
+        row |= {"threshold": threshold, "average_precision": _rounded(curve.average_precision)}
+    return row | _values(counts)
+
+
+def _values(counts: Counts) -> Row:
+    """Measures, then the counts they are made of."""
+    measures = {name: _rounded(value) for name, value in counts.measures().items()}
+    return {**measures, **dict(zip(_COUNTS, counts, strict=True))}
+
+
+def _cells(evaluation: Evaluation) -> list[list[str]]:
+    """Header and rows as people read them."""
+    rows = _rows(evaluation)
+    return [
+        [_TITLES[name] for name in rows[0]],
+        *([_cell(*item) for item in row.items()] for row in rows),
+    ]
+
+
+def _cell(name: str, value: str | float | None) -> str:
+    if value is None:
+        return _UNDEFINED if name in MEASURES or name == "average_precision" else ""
+    if isinstance(value, str):
+        return value
+    if name in MEASURES or name == "average_precision":
+        return f"{value:.4f}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _rounded(value: float | None) -> float | None:
+    # Counts are exact and stand beside it; more digits would only be noise to a reader.
+    return None if value is None else round(value, 8)
+
+
+def _n_frames(evaluation: Evaluation) -> int:
+    return sum(len(one.frames) for one in evaluation.sequences)
+
+
+def summary(one: SequenceScore) -> str:
+    """Say in one line what was compared with what."""
+    n = len(one.frames)
+    first = one.frames[0]
+    text = f"{one.name}: {n} frame{'s' if n > 1 else ''} scored, matched {one.matching.rule}"
+    if str(first.frame) not in first.truth:
+        text += f"; frame {first.frame} with {first.truth}"
+    return text

@@ -1,0 +1,173 @@
+"""How much memory a run takes, by what it reads, fits and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bgsub.fit.blocks import queue_frames, render_rows, sum_rows
+from bgsub.robustpca.competitors.methods import METHODS
+
+Road = Literal["memory", "spill", "again", "sample"]
+"""Frames in memory; in a memory-mapped file; luma in memory and the rest decoded again; a sample in
+memory and all decoded again."""
+
+AUTO_FIT_FRAMES = 2000
+"""Longer inputs are fitted to a sample of so many frames, because the Gram matrix grows as n²."""
+
+# Measured on runs of many sizes; `python -m benchmarks.memory` holds them against the truth.
+_PROGRAM = 104_000_000
+_PLOT = 38_000_000
+_ENCODING = 20_000_000
+_THREAD = 4_000_000
+_SCRATCH = 8_000_000
+_LANE = 16_000_000
+_KEPT_MATRIX = 32_000_000
+_FIT_COPIES = 4.0
+_LANE_COPIES = 1.5
+_DECODED_FRAMES = 6
+_PACKED_FRAMES = 5
+_ENCODER_FRAMES = 9
+_PICTURE_FRAMES = 14
+_NOISE_FRAMES = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """What decides how much memory a run takes.
+
+    Attributes
+    ----------
+    frames : int
+        n, as far as is known.
+    pixels, size : int
+        Of a frame: h·w, and the bytes of its vector.
+    native_pixels : int
+        Of a frame of the input, before it is cut or resized.
+    k : int
+    threads : int
+    pictures : bool
+        Whether anything but the errors is written.
+    videos : int
+        Videos that are written; those of scores count twice, as they have two bytes a pixel.
+    plot : bool
+    local, local_sample : int
+        Bytes for fitting a local model, and those of its pictures, 0 where there is none.
+    fit_frames : int or None
+        A sample that was asked for.
+    method : str
+        What is fitted, a name in `bgsub.robustpca.competitors.methods.METHODS`.
+    fit : bool
+        Whether whole frames are fitted at all; local models alone learn from pictures.
+    """
+
+    frames: int
+    pixels: int
+    size: int
+    native_pixels: int
+    k: int
+    threads: int
+    pictures: bool
+    videos: int
+    plot: bool
+    fit_frames: int | None = None
+    local: int = 0
+    local_sample: int = 0
+    method: str = "trpca"
+    fit: bool = True
+
+    @property
+    def sample(self) -> int:
+        """Frames that are fitted when memory is no concern."""
+        return min(self.frames, self.most_fitted)
+
+    @property
+    def most_fitted(self) -> int:
+        """Frames that are fitted at most."""
+        return self.fit_frames or AUTO_FIT_FRAMES
+
+    def scaled(self, factor: float) -> Demand:
+        """The same with frames of another size."""
+        pixels, size = (max(1, round(count * factor**2)) for count in (self.pixels, self.size))
+        return replace(self, pixels=pixels, size=size)
+
+    def held(self, road: Road, fit_frames: int) -> int:
+        """Bytes of frames that are resident on a road."""
+        if road == "memory":
+            return self.frames * self.size
+        if road == "spill":
+            return min(self.frames, sum_rows(self.size)) * self.size
+        return fit_frames * (self.pixels if road == "again" else self.size)
+
+    def total(self, road: Road, fit_frames: int, gram_threads: int | None = None) -> int:
+        """Peak bytes of the whole process on a road, the stages of a run one after another."""
+        lanes = min(gram_threads or self.threads, self.threads)
+        held = self.held(road, fit_frames)
+        peaks = [held + self._decoder(), held + self._fit(fit_frames, lanes)]
+        if self.pictures or fit_frames < self.frames:
+            kept = self._fit_residue(fit_frames, lanes) + self._model() if self.fit else 0
+            peaks += [held + kept + self._forming(road, fit_frames)]
+            # Local models are fitted between the passes, when no spilled frame is resident and the
+            # C library keeps nothing.
+            between = 0 if road == "spill" else held
+            peaks += [between + kept - self._kept_matrix(fit_frames, lanes) + self.local]
+            peaks += [held + kept + self._writing(road)]
+        program = _PROGRAM + self.threads * _THREAD + (_PLOT if self.plot else 0)
+        return program + max(peaks)
+
+    def _fit(self, fit_frames: int, lanes: int) -> int:
+        """Bytes of the Gram matrix and of the work on it, or of a method that needs the pixels."""
+        if not self.fit:
+            return 0
+        method = METHODS[self.method]
+        if method.needs_pixels:
+            return method.memory_bytes(fit_frames, self.pixels, self.k)
+        copies = max(_FIT_COPIES + (lanes > 1), 1.0 + _LANE_COPIES * lanes)
+        return int(copies * 8 * fit_frames**2) + lanes * _LANE
+
+    def _fit_residue(self, fit_frames: int, lanes: int) -> int:
+        """Bytes of the Gram matrix, and of what the C library keeps for the next allocation."""
+        kept = self._kept_matrix(fit_frames, lanes)
+        return 8 * fit_frames**2 + kept + lanes * _LANE + self.threads * _SCRATCH
+
+    def _kept_matrix(self, fit_frames: int, lanes: int) -> int:
+        """Bytes of one of the matrices of `_fit` that was freed, but not to the system."""
+        return min(8 * fit_frames**2, _KEPT_MATRIX) if lanes > 1 and self.fit else 0
+
+    def _model(self) -> int:
+        """Bytes of centre, components and noise."""
+        return 4 * (self.k + 1) * self.size + 4 * self.pixels
+
+    def _forming(self, road: Road, fit_frames: int) -> int:
+        """Bytes of blocks of frames that are summed, and of the frames that the noise is of."""
+        gathered = 0
+        if road == "again":
+            gathered = 2 * sum_rows(self.size) * self.size + self._decoder()
+        elif road != "sample" and fit_frames < self.frames:
+            gathered = min(sum_rows(self.size), fit_frames) * self.size
+        forming = max(gathered, self._pictures())
+        if self.fit:
+            forming += min(_NOISE_FRAMES, fit_frames) * self.size
+        return forming + self.local_sample
+
+    def _pictures(self) -> int:
+        """Bytes of a block of backgrounds, and of the pictures of the frames at work."""
+        own = min(self.frames, render_rows(self.size)) * self.size
+        return own + (self.threads + 1) * _PICTURE_FRAMES * self.pixels
+
+    def _writing(self, road: Road) -> int:
+        """Bytes of the pictures at work, those that wait, and the encoders."""
+        decoded = 0
+        if road in ("again", "sample"):
+            decoded = self._decoder() + 3 * render_rows(self.size) * self.size
+        if not self.videos:
+            return decoded + render_rows(self.size) * self.size
+        waiting = min(self.frames, queue_frames(self.size) + 1) * self.size
+        each = int(_ENCODER_FRAMES * 1.5 * self.pixels)
+        return decoded + self._pictures() + waiting + self.videos * each + _ENCODING
+
+    def _decoder(self) -> int:
+        """Bytes of frames on their way, in FFmpeg and behind it."""
+        packed = self.threads + _PACKED_FRAMES
+        decoded = self.threads + _DECODED_FRAMES
+        return packed * self.size + int(decoded * 1.5 * self.native_pixels)

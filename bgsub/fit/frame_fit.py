@@ -1,0 +1,207 @@
+"""A matrix of frames → a fit by the method that is asked for, whatever it needs of them."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import ConvergenceWarning, UsageError
+from bgsub.fit.method_fit import (
+    background_coefficients,
+    ordinary_frames,
+    regression_weights,
+    with_residual,
+)
+from bgsub.fit.store import FitColumns, FrameStore
+from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback, RunOptions
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.events import fit_table
+from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.gram import Gram, gram_matrix
+from bgsub.robustpca.rank import RankChoice, choose_rank, share_for_rank
+from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
+from bgsub.robustpca.trpca import TRPCA
+from bgsub.runtime.limits import give_back
+from bgsub.runtime.threads import Workers
+
+if TYPE_CHECKING:
+    from bgsub.robustpca.competitors.methods import Estimator
+
+Floats = NDArray[np.float64]
+
+_SCIPY = "scipy.linalg"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FrameFit:
+    """What a fit says about the frames themselves.
+
+    Attributes
+    ----------
+    estimator : Estimator
+        Fitted from the Gram matrix, or to the pixels where the method needs them.
+    gram : Gram or None
+        None where the method needs the pixels.
+    table : ErrorTable
+        Reconstruction error and robust score of every frame. Without a Gram matrix a lasting change
+        of the scene is not looked for.
+    support : ndarray of shape (n,), bool
+        The frames that show the background: those that TRPCA fitted, for other methods those below
+        the cut-off (at least half).
+    coefficients : ndarray of shape (n, k)
+        The background of a frame is the centre and these times the components.
+    weights, basis : ndarray of shape (n,), (n, k)
+        Of the frames, such that any plane of the centre is Σ w_j x_j and of a component Σ B_j x_j.
+        Where the method needs the pixels, these regress the planes of the frames of the support on
+        the coefficients: that is how the colours follow. For the luma the method's own centre and
+        components take their place.
+    notes : list of str
+        What the fit warned of, in words.
+    converged : bool
+    rank : RankChoice or None
+        How k was chosen, if it was or would have been.
+    """
+
+    estimator: Estimator
+    gram: Gram | None
+    table: ErrorTable
+    support: NDArray[np.bool_]
+    coefficients: Floats
+    weights: Floats
+    basis: Floats
+    notes: list[str]
+    converged: bool
+    rank: RankChoice | None = None
+
+
+def fit_frames(
+    store: FrameStore,
+    pixel_mask: NDArray[np.bool_] | None,
+    options: RunOptions,
+    workers: Workers,
+    progress: ProgressCallback,
+) -> FrameFit:
+    """Fit the method that is asked for to the frames of a store, or to its sample of them.
+
+    Raises
+    ------
+    UsageError
+        If k is not below the number of frames.
+    """
+    check_rank(1 if options.k == "auto" else options.k, store.fit_rows.size)
+    workers.need(_SCIPY)
+    columns = store.fit_columns(pixel_mask)
+    gram = choice = None
+    chooses = options.k == "auto" or "spectrum" in options.outputs
+    if not METHODS[options.method].needs_pixels:
+        gram = gram_matrix(
+            columns,
+            threads=min(workers.threads, store.gram_threads),
+            progress=lambda done, total: progress("fit", done, total),
+            apart=share_for_rank(*columns.shape) if chooses else (),
+        )
+        give_back()
+    if chooses:
+        choice = choose_k(columns, gram, options, min(workers.threads, store.gram_threads))
+        options = replace(options, k=choice.rank) if options.k == "auto" else options
+    estimator = make_estimator(options, progress)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if gram is None:
+            estimator.fit(columns)
+        else:
+            estimator.fit_gram(gram)
+    table = fit_table(
+        estimator,
+        gram,
+        frames=store.numbers[store.fit_rows],
+        times=store.times[store.fit_rows],
+        cutoff=options.cutoff,
+        pixels=columns.shape[1],
+    )
+    give_back()
+    coefficients = background_coefficients(estimator)
+    support = estimator.support_
+    if not isinstance(estimator, TRPCA):
+        support = ordinary_frames(table.scores, table.errors, table.cutoff)
+    if gram is None:
+        weights, basis = regression_weights(coefficients, support)
+    else:
+        weights, basis = estimator.center_weights_, estimator.component_weights_
+    return FrameFit(
+        estimator=estimator,
+        gram=gram,
+        table=table,
+        support=support,
+        coefficients=coefficients,
+        weights=weights,
+        basis=basis,
+        notes=[str(w.message) for w in caught],
+        converged=not any(issubclass(w.category, ConvergenceWarning) for w in caught),
+        rank=choice,
+    )
+
+
+def load_libraries(workers: Workers, *, plot: bool = False) -> None:
+    """Begin to import what a fit needs (and a plot), while frames are read: both take as long."""
+    # Matplotlib takes longer to import than many runs take.
+    workers.load(_SCIPY, *(["bgsub.report.plots"] if plot else []))
+
+
+def choose_k(
+    columns: FitColumns, gram: Gram | None, options: RunOptions, threads: int
+) -> RankChoice:
+    """Choose the number of components from the frames that are fitted, and log it."""
+    choice = choose_rank(
+        columns,
+        gram,
+        max_rank=MOST_AUTO_COMPONENTS,
+        support_fraction=options.support_fraction,
+        random_state=options.seed,
+        threads=threads,
+    )
+    give_back()
+    logger.info("--k auto: %d, as %s", choice.rank, choice.reason)
+    return choice
+
+
+def make_estimator(options: RunOptions, progress: ProgressCallback) -> Estimator:
+    """Make the estimator of the method that is asked for."""
+    if options.method == "trpca":
+        return TRPCA(
+            options.most_components,
+            support_fraction=options.support_fraction,
+            n_init=options.n_init,
+            tol=options.tol,
+            max_iter=options.max_iter,
+            reweight=options.reweight,
+            random_state=options.seed,
+            reweight_cutoff=FOOTAGE_CUTOFF,
+        )
+    return METHODS[options.method].make(
+        options.most_components,
+        support_fraction=options.support_fraction,
+        random_state=options.seed,
+        lam=options.lam,
+        progress=lambda done, residual: progress(
+            with_residual(options.method, residual), done, None
+        ),
+    )
+
+
+def check_rank(k: int, n_frames: int) -> None:
+    """Raise UsageError unless k is below the number of frames."""
+    if k < 1:
+        message = f"--k {k}: at least 1 component is needed"
+        raise UsageError(message)
+    if k >= n_frames:
+        advice = f"use --k {n_frames - 1} or less" if n_frames > 1 else "select more frames"
+        message = f"--k {k} must be below the number of frames, which is {n_frames}; {advice}"
+        raise UsageError(message)

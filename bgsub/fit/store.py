@@ -1,0 +1,277 @@
+"""Where the frames of a run are: in memory, in a file, or decoded again when they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import MemoryLimitError
+from bgsub.fit.blocks import chunk_bytes, render_rows, sum_rows
+from bgsub.fit.memory_plan import Plan
+from bgsub.options import ProgressCallback
+from bgsub.runtime.limits import give_back, spill_folder
+from bgsub.video.frames import Bytes, Frame, Layout
+from bgsub.video.matrix import FrameMatrix
+from bgsub.video.prefetch import Prefetch
+from bgsub.video.source import FrameSource
+
+Block = tuple[Bytes, NDArray[np.int64], NDArray[np.float64]]
+"""Rows of shape (m, size), frame numbers and times of a block of frames."""
+
+
+class FrameStore:
+    """The frames of one input, read once and kept as the plan says.
+
+    A context manager: leaving it frees memory and temporary files.
+
+    Parameters
+    ----------
+    source : FrameSource
+    plan : Plan
+    seed : int
+        Of the sample of fit frames.
+    temp : Path, optional
+        Folder for a memory-mapped file.
+    progress : callable
+    fitted : int, optional
+        Where the plan has a sample of a sample: frames of the larger one.
+
+    Attributes
+    ----------
+    numbers, times : ndarray of shape (n,)
+        Frame numbers and seconds of all frames.
+    fit_rows : ndarray of shape (m,)
+        The frames among them that are fitted.
+    gram_threads : int
+        Threads that the plan has memory for while the Gram matrix is formed.
+    """
+
+    def __init__(
+        self,
+        source: FrameSource,
+        plan: Plan,
+        *,
+        seed: int,
+        temp: Path | None,
+        progress: ProgressCallback,
+        fitted: int | None = None,
+    ) -> None:
+        self._source, self._plan, self._progress = source, plan, progress
+        self._fitted = fitted or plan.most_fitted
+        self.gram_threads = plan.gram_threads
+        layout = source.layout
+        if plan.road == "again":
+            layout = Layout("gray", layout.height, layout.width)
+        folder = None if plan.road != "spill" else temp or spill_folder()
+        self._matrix = FrameMatrix(layout, folder, chunk_bytes=chunk_bytes(layout.size))
+        try:
+            if plan.road == "sample":
+                self._read_sample(seed)
+            else:
+                self._read_all()
+                self.numbers, self.times = self._matrix.numbers, self._matrix.times
+                self.fit_rows = self._sample(seed)
+            give_back()
+        except BaseException:
+            self._matrix.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._matrix.close()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def fits_all(self) -> bool:
+        """Whether every frame is fitted."""
+        return self.fit_rows.size == len(self)
+
+    @property
+    def fit_moments(self) -> list[tuple[int, float]]:
+        """Number and time of the frames that are fitted."""
+        numbers, times = self.numbers[self.fit_rows], self.times[self.fit_rows]
+        return list(zip(numbers.tolist(), times.tolist(), strict=True))
+
+    def _read_all(self) -> None:
+        matrix = self._matrix
+        luma_only = matrix.layout != self._source.layout
+        most = self._plan.most_frames
+        every = render_rows(matrix.layout.size)
+        # Not ahead of time: FFmpeg has threads of its own, and a frame that is freed by the thread
+        # that made it leaves its memory to the next.
+        for frame in self._source.frames_into(None if luma_only else matrix.room):
+            kept = frame
+            if luma_only:
+                layout = matrix.layout
+                kept = replace(frame, data=frame.data[: layout.pixels], layout=layout)
+            matrix.append(kept)
+            if len(matrix) > most:
+                message = (
+                    f"{self._source.name}: has more frames than it announces, and they do not fit "
+                    "into the memory limit; use --memory with more, or --scale or --end"
+                )
+                raise MemoryLimitError(message)
+            if len(matrix) % every == 0:
+                matrix.release()
+            self._progress("decode", len(matrix), self._source.frames_estimate)
+
+    def _sample(self, seed: int) -> NDArray[np.int64]:
+        rows = sample_rows(len(self.numbers), self._fitted, seed)
+        return rows[sample_rows(rows.size, self._plan.most_fitted, seed)]
+
+    def _read_sample(self, seed: int) -> None:
+        """Count the frames, then keep those of the sample."""
+        numbers, times = [], []
+        for frame in Prefetch(self._source):
+            numbers.append(frame.number)
+            times.append(frame.time_s)
+            self._progress("count", len(numbers), self._source.frames_estimate)
+        self.numbers, self.times = np.array(numbers, dtype=np.int64), np.array(times)
+        self.fit_rows = self._sample(seed)
+        wanted = set(self.fit_rows.tolist())
+        for index, frame in enumerate(Prefetch(self._source)):
+            if index in wanted:
+                self._matrix.append(frame)
+            self._progress("decode", index + 1, len(numbers))
+
+    def fit_columns(self, pixel_mask: NDArray[np.bool_] | None) -> FitColumns:
+        """Luma of the fitted frames, by columns."""
+        whole = len(self._matrix) == self.fit_rows.size
+        return FitColumns(self._matrix, None if whole else self.fit_rows, pixel_mask)
+
+    def fit_blocks(self) -> Iterator[tuple[int, Bytes]]:
+        """Blocks of the fitted frames in order: index of the first among them, and rows."""
+        if self._plan.road == "again":
+            yield from self._decoded_fit_blocks()
+            return
+        wanted = self.fit_rows
+        if self._plan.road == "sample":
+            wanted = np.arange(self.fit_rows.size)
+        step = sum_rows(self._source.layout.size)
+        for start in range(0, wanted.size, step):
+            rows = wanted[start : start + step]
+            if rows[-1] - rows[0] == rows.size - 1:
+                yield start, self._matrix.rows(int(rows[0]), int(rows[-1]) + 1)
+            else:
+                parts = [self._matrix.rows(int(row), int(row) + 1) for row in rows]
+                yield start, np.concatenate(parts)
+            self._matrix.release()
+
+    def _decoded_fit_blocks(self) -> Iterator[tuple[int, Bytes]]:
+        wanted = set(self.fit_rows.tolist())
+        chosen = (f for i, f in enumerate(Prefetch(self._source)) if i in wanted)
+        start = 0
+        for rows, _, _ in _blocks(chosen, sum_rows(self._source.layout.size)):
+            yield start, rows
+            start += len(rows)
+
+    def all_blocks(self) -> Iterator[Block]:
+        """Blocks of all frames in order."""
+        if self._plan.road in ("again", "sample"):
+            yield from decoded_blocks(self._source)
+            return
+        step = render_rows(self._source.layout.size)
+        for start in range(0, len(self), step):
+            part = slice(start, min(start + step, len(self)))
+            yield self._matrix.rows(part.start, part.stop), self.numbers[part], self.times[part]
+            self._matrix.release()
+
+
+def decoded_blocks(source: FrameSource) -> Iterator[Block]:
+    """Blocks of the frames of a source as they are decoded."""
+    step = render_rows(source.layout.size)
+    return _blocks(Prefetch(source, depth=max(1, step // 2)), step)
+
+
+def _blocks(frames: Iterable[Frame], step: int) -> Iterator[Block]:
+    """Gather frames into blocks of `step`, the last one shorter."""
+    rows: Bytes | None = None
+    numbers: list[int] = []
+    times: list[float] = []
+    for frame in frames:
+        if rows is None:
+            rows = np.empty((step, frame.data.size), dtype=np.uint8)
+        rows[len(numbers)] = frame.data
+        numbers.append(frame.number)
+        times.append(frame.time_s)
+        if len(numbers) == step:
+            yield rows, np.array(numbers, dtype=np.int64), np.array(times)
+            rows, numbers, times = None, [], []
+    if rows is not None:
+        yield rows[: len(numbers)], np.array(numbers, dtype=np.int64), np.array(times)
+
+
+def sample_rows(n_frames: int, n_sample: int, seed: int) -> NDArray[np.int64]:
+    """Rows of a sample: one frame, drawn at random, from each of equal stretches; all if they fit.
+
+    Parameters
+    ----------
+    n_frames, n_sample : int
+    seed : int
+
+    Returns
+    -------
+    ndarray of shape (min(n_frames, n_sample),), increasing
+    """
+    if n_sample >= n_frames:
+        return np.arange(n_frames)
+    edges = np.arange(n_sample + 1) * n_frames // n_sample
+    return np.asarray(np.random.default_rng(seed).integers(edges[:-1], edges[1:]), dtype=np.int64)
+
+
+class FitColumns:
+    """The columns of a frame matrix that take part in the fit: luma, inside the pixel mask.
+
+    Parameters
+    ----------
+    matrix : FrameMatrix
+    rows : ndarray of shape (n,), or None
+        Frames that take part; None for all.
+    pixel_mask : ndarray of shape (h, w), bool, or None
+    """
+
+    def __init__(
+        self,
+        matrix: FrameMatrix,
+        rows: NDArray[np.int64] | None,
+        pixel_mask: NDArray[np.bool_] | None,
+    ) -> None:
+        self._matrix, self._rows = matrix, rows
+        self._index = None if pixel_mask is None else np.flatnonzero(pixel_mask)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Frames and pixels of the fit."""
+        frames = len(self._matrix) if self._rows is None else self._rows.size
+        pixels = self._matrix.layout.pixels if self._index is None else self._index.size
+        return frames, pixels
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Always uint8."""
+        return np.dtype(np.uint8)
+
+    def columns(self, start: int, stop: int) -> Bytes:
+        """Pixels start to stop (exclusive) of all frames of the fit."""
+        if self._index is None:
+            block = self._matrix.columns(start, stop)
+        else:
+            index = self._index[start:stop]
+            first = int(index[0])
+            block = self._matrix.columns(first, int(index[-1]) + 1)[:, index - first]
+        return block if self._rows is None else block[self._rows]

@@ -1,0 +1,53 @@
+"""States of a scene as arrays by name, to be kept in model.npz, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.palette import Palette
+from bgsub.local.scene import Scene
+
+
+def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
+    """Give the scenes as arrays by name."""
+    found: dict[str, NDArray[Any]] = {}
+    for i, scene in enumerate(scenes):
+        found[f"local_colors_{i}"] = scene.colors
+        found[f"local_restless_{i}"] = scene.restless
+        found[f"local_sigma_{i}"] = np.array(scene.sigma)
+        if scene.band is not None:
+            found[f"local_band_{i}"] = scene.band
+        if scene.palette is not None:
+            found[f"local_cells_{i}"] = scene.palette.cells
+            found[f"local_distances_{i}"] = scene.palette.distances
+    return found
+
+
+def scenes_in(arrays: dict[str, NDArray[Any]], count: int) -> list[Scene]:
+    """Give the scenes whose `arrays_of` these are.
+
+    Raises
+    ------
+    KeyError, ValueError
+        If they are not those of so many scenes of one size.
+    """
+    scenes: list[Scene] = []
+    for i in range(count):
+        colors, restless = arrays[f"local_colors_{i}"], arrays[f"local_restless_{i}"]
+        sigma = float(arrays[f"local_sigma_{i}"])
+        band = arrays.get(f"local_band_{i}")
+        fits = colors.shape[1:] == (*restless.shape, 3) and restless.ndim == 2
+        if not fits or colors.dtype != np.uint8 or restless.dtype != np.uint8 or not sigma >= 1:
+            raise ValueError(colors.shape)
+        if scenes and restless.shape != scenes[0].restless.shape:
+            raise ValueError(restless.shape)
+        if band is not None and (band.dtype != np.uint8 or band.shape != (2, *colors.shape[1:])):
+            raise ValueError(band.shape)
+        palette = Palette.from_arrays(
+            arrays.get(f"local_cells_{i}"), arrays.get(f"local_distances_{i}"), restless.shape
+        )
+        scenes.append(Scene(colors, restless, sigma, [], band, palette=palette))
+    return scenes

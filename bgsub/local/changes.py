@@ -1,0 +1,247 @@
+"""Arrivals and departures: places that show one colour for long, and then another."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.layers import LAYERS, Layers, color_of
+from bgsub.video.frames import Bytes
+
+AREA = 0.002
+"""Share of the picture that a change covers, at least."""
+
+STILL = 0.7
+"""Share of a window of a tenth of the film that one layer fills where nothing moves."""
+
+LEAN = 0.1
+"""Weight of the motion of the edges beside that of the outline."""
+
+UNKNOWN = 1.0
+"""Motion of edges that there are none of, or no time to tell."""
+
+_CELLS = 40
+_REACH = 4
+_LAG = 1
+_APART = 3.0
+_RING = 2.0
+_MOVES = 0.25
+_LONG = 0.1
+_WINDOW_FRAMES, _MOTION_FRAMES = 12, 32
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A place whose still colour changed.
+
+    Attributes
+    ----------
+    frame : int
+        Of the sample, from which on it is changed.
+    region : ndarray of bool, shape (h, w)
+    before, after : ndarray of int8, shape (h, w)
+        Layers shown before and after.
+    balance : float
+        Above 0: an object was there and left; below 0: it came. From the share of the outline
+        across which the step is larger before, or after, and from the motion of the edges.
+    motion : tuple of float
+        Displacement of the edges of the place before and after, in pixels, over all frames of the
+        film that show it: people who sit still move now and then, things do not. 1 where it is
+        shown in less than a tenth of the film, which is no time to tell.
+    """
+
+    frame: int
+    region: NDArray[np.bool_]
+    before: NDArray[np.int8]
+    after: NDArray[np.int8]
+    balance: float
+    motion: tuple[float, float]
+
+
+def find_changes(pictures: Bytes, layers: Layers, sigma: float) -> list[Change]:
+    """Find the places that are still, and later still in another colour.
+
+    Parameters
+    ----------
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+    layers : Layers
+        Of these pictures.
+    sigma : float
+        Noise in grey levels.
+
+    Returns
+    -------
+    list of Change
+    """
+    edges, history = _history(layers, sigma)
+    height, width = layers.labels.shape[1:]
+    least = AREA * height * width
+    sizes = [int(moment.new.sum()) for moment in history]
+    found = []
+    for c in range(len(history) - 1):
+        peak = not (c and sizes[c - 1] > sizes[c]) and sizes[c + 1] < sizes[c]
+        if sizes[c] < least or not peak:
+            continue
+        first, last = history[max(c - 1, 0)], history[min(c + 2, len(history) - 1)]
+        now, following = history[c], history[c + 1]
+        before = np.maximum(np.where(first.still >= 0, first.still, now.still), 0)
+        after = np.maximum(last.still, 0)
+        union = first.new | now.new | following.new
+        shown_before, shown_after = (color_of(layers.colors, one) for one in (before, after))
+        for region in _regions(union, least):
+            balance = _outline_balance(shown_before, shown_after, region, sigma)
+            end = int(np.median(first.since[region]))
+            past = edges[max(end - _LAG - _REACH, 0)], edges[max(end - _LAG, 1)]
+            coming = edges[c + _LAG], edges[min(c + _LAG + _REACH, len(edges) - 1)]
+            here = [_edge_motion(pictures, _frames(*span), region) for span in (past, coming)]
+            if max(here) > _MOVES:  # a person moves, a place does not
+                ratio = max(here[0], 0.05) / max(here[1], 0.05)
+                balance += LEAN * float(np.clip(np.log2(ratio), -2, 2))
+            kept = region & union
+            motion = [
+                _edge_motion(pictures, _showing(layers.labels, label, kept), kept)
+                for label in (before, after)
+            ]
+            found.append(
+                Change(int(edges[c]), kept, before, after, balance, (motion[0], motion[1]))
+            )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Moment:
+    """At the start of a window: where the still layer is a new one, the last one, and its end."""
+
+    new: NDArray[np.bool_]
+    still: NDArray[np.int8]
+    since: NDArray[np.int16]
+
+
+def _history(layers: Layers, sigma: float) -> tuple[NDArray[np.int64], list[_Moment]]:
+    n, height, width = layers.labels.shape
+    cells = max(min(_CELLS, n // 2), _REACH)
+    edges = np.linspace(0, n, cells + 1).round().astype(np.int64)
+    sums = np.zeros((cells + 1, LAYERS, height, width), np.uint8)
+    for cell, (start, stop) in enumerate(itertools.pairwise(edges.tolist())):
+        sums[cell + 1] = sums[cell]
+        for shown in layers.labels[start:stop]:
+            for k in range(LAYERS):
+                sums[cell + 1, k] += (shown == k).view(np.uint8)
+    still = np.full((height, width), -1, np.int8)
+    since = np.zeros((height, width), np.int16)
+    history = []
+    for c in range(cells - _REACH + 1):
+        counts = sums[c + _REACH] - sums[c]
+        most, label = counts[0].copy(), np.zeros((height, width), np.int8)
+        for k in range(1, LAYERS):
+            np.copyto(label, np.int8(k), where=counts[k] > most)
+            np.maximum(most, counts[k], out=most)
+        is_still = most >= STILL * float(edges[c + _REACH] - edges[c])
+        new = is_still & (still >= 0) & (label != still)
+        if new.any():
+            y, x = np.nonzero(new)
+            colors = layers.colors[:, y, x].astype(np.int16)
+            at = np.arange(len(y))
+            step = np.abs(colors[label[y, x], at] - colors[still[y, x], at]).max(axis=1)
+            new[y, x] = step > _APART * sigma
+        history.append(_Moment(new, still.copy(), since.copy()))
+        still = np.where(is_still, label, still)
+        np.copyto(since, np.int16(c + _REACH), where=is_still)
+    history.append(_Moment(np.zeros((height, width), np.bool_), still, since))
+    return edges, history
+
+
+def _regions(union: NDArray[np.bool_], least: float) -> list[NDArray[np.bool_]]:
+    solid = cv2.morphologyEx(union.astype(np.uint8), cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
+    solid = cv2.morphologyEx(solid, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(solid, connectivity=8)
+    large = [r for r in range(1, count) if stats[r, cv2.CC_STAT_AREA] >= least]
+    return [np.asarray(labels == r) for r in large]
+
+
+def _outline_balance(before: Bytes, after: Bytes, region: NDArray[np.bool_], sigma: float) -> float:
+    """Share of the outline where the step across it is larger before, less where it is after.
+
+    An object adds edges along its outline, an empty place does not.
+    """
+    inside, outside = _sides(region)
+
+    def step(picture: Bytes) -> NDArray[np.int16]:
+        difference = picture[inside].astype(np.int16) - picture[outside]
+        return np.asarray(np.abs(difference).max(axis=1), dtype=np.int16)
+
+    if not inside[0].size:
+        return 0.0
+    steps, later = step(before), step(after)
+    more, less = steps > later + 2 * sigma, later > steps + 2 * sigma
+    return float(more.mean() - less.mean())
+
+
+_Places = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def _sides(region: NDArray[np.bool_]) -> tuple[_Places, _Places]:
+    """Places 2 pixels inside and outside of an outline, along its normal; not at the rim."""
+    mask = region.astype(np.uint8)
+    height, width = mask.shape
+    ring = region & (cv2.erode(mask, np.ones((3, 3), np.uint8), borderValue=1) == 0)
+    ring[:2] = ring[-2:] = False
+    ring[:, :2] = ring[:, -2:] = False
+    y, x = np.nonzero(ring)
+    soft = cv2.GaussianBlur(mask.astype(np.float32), (0, 0), 2)
+    down, right = cv2.Sobel(soft, cv2.CV_32F, 0, 1)[y, x], cv2.Sobel(soft, cv2.CV_32F, 1, 0)[y, x]
+    norm = np.maximum(np.hypot(down, right), 1e-6)
+
+    def place(step: float) -> _Places:
+        rows, columns = np.round(y + step * down / norm), np.round(x + step * right / norm)
+        return (
+            np.clip(rows, 0, height - 1).astype(np.int64),
+            np.clip(columns, 0, width - 1).astype(np.int64),
+        )
+
+    return place(_RING - 0.5), place(-_RING - 0.5)
+
+
+def _frames(start: int, stop: int) -> NDArray[np.int64]:
+    """Some frames of a stretch, evenly spaced."""
+    stretch = np.linspace(start, max(start, stop - 1), _WINDOW_FRAMES)
+    return np.unique(stretch.astype(np.int64))
+
+
+def _showing(
+    labels: Bytes, label: NDArray[np.int8], region: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Frames of the whole film in which most of a region shows the layers of `label`."""
+    y, x = np.nonzero(region)
+    frames = np.flatnonzero((labels[:, y, x] == label[y, x]).mean(axis=1) > 0.5)
+    if frames.size < _LONG * len(labels):
+        return frames[:0]
+    if frames.size <= _MOTION_FRAMES:
+        return frames
+    return frames[np.linspace(0, frames.size - 1, _MOTION_FRAMES).astype(np.int64)]
+
+
+def _edge_motion(pictures: Bytes, frames: NDArray[np.int64], region: NDArray[np.bool_]) -> float:
+    """Median displacement of the strong edges in and around a region: deviation over gradient."""
+    if frames.size < 3:
+        return UNKNOWN
+    band = cv2.dilate(region.view(np.uint8), np.ones((5, 5), np.uint8)) > 0
+    rows, columns = (np.flatnonzero(band.any(axis=axis)) for axis in (1, 0))
+    box = np.s_[max(rows[0] - 1, 0) : rows[-1] + 2, max(columns[0] - 1, 0) : columns[-1] + 2]
+    band = band[box]
+    cut = [np.ascontiguousarray(pictures[j][box]) for j in frames]
+    grey = np.stack([cv2.cvtColor(one, cv2.COLOR_BGR2GRAY) for one in cut]).astype(np.float32)
+    mean = np.median(grey, axis=0).astype(np.float32)
+    gradient = np.hypot(
+        cv2.Sobel(mean, cv2.CV_32F, 0, 1), cv2.Sobel(mean, cv2.CV_32F, 1, 0)
+    ) / np.float32(8)
+    strong = band & (gradient >= np.quantile(gradient[band], 0.7)) & (gradient > 1)
+    if not strong.any():
+        return UNKNOWN
+    away = grey - mean
+    away -= np.median(away[:, band], axis=1)[:, None, None]  # the light
+    return float(np.median(np.abs(away[:, strong]).mean(axis=0) / gradient[strong]))

@@ -1,0 +1,293 @@
+"""LocalModel: what a sample of frames says of the background of every pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.archive import arrays_of, scenes_in
+from bgsub.local.clean_frames import coarseness
+from bgsub.local.cleanup import (
+    LEAST_AREA,
+    BlobRule,
+    in_hundredths,
+    mean_score,
+    vote,
+    with_sharp_outlines,
+    without_shadows,
+)
+from bgsub.local.history import History, Moment
+from bgsub.local.layers import MOST_FRAMES
+from bgsub.local.light import (
+    Light,
+    explained,
+    find_light,
+    in_one_light,
+    relight,
+    thumbnail,
+    tone_curve,
+)
+from bgsub.local.params import SENSITIVITIES, MaskOptions
+from bgsub.local.scene import Scene, fit_scene
+from bgsub.local.scoring import SceneMatcher, usual_share
+from bgsub.local.states import find_states
+from bgsub.robustpca.median import NORMAL_MAD
+from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Bytes
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A frame under the light of the scene that explains it best."""
+
+    matcher: SceneMatcher
+    picture: Bytes
+    sigma: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """A frame beside its background: scores and nearest layers in scratch memory, mean in new."""
+
+    fit: _Fit
+    score: Bytes
+    mean: Bytes
+    nearest: Bytes
+
+
+class LocalModel:
+    """Background of every pixel as a few recurring colours, in one or more states of the scene.
+
+    Parameters
+    ----------
+    scenes : list of Scene
+        The state of most frames first.
+    usual : list of float
+        Share of a thumbnail that each explains in a usual frame.
+    options : MaskOptions, optional
+    history : History, optional
+        What the fit decided.
+
+    Attributes
+    ----------
+    min_area : int
+        Pixels that a blob covers, at least.
+    """
+
+    def __init__(
+        self,
+        scenes: list[Scene],
+        usual: list[float],
+        options: MaskOptions | None = None,
+        history: History | None = None,
+    ) -> None:
+        self.scenes = scenes
+        self.history = history or History()
+        self._usual = usual
+        self.options = options or MaskOptions()
+        factor = SENSITIVITIES[self.options.sensitivity]
+        self._matchers = [SceneMatcher(scene, factor) for scene in scenes]
+        height, width = scenes[0].restless.shape
+        self._step = coarseness(height, width)
+        least = self.options.min_area
+        least = round(LEAST_AREA * height * width) if least is None else least
+        self.min_area = least
+        self._blobs = BlobRule(least, fill=self.options.fill)
+
+    def with_options(self, options: MaskOptions) -> LocalModel:
+        """The same model, drawing masks in another way."""
+        return LocalModel(self.scenes, self._usual, options, self.history)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the pictures."""
+        height, width = self.scenes[0].restless.shape
+        return height, width
+
+    @classmethod
+    def fit(
+        cls,
+        pictures: Bytes,
+        *,
+        workers: Workers,
+        seed: int = 0,
+        options: MaskOptions | None = None,
+        moments: Sequence[Moment] | None = None,
+    ) -> LocalModel:
+        """Learn a scene.
+
+        Parameters
+        ----------
+        pictures : ndarray of uint8, shape (n, h, w, 3) or (n, h, w)
+            Frames spread over the film, in order of time; at most `MOST_FRAMES`. Those in another
+            light are overwritten.
+        workers : Workers
+        seed : int
+        options : MaskOptions, optional
+        moments : sequence of (int, float or None), optional
+            Number in the film and time in seconds of each picture, for the history; counted from 1
+            where they are not known.
+
+        Returns
+        -------
+        LocalModel
+
+        Raises
+        ------
+        ValueError
+            If there are more frames than `MOST_FRAMES`.
+        """
+        if len(pictures) > MOST_FRAMES:
+            message = f"{len(pictures)} frames are more than {MOST_FRAMES}"
+            raise ValueError(message)
+        if pictures.ndim == 3:
+            pictures = np.stack([_colored(one) for one in pictures])
+        small = np.stack([thumbnail(one) for one in pictures])
+        labels = find_states(small)
+        moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
+        scenes, usual, shown, counts = [], [], [], []
+        for state in range(int(labels.max()) + 1):
+            chosen = np.flatnonzero(labels == state)
+            own, relit = in_one_light(pictures, small, chosen, workers)
+            scene = fit_scene(own, seed=seed, workers=workers)
+            matcher = SceneMatcher(scene, 1.0)
+            shares = [
+                explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
+            ]
+            scenes.append(scene)
+            shown.append([moments[i] for i in chosen.tolist()])
+            counts.append(relit)
+            usual.append(usual_share(np.array(shares, dtype=np.float32)))
+        return cls(scenes, usual, options, History.of(scenes, shown, counts))
+
+    def mask(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> Bytes:
+        """Objects in a frame.
+
+        Parameters
+        ----------
+        picture : ndarray of uint8, shape (h, w, 3) BGR or (h, w)
+        inside : ndarray of bool, shape (h, w), optional
+            Pixels outside are never foreground.
+
+        Returns
+        -------
+        ndarray of uint8, shape (h, w)
+            0 or 255.
+        """
+        return self._draw(self._compare(picture, inside), inside)
+
+    def scores(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> NDArray[np.uint16]:
+        """How far every pixel is from the background; parameters as those of `mask`.
+
+        Returns
+        -------
+        ndarray of uint16, shape (h, w)
+            Mean over 5×5 pixels of the deviation from the nearest layer of the background, in
+            hundredths of the threshold, of which a pixel counts for 150 at most. From `SCORE_LEVEL`
+            on a pixel belongs to the mask, before shadows, outlines, specks and holes are dealt
+            with. The threshold is 3σ of the scene, more where it is restless, times that of
+            `sensitivity`. 0 for pixels outside.
+        """
+        return in_hundredths(self._compare(picture, inside).mean)
+
+    def mask_and_scores(
+        self, picture: Bytes, inside: NDArray[np.bool_] | None = None
+    ) -> tuple[Bytes, NDArray[np.uint16]]:
+        """Both `mask` and `scores` of a frame, which is compared with the background once."""
+        compared = self._compare(picture, inside)
+        return self._draw(compared, inside), in_hundredths(compared.mean)
+
+    def _compare(self, picture: Bytes, inside: NDArray[np.bool_] | None) -> _Compared:
+        """Compare a frame with the state of the scene that it shows."""
+        fit = self._fit_frame(_colored(picture))
+        score, index = fit.matcher.score(fit.picture, fit.sigma)
+        mean = mean_score(score)
+        if inside is not None:
+            mean[~inside] = 0
+            score[~inside] = 0
+        return _Compared(fit, score, mean, index)
+
+    def _draw(self, compared: _Compared, inside: NDArray[np.bool_] | None) -> Bytes:
+        """Mask of a frame from what `_compare` gave."""
+        fit = compared.fit
+        mask = raw = vote(compared.mean)
+        if self.options.shadows == "drop":
+            mask = without_shadows(
+                mask,
+                fit.picture,
+                lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
+                fit.sigma,
+                self._step,
+            )
+        mask = self._blobs.apply(with_sharp_outlines(mask, raw, compared.score))
+        if inside is not None:
+            mask[~inside] = 0  # holes that were filled may reach out
+        return mask
+
+    def background(self, picture: Bytes) -> Bytes:
+        """The most frequent colours of the state of the scene that a frame shows, (h, w, 3)."""
+        colors = self._fit_frame(_colored(picture)).matcher.scene.colors
+        return np.asarray(colors[0], dtype=np.uint8)
+
+    def _fit_frame(self, picture: Bytes) -> _Fit:
+        """Find the state, with a gain and an offset, that explains most of a frame."""
+        small = thumbnail(picture)
+        plain = [explained(small, one.thumbnail, one.thumbnail_noise) for one in self._matchers]
+        best = int(np.argmax(plain))
+        matcher = self._matchers[best]
+        if plain[best] >= self._usual[best]:
+            return _Fit(matcher, picture, matcher.scene.sigma)
+        lights: dict[int, Light] = {}
+        for i in np.argsort(plain)[::-1].tolist():
+            one = self._matchers[i]
+            lights[i] = find_light(small, one.thumbnail, one.thumbnail_noise)
+            if lights[i].share >= self._usual[i]:
+                break
+        best = max(lights, key=lambda i: lights[i].share)
+        matcher = self._matchers[best]
+        sigma = matcher.scene.sigma
+        table = tone_curve(small, matcher.thumbnail, lights[best], matcher.thumbnail_noise)
+        if table is not None:
+            left = np.abs(relight(small, table) - matcher.thumbnail).max(axis=2)
+            left = left[left < 4 * sigma]
+            if left.size:
+                sigma = max(sigma, float(np.median(left)) / NORMAL_MAD)
+        return _Fit(matcher, relight(picture, table), sigma)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that was learnt, as arrays by name, for an .npz file."""
+        return {
+            "local_usual": np.array(self._usual),
+            "local_history": self.history.to_array(),
+            **arrays_of(self.scenes),
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], options: MaskOptions | None = None
+    ) -> LocalModel:
+        """Give the model whose `arrays` these are.
+
+        Raises
+        ------
+        KeyError, ValueError
+            If they are not those of a model.
+        """
+        usual = [float(share) for share in arrays["local_usual"]]
+        if not usual:
+            raise ValueError(usual)
+        history = None
+        if "local_history" in arrays:  # models of earlier versions have none
+            history = History.from_array(arrays["local_history"])
+        return cls(scenes_in(arrays, len(usual)), usual, options, history)
+
+
+def _colored(picture: Bytes) -> Bytes:
+    if picture.ndim == 3:
+        return picture
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR), dtype=np.uint8)

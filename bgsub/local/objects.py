@@ -1,0 +1,154 @@
+"""Which layers were people who stood there, and which things that were put there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.changes import UNKNOWN, Change, find_changes
+from bgsub.local.clean_frames import Singles
+from bgsub.local.layers import LAYERS, Layers, color_of
+from bgsub.local.shadows import object_evidence
+from bgsub.video.frames import Bytes
+
+BALANCE = 0.1
+"""Balance of the edges from which an outline tells the object from the place."""
+
+RIGID = 0.1
+"""Edges that move less, in pixels, belong to a thing and not to a person."""
+
+STRAY = 0.2
+"""Share of an object's frames that may lie outside of its visit."""
+
+OWN = 0.65
+"""Share of the frames on either side of a change that the layers of that side explain, at least."""
+
+LIVELIER = 1.5
+"""Factor by which a person's edges move more than those of the place, where the change spreads."""
+
+_SHADES = 4.5
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What the arrivals and departures say of every layer.
+
+    Attributes
+    ----------
+    is_object : ndarray of bool, shape (K, h, w)
+        The layer is somebody who stood there.
+    is_thing : ndarray of bool, shape (K, h, w)
+        The layer is of a thing that was put there or taken, and so background.
+    changes : list of Change
+    """
+
+    is_object: NDArray[np.bool_]
+    is_thing: NDArray[np.bool_]
+    changes: list[Change]
+
+
+def judge_changes(pictures: Bytes, layers: Layers, sigma: float) -> Verdict:
+    """Find arrivals and departures, and let each vote on the layers before and after it.
+
+    Parameters
+    ----------
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+    layers : Layers
+        Of these pictures.
+    sigma : float
+        Noise in grey levels.
+
+    Returns
+    -------
+    Verdict
+    """
+    changes = find_changes(pictures, layers, sigma)
+    shape = layers.colors.shape[:3]
+    votes, cast = (np.zeros(shape, np.float32) for _ in range(2))
+    is_thing = np.zeros(shape, np.bool_)
+    if not changes:
+        return Verdict(np.zeros(shape, np.bool_), is_thing, changes)
+    for change in changes:
+        for label, motion in zip((change.before, change.after), change.motion, strict=True):
+            if motion < RIGID:
+                for k in range(LAYERS):
+                    is_thing[k] |= change.region & (label == k)
+        _vote(change, layers, sigma, votes, cast)
+    votes[np.abs(votes) < 0.5 * cast] = 0  # what comes and goes both ways is no object
+    return Verdict(_with_shades(votes, layers.colors, sigma) > 0, is_thing, changes)
+
+
+def _vote(change: Change, layers: Layers, sigma: float, votes: Singles, cast: Singles) -> None:
+    """Vote for one side of a change as the object and for the other as the place."""
+    weight = abs(change.balance)
+    if weight < BALANCE:
+        return
+    before, after = (color_of(layers.colors, label) for label in (change.before, change.after))
+    region = change.region
+    evidence = object_evidence(after, before, region.astype(np.uint8), sigma)
+    if np.count_nonzero(evidence) < 0.5 * np.count_nonzero(region):
+        return  # light, not an object
+    left = change.balance > 0
+    thing, place = (change.before, change.after) if left else (change.after, change.before)
+    if change.motion[0 if left else 1] < RIGID:
+        return
+    outside = layers.labels[change.frame :] if left else layers.labels[: change.frame]
+    y, x = np.nonzero(region)
+    label = thing[y, x]
+    stray = (outside[:, y, x] == label).sum(axis=0) / np.maximum(layers.counts[label, y, x], 1)
+    keep = stray < STRAY  # an object that came had not been there before
+    y, x = y[keep], x[keep]
+    votes[thing[y, x], y, x] += weight
+    votes[place[y, x], y, x] -= weight
+    cast[thing[y, x], y, x] += weight
+    cast[place[y, x], y, x] += weight
+    moves, rests = change.motion if left else change.motion[::-1]
+    if LIVELIER * rests < moves < UNKNOWN:
+        _vote_around(change, layers, votes, cast)
+
+
+def _vote_around(change: Change, layers: Layers, votes: Singles, cast: Singles) -> None:
+    """Let a change vote on what is around it and changed with it, though not from one colour.
+
+    Of somebody who sways few pixels show one colour for long. All his layers are those that are
+    seen on his side of the change only.
+    """
+    y, x = np.nonzero(change.region)
+    size = int(max(np.ptp(y), np.ptp(x))) + 1
+    rows = slice(max(int(y.min()) - size, 0), int(y.max()) + size + 1)
+    columns = slice(max(int(x.min()) - size, 0), int(x.max()) + size + 1)
+    shown, region = layers.labels[:, rows, columns], change.region[rows, columns]
+    sides = shown[: change.frame], shown[change.frame :]
+    inside, outside = sides if change.balance > 0 else sides[::-1]
+    here, away = (
+        np.stack([np.count_nonzero(side == k, axis=0) for k in range(LAYERS)])
+        for side in (inside, outside)
+    )
+    own = away < STRAY * (here + away)
+    changed = (here * own).sum(axis=0) > OWN * len(inside)
+    changed &= (away * ~own).sum(axis=0) > OWN * len(outside)
+    solid = cv2.morphologyEx(changed.view(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
+    _, parts = cv2.connectedComponents(solid, connectivity=8)
+    touching = np.unique(parts[region & (solid > 0)])
+    fresh = changed & np.isin(parts, touching) & ~region
+    weight = np.float32(abs(change.balance))
+    votes[:, rows, columns] += np.where(own, weight, -weight) * fresh
+    cast[:, rows, columns] += weight * fresh
+
+
+def _with_shades(votes: Singles, colors: Bytes, sigma: float) -> Singles:
+    """Let shades of an object's colour count as the object."""
+    shaded = votes.copy()
+    y, x = np.nonzero((votes > 0).any(axis=0))
+    own, lively = colors[:, y, x].astype(np.int16), votes[:, y, x]
+    result = lively.copy()
+    for k in range(LAYERS):
+        for other in range(LAYERS):
+            alike = np.abs(own[k] - own[other]).max(axis=1) < _SHADES * sigma
+            alike &= (lively[other] > 0) & (lively[k] <= 0)
+            result[k][alike] = np.maximum(result[k], 0.5 * lively[other])[alike]
+    shaded[:, y, x] = result
+    return shaded

@@ -1,0 +1,157 @@
+"""States of the scene: groups of frames that one background explains up to its light."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.clean_frames import Singles
+from bgsub.video.frames import Bytes
+
+CUT = 5.0
+"""Grey levels between two states, at least."""
+
+LEAST_SHARE = 0.15
+"""Share of the frames that makes a state: a large object seldom stays for so long."""
+
+FRAMES = 120
+"""Frames that are compared with each other."""
+
+_QUANTILE = 0.4
+_ROUNDS, _MOST_GAIN = 4, 3.0
+_NEIGHBOURS = 2.5
+_APART = 2.0
+
+
+def find_states(thumbnails: Bytes) -> NDArray[np.int64]:
+    """Find the state of every frame of a sample.
+
+    The distance of two frames is the 0.4 quantile of the residual after a robust affine fit of one
+    to the other, so that neither an object of half the picture nor a change of exposure counts.
+    Average linkage, cut at 5 grey levels or at 2.5 times the usual distance of neighbours in time.
+
+    Parameters
+    ----------
+    thumbnails : ndarray of uint8, shape (n, h, w, 3)
+        In order of time.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        0 is the state of most frames. Frames of no state get the nearest one's number.
+    """
+    n = len(thumbnails)
+    chosen = np.unique(np.linspace(0, n - 1, min(n, FRAMES)).round().astype(np.int64))
+    if chosen.size < 2:
+        return np.zeros(n, np.int64)
+    luma = thumbnails[chosen].astype(np.float32).mean(axis=3)
+    luma = luma.reshape(chosen.size, -1, 2, luma.shape[2] // 2, 2).mean(axis=(2, 4))
+    luma = luma.reshape(chosen.size, -1)
+    distances = _distances(luma)
+    np.fill_diagonal(distances, 0)
+    near = float(np.median(np.diag(distances, 1)))
+    labels = average_linkage(distances, max(CUT, _NEIGHBOURS * near))
+    names, counts = np.unique(labels, return_counts=True)
+    names = names[counts >= LEAST_SHARE * chosen.size]
+    if names.size < 2:
+        return np.zeros(n, np.int64)
+    groups = _merge([np.flatnonzero(labels == name) for name in names], distances)
+    means = np.stack([distances[:, group].mean(axis=1) for group in groups], axis=1)
+    closest = np.abs(np.arange(n)[:, None] - chosen[None]).argmin(axis=1)
+    return np.asarray(means.argmin(axis=1)[closest], dtype=np.int64)
+
+
+def average_linkage(distances: Singles, cut: float) -> NDArray[np.int64]:
+    """Join the two clusters of the least mean distance for as long as that is `cut` at most.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n, n)
+    cut : float
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The first member of each one's cluster.
+
+    Notes
+    -----
+    O(n³) operations, a few milliseconds here. SciPy has it, too, but its import takes longer than
+    all masks of a short film.
+    """
+    between = distances.astype(np.float64)
+    np.fill_diagonal(between, np.inf)
+    sizes, labels = np.ones(len(between)), np.arange(len(between))
+    while len(between) > 1:
+        i, j = sorted(divmod(int(between.argmin()), len(between)))
+        if not between[i, j] <= cut:
+            break
+        joined = sizes[i] * between[i] + sizes[j] * between[j]
+        joined /= sizes[i] + sizes[j]
+        joined[i] = joined[j] = np.inf
+        between[i] = between[:, i] = joined
+        between[j] = between[:, j] = np.inf
+        sizes[i] += sizes[j]
+        labels[labels == j] = i
+    return labels
+
+
+def _distances(luma: Singles) -> Singles:
+    """Distance of every two frames, the larger of the two directions, shape (n, n)."""
+    n = len(luma)
+    found = np.zeros((n, n), np.float32)
+    place = int(_QUANTILE * (luma.shape[1] - 1))
+    level = np.median(luma, axis=1).astype(np.float32)
+    around = luma - level[:, None]
+    contrast = np.maximum(np.median(np.abs(around), axis=1), 1).astype(np.float32)
+    for i, x in enumerate(luma):
+        # Not least squares to begin with, which a bright object draws to itself.
+        gain = np.clip(contrast / contrast[i], 0, _MOST_GAIN)
+        residual = np.abs(around - np.outer(gain, around[i]))
+        for _ in range(_ROUNDS):
+            weights = _weights(residual)
+            total = weights.sum(axis=1)
+            mean_x = weights @ x / total
+            mean_y = np.einsum("ij,ij->i", weights, luma) / total
+            dx, dy = x - mean_x[:, None], luma - mean_y[:, None]
+            weights *= dx
+            variance = np.einsum("ij,ij->i", weights, dx)
+            gain = np.einsum("ij,ij->i", weights, dy) / np.maximum(variance, 1e-3)
+            dx *= np.clip(gain, 0, _MOST_GAIN)[:, None]
+            dy -= dx
+            residual = np.abs(dy, out=dy)
+        found[i] = np.partition(residual, place, axis=1)[:, place]
+    return np.maximum(found, found.T)
+
+
+def _weights(residual: Singles) -> Singles:
+    """Geman-McClure weights, the scale twice the median of a frame's residuals."""
+    middle = residual.shape[1] // 2
+    median = np.partition(residual, middle, axis=1)[:, middle]
+    weights = residual / (2 * np.maximum(median, 0.5))[:, None]
+    weights *= weights
+    weights += 1
+    weights *= weights
+    return np.asarray(np.reciprocal(weights, out=weights), dtype=np.float32)
+
+
+def _merge(groups: list[NDArray[np.int64]], distances: Singles) -> list[NDArray[np.int64]]:
+    """Join states that do not lie twice as far from each other as their own frames do."""
+
+    def between(a: NDArray[np.int64], b: NDArray[np.int64]) -> float:
+        return float(np.median(distances[np.ix_(a, b)]))
+
+    groups = sorted(groups, key=len, reverse=True)
+    while len(groups) > 1:
+        ratios = {
+            (i, j): between(groups[i], groups[j])
+            / max(between(groups[i], groups[i]), between(groups[j], groups[j]), 1e-3)
+            for i in range(len(groups))
+            for j in range(i)
+        }
+        (i, j), ratio = min(ratios.items(), key=lambda item: item[1])
+        if ratio >= _APART:
+            break
+        groups[j] = np.concatenate([groups[j], groups[i]])
+        del groups[i]
+    return sorted(groups, key=len, reverse=True)

@@ -1,0 +1,117 @@
+"""Places that have no recurring colour but a range of them: curtains, screens, broken water."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.layers import LAYERS, Layers
+from bgsub.video.frames import Bytes
+
+COVERED = 0.75
+"""Share of the frames that a background's layers explain, at least, where it is not turbulent."""
+
+LONGEST = 1.25
+"""Frames of the sample that a colour stays on average, at most, where it is: people stay longer."""
+
+SLOW = 2.2
+"""The same where no colour is the usual one: a curtain in the wind, a shop window."""
+
+USUAL = 0.35
+"""Share of the frames that the first colour has there, at most."""
+
+CALMER = 1.5
+"""Factor on both beside such a place."""
+
+STEADY = 0.1
+"""Share of the film that a visit of any colour lasts there on average, at most."""
+
+PLACE = 0.02
+"""Share of the picture that such a place covers, at least."""
+
+BAND = (0.03, 0.97)
+"""Quantiles of the levels that are background there: a visitor is rarer than either end."""
+
+_PART = 1 << 14
+
+
+def turbulent_pixels(
+    layers: Layers, accepted: NDArray[np.bool_], calmer: float = 1.0
+) -> NDArray[np.bool_]:
+    """Where the colours change from frame to frame, and no few of them explain most frames.
+
+    Parameters
+    ----------
+    layers : Layers
+    accepted : ndarray of bool, shape (K', h, w)
+        The layers that are background.
+    calmer : float
+        Factor by which colours may stay for longer, and be shown more often.
+
+    Returns
+    -------
+    ndarray of bool, shape (h, w)
+    """
+    n = len(layers.labels)
+    kept = layers.counts[: len(accepted)].astype(np.float32)
+    covered = (kept * accepted).sum(axis=0) / n
+    explained = layers.counts.sum(axis=0, dtype=np.float32)
+    visits = layers.visits[:LAYERS].sum(axis=0, dtype=np.float32) + (n - explained)
+    slow = (n < calmer * SLOW * visits) & (layers.counts[0] < calmer * USUAL * n)
+    stays = layers.counts / np.maximum(layers.visits, 1, dtype=np.float32)
+    throughout = stays.max(axis=0) <= STEADY * n  # not only while somebody sways there
+    return np.asarray(
+        throughout & (covered < min(calmer * COVERED, 1)) & (slow | (n < LONGEST * visits))
+    )
+
+
+def large_places(where: NDArray[np.bool_], calmer: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where most pixels around are turbulent and the whole is large, with what is next to it.
+
+    Parameters
+    ----------
+    where, calmer : ndarray of bool, shape (h, w)
+        Turbulent pixels, and those that are nearly so: the upper part of a curtain moves less.
+
+    Returns
+    -------
+    ndarray of bool, shape (h, w)
+    """
+    core, around = (_mostly(one) for one in (where, where | calmer))
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(core, connectivity=8)
+    large = stats[:, cv2.CC_STAT_AREA] >= PLACE * where.size
+    large[0] = False  # all that is calm
+    found = np.asarray(large[labels])
+    _, labels = cv2.connectedComponents(around | found.view(np.uint8), connectivity=8)
+    return np.asarray(np.isin(labels, np.unique(labels[found])))
+
+
+def _mostly(where: NDArray[np.bool_]) -> Bytes:
+    """Where most of 7×7 pixels are true, opened; 0 or 1."""
+    mostly = cv2.blur(255 * where.astype(np.uint8), (7, 7)) > 128
+    opened = cv2.morphologyEx(mostly.view(np.uint8), cv2.MORPH_OPEN, np.ones((5, 5), np.uint8))
+    return np.asarray(opened, dtype=np.uint8)
+
+
+def level_band(pictures: Bytes, where: NDArray[np.bool_], color: Bytes) -> tuple[Bytes, Bytes]:
+    """Lowest and highest levels of the background, per channel; its colour where it is calm.
+
+    Parameters
+    ----------
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+    where : ndarray of bool, shape (h, w)
+    color : ndarray of uint8, shape (h, w, 3)
+
+    Returns
+    -------
+    low, high : ndarray of uint8, shape (h, w, 3)
+    """
+    low, high = color.copy(), color.copy()
+    y, x = np.nonzero(where)
+    ranks = [round(share * (len(pictures) - 1)) for share in BAND]
+    for start in range(0, len(y), _PART):
+        part = np.s_[start : start + _PART]
+        ordered = np.partition(pictures[:, y[part], x[part]], ranks, axis=0)
+        low[y[part], x[part]], high[y[part], x[part]] = ordered[ranks[0]], ordered[ranks[1]]
+    return low, high

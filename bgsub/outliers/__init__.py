@@ -1,0 +1,1 @@
+"""Score frames by their errors, and find outlier frames, events and lasting changes."""

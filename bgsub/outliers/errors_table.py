@@ -1,0 +1,220 @@
+"""Reconstruction errors of frames as a table, and errors.csv."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import InputError, OutputError
+from bgsub.outliers.frame_scores import DEFAULT_CUTOFF
+from bgsub.outliers.scene_change import SceneChange
+
+COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier")
+"""Header of errors.csv."""
+
+# Above this not every whole number is a float.
+_MAX_FRAME = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorTable:
+    """Errors of the frames of one input, in order.
+
+    Attributes
+    ----------
+    frames : ndarray of shape (n,), int64
+        Frame numbers in the input, counted from 1, increasing.
+    times : ndarray of shape (n,), float64
+        Seconds since the input's beginning.
+    errors : ndarray of shape (n,), float64
+        r_i in grey levels², summed over the pixels.
+    pixels : int
+        p, the pixels summed over.
+    scores : ndarray of shape (n,), float64
+        Robust z-scores, see `bgsub.outliers.frame_scores.frame_scores`.
+    cutoff : float
+        Frames with a higher score are outliers.
+    scene_change : SceneChange, optional
+        A lasting change of the scene.
+    marked : ndarray of shape (n,), bool, optional
+        Outliers as marked by somebody else, where they do not follow from scores and cut-off.
+    """
+
+    frames: NDArray[np.int64]
+    times: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    pixels: int
+    scores: NDArray[np.float64]
+    cutoff: float = DEFAULT_CUTOFF
+    scene_change: SceneChange | None = None
+    marked: NDArray[np.bool_] | None = None
+
+    @property
+    def outliers(self) -> NDArray[np.bool_]:
+        """Which frames are outliers, shape (n,)."""
+        return self.scores > self.cutoff if self.marked is None else self.marked
+
+    @property
+    def rmse(self) -> NDArray[np.float64]:
+        """Root mean square error per pixel, √(r/p), in grey levels, shape (n,)."""
+        return np.asarray(np.sqrt(self.errors / self.pixels))
+
+
+def write_csv(table: ErrorTable, path: Path) -> None:
+    """Write errors.csv.
+
+    Parameters
+    ----------
+    table : ErrorTable
+    path : Path
+        Replaced if it exists.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    columns = zip(
+        table.frames.tolist(),
+        table.times.tolist(),
+        table.errors.tolist(),
+        table.rmse.tolist(),
+        table.scores.tolist(),
+        table.outliers.tolist(),
+        strict=True,
+    )
+    try:
+        with path.open("w", encoding="ascii", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            writer.writerows(
+                # Ten digits are more than a sum of float64 squares is worth, eight than a ratio.
+                (frame, f"{time:.10g}", f"{error:.10g}", f"{rmse:.8g}", f"{score:.8g}", int(flag))
+                for frame, time, error, rmse, score, flag in columns
+            )
+    except OSError as error:
+        message = (
+            f"{path}: cannot be written ({error.strerror or error}); check space and permissions"
+        )
+        raise OutputError(message) from error
+
+
+def read_csv(path: Path) -> ErrorTable:
+    """Read an errors.csv.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    ErrorTable
+        Without a scene change, which the file does not hold. The cut-off is the default where the
+        column `outlier` agrees with it, else one that separates the marked frames from the others;
+        where none does, for somebody has edited the file, the marks are kept as `marked`.
+
+    Raises
+    ------
+    InputError
+        If it is no errors.csv; names the line and what is wrong.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            values = _parse(csv.reader(file, strict=True), path)
+    except OSError as error:
+        message = f"{path}: cannot be read ({error.strerror or error})"
+        raise InputError(message) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        message = f"{path}: no errors.csv of bgsub, not even a CSV text file"
+        raise InputError(message) from error
+    frames, times, errors, rmse, scores, marks = (
+        np.array(column) for column in zip(*values, strict=True)
+    )
+    marked = marks == 1.0
+    cutoff = _cutoff_of(scores, marked)
+    return ErrorTable(
+        frames=frames.astype(np.int64),
+        times=times,
+        errors=errors,
+        pixels=_pixels_of(errors, rmse),
+        scores=scores,
+        cutoff=DEFAULT_CUTOFF if cutoff is None else cutoff,
+        marked=marked if cutoff is None else None,
+    )
+
+
+def _parse(rows: Iterable[list[str]], path: Path) -> list[tuple[float, ...]]:
+    """All lines below the header as numbers, checked."""
+    values: list[tuple[float, ...]] = []
+    header: list[str] = []
+    for line, row in enumerate(rows, start=1):
+        if line == 1:
+            header = row
+            if header != list(COLUMNS):
+                expected = ",".join(COLUMNS)
+                message = f"{path}: no errors.csv of bgsub; its first line must be {expected}"
+                raise InputError(message)
+        elif row:
+            try:
+                values.append(_parse_row(row, values[-1][0] if values else 0.0))
+            except ValueError as error:
+                message = f"{path}, line {line}: {error}; mend the line or make the file anew"
+                raise InputError(message) from error
+    if not values:
+        what = "holds no frames" if header else "is empty"
+        raise InputError(f"{path}: {what}; make it anew with bgsub run")
+    return values
+
+
+def _parse_row(row: list[str], previous: float) -> tuple[float, ...]:
+    """The numbers of a line; ValueError says what is wrong with it."""
+    if len(row) != len(COLUMNS):
+        raise ValueError(f"{len(row)} values, where {len(COLUMNS)} are needed")
+    numbers = dict(zip(COLUMNS, map(_finite, COLUMNS, row), strict=True))
+    for name in ("error", "rmse"):
+        if numbers[name] < 0:
+            raise ValueError(f"{name} {numbers[name]:g} is negative")
+    if not 1 <= numbers["frame"] < _MAX_FRAME or numbers["frame"] % 1:
+        raise ValueError(f"frame {row[0]} is not a whole number of 1 or more")
+    if numbers["frame"] <= previous:
+        raise ValueError(f"frame {row[0]} does not come after frame {previous:.0f}")
+    if numbers["outlier"] not in {0.0, 1.0}:
+        raise ValueError(f"outlier {row[-1]} is neither 0 nor 1")
+    return tuple(numbers.values())
+
+
+def _finite(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{name} {text!r} is not a number")
+    return number
+
+
+def _cutoff_of(scores: NDArray[np.float64], marked: NDArray[np.bool_]) -> float | None:
+    """Cut-off that gives these marks; None if there is none."""
+    if np.array_equal(scores > DEFAULT_CUTOFF, marked):
+        return DEFAULT_CUTOFF
+    # Unless nothing is marked the default lies outside the gap, whose lower end is the best guess.
+    lower = (
+        float(scores[~marked].max())
+        if not marked.all()
+        else float(np.nextafter(scores.min(), -np.inf))
+    )
+    return lower if np.array_equal(scores > lower, marked) else None
+
+
+def _pixels_of(errors: NDArray[np.float64], rmse: NDArray[np.float64]) -> int:
+    """p from error = p · rmse²."""
+    seen = rmse > 0
+    if not seen.any():
+        return 1
+    return max(1, round(float(np.median(errors[seen] / rmse[seen] ** 2))))

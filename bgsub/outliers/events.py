@@ -1,0 +1,240 @@
+"""Outlier frames and the events that they form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import UsageError
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.frame_scores import DEFAULT_CUTOFF, frame_scores, score_scale
+from bgsub.outliers.scene_change import lasting_change
+
+if TYPE_CHECKING:
+    from bgsub.robustpca.competitors.methods import Estimator
+    from bgsub.robustpca.gram import Gram
+
+__all__ = [
+    "DEFAULT_CUTOFF",
+    "Event",
+    "find_events",
+    "fit_table",
+    "outlier_frames",
+    "with_cutoff",
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Consecutive outlier frames.
+
+    Attributes
+    ----------
+    number : int
+        Counted from 1 in order of time, before `find_events` keeps the highest ones.
+    first_frame, last_frame : int
+        Frame numbers of the input, both included.
+    start_s, end_s : float
+        Times of these two frames in seconds.
+    peak_frame : int
+        The frame of the highest score, the first of them if there are several.
+    peak_time_s : float
+        Its time in seconds.
+    peak_score : float
+        Its robust z-score.
+    n_frames : int
+        Frames of the table from the first to the last.
+    """
+
+    number: int
+    first_frame: int
+    last_frame: int
+    start_s: float
+    end_s: float
+    peak_frame: int
+    peak_time_s: float
+    peak_score: float
+    n_frames: int
+
+
+def fit_table(
+    estimator: Estimator,
+    gram: Gram | None,
+    *,
+    frames: NDArray[np.int64],
+    times: NDArray[np.float64],
+    cutoff: float | None = None,
+    pixels: int | None = None,
+) -> ErrorTable:
+    """Tabulate what a fit says of its frames, a lasting change of the scene included.
+
+    Parameters
+    ----------
+    estimator : Estimator
+    gram : Gram, optional
+        What it was fitted to with `fit_gram`; without it a lasting change is not looked for.
+    frames, times : ndarray of shape (n,)
+        Frame numbers from 1 and seconds.
+    cutoff : float, optional
+        None is `DEFAULT_CUTOFF`.
+    pixels : int, optional
+        p; None is that of the Gram matrix.
+
+    Returns
+    -------
+    ErrorTable
+    """
+    if pixels is None:
+        if gram is None:
+            raise ValueError("fit_table: without a Gram matrix pixels is needed")
+        pixels = gram.n_features
+    location, scale = estimator.error_location_, estimator.error_scale_
+    cutoff = DEFAULT_CUTOFF if cutoff is None else cutoff
+    scores = frame_scores(location + scale * estimator.outlier_scores_, location, scale, pixels)
+    change = None
+    if gram is not None:
+        change = lasting_change(
+            gram.values,
+            estimator.component_weights_,
+            scores=scores,
+            cutoff=cutoff,
+            location=location,
+            scale=score_scale(location, scale, pixels),
+            frames=frames,
+            times=times,
+        )
+    return ErrorTable(frames, times, estimator.errors_, pixels, scores, cutoff, change)
+
+
+def find_events(
+    table: ErrorTable,
+    *,
+    cutoff: float | None = None,
+    top: int | None = None,
+    quantile: float | None = None,
+    min_length: int = 1,
+    merge_gap: int = 0,
+) -> list[Event]:
+    """Group outlier frames into events.
+
+    Frames after a lasting change of the scene belong to no event.
+
+    Parameters
+    ----------
+    table : ErrorTable
+    cutoff : float, optional
+        Score above which a frame is an outlier instead of what the table says.
+    top : int, optional
+        Keep this many events, those with the highest peaks; they stay in order of time.
+    quantile : float, optional
+        In [0, 1): outliers are the frames above this quantile of the scores, instead of a cut-off.
+    min_length : int
+        Events of fewer frames are dropped, after merging.
+    merge_gap : int
+        Events with at most this many ordinary frames between them become one.
+
+    Returns
+    -------
+    list of Event
+        In order of time.
+
+    Raises
+    ------
+    UsageError
+        For a value out of range, or both a cut-off and a quantile.
+    """
+    _check(top, min_length, merge_gap)
+    table = with_cutoff(table, cutoff=cutoff, quantile=quantile)
+    runs = _merge(_runs(outlier_frames(table)), merge_gap)
+    runs = [(first, stop) for first, stop in runs if stop - first >= min_length]
+    events = [_event(table, number, *run) for number, run in enumerate(runs, start=1)]
+    if top is None or top >= len(events):
+        return events
+    highest = sorted(events, key=lambda event: (-event.peak_score, event.number))[:top]
+    return sorted(highest, key=lambda event: event.number)
+
+
+def outlier_frames(table: ErrorTable) -> NDArray[np.bool_]:
+    """Outlier frames before any lasting change of the scene, shape (n,)."""
+    return table.outliers & _before_change(table)
+
+
+def with_cutoff(
+    table: ErrorTable, *, cutoff: float | None = None, quantile: float | None = None
+) -> ErrorTable:
+    """The same table with another cut-off; unchanged if neither is given.
+
+    Parameters
+    ----------
+    table : ErrorTable
+    cutoff : float, optional
+        Robust z-score.
+    quantile : float, optional
+        In [0, 1), of the scores of the frames before any lasting change of the scene.
+
+    Raises
+    ------
+    UsageError
+        For a value out of range, or if both are given.
+    """
+    if cutoff is not None and quantile is not None:
+        raise UsageError("a cut-off and a quantile exclude each other; give one of them")
+    if quantile is not None:
+        if not 0.0 <= quantile < 1.0:
+            raise UsageError(f"quantile {quantile:g}: must be 0 or more and less than 1")
+        ordinary = table.scores[_before_change(table)]
+        cutoff = float(np.quantile(ordinary, quantile)) if ordinary.size else table.cutoff
+    if cutoff is None:
+        return table
+    if math.isnan(cutoff):
+        raise UsageError("cut-off nan: must be a number, such as 12")
+    return replace(table, cutoff=cutoff, marked=None)
+
+
+def _before_change(table: ErrorTable) -> NDArray[np.bool_]:
+    if table.scene_change is None:
+        return np.ones(table.frames.size, dtype=np.bool_)
+    return table.frames < table.scene_change.first_frame
+
+
+def _check(top: int | None, min_length: int, merge_gap: int) -> None:
+    for name, value, least in (("top", top, 1), ("min-length", min_length, 1)):
+        if value is not None and value < least:
+            raise UsageError(f"{name} {value}: must be {least} or more")
+    if merge_gap < 0:
+        raise UsageError(f"merge-gap {merge_gap}: must be 0 or more")
+
+
+def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First index and end (exclusive) of every run of true values."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
+    return [(int(first), int(stop)) for first, stop in edges.reshape(-1, 2)]
+
+
+def _merge(runs: list[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for first, stop in runs:
+        if merged and first - merged[-1][1] <= gap:
+            merged[-1] = (merged[-1][0], stop)
+        else:
+            merged.append((first, stop))
+    return merged
+
+
+def _event(table: ErrorTable, number: int, first: int, stop: int) -> Event:
+    peak = first + int(table.scores[first:stop].argmax())
+    return Event(
+        number=number,
+        first_frame=int(table.frames[first]),
+        last_frame=int(table.frames[stop - 1]),
+        start_s=float(table.times[first]),
+        end_s=float(table.times[stop - 1]),
+        peak_frame=int(table.frames[peak]),
+        peak_time_s=float(table.times[peak]),
+        peak_score=float(table.scores[peak]),
+        n_frames=stop - first,
+    )

@@ -1,0 +1,1 @@
+"""Run from an input to a folder of results: decode, fit, mask, write."""

@@ -1,0 +1,97 @@
+"""What run.json says about the input, the fit and the pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bgsub.background.model import BackgroundModel
+from bgsub.fit.memory_plan import Plan
+from bgsub.pipeline.outputs import OutputVideos
+from bgsub.video.source import FrameSource
+
+if TYPE_CHECKING:
+    from bgsub.fit.frame_fit import FrameFit
+
+
+def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any]:
+    """Describe the input; `identity` is what `input_identity` returned."""
+    width, height = source.input_size
+    return {
+        "input": {
+            **identity,
+            "width": width,
+            "height": height,
+            "frames": source.input_frames,
+            "rate": None if source.rate is None else str(source.rate),
+            "codec": source.codec,
+            "pixel_format": source.pixel_format,
+        },
+        "frame_size": [source.layout.width, source.layout.height],
+        "bad_frames": [
+            {"frame": bad.number, "time_s": round(bad.time_s, 6), "reason": bad.reason}
+            for bad in source.bad_frames
+        ],
+        "warnings": list(source.warnings),
+    }
+
+
+def plan_facts(plan: Plan, fitted: int) -> dict[str, Any]:
+    """Describe where the frames were kept, and why, and how many were fitted."""
+    return {
+        "memory": {
+            "limit_bytes": plan.limit,
+            "expected_bytes": plan.bytes,
+            "frames_kept": plan.road,
+            "reason": plan.reason,
+        },
+        "fit_frames": fitted,
+    }
+
+
+def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
+    """Describe how the fit went."""
+    # A run without a fit does without SciPy, whose import takes longer than many masks.
+    from bgsub.robustpca.trpca import TRPCA
+
+    estimator = fit.estimator
+    of_trpca: dict[str, Any] = {}
+    if isinstance(estimator, TRPCA):
+        of_trpca = {
+            "objective": estimator.objective_,
+            "objectives": [float(value) for value in estimator.objectives_],
+            "reweighting_rounds": estimator.n_reweight_,
+        }
+    chosen = {} if fit.rank is None else {"rank_choice": fit.rank.to_json()}
+    return {
+        **chosen,
+        "k": estimator.n_components,
+        "components": int(estimator.scores_.shape[1]),
+        **of_trpca,
+        "iterations": estimator.n_iter_,
+        "converged": fit.converged,
+        "inliers": int(fit.support.sum()),
+        "error_location": estimator.error_location_,
+        "error_scale": estimator.error_scale_,
+        "gram_blocks": None
+        if fit.gram is None
+        else {"all": fit.gram.blocks, "float64": fit.gram.float64_blocks},
+        "threshold": None if model is None else model.threshold,
+        "fit_warnings": list(fit.notes),
+    }
+
+
+def video_facts(videos: OutputVideos | None) -> dict[str, Any]:
+    """Describe the pictures that were written."""
+    if videos is None or not videos.counts:
+        return {}
+    scores = {"score_level": videos.score_level} if "scores" in videos.counts else {}
+    return {
+        "frames_written": videos.counts,
+        "padded_to_even_size": videos.padded,
+        "min_area": videos.min_area,
+        "mask_model": "paper" if videos.local is None else "local",
+        **({"mask_notes": []} if videos.local is None else videos.local.history.to_json()),
+        **scores,
+        "foreground_gain": round(videos.gain, 3),
+        "mask_share": round(videos.tally.mean_share, 6),
+    }

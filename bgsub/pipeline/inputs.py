@@ -1,0 +1,197 @@
+"""Opening what a run reads: footage in the layout that its outputs need, and saved models."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+from bgsub.background.model import BackgroundModel
+from bgsub.errors import InputError, UsageError
+from bgsub.fit.demand import AUTO_FIT_FRAMES, Demand
+from bgsub.fit.memory_plan import Plan, make_plan
+from bgsub.local.sampling import fit_bytes, sample_bytes, sample_size
+from bgsub.options import RunOptions, SourceOptions
+from bgsub.pipeline.outputs import VIDEOS
+from bgsub.runtime.limits import check_folder, parse_memory
+from bgsub.runtime.threads import own_threads
+from bgsub.video.geometry import ColorMode
+from bgsub.video.source import FrameSource, open_source
+
+notes = logging.getLogger("bgsub.notes")
+"""What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""
+
+DEFAULT_MEMORY = "50%"
+
+
+def open_frames(
+    path: str,
+    options: SourceOptions,
+    *,
+    threads: int | None,
+    color: ColorMode,
+    exact_color: bool,
+    ignore: str | None = None,
+) -> FrameSource:
+    """Open an input as a run wants it; see `open_source` for the errors."""
+    return open_source(
+        path,
+        start=options.start,
+        end=options.end,
+        every=options.every,
+        scale=options.scale,
+        roi=options.roi,
+        mask_image=options.mask_image,
+        ignore=ignore,
+        color=color,
+        on_bad_frame=options.on_bad_frame,
+        threads=threads,
+        exact_color=exact_color,
+    )
+
+
+def needs_pixels(options: RunOptions) -> bool:
+    """Whether the outputs need more than the errors of the frames."""
+    return bool(options.outputs - {"errors", "plot", "spectrum"})
+
+
+def needs_fit(options: RunOptions) -> bool:
+    """Whether whole frames are fitted: masks of local models alone do without."""
+    masks = {"mask", "scores"} | ({"foreground"} if options.foreground == "cutout" else set())
+    return not (options.local_masks and options.outputs <= masks)
+
+
+def fitted_at_most(options: RunOptions) -> int:
+    """Frames that a fit takes; of longer inputs it takes a sample."""
+    return options.fit_frames or AUTO_FIT_FRAMES
+
+
+def open_input(path: str, options: RunOptions, like: BackgroundModel | None = None) -> FrameSource:
+    """Open an input in the layout that the outputs need, or in that of a model."""
+    color, wanted = options.source.color, options.source
+    exact = options.format != "mp4"
+    if like is not None:
+        color = "gray" if like.layout.kind == "gray" else "color"
+        exact = like.layout.kind == "bgr"
+        wanted = _geometry_of(path, options.source, like)
+    elif not needs_pixels(options):
+        color = "gray"
+    threads = options.threads
+    if options.jobs > 1:
+        threads = own_threads(threads, options.jobs)
+    return open_frames(
+        path, wanted, threads=threads, color=color, exact_color=exact, ignore=options.ignore
+    )
+
+
+def _geometry_of(path: str, options: SourceOptions, model: BackgroundModel) -> SourceOptions:
+    """Cut and scale footage of the size that a model was fitted to as that was, unless told how."""
+    if options.mask_image is not None:
+        message = "--mask-image: a model has the mask that it was fitted with; leave the option out"
+        raise UsageError(message)
+    geometry = model.geometry
+    if options.roi is not None or options.scale != 1.0:
+        return options
+    size = open_frames(path, options, threads=1, color="auto", exact_color=False).input_size
+    if list(size) != list(geometry.get("input_size", ())):
+        return options
+    roi = geometry.get("roi")
+    return replace(
+        options, roi=None if roi is None else tuple(roi), scale=float(geometry.get("scale", 1.0))
+    )
+
+
+def load_for(path: Path, options: RunOptions) -> BackgroundModel:
+    """Load a model and let the options override its threshold and cut-off."""
+    if "spectrum" in options.outputs:
+        message = "--spectrum: a model has its rank already, and nothing is fitted; leave it out"
+        raise UsageError(message)
+    model = BackgroundModel.load(path)
+    if options.threshold is not None:
+        model = replace(model, threshold=options.threshold)
+    if options.cutoff is not None:
+        model = replace(model, cutoff=options.cutoff)
+    return model
+
+
+def model_for(model: BackgroundModel, source: FrameSource, model_path: Path) -> BackgroundModel:
+    """Give the model with the pixels to be ignored in this footage, if it names any of its own.
+
+    Raises
+    ------
+    InputError
+        Unless the footage has the size and kind of the model.
+    """
+    ours, theirs = model.layout, source.layout
+    if (ours.width, ours.height) != (theirs.width, theirs.height):
+        message = (
+            f"{source.path}: its frames are {theirs.width}x{theirs.height}, but {model_path} was "
+            f"fitted to {ours.width}x{ours.height}; use footage of that size, or --scale or --roi"
+        )
+        raise InputError(message)
+    if ours.kind != theirs.kind:
+        message = (
+            f"{source.path}: is read as {theirs.kind}, but {model_path} was fitted to {ours.kind}; "
+            "use footage of the same kind, or fit a model to this one"
+        )
+        raise InputError(message)
+    return model if source.ignored is None else replace(model, ignored=source.ignored)
+
+
+def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
+    """What decides how much memory a run on so many frames takes."""
+    width, height = source.input_size
+    size = source.layout.height, source.layout.width
+    local = options.local_masks and needs_pixels(options)
+    fit, fit_frames = needs_fit(options), options.fit_frames
+    if not fit:
+        fit_frames = min(fitted_at_most(options), sample_size(*size))
+    return Demand(
+        frames=frames,
+        pixels=source.layout.pixels,
+        size=source.layout.size,
+        native_pixels=width * height,
+        k=options.most_components,
+        threads=own_threads(options.threads, options.jobs),
+        pictures=needs_pixels(options),
+        videos=len(options.outputs.intersection(VIDEOS)) + ("scores" in options.outputs),
+        plot=bool(options.outputs & {"plot", "spectrum"}),
+        fit_frames=fit_frames,
+        local=fit_bytes(frames, *size) if local else 0,
+        local_sample=sample_bytes(frames, *size) if local else 0,
+        method=options.method,
+        fit=fit,
+    )
+
+
+def memory_limit(options: RunOptions) -> int:
+    """Bytes that a run may take."""
+    return max(1, parse_memory(options.memory or DEFAULT_MEMORY) // options.jobs)
+
+
+def plan_demand(demand: Demand, limit: int, options: RunOptions, name: str) -> Plan:
+    """Choose where the frames of a run will be; see `plan_run` for the errors."""
+    temp = None if options.temp is None else Path(options.temp)
+    if temp is not None:
+        check_folder(temp)
+    return make_plan(demand, limit, temp, name=name, jobs=options.jobs)
+
+
+def plan_run(source: FrameSource, options: RunOptions) -> Plan:
+    """Choose where the frames of a run will be, before any of them is read, and say why.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the limit cannot be kept.
+    OutputError
+        If the folder for frames cannot be written.
+    """
+    frames = source.frames_estimate
+    if frames is None:
+        frames = sum(1 for _ in source)
+    demand = demand_of(source, options, frames)
+    plan = plan_demand(demand, memory_limit(options), options, source.name)
+    if plan.reason:
+        notes.info("%s: %s", source.name, plan.reason)
+    return plan

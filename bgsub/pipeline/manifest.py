@@ -1,0 +1,141 @@
+"""run.json: everything that is needed to understand a run and to repeat it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bgsub.errors import InputError
+from bgsub.pipeline.directory import MANIFEST
+from bgsub.version import __version__
+
+SCHEMA_VERSION = 1
+
+_LIBRARIES = ("numpy", "scipy", "opencv-python-headless", "av", "matplotlib")
+
+
+class Stopwatch:
+    """Wall-clock seconds per stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            elapsed = time.perf_counter() - start
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + elapsed, 4)
+
+
+def input_identity(path: str) -> dict[str, Any]:
+    """Name, size in bytes and SHA-256 of an input.
+
+    Parameters
+    ----------
+    path : str
+        A file; or a folder, glob or pattern of images, whose digest runs over the names and
+        contents of these images in their order.
+
+    Returns
+    -------
+    dict
+        ``path``, ``name``, ``size_bytes``, ``sha256`` (the last two None where nothing is there,
+        or a file cannot be read).
+    """
+    root = Path(path)
+    name = root.name or root.resolve().name
+    facts: dict[str, Any] = {"path": path, "name": name, "size_bytes": None, "sha256": None}
+    # What cannot be read is for the source to complain about: it may be a picture not selected.
+    with contextlib.suppress(OSError, InputError):
+        if root.is_file():
+            digest, size = _digest(root)
+            facts.update(size_bytes=size, sha256=digest.hex())
+        else:
+            whole, total = hashlib.sha256(), 0
+            for picture in _images(path):
+                digest, size = _digest(picture)
+                whole.update(picture.name.encode("utf-8", "surrogateescape") + digest)
+                total += size
+            facts.update(size_bytes=total, sha256=whole.hexdigest())
+    return facts
+
+
+def _images(path: str) -> list[Path]:
+    """List the images of an input that is no file, as `open_source` does."""
+    # OpenCV comes with it, and reading a manifest does without.
+    from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
+
+    if Path(path).is_dir():
+        return list_directory(Path(path))
+    return list_printf(Path(path)) if is_printf(Path(path).name) else list_glob(path)
+
+
+def _digest(path: Path) -> tuple[bytes, int]:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest(), path.stat().st_size
+
+
+def versions() -> dict[str, str]:
+    """Versions of bgsub, Python and the libraries that decide a result."""
+    found = {"bgsub": __version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed as a package"
+    return found
+
+
+def peak_memory() -> int | None:
+    """Peak resident memory of this process in bytes; None where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def load_manifest(folder: Path) -> dict[str, Any]:
+    """Read the run.json of a results folder (or that file itself).
+
+    Raises
+    ------
+    InputError
+        If it is missing or is not a manifest of bgsub.
+    """
+    path = folder / MANIFEST if folder.is_dir() else folder
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        message = f"{folder}: holds no finished results (no {MANIFEST}); run `bgsub run` first"
+        raise InputError(message) from error
+    except OSError as error:
+        message = f"{path}: cannot be read ({error.strerror})"
+        raise InputError(message) from error
+    except ValueError as error:
+        message = f"{path}: is not JSON ({error}); it is damaged or was not written by bgsub"
+        raise InputError(message) from error
+    if not isinstance(manifest, dict) or "schema_version" not in manifest:
+        message = f"{path}: is not a manifest of bgsub"
+        raise InputError(message)
+    if manifest["schema_version"] != SCHEMA_VERSION:
+        message = (
+            f"{path}: has schema version {manifest['schema_version']}, but this bgsub reads "
+            f"version {SCHEMA_VERSION}; run it with the bgsub that wrote it"
+        )
+        raise InputError(message)
+    return manifest

@@ -1,0 +1,118 @@
+"""The end of a run: its manifest, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bgsub.options import RunOptions
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.events import find_events, outlier_frames
+from bgsub.pipeline import manifest as manifests
+from bgsub.pipeline.directory import ResultsDirectory
+from bgsub.pipeline.findings import outlier_findings, plural
+from bgsub.version import __version__
+from bgsub.video.source import FrameSource
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run leaves behind.
+
+    Attributes
+    ----------
+    out : Path
+        The results directory.
+    manifest : dict
+        What its run.json holds.
+    findings : list of str
+        What was found, in plain language.
+    hints : list of str
+        What looks wrong, and what to do about it.
+    warnings : list of str
+        What reading the input had to say.
+    """
+
+    out: Path
+    manifest: dict[str, Any]
+    findings: list[str]
+    hints: list[str]
+    warnings: list[str]
+
+
+def finish(
+    results: ResultsDirectory,
+    source: FrameSource,
+    table: ErrorTable | None,
+    options: RunOptions,
+    watch: manifests.Stopwatch,
+    facts: dict[str, Any],
+    hints: list[str],
+) -> RunResult:
+    """Write the manifest last, and say what was found; no table where no frame was fitted."""
+    errors = _no_errors(facts) if table is None else _error_facts(table)
+    findings = [] if table is None else outlier_findings(table)
+    findings += bad_frame_findings(source, options)
+    frames = {"decoded": source.decoded, "bad": len(source.bad_frames), **errors.pop("frames")}
+    manifest = {
+        "schema_version": manifests.SCHEMA_VERSION,
+        "bgsub_version": __version__,
+        "options": options.to_json(),
+        "seed": options.seed,
+        **facts,
+        "frames": frames,
+        **errors,
+        "findings": findings,
+        "hints": hints,
+        "stages_s": watch.seconds,
+        "peak_memory_bytes": manifests.peak_memory(),
+        "versions": manifests.versions(),
+    }
+    manifest = results.commit(manifest)
+    return RunResult(results.path, manifest, findings, hints, list(source.warnings))
+
+
+def _error_facts(table: ErrorTable) -> dict[str, Any]:
+    """Describe the outliers among the frames."""
+    change, flagged = table.scene_change, int(table.outliers.sum())
+    outliers = int(outlier_frames(table).sum())
+    return {
+        "frames": {
+            "used": int(table.frames.size),
+            "outliers": outliers,
+            "after_scene_change": flagged - outliers,
+        },
+        "cutoff": table.cutoff,
+        "events": [asdict(event) for event in find_events(table)],
+        "scene_change": None
+        if change is None
+        else {"first_frame": change.first_frame, "first_time_s": change.first_time},
+    }
+
+
+def _no_errors(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same where no frame was fitted, so that nothing is known of outliers."""
+    used = max(facts["frames_written"].values())
+    return {
+        "frames": {"used": used, "outliers": None, "after_scene_change": None},
+        "cutoff": None,
+        "events": None,
+        "scene_change": None,
+    }
+
+
+def bad_frame_findings(source: FrameSource, options: RunOptions) -> list[str]:
+    """How many frames could not be decoded and what became of them, in one line if any."""
+    if not source.bad_frames:
+        return []
+    action = {"skip": "left out", "repeat": "replaced by the one before"}
+    what = action.get(options.source.on_bad_frame, "met")
+    bad = plural(len(source.bad_frames), "damaged frame")
+    return [f"{bad} {what}: {numbers_in_words([b.number for b in source.bad_frames])}"]
+
+
+def numbers_in_words(numbers: list[int]) -> str:
+    """The first numbers of a list, and how many more there are."""
+    shown = ", ".join(str(number) for number in numbers[:8])
+    return shown if len(numbers) <= 8 else f"{shown} and {len(numbers) - 8} more"

@@ -1,0 +1,269 @@
+"""Every method by name: what `--method` accepts and `bgsub methods` lists.
+
+Nothing heavy is imported before a factory is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bgsub.robustpca.competitors.hrpca import HRPCA
+    from bgsub.robustpca.competitors.orpca import ORPCA
+    from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
+    from bgsub.robustpca.competitors.pca import PCA
+    from bgsub.robustpca.competitors.pcp import PCP
+    from bgsub.robustpca.competitors.pixel_method import Progress
+    from bgsub.robustpca.competitors.robust_subspace import RobustSubspace
+    from bgsub.robustpca.trpca import TRPCA
+
+    Estimator = TRPCA | PCA | ORPCA | OutlierPursuit | HRPCA | PCP | RobustSubspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a factory may be told; each takes what concerns it.
+
+    Attributes
+    ----------
+    k : int
+        Components.
+    support_fraction : float, optional
+        t/n; None is each method's default.
+    random_state : int, numpy.random.Generator or None
+    lam : float, optional
+        λ; None is each method's default.
+    progress : callable, optional
+        Called with the iterations done and the residual, by the methods that need the pixels.
+    """
+
+    k: int = 10
+    support_fraction: float | None = None
+    random_state: int | np.random.Generator | None = None
+    lam: float | None = None
+    progress: Progress | None = None
+
+
+class MemoryEstimate(Protocol):
+    """Bytes that a fit needs beside X."""
+
+    def __call__(self, n_samples: int, n_features: int, k: int) -> int:
+        """For an 8-bit matrix of n × p entries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodInfo:
+    """A method, in words and as a factory.
+
+    Attributes
+    ----------
+    name : str
+        For `--method`.
+    paper : str
+    outlier_model : str
+        What may be an outlier, and how.
+    parameters : str
+    cost : str
+        Operations and memory; n frames, p pixels.
+    needs_pixels : bool
+        False if `fit_gram` suffices.
+    nested : bool
+        Whether a fit with more components begins with those of a fit with fewer.
+    memory_bytes : callable
+        (n, p, k) to the bytes that a fit needs beside an 8-bit X.
+    factory : callable
+        `Settings` to an estimator; see `make`.
+    """
+
+    name: str
+    paper: str
+    outlier_model: str
+    parameters: str
+    cost: str
+    needs_pixels: bool
+    nested: bool
+    memory_bytes: MemoryEstimate
+    factory: Callable[[Settings], Any]
+
+    def make(
+        self,
+        k: int = 10,
+        *,
+        support_fraction: float | None = None,
+        random_state: int | np.random.Generator | None = None,
+        lam: float | None = None,
+        progress: Progress | None = None,
+    ) -> Estimator:
+        """Make an unfitted estimator; see `Settings` for the parameters."""
+        settings = Settings(
+            k=k,
+            support_fraction=support_fraction,
+            random_state=random_state,
+            lam=lam,
+            progress=progress,
+        )
+        estimator: Estimator = self.factory(settings)
+        return estimator
+
+
+def _trpca(settings: Settings) -> TRPCA:
+    from bgsub.robustpca.trpca import TRPCA
+
+    return TRPCA(
+        settings.k,
+        support_fraction=settings.support_fraction,
+        # Given the true t there is nothing to reweight: the t rows are the inliers.
+        reweight=settings.support_fraction is None,
+        random_state=settings.random_state,
+    )
+
+
+def _pca(settings: Settings) -> PCA:
+    from bgsub.robustpca.competitors.pca import PCA
+
+    return PCA(settings.k)
+
+
+def _orpca(settings: Settings) -> ORPCA:
+    from bgsub.robustpca.competitors.orpca import ORPCA
+
+    return ORPCA(settings.k, lam=settings.lam, support_fraction=settings.support_fraction)
+
+
+def _outlier_pursuit(settings: Settings) -> OutlierPursuit:
+    from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
+
+    unknown = "rank" if settings.support_fraction is None else "support"
+    return OutlierPursuit(
+        settings.k,
+        lam=unknown if settings.lam is None else settings.lam,  # type: ignore[arg-type]
+        support_fraction=settings.support_fraction,
+    )
+
+
+def _hrpca(settings: Settings) -> HRPCA:
+    from bgsub.robustpca.competitors.hrpca import HRPCA
+
+    return HRPCA(
+        settings.k,
+        support_fraction=settings.support_fraction,
+        random_state=settings.random_state,
+    )
+
+
+def _pcp(settings: Settings) -> PCP:
+    from bgsub.robustpca.competitors.pcp import PCP
+
+    return PCP(settings.k, lam=settings.lam, progress=settings.progress)
+
+
+def _robust_subspace(settings: Settings) -> RobustSubspace:
+    from bgsub.robustpca.competitors.robust_subspace import RobustSubspace
+
+    return RobustSubspace(settings.k, progress=settings.progress)
+
+
+def _row_bytes(n_samples: int, n_features: int, k: int) -> int:
+    """Eight matrices of n × n (or n × p where p is less), weights, centre and components."""
+    least = min(n_samples, n_features)
+    return 8 * (8 * n_samples * least + 2 * (k + 1) * (n_samples + n_features)) + (1 << 26)
+
+
+def _pcp_bytes(n_samples: int, n_features: int, k: int) -> int:
+    from bgsub.robustpca.competitors.pcp import memory_bytes
+
+    return memory_bytes(n_samples, n_features) + 16 * (k + 1) * n_features
+
+
+def _robust_subspace_bytes(n_samples: int, n_features: int, k: int) -> int:
+    from bgsub.robustpca.competitors.robust_subspace import memory_bytes
+
+    return memory_bytes(n_samples, n_features, k)
+
+
+_METHODS = (
+    MethodInfo(
+        name="trpca",
+        paper="Podosinnikova, Setzer, Hein 2014",
+        outlier_model="up to n − t whole frames, anywhere",
+        parameters="k, t (--support-fraction; reweighted without)",
+        cost="O(n²k) an iteration after the Gram matrix",
+        needs_pixels=False,
+        nested=False,
+        memory_bytes=_row_bytes,
+        factory=_trpca,
+    ),
+    MethodInfo(
+        name="pca",
+        paper="Pearson 1901",
+        outlier_model="none",
+        parameters="k",
+        cost="O(n²k) after the Gram matrix",
+        needs_pixels=False,
+        nested=True,
+        memory_bytes=_row_bytes,
+        factory=_pca,
+    ),
+    MethodInfo(
+        name="orpca",
+        paper="Mateos, Giannakis 2012",
+        outlier_model="n − t whole frames, each with an outlier term of its own",
+        parameters="k, t (--support-fraction) or λ (--lambda)",
+        cost="O(n²k) an iteration after the Gram matrix",
+        needs_pixels=False,
+        nested=False,
+        memory_bytes=_row_bytes,
+        factory=_orpca,
+    ),
+    MethodInfo(
+        name="outlier-pursuit",
+        paper="Xu, Caramanis, Sanghavi 2012; McCoy, Tropp 2011",
+        outlier_model="whole frames that do not fit a low-rank matrix (convex)",
+        parameters="k (λ such that L has rank k), t (--support-fraction) or λ (--lambda)",
+        cost="O(n³) an iteration after the Gram matrix",
+        needs_pixels=False,
+        nested=False,
+        memory_bytes=_row_bytes,
+        factory=_outlier_pursuit,
+    ),
+    MethodInfo(
+        name="hrpca",
+        paper="Xu, Caramanis, Mannor 2013",
+        outlier_model="up to n − t whole frames, removed at random",
+        parameters="k, t (--support-fraction), seed",
+        cost="O(n²k) a removal after the Gram matrix",
+        needs_pixels=False,
+        nested=False,
+        memory_bytes=_row_bytes,
+        factory=_hrpca,
+    ),
+    MethodInfo(
+        name="pcp",
+        paper="Candès, Li, Ma, Wright 2009",
+        outlier_model="sparse pixels of any size, spread over all frames (convex)",
+        parameters="k, λ (--lambda; 1/√max(n, p))",
+        cost="O(n²p) an iteration, 12np bytes",
+        needs_pixels=True,
+        nested=True,
+        memory_bytes=_pcp_bytes,
+        factory=_pcp,
+    ),
+    MethodInfo(
+        name="robust-subspace",
+        paper="De la Torre, Black 2001",
+        outlier_model="single pixels, by an M-estimator with a scale per pixel",
+        parameters="k",
+        cost="O(npk²) an iteration",
+        needs_pixels=True,
+        nested=False,
+        memory_bytes=_robust_subspace_bytes,
+        factory=_robust_subspace,
+    ),
+)
+
+METHODS: dict[str, MethodInfo] = {method.name: method for method in _METHODS}
+"""Every method by its name, TRPCA first."""

@@ -1,0 +1,3 @@
+"""Name the version of bgsub; pyproject.toml reads it from here."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from bgsub.comparison.fit_process import FitError, FitProcess, save_gram
+from bgsub.comparison.fit_task import FitTask, fit_task
+from bgsub.comparison.frame_file import write_frames
+from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.gram import gram_matrix
+from bgsub.video.source import open_source
+
+
+def no_progress(stage, done, total):
+    pass
+
+
+@pytest.fixture
+def frames(scene, tmp_path):
+    source = open_source(scene(24, height=20, width=30, visit=18, color=False))
+    return write_frames(source, tmp_path / "frames", progress=no_progress)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_task_gives_errors_and_backgrounds(frames, name):
+    X = np.array(frames.map())
+    outcome = fit_task(FitTask(method=name, k=2, seed=1, rows=(3, 20)), X, gram_matrix(X))
+    fit = METHODS[name].make(2, random_state=1).fit(X)
+    found = outcome.fitted[2]
+    np.testing.assert_allclose(found.errors, fit.errors_, rtol=1e-6)
+    assert outcome.converged
+    assert outcome.seconds > 0
+    expected = fit.inverse_transform(found.coefficients)[[3, 20]]
+    np.testing.assert_allclose(outcome.backgrounds, expected, atol=1e-3)
+
+
+def test_one_process_makes_all_fits_and_survives_its_own_death(frames, tmp_path):
+    X = np.array(frames.map())
+    save_gram(gram_matrix(X), tmp_path / "gram.npz")
+    task = FitTask(method="trpca", k=2, rows=(1,))
+    here = fit_task(task, X, gram_matrix(X))
+    stages = []
+    with FitProcess(frames, tmp_path / "gram.npz") as process:
+
+        def note(stage, done, total):
+            stages.append(stage)
+
+        there = process.run(task, timeout=60, progress=note)
+        np.testing.assert_allclose(there.fitted[2].errors, here.fitted[2].errors, rtol=1e-9)
+        np.testing.assert_allclose(there.backgrounds, here.backgrounds, rtol=1e-9)
+        process.run(FitTask(method="pcp", k=2), timeout=None, progress=note)
+        assert "trpca k=2" in stages
+        assert any(stage.startswith("pcp k=2 · residual ") for stage in stages)
+
+        with pytest.raises(FitError, match="at least 1"):
+            process.run(FitTask(method="pca", k=0), timeout=60, progress=no_progress)
+        with pytest.raises(FitError, match="longer than 1e-09 s"):
+            process.run(task, timeout=1e-9, progress=no_progress)
+
+        def kill(stage, done, total):
+            os.kill(process._process.pid, signal.SIGKILL)
+
+        with pytest.raises(FitError, match="its process died"):
+            process.run(task, timeout=60, progress=kill)
+        again = process.run(task, timeout=60, progress=no_progress)
+        np.testing.assert_array_equal(again.fitted[2].errors, there.fitted[2].errors)
+        child = process._process
+    with pytest.raises(ValueError, match="closed"):
+        child.is_alive()

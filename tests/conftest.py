@@ -1,0 +1,167 @@
+"""A small scene made on the spot: a texture that sways, and a visitor in its last third."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import av
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from bgsub.options import OUTPUTS, RunOptions, SourceOptions
+from bgsub.pipeline.run import run
+from bgsub.runtime.threads import Workers
+from bgsub.video.images import write_image
+
+# A busy machine is no failure.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
+
+N_FRAMES, VISIT = 48, 32
+
+
+def make_scene(n=N_FRAMES, height=36, width=48, *, color=True, visit=VISIT, noise=2.0, seed=0):
+    """Frames, RGB or grey, with a square that walks about from index `visit` on."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:height, :width].astype(float)
+    frames = []
+    for i in range(n):
+        gray = 110 + 25 * np.sin((x + 3 * i) / 5) + 15 * np.cos(y / 4)
+        frame = np.stack([gray, 20 + 0.8 * gray, 200 - 0.6 * gray], axis=-1) if color else gray
+        frame = frame + rng.normal(0, noise, frame.shape)
+        if i >= visit:
+            top, left = 8 + i % 5, 8 + i % 7
+            frame[top : top + 7, left : left + 7] = (220, 200, 70) if color else 205
+        frames.append(np.clip(frame, 0, 255))
+    return np.array(frames).astype(np.uint8)
+
+
+def read_video(path, pixel_format="bgr24"):
+    """All frames of a video file, decoded by PyAV alone."""
+    with av.open(str(path)) as container:
+        return np.stack(
+            [frame.to_ndarray(format=pixel_format) for frame in container.decode(video=0)]
+        )
+
+
+def make_options(**changes):
+    """Options of a quick run; those of the source may be given among the others.
+
+    The scene sways in two dimensions.
+    """
+    of_source = {
+        name: changes.pop(name)
+        for name in list(changes)
+        if name in SourceOptions.__dataclass_fields__
+    }
+    if "outputs" in changes:
+        changes["outputs"] = frozenset(changes["outputs"])
+    return RunOptions(**{"k": 2, "seed": 1, **changes}, source=SourceOptions(**of_source))
+
+
+@pytest.fixture
+def scene():
+    return make_scene
+
+
+@pytest.fixture
+def options():
+    return make_options
+
+
+@pytest.fixture
+def video():
+    return read_video
+
+
+@pytest.fixture
+def workers():
+    with Workers(2) as pool:
+        yield pool
+
+
+@pytest.fixture
+def save(tmp_path):
+    """Save frames as an .npy file of tmp_path and give its path."""
+
+    def save_as(frames, name="clip.npy"):
+        path = tmp_path / name
+        np.save(path, frames)
+        return str(path)
+
+    return save_as
+
+
+@pytest.fixture
+def encode(tmp_path):
+    """Encode RGB frames as 4:2:0 video, nearly without loss."""
+
+    def encode_as(frames, name="clip.mp4"):
+        path = tmp_path / name
+        with av.open(str(path), "w") as container:
+            stream = container.add_stream("libx264", rate=25, options={"crf": "4"})
+            stream.height, stream.width = frames.shape[1:3]
+            stream.pix_fmt = "yuv420p"
+            for image in frames:
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+            container.mux(stream.encode(None))
+        return str(path)
+
+    return encode_as
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Save RGB or grey frames as a folder of PNG files; some may be cut short."""
+
+    def save_as(frames, name="shots", broken=()):
+        folder = tmp_path / name
+        folder.mkdir()
+        for number, frame in enumerate(frames, 1):
+            path = folder / f"f{number}.png"
+            write_image(path, np.ascontiguousarray(frame[..., ::-1] if frame.ndim == 3 else frame))
+            if number in broken:
+                path.write_bytes(path.read_bytes()[:60])
+        return str(folder)
+
+    return save_as
+
+
+@pytest.fixture(scope="session")
+def whole_run(tmp_path_factory):
+    """Everything that a run can write, without loss and with a signed foreground, of a colour clip.
+
+    Gives frames (BGR), path, out, options and result. Tests must leave it as it is.
+    """
+    folder = tmp_path_factory.mktemp("whole")
+    frames = make_scene()
+    np.save(folder / "clip.npy", frames)
+    options = make_options(format="mkv", foreground="signed", outputs=OUTPUTS)
+    path, out = str(folder / "clip.npy"), folder / "new" / "results"
+    result = run(path, out, options)
+    return SimpleNamespace(
+        frames=frames[..., ::-1], path=path, out=out, options=options, result=result
+    )
+
+
+@pytest.fixture
+def manifest_of():
+    def read(out: Path):
+        return json.loads((out / "run.json").read_text(encoding="utf-8"))
+
+    return read
+
+
+@pytest.fixture
+def contents():
+    """Names of all files below a folder, hidden ones included, with their bytes."""
+
+    def look(folder: Path):
+        return {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+
+    return look

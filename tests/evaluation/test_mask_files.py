@@ -1,0 +1,121 @@
+import json
+
+import numpy as np
+import pytest
+
+from bgsub.errors import InputError
+from bgsub.evaluation.mask_files import footage_numbers, open_masks
+from bgsub.video.images import write_image
+
+MASK = np.zeros((4, 6), np.uint8)
+
+
+def make_images(folder, names):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        write_image(folder / name, MASK)
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Make a results folder with PNG masks of some frames."""
+
+    def make(frames=(1, 2, 3), *, table=True, name="results", source=None, **more):
+        folder = tmp_path / name
+        make_images(folder / "mask", [f"{i:06d}.png" for i in range(1, len(frames) + 1)])
+        manifest = {
+            "schema_version": 1,
+            "options": {"source": source or {}},
+            "input": {"path": str(tmp_path / "gone.avi")},
+            "bad_frames": [],
+            "frames": {"used": len(frames)},
+            **more,
+        }
+        (folder / "run.json").write_text(json.dumps(manifest))
+        if table:
+            lines = [f"{frame},0,1,1,0,0" for frame in frames]
+            text = "\n".join(["frame,time_s,error,rmse,score,outlier", *lines, ""])
+            (folder / "errors.csv").write_text(text)
+        return folder
+
+    return make
+
+
+def test_results_are_numbered_by_their_errors(results):
+    folder = results([5, 10, 15], source={"every": "5"})
+    for place in (folder, folder / "mask"):
+        masks = open_masks(str(place))
+        assert masks.numbers.tolist() == [5, 10, 15]
+        assert masks.left_out
+        assert not masks.is_named
+        assert masks.footage is None
+
+
+def test_footage_that_is_still_there(results, tmp_path):
+    write_image(tmp_path / "gone.png", MASK)
+    folder = results(input={"path": str(tmp_path / "gone.png")})
+    assert open_masks(str(folder)).footage == str(tmp_path / "gone.png")
+
+
+def test_without_errors_a_whole_run_counts_from_1(results):
+    assert open_masks(str(results(table=False))).numbers.tolist() == [1, 2, 3]
+    bad = [{"frame": 2}]
+    with pytest.raises(InputError, match=r"has no errors\.csv"):
+        open_masks(str(results(table=False, name="bad", bad_frames=bad)))
+
+
+def test_another_number_of_masks_than_frames(results):
+    folder = results([1, 2, 3])
+    (folder / "mask" / "000003.png").unlink()
+    with pytest.raises(InputError, match="holds 2 pictures, but its run had 3 frames"):
+        open_masks(str(folder))
+
+
+def test_results_without_masks(results):
+    folder = results()
+    with pytest.raises(
+        InputError, match="its run wrote no scores; run it again with --save-scores"
+    ):
+        open_masks(str(folder), "scores")
+    (folder / "mask").rename(folder / "scores")
+    assert len(open_masks(str(folder), "scores").pictures) == 3
+    with pytest.raises(InputError, match="its run wrote no mask"):
+        open_masks(str(folder))
+
+
+def test_a_damaged_manifest(results):
+    folder = results(options={})
+    with pytest.raises(InputError, match=r"run\.json: is damaged"):
+        open_masks(str(folder))
+
+
+def test_a_batch_of_results_is_refused(results, tmp_path):
+    results(name="batch/a")
+    with pytest.raises(InputError, match=r"several inputs; .*batch.a"):
+        open_masks(str(tmp_path / "batch"))
+
+
+def test_images_have_the_numbers_of_their_names(tmp_path):
+    make_images(tmp_path / "a", ["bin000470.png", "bin000471.png"])
+    masks = open_masks(str(tmp_path / "a"))
+    assert masks.numbers.tolist() == [470, 471]
+    assert masks.is_named
+    assert not masks.counts_from_0
+    make_images(tmp_path / "b", ["b00247.png"])
+    assert open_masks(str(tmp_path / "b")).counts_from_0
+
+
+def test_size_note(results):
+    masks = open_masks(str(results(source={"scale": 0.5, "roi": [0, 0, 2, 2]})))
+    assert masks.size_note == " (made with --scale 0.5 --roi)"
+
+
+def test_footage_numbers(tmp_path):
+    make_images(tmp_path / "even", ["in0.png", "in2.png", "in10.png"])
+    assert footage_numbers(str(tmp_path / "even")).tolist() == [0, 2, 10]
+    make_images(tmp_path / "mixed", ["a5.png", "b1.png"])
+    assert footage_numbers(str(tmp_path / "mixed")) is None
+    make_images(tmp_path / "plain", ["x.png", "y.png"])
+    assert footage_numbers(str(tmp_path / "plain")) is None
+    assert footage_numbers(str(tmp_path / "film.mp4")) is None
+    assert footage_numbers(None) is None

@@ -1,0 +1,90 @@
+"""How much memory a run takes; the truth is measured by benchmarks/memory.py."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bgsub.fit.demand import AUTO_FIT_FRAMES, Demand
+
+VIDEO = Demand(
+    frames=250,
+    pixels=1280 * 720,
+    size=1280 * 720 * 3 // 2,
+    native_pixels=1280 * 720,
+    k=10,
+    threads=2,
+    pictures=True,
+    videos=3,
+    plot=True,
+)
+
+
+def demands():
+    return st.builds(
+        Demand,
+        frames=st.integers(1, 10**5),
+        pixels=st.integers(1, 10**7),
+        size=st.integers(1, 10**7),
+        native_pixels=st.integers(1, 10**7),
+        k=st.integers(1, 50),
+        threads=st.integers(1, 64),
+        pictures=st.booleans(),
+        videos=st.integers(0, 4),
+        plot=st.booleans(),
+        fit_frames=st.none() | st.integers(2, 5000),
+    )
+
+
+def test_all_frames_are_fitted_up_to_a_bound():
+    assert VIDEO.sample == 250
+    assert replace(VIDEO, frames=2345).sample == AUTO_FIT_FRAMES
+    assert replace(VIDEO, frames=2345, fit_frames=3000).sample == 2345
+    assert replace(VIDEO, frames=2345, fit_frames=300).sample == 300
+
+
+def test_frames_in_memory_are_counted():
+    more = replace(VIDEO, frames=251)
+    grown = more.total("memory", 251) - VIDEO.total("memory", 250)
+    assert VIDEO.size <= grown < 1.1 * VIDEO.size
+
+
+def test_a_spilled_video_takes_the_same_whatever_its_length():
+    long, longer = (replace(VIDEO, frames=n).total("spill", 2000) for n in (3000, 10**6))
+    assert long == longer
+    assert long < 600e6 < replace(VIDEO, frames=3000).total("memory", 2000)
+
+
+def test_each_road_takes_less_than_the_one_before():
+    many = replace(VIDEO, frames=2000)
+    again, sample = many.total("again", 2000), many.total("sample", 100)
+    assert sample < again < many.total("memory", 2000)
+
+
+@pytest.mark.parametrize(
+    "change", [{"plot": False}, {"videos": 2}, {"k": 5}, {"pictures": False, "videos": 0}]
+)
+def test_what_is_left_out_takes_nothing(change):
+    assert replace(VIDEO, **change).total("memory", 250) < VIDEO.total("memory", 250)
+
+
+def test_threads_for_the_gram_matrix_take_memory():
+    many = replace(VIDEO, frames=2000, threads=16)
+    assert many.total("spill", 2000, 2) < many.total("spill", 2000, 16)
+    assert many.total("spill", 2000, 99) == many.total("spill", 2000)
+
+
+@given(demands(), st.integers(2, 5000))
+def test_a_larger_sample_never_takes_less(demand, sample):
+    demand = replace(demand, frames=demand.frames + 3)
+    sample = min(sample, demand.frames - 2)
+    assert demand.total("sample", sample) <= demand.total("sample", sample + 1)
+
+
+@given(demands(), st.sampled_from(["memory", "spill", "again"]))
+def test_smaller_frames_never_take_more(demand, road):
+    small = demand.scaled(0.5)
+    assert small.frames == demand.frames
+    # Blocks of small frames have more of them, up to the same bytes.
+    assert small.total(road, small.sample) <= demand.total(road, demand.sample) + 2 * 128 * 2**20

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bgsub.fit.demand import Demand
+from bgsub.fit.estimate import run_seconds
+
+VIDEO = Demand(
+    frames=250,
+    pixels=640 * 360,
+    size=640 * 360 * 3 // 2,
+    native_pixels=640 * 360,
+    k=10,
+    threads=2,
+    pictures=True,
+    videos=3,
+    plot=True,
+)
+
+
+def seconds(demand: Demand = VIDEO, decode_s: float = 1.0) -> float:
+    return run_seconds(demand, "memory", demand.sample, decode_s)
+
+
+@given(st.integers(1, 10**6), st.integers(1, 3000), st.integers(1, 30))
+def test_more_frames_never_take_less(pixels: int, frames: int, k: int) -> None:
+    one = replace(VIDEO, frames=frames, pixels=pixels, size=pixels, k=k)
+    assert seconds(one) < seconds(replace(one, frames=frames + 1))
+
+
+def test_decoding_is_added_as_often_as_it_is_done() -> None:
+    assert seconds(decode_s=5.0) == pytest.approx(seconds(decode_s=0.0) + 5.0)
+    again = run_seconds(VIDEO, "again", 250, 5.0) - run_seconds(VIDEO, "memory", 250, 5.0)
+    assert again == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"videos": 1}, {"threads": 4}, {"pictures": False, "videos": 0}]
+)
+def test_what_is_quicker(change) -> None:
+    assert seconds(replace(VIDEO, **change)) < seconds()

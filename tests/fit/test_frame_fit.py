@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bgsub.background.model import BackgroundModel
+from bgsub.errors import MemoryLimitError, UsageError
+from bgsub.options import RunOptions
+from bgsub.pipeline.run import apply, run
+from bgsub.robustpca.competitors.methods import METHODS
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_run_with_any_method(name, scene, save, options, tmp_path, manifest_of):
+    frames = scene()
+    path, out = save(frames), tmp_path / "out"
+    run(
+        path,
+        out,
+        options(method=name, k=2, outputs={"errors", "model", "background"}, format="png"),
+    )
+    manifest = manifest_of(out)
+    assert manifest["options"]["method"] == name
+    assert manifest["converged"]
+    assert ("objective" in manifest) == (name == "trpca")
+    model = BackgroundModel.load(out / "model.npz")
+    assert model.facts["method"] == name
+    np.testing.assert_allclose(
+        model.components[:, : model.layout.pixels] @ model.components[:, : model.layout.pixels].T,
+        np.eye(2),
+        atol=1e-4,
+    )
+    # Colours follow the luma: of a frame without visitor nothing but noise is left.
+    from bgsub.video.images import read_image
+
+    background = read_image(out / "background" / "000005.png").astype(float)
+    assert np.abs(background - frames[4][..., ::-1]).mean() < 3.0
+
+
+def test_pixel_methods_respect_the_mask(scene, save, options, tmp_path):
+    from bgsub.video.images import write_image
+
+    mask = np.full((36, 48), 255, dtype=np.uint8)
+    mask[:10] = 0
+    write_image(tmp_path / "mask.png", mask)
+    out = tmp_path / "out"
+    chosen = options(method="pcp", outputs={"model"}, mask_image=str(tmp_path / "mask.png"))
+    run(save(scene()), out, chosen)
+    model = BackgroundModel.load(out / "model.npz")
+    inside = model.components[:, : model.layout.pixels][:, mask.ravel() > 0]
+    np.testing.assert_allclose(inside @ inside.T, np.eye(2), atol=1e-4)
+
+
+def test_trpca_is_the_default_and_what_it_was(scene, save, options, tmp_path):
+    path = save(scene())
+    for name, chosen in (("a", options()), ("b", options(method="trpca"))):
+        run(path, tmp_path / name, chosen)
+    first, second = ((tmp_path / name / "errors.csv").read_bytes() for name in "ab")
+    assert first == second
+
+
+def test_too_little_memory_for_the_pixels_is_said_before_any_work(
+    scene, save, options, tmp_path, monkeypatch
+):
+    huge = 10**12
+    monkeypatch.setattr("bgsub.robustpca.competitors.pcp.memory_bytes", lambda _n, _p, **_: huge)
+    with pytest.raises(MemoryLimitError, match="needs at least 1001G"):
+        run(save(scene()), tmp_path / "out", options(method="pcp"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"method": "svd"}, "--method svd: must be one of trpca, pca"),
+        ({"method": "pca", "lam": 1.0}, "--lambda has no effect with --method pca"),
+        ({"method": "pcp", "support_fraction": 0.6}, "--support-fraction has no effect"),
+        ({"method": "pcp", "lam": 0.0}, "--lambda 0.0: must be a number above 0"),
+    ],
+)
+def test_options_that_do_not_fit_the_method_are_refused(changes, message):
+    with pytest.raises(UsageError, match=message):
+        RunOptions(**changes)
+
+
+class TestAutomaticRank:
+    @pytest.mark.parametrize("name", ["trpca", "pca", "pcp"])
+    def test_run_says_what_was_chosen_and_why(
+        self, name, scene, save, options, tmp_path, manifest_of, caplog
+    ):
+        out = tmp_path / "out"
+        with caplog.at_level("INFO", logger="bgsub.fit.frame_fit"):
+            run(save(scene()), out, options(k="auto", method=name, outputs={"errors", "model"}))
+        manifest = manifest_of(out)
+        choice = manifest["rank_choice"]
+        # The scene sways in two dimensions.
+        assert choice["rank"] == manifest["k"] == manifest["components"] == 2
+        assert manifest["options"]["k"] == "auto"
+        assert choice["reason"].startswith("component 2 explains")
+        assert BackgroundModel.load(out / "model.npz").facts["k"] == 2
+        lines = [record.getMessage() for record in caplog.records]
+        assert [line for line in lines if line.startswith("--k auto: 2, as component 2 explains")]
+
+    def test_it_gives_what_that_rank_gives(self, scene, save, options, tmp_path):
+        path = save(scene())
+        for name, k in (("a", "auto"), ("b", 2)):
+            run(path, tmp_path / name, options(k=k, outputs={"errors"}))
+        first, second = ((tmp_path / name / "errors.csv").read_bytes() for name in "ab")
+        assert first == second
+
+    def test_a_rank_that_is_given_is_not_chosen(
+        self, scene, save, options, tmp_path, manifest_of, monkeypatch
+    ):
+        monkeypatch.delattr("bgsub.fit.frame_fit.choose_rank")
+        run(save(scene()), tmp_path / "out", options(k=3, outputs={"errors"}))
+        assert "rank_choice" not in manifest_of(tmp_path / "out")
+
+    def test_the_spectrum_shows_both(self, scene, save, options, tmp_path, manifest_of):
+        chosen = options(k=5, outputs={"spectrum"}, plot_format="svg")
+        run(save(scene()), tmp_path / "out", chosen)
+        text = (tmp_path / "out" / "spectrum.svg").read_text(encoding="utf-8")
+        assert "rank 2 chosen, 5 used" in text
+        assert manifest_of(tmp_path / "out")["k"] == 5
+
+    @pytest.mark.parametrize("n", [2, 3, 5])
+    def test_few_frames(self, n, scene, save, options, tmp_path, manifest_of):
+        run(save(scene(n=n)), tmp_path / "out", options(k="auto", outputs={"errors", "mask"}))
+        assert manifest_of(tmp_path / "out")["rank_choice"]["rank"] == 1
+
+    def test_a_constant_video(self, save, options, tmp_path, manifest_of):
+        frames = np.full((20, 36, 48), 90, dtype=np.uint8)
+        run(save(frames), tmp_path / "out", options(k="auto", outputs={"errors", "mask"}))
+        manifest = manifest_of(tmp_path / "out")
+        assert (manifest["k"], manifest["components"]) == (1, 0)
+
+    def test_one_frame_is_too_few(self, scene, save, options, tmp_path):
+        with pytest.raises(UsageError, match="must be below the number of frames"):
+            run(save(scene(n=1)), tmp_path / "out", options(k="auto"))
+
+    @pytest.mark.parametrize("k", ["automatic", "10", 0, 2.5])
+    def test_other_values_are_refused(self, k):
+        with pytest.raises(UsageError, match="must be a whole number of 1 or more, or auto"):
+            RunOptions(k=k)
+
+    def test_memory_is_planned_for_the_most(self):
+        assert (RunOptions().most_components, RunOptions(k=3).most_components) == (10, 3)
+
+    def test_a_model_has_no_spectrum(self, options, tmp_path):
+        with pytest.raises(UsageError, match="--spectrum: a model has its rank already"):
+            apply(tmp_path / "m.npz", "x.avi", tmp_path / "out", options(outputs={"spectrum"}))
+        assert not (tmp_path / "out").exists()
+
+
+def test_reading_frames_needs_no_scipy():
+    code = "import sys, bgsub.pipeline.run; print('scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

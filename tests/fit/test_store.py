@@ -1,0 +1,299 @@
+"""Frames in memory, in a file, or decoded again: the same results, to the bit."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bgsub.errors import MemoryLimitError
+from bgsub.fit import blocks
+from bgsub.fit import memory_plan as memory
+from bgsub.fit.demand import Demand
+from bgsub.fit.memory_plan import Plan
+from bgsub.fit.store import FitColumns, FrameStore, decoded_blocks, sample_rows
+from bgsub.pipeline.inputs import demand_of, open_input
+from bgsub.pipeline.run import fit_errors, run
+from bgsub.video.frames import Frame, Layout
+from bgsub.video.matrix import FrameMatrix
+from bgsub.video.source import open_source
+
+ROADS = ("memory", "spill", "again", "sample")
+
+
+def plan_of(road, most_fitted=2000, **changes):
+    plan = Plan(
+        road=road,
+        fit_frames=most_fitted,
+        most_fitted=most_fitted,
+        gram_threads=2,
+        bytes=0,
+        limit=10**9,
+        most_frames=10**6,
+        reason="",
+    )
+    return replace(plan, **changes)
+
+
+def nothing(stage, done, total):
+    pass
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of a few frames, so that small clips have several."""
+    monkeypatch.setattr(blocks, "_RENDER_ROWS", 4)
+    monkeypatch.setattr(blocks, "_SUM_BLOCKS", 2)
+    monkeypatch.setattr(blocks, "_CHUNK_BYTES", 1)
+
+
+@pytest.fixture
+def clip(encode, scene):
+    return encode(scene(n=45))
+
+
+def limit_for(road, path, options, monkeypatch):
+    """Bytes with which a run takes a road, as if decoders took nothing: clips here are small."""
+    monkeypatch.setattr(Demand, "_decoder", lambda _self: 0)
+    source = open_input(path, options)
+    demand = demand_of(source, options, 45)
+    monkeypatch.setattr(memory, "LEAST_SAMPLE", 5)
+    if road in ("again", "sample"):
+        monkeypatch.setattr(memory, "free_space", lambda _folder: 0)
+    fitted = demand.sample if road != "sample" else min(20, demand.sample)
+    return f"{demand.total(road, fitted, min(2, demand.threads))}"
+
+
+def results(out):
+    """Everything that a run wrote, without the times and places in run.json."""
+    arrays = dict(np.load(out / "model.npz")) if (out / "model.npz").exists() else {}
+    files = {p.name: p.read_bytes() for p in out.iterdir() if p.suffix in {".csv", ".mp4", ".mkv"}}
+    return files, {name: array.tobytes() for name, array in arrays.items()}
+
+
+class TestRoads:
+    """Whole runs, each of which takes its road because of its memory limit."""
+
+    @pytest.fixture
+    def do(self, clip, tmp_path, options, monkeypatch, manifest_of):
+        def do(road, **more):
+            given = options(threads=2, **more)
+            with pytest.MonkeyPatch.context() as patch:
+                limit = limit_for(road, clip, given, patch)
+                temp = tmp_path / "temp"
+                temp.mkdir(exist_ok=True)
+                out = tmp_path / f"{road}{len(list(tmp_path.iterdir()))}"
+                run(clip, out, replace(given, memory=limit, temp=str(temp)))
+            assert not list(temp.iterdir())
+            facts = manifest_of(out)
+            assert facts["memory"]["frames_kept"] == road
+            return results(out), facts
+
+        return do
+
+    @pytest.mark.parametrize("road", ["spill", "again"])
+    def test_all_fitted(self, road, do, small_blocks):
+        expected, _ = do("memory")
+        found, facts = do(road)
+        assert found == expected
+        assert "do not fit into" in facts["memory"]["reason"]
+        assert set(expected[0]) == {"errors.csv", "background.mp4", "foreground.mp4", "mask.mp4"}
+
+    def test_lossless_colors(self, do, small_blocks):
+        more = {"format": "mkv", "foreground": "signed"}
+        assert do("again", **more)[0] == do("spill", **more)[0] == do("memory", **more)[0]
+
+    @pytest.mark.parametrize("road", ["spill", "sample"])
+    def test_a_sample_is_fitted(self, road, do, small_blocks):
+        expected, whole = do("memory", fit_frames=20)
+        found, facts = do(road, fit_frames=20)
+        assert found == expected
+        assert (facts["fit_frames"], facts["frames"]["used"]) == (20, 45)
+        assert whole["fit_frames"] == 20
+
+    def test_fewer_are_fitted_when_nothing_else_fits(self, do, small_blocks):
+        _, facts = do("sample")
+        assert 5 <= facts["fit_frames"] < 45
+        assert facts["frames"]["used"] == 45
+        assert "are fitted, and the input is decoded again" in facts["memory"]["reason"]
+
+    def test_errors_alone(self, clip, options, monkeypatch, small_blocks):
+        given = options(outputs={"errors"}, threads=2)
+        limit = limit_for("spill", clip, given, monkeypatch)
+        one, other = (fit_errors(clip, replace(given, memory=m)).table for m in (None, limit))
+        assert np.array_equal(one.errors, other.errors)
+        assert np.array_equal(one.scores, other.scores)
+
+
+def test_nothing_is_done_when_nothing_fits(clip, tmp_path, options):
+    with pytest.raises(MemoryLimitError, match=r"clip\.mp4: needs at least .*; use --memory "):
+        run(clip, tmp_path / "out", options(memory="1M"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at the files of a process")
+def test_the_file_of_frames_has_no_name(clip, tmp_path, options, monkeypatch, small_blocks):
+    """Thus nothing is left even if the process is killed."""
+    given = options(threads=2)
+    limit = limit_for("spill", clip, given, monkeypatch)
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    seen = []
+
+    def look(stage, done, total):
+        opened = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+        seen.append((list(temp.iterdir()), [f for f in opened if f.is_relative_to(temp)]))
+
+    run(clip, tmp_path / "out", replace(given, memory=limit, temp=str(temp)), progress=look)
+    assert all(names == [] for names, _ in seen)
+    assert any("deleted" in file.name for _, files in seen for file in files)
+
+
+class TestStore:
+    def open(self, path, road, temp=None, **changes):
+        plan = plan_of(road, **changes)
+        return FrameStore(open_source(path), plan, seed=3, temp=temp, progress=nothing)
+
+    @pytest.mark.parametrize("road", ROADS)
+    @pytest.mark.parametrize("most", [2000, 21])
+    def test_blocks_are_those_of_the_input(self, road, most, clip, small_blocks):
+        frames = np.stack([frame.data for frame in open_source(clip)])
+        with self.open(clip, road, most_fitted=most) as store:
+            fitted = list(store.fit_blocks())
+            everything = [tuple(map(np.copy, block)) for block in store.all_blocks()]
+            starts = [start for start, _ in fitted]
+            columns = store.fit_columns(None).columns(100, 200)
+        expected = frames[store.fit_rows]
+        assert (len(store), store.fits_all) == (45, most > 45)
+        assert store.fit_rows.size == min(most, 45)
+        assert np.array_equal(np.concatenate([rows for _, rows in fitted]), expected)
+        assert starts == list(range(0, store.fit_rows.size, 8))
+        assert np.array_equal(np.concatenate([rows for rows, _, _ in everything]), frames)
+        assert [len(rows) for rows, _, _ in everything] == [4] * 11 + [1]
+        numbers = np.concatenate([numbers for _, numbers, _ in everything])
+        assert np.array_equal(numbers, store.numbers)
+        assert np.array_equal(np.concatenate([t for _, _, t in everything]), store.times)
+        assert np.array_equal(columns, expected[:, 100:200])
+
+    @pytest.mark.parametrize("road", ["memory", "again"])
+    def test_more_frames_than_the_input_said(self, road, clip):
+        with pytest.raises(MemoryLimitError, match="more frames than it announces"):
+            self.open(clip, road, most_frames=44)
+        self.open(clip, road, most_frames=45)
+
+    def test_progress_is_told(self, clip):
+        told = []
+        source = open_source(clip)
+        FrameStore(
+            source, plan_of("sample"), seed=0, temp=None, progress=lambda *args: told.append(args)
+        )
+        assert told[0] == ("count", 1, 45)
+        assert told[-1] == ("decode", 45, 45)
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+    def test_a_spilled_matrix_is_not_resident(self, tmp_path):
+        layout = Layout("gray", 600, 800)
+        rng = np.random.default_rng(0)
+        rows = rng.integers(0, 256, (8, layout.size), dtype=np.uint8)
+
+        class Source:
+            name, frames_estimate = "made", 200
+
+            def __init__(self):
+                self.layout = layout
+
+            def frames_into(self, room):
+                return (Frame(i + 1, i / 25, rows[i % 8], layout) for i in range(200))
+
+        before, seen = resident(), []
+        plan = plan_of("spill")
+        with FrameStore(Source(), plan, seed=0, temp=tmp_path, progress=nothing) as store:
+            seen.append(resident())
+            columns = store.fit_columns(None)
+            for start in range(0, layout.size, 60_000):
+                columns.columns(start, min(start + 4096, layout.size))
+                seen.append(resident())
+            for block in store.fit_blocks():
+                del block
+            seen.append(resident())
+            for block in store.all_blocks():
+                del block
+            seen.append(resident())
+        assert max(seen) - before < 40e6 < 200 * layout.size
+
+
+def resident():
+    """Resident memory of this process in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
+
+
+def test_blocks_as_they_are_decoded(clip, small_blocks):
+    found = list(decoded_blocks(open_source(clip)))
+    assert [len(rows) for rows, _, _ in found] == [4] * 11 + [1]
+    assert np.concatenate([numbers for _, numbers, _ in found]).tolist() == list(range(1, 46))
+
+
+class TestSampleRows:
+    def test_all_when_they_fit(self):
+        assert sample_rows(5, 5, 0).tolist() == sample_rows(5, 9, 1).tolist() == [0, 1, 2, 3, 4]
+
+    @pytest.mark.parametrize(("n", "m"), [(2001, 2000), (20_000, 2000), (7, 3), (100, 99)])
+    def test_one_of_each_stretch(self, n, m):
+        rows = sample_rows(n, m, 5)
+        assert rows.size == m
+        assert (np.diff(rows) > 0).all()
+        edges = np.arange(m + 1) * n / m
+        assert ((rows >= np.floor(edges[:-1])) & (rows < edges[1:])).all()
+
+    def test_the_seed_decides(self):
+        assert np.array_equal(sample_rows(1000, 10, 1), sample_rows(1000, 10, 1))
+        assert not np.array_equal(sample_rows(1000, 10, 1), sample_rows(1000, 10, 2))
+
+
+class TestFitColumns:
+    @pytest.fixture
+    def frames(self):
+        layout = Layout("bgr", 6, 7)
+        data = np.random.default_rng(0).integers(0, 256, (9, layout.size), dtype=np.uint8)
+        matrix = FrameMatrix(layout)
+        for number, row in enumerate(data, 1):
+            matrix.append(Frame(number, number / 25, row, layout))
+        return matrix, data[:, : layout.pixels]
+
+    def test_luma_of_all_frames(self, frames):
+        matrix, luma = frames
+        columns = FitColumns(matrix, None, None)
+        assert (columns.shape, columns.dtype) == ((9, 42), np.uint8)
+        assert np.array_equal(columns.columns(5, 42), luma[:, 5:42])
+
+    def test_inside_a_mask_and_of_a_sample(self, frames):
+        matrix, luma = frames
+        rng = np.random.default_rng(1)
+        mask, rows = rng.random((6, 7)) < 0.5, np.array([1, 4, 8])
+        columns = FitColumns(matrix, rows, mask)
+        inside = luma[rows][:, mask.ravel()]
+        assert columns.shape == inside.shape
+        parts = [
+            columns.columns(start, min(start + 4, inside.shape[1]))
+            for start in range(0, inside.shape[1], 4)
+        ]
+        assert np.array_equal(np.hstack(parts), inside)
+
+
+def test_a_demand_is_that_of_the_run(clip, options):
+    source = open_input(clip, options(threads=3))
+    chosen = options(threads=3, outputs={"mask", "preview"}, model="paper")
+    demand = demand_of(source, chosen, 45)
+    assert demand == Demand(
+        frames=45,
+        pixels=36 * 48,
+        size=36 * 48 * 3 // 2,
+        native_pixels=36 * 48,
+        k=options().k,
+        threads=3,
+        pictures=True,
+        videos=2,
+        plot=False,
+    )

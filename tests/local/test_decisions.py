@@ -1,0 +1,161 @@
+"""What is said of places with two lasting states."""
+
+import cv2
+import numpy as np
+import pytest
+
+from bgsub.local.decisions import Region, describe_changes
+from bgsub.local.layers import find_layers
+from bgsub.local.objects import judge_changes
+from bgsub.local.scene import fit_scene
+
+BODY = (slice(30, 54), slice(40, 54))
+
+
+def film(scenes, there, *, sways, n=80):
+    """A place where somebody of one colour stands in the frames of `there`."""
+    rng = np.random.default_rng(3)
+    y, x = np.mgrid[:24, :14]
+    body = np.zeros(scenes.shape, np.float32)
+    body[BODY] = np.exp(-(((y - 11.5) / 9) ** 4 + ((x - 6.5) / 5) ** 4))
+    frames = []
+    for i in range(n):
+        frame = scenes.place()
+        if there[0] <= i < there[1]:
+            right, down = rng.uniform(-sways, sways, 2)
+            shift = np.array([[1, 0, right], [0, 1, down]], np.float32)
+            alpha = cv2.warpAffine(body, shift, body.shape[::-1])[..., None]
+            frame = frame * (1 - alpha) + alpha * np.array((40, 60, 215.0))
+        frames.append(frame)
+    return scenes.finish(frames)
+
+
+def largest(scenes, workers, there, *, sways):
+    regions = fit_scene(film(scenes, there, sways=sways), seed=0, workers=workers).regions
+    return max(regions, key=lambda region: region.pixels)
+
+
+def test_somebody_who_stood_there_for_most_of_the_film_and_left(scenes, workers):
+    region = largest(scenes, workers, (0, 50), sways=0.5)
+    assert (region.chosen, region.background) == ("object left", "after")
+    assert 38 <= region.x < region.x + region.width <= 56
+    assert 28 <= region.y < region.y + region.height <= 56
+    assert 100 < region.pixels <= region.width * region.height
+    assert region.sample == pytest.approx(50, abs=4)
+    assert region.edge_balance > 0.1
+    assert region.edge_motion_px[0] > 0.1
+    # It is seen in more frames than what is behind it, so that a count would have been wrong.
+    assert region.share_before > region.share_after
+    assert region.overruled_pixels > 0.5 * region.pixels
+    assert f"balance {region.edge_balance:+.2f}" in region.reason
+    assert "an object was there and left" in region.reason
+    assert "continues the surroundings" in region.reason
+
+
+def test_somebody_who_came_and_stayed_to_the_end(scenes, workers):
+    region = largest(scenes, workers, (30, 80), sways=0.5)
+    assert (region.chosen, region.background) == ("object came", "before")
+    assert region.sample == pytest.approx(30, abs=4)
+    assert region.edge_balance < -0.1
+    assert region.reason.startswith("its outline has more edges since then")
+
+
+@pytest.mark.parametrize(("there", "state"), [((0, 40), "before"), ((30, 80), "after")])
+def test_a_thing_that_was_moved(there, state, scenes, workers):
+    frames = np.stack([scenes.place() for _ in range(80)])
+    truth = np.zeros(scenes.shape, bool)
+    for i in range(*there):
+        scenes.put(frames[i], truth, 30, 40, scenes.thing())
+    regions = fit_scene(scenes.finish(frames), seed=0, workers=workers).regions
+    region = max(regions, key=lambda region: region.pixels)
+    assert region.chosen == "thing moved"
+    assert region.background in (state, "both")
+    assert region.edge_motion_px[0 if state == "before" else 1] < 0.1
+    assert "a thing was put there or taken away" in region.reason
+
+
+def test_nothing_is_said_of_an_empty_place(scenes, workers):
+    assert fit_scene(film(scenes, (0, 0), sways=0), seed=0, workers=workers).regions == ()
+
+
+def test_boxes_are_in_pixels_of_the_frames(scenes, workers):
+    frames = film(scenes, (0, 50), sways=0.5)
+    first = np.rint(frames.mean(axis=0)).astype(np.uint8)
+    layers = find_layers(frames, first, 9, seed=0, workers=workers)
+    verdict = judge_changes(frames, layers, 3.0)
+    fine = describe_changes(verdict, layers, 1, scenes.shape)
+    coarse = describe_changes(verdict, layers, 2, (2 * 72 - 1, 2 * 96))
+    assert fine
+    for one, two in zip(fine, coarse, strict=True):
+        assert (two.x, two.y) == (2 * one.x, 2 * one.y)
+        assert (two.width, two.pixels) == (2 * one.width, 4 * one.pixels)
+        assert two.y + two.height <= 2 * 72 - 1
+
+
+def region(**changes):
+    plain = {
+        "x": 1,
+        "y": 2,
+        "width": 3,
+        "height": 4,
+        "pixels": 5,
+        "sample": 6,
+        "chosen": "not decided",
+        "background": "most frequent",
+        "edge_balance": 0.05,
+        "edge_motion_px": (None, None),
+        "share_before": 0.4,
+        "share_after": 0.5,
+        "overruled_pixels": 0,
+    }
+    return Region(**plain | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "the edges along its outline do not tell (balance +0.05)"),
+        ({"edge_balance": -0.4}, "only the light changed, or it was there at other times"),
+        (
+            {"background": "after", "edge_motion_px": (None, 0.05)},
+            "since then its edges move by 0.05 pixels, less than the 0.1 of people: that is the",
+        ),
+        (
+            {"background": "both", "edge_motion_px": (0.03, 0.05), "chosen": "thing moved"},
+            "until then its edges moved by 0.03 pixels and since then its edges move",
+        ),
+        (
+            {"background": "before", "chosen": "object came"},
+            "it has the colours of an object of another change (balance +0.05): an object came",
+        ),
+    ],
+)
+def test_reasons_are_in_words(changes, words):
+    assert region(**changes).reason.startswith(words)
+
+
+def test_json_has_the_place_in_the_film():
+    plain = region().to_json(1, 140, 5.6000000001)
+    assert (plain["state"], plain["first_frame"], plain["first_time_s"]) == (1, 140, 5.6)
+    assert plain["reason"] == region().reason
+    assert "sample" not in plain
+
+
+@pytest.mark.parametrize("background", ["before", "after", "both"])
+@pytest.mark.parametrize("motion", [(None, None), (None, 0.04), (0.04, None), (0.04, 0.3)])
+def test_only_motions_that_were_measured_are_given_as_a_reason(background, motion):
+    region = Region(
+        **dict.fromkeys(("x", "y", "width", "height", "pixels", "sample"), 1),
+        chosen="thing moved",
+        background=background,
+        edge_balance=0.0,
+        edge_motion_px=motion,
+        share_before=0.5,
+        share_after=0.5,
+        overruled_pixels=0,
+    )
+    reason = region.to_json(0, 1, None)["reason"]
+    sides = {"before": motion[:1], "after": motion[1:], "both": motion}[background]
+    assert ("0.04 pixels, less than" in reason) == (0.04 in sides)
+    assert ("at another change" in reason) == (0.04 not in sides)
+    assert "0.30" not in reason

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from bgsub.local.light import (
+    THUMBNAIL,
+    explained,
+    find_light,
+    relight,
+    thumbnail,
+    tone_curve,
+)
+
+
+@pytest.fixture
+def model():
+    rng = np.random.default_rng(0)
+    return rng.uniform(40, 180, (THUMBNAIL[1], THUMBNAIL[0], 3)).astype(np.float32)
+
+
+def test_the_same_light_is_the_identity(model):
+    noisy = model + np.random.default_rng(1).normal(0, 1.5, model.shape).astype(np.float32)
+    light = find_light(noisy, model, 2.0)
+    assert light.is_identity
+    assert light.share > 0.95
+    assert tone_curve(noisy, model, light, 2.0) is None
+
+
+def test_gain_and_offset_are_found_behind_a_large_object(model):
+    seen = model * (0.6, 0.7, 0.8) + (5, 0, 10)
+    seen[:, :16] = 20  # two fifths of the picture
+    light = find_light(seen.astype(np.float32), model, 2.0)
+    assert light.gain == pytest.approx([0.6, 0.7, 0.8], abs=0.02)
+    assert light.offset == pytest.approx([5, 0, 10], abs=3)
+    assert light.share == pytest.approx(0.6, abs=0.02)
+
+
+def test_a_frame_gets_its_backgrounds_light_back_though_the_camera_bends_it(model):
+    seen = np.rint(255 * (model / 255) ** 1.4).astype(np.uint8)
+    light = find_light(seen, model, 3.0)
+    back = relight(seen, tone_curve(seen, model, light, 3.0))
+    assert np.median(np.abs(back - model)) < 2.5
+    assert explained(back, model, 3.0) > 0.9 > explained(seen, model, 3.0)
+
+
+def test_thumbnails_are_means():
+    picture = np.zeros((60, 80, 3), np.uint8)
+    picture[::2] = 100
+    assert (thumbnail(picture) == 50).all()

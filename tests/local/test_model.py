@@ -1,0 +1,293 @@
+import numpy as np
+import pytest
+
+from bgsub.local import model as model_module
+from bgsub.local.cleanup import SCORE_LEVEL
+from bgsub.local.layers import MOST_FRAMES
+from bgsub.local.model import LocalModel
+from bgsub.local.params import MaskOptions
+from bgsub.local.sampling import fit_bytes, sample_size
+from bgsub.runtime.threads import Workers
+
+
+def masks_of(model, frames):
+    return [model.mask(frame) for frame in frames]
+
+
+def test_a_passer_by_in_noise_is_found(passing, scenes):
+    masks = masks_of(passing.model, passing.frames)
+    assert set(np.unique(masks)) == {0, 255}
+    assert scenes.f_measure(masks, passing.truths) > 0.9
+    empty = [m for m, t in zip(masks, passing.truths, strict=True) if not t.any()]
+    assert not np.any(empty)
+
+
+def test_masks_do_not_depend_on_the_order_of_the_frames(passing):
+    forth = masks_of(passing.model, passing.frames)
+    back = masks_of(passing.model, passing.frames[::-1])[::-1]
+    np.testing.assert_array_equal(forth, back)
+
+
+def test_arrays_give_the_same_model_again(passing):
+    again = LocalModel.from_arrays(passing.model.arrays())
+    for frame in passing.frames[:6]:
+        np.testing.assert_array_equal(again.mask(frame), passing.model.mask(frame))
+
+
+def test_the_history_of_the_fit_comes_back_too(passing):
+    history = passing.model.history
+    assert history.states[0]["sample_frames"] == len(passing.frames)
+    again = LocalModel.from_arrays(passing.model.arrays()).with_options(MaskOptions())
+    assert again.history == history
+    earlier = {k: v for k, v in passing.model.arrays().items() if k != "local_history"}
+    assert LocalModel.from_arrays(earlier).history.states == []
+
+
+def test_arrays_that_do_not_fit_are_refused(passing):
+    arrays = passing.model.arrays()
+    with pytest.raises(ValueError, match="72"):
+        LocalModel.from_arrays(arrays | {"local_restless_0": np.zeros((3, 3), np.uint8)})
+    with pytest.raises(ValueError, match=r"\[\]"):
+        LocalModel.from_arrays(arrays | {"local_usual": np.zeros(0)})
+    with pytest.raises(KeyError):
+        LocalModel.from_arrays({"local_usual": np.ones(1)})
+
+
+def test_pixels_outside_are_never_foreground(passing):
+    at = next(i for i, truth in enumerate(passing.truths) if truth.sum() > 300)
+    inside = np.ones(passing.truths[at].shape, bool)
+    inside[:, :50] = False
+    mask = passing.model.mask(passing.frames[at], ~passing.truths[at] & inside)
+    assert not mask[passing.truths[at]].any()
+
+
+def test_a_hole_that_is_filled_does_not_reach_outside(passing):
+    at = next(i for i, truth in enumerate(passing.truths) if truth.sum() > 300)
+    rows, columns = np.nonzero(passing.truths[at])
+    y, x = int(rows.mean()), int(columns.mean())
+    inside = np.ones(passing.truths[at].shape, bool)
+    inside[y - 2 : y + 3, x - 2 : x + 3] = False
+    assert passing.model.mask(passing.frames[at])[~inside].all()
+    mask, scores = passing.model.mask_and_scores(passing.frames[at], inside)
+    assert mask[inside].any()
+    assert not mask[~inside].any()
+    assert scores[inside].any()
+    assert not scores[~inside].any()
+
+
+def test_the_same_seed_gives_the_same_model(passing):
+    with Workers(2) as workers:
+        again = LocalModel.fit(passing.frames.copy(), workers=workers)
+    for name, array in passing.model.arrays().items():
+        np.testing.assert_array_equal(again.arrays()[name], array)
+
+
+def test_scores_are_above_the_threshold_at_the_object(passing):
+    at = next(i for i, truth in enumerate(passing.truths) if truth.sum() > 300)
+    scores = passing.model.scores(passing.frames[at])
+    assert scores.dtype == np.uint16
+    assert np.median(scores[passing.truths[at]]) > 140
+    assert np.median(scores[~passing.truths[at]]) < 60
+
+
+@pytest.mark.parametrize("sensitivity", ["low", "normal", "high"])
+def test_scores_cut_at_their_level_are_the_mask_before_it_is_cleaned(
+    sensitivity, passing, monkeypatch
+):
+    monkeypatch.setattr(model_module, "with_sharp_outlines", lambda mask, raw, score: mask)
+    raw = MaskOptions(shadows="keep", sensitivity=sensitivity, min_area=0, fill=False)
+    model = passing.model.with_options(raw)
+    for frame in passing.frames[4:12]:
+        mask, scores = model.mask_and_scores(frame)
+        assert mask.any()
+        np.testing.assert_array_equal(scores >= SCORE_LEVEL, mask > 0)
+        np.testing.assert_array_equal(scores, model.scores(frame))
+        np.testing.assert_array_equal(mask, model.mask(frame))
+
+
+def test_scores_do_not_depend_on_what_the_mask_is_cleaned_by(passing):
+    strict = passing.model.with_options(MaskOptions(min_area=3000))
+    frame = passing.frames[8]
+    mask, scores = strict.mask_and_scores(frame)
+    assert not mask.any()
+    np.testing.assert_array_equal(scores, passing.model.scores(frame))
+
+
+def test_grey_frames_do(passing, scenes, learn):
+    grey = passing.frames[..., 2]
+    model = learn(grey)
+    assert scenes.f_measure(masks_of(model, grey), passing.truths) > 0.85
+
+
+def test_too_many_frames_are_refused(workers):
+    frames = np.zeros((MOST_FRAMES + 1, 8, 8), np.uint8)
+    with pytest.raises(ValueError, match="251 frames are more than 250"):
+        LocalModel.fit(frames, workers=workers)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (5, 40), (40, 3)])
+def test_tiny_pictures_do(size, learn):
+    rng = np.random.default_rng(0)
+    frames = rng.integers(0, 256, (12, *size, 3), dtype=np.uint8)
+    assert learn(frames).mask(frames[0]).shape == size
+
+
+def test_a_single_frame_is_its_own_background(scenes, learn):
+    frames = scenes.finish([scenes.place()])
+    assert not learn(frames).mask(frames[0]).any()
+
+
+def shadowed(scenes):
+    """Frames with a cast shadow that walks about, and where it is."""
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        left = 5 * (i % 40) - 30
+        truth[30:56, max(left, 0) : max(left + 24, 0)] = True
+        frame[truth] *= 0.65
+        frames.append(frame)
+        truths.append(truth)
+    return scenes.finish(frames), truths
+
+
+def test_shadows_are_dropped_or_kept(scenes, learn):
+    frames, truths = shadowed(scenes)
+    model = learn(frames)
+    dropped = masks_of(model, frames)
+    assert np.mean(dropped) < 0.02 * 255 * np.mean(truths)
+    kept = masks_of(model.with_options(MaskOptions(shadows="keep")), frames)
+    assert scenes.f_measure(kept, truths) > 0.9
+
+
+def test_sensitivity_is_in_order(passing):
+    def area(sensitivity):
+        options = MaskOptions(sensitivity=sensitivity, shadows="keep", min_area=0, fill=False)
+        return np.mean(masks_of(passing.model.with_options(options), passing.frames[:10]))
+
+    assert area("low") < area("normal") < area("high")
+
+
+def test_least_area_and_holes(passing):
+    frame = np.asarray(passing.model.scenes[0].colors[0]).copy()
+    ring = np.zeros(frame.shape[:2], bool)
+    ring[20:50, 20:60] = True
+    ring[28:42, 30:50] = False
+    frame[ring] = (10, 250, 10)
+    filled, hollow, gone = (
+        passing.model.with_options(options).mask(frame)
+        for options in (MaskOptions(), MaskOptions(fill=False), MaskOptions(min_area=3000))
+    )
+    assert filled[35, 40]
+    assert not hollow[35, 40]
+    assert not gone.any()
+
+
+def test_light_that_is_switched_makes_two_states(scenes, learn):
+    patches = np.random.default_rng(8).uniform(0.1, 1, (6, 8, 1))
+    dark = np.repeat(np.repeat(patches, 12, axis=0), 12, axis=1)  # which no one gain explains
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        if 30 <= i < 60:
+            frame *= dark
+        scenes.put(frame, truth, 40, 6 * (i % 20) - 14, scenes.thing())
+        frames.append(frame)
+        truths.append(truth)
+    shown = scenes.finish(frames)
+    model = learn(shown)
+    assert len(model.scenes) == 2
+    assert "2 states of the scene" in model.history.notes
+    assert scenes.f_measure(masks_of(model, shown), truths) > 0.8
+
+
+def test_light_that_fades_is_no_foreground(scenes, learn):
+    faded = scenes.finish([scenes.place() * (0.6 + 0.4 * i / 79) for i in range(80)])
+    model = learn(faded)
+    assert np.mean(masks_of(model, faded)) < 0.01 * 255
+
+
+def test_waving_leaves_are_background(scenes, learn):
+    rng = np.random.default_rng(4)
+    leaves = rng.uniform(0, 1, (20, 40)) < 0.5
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        moved = np.roll(leaves, int(rng.integers(-2, 3)), axis=1)
+        frame[10:30, 30:70][moved] = (40, 90, 30)
+        frame[10:30, 30:70][~moved] = (200, 190, 180)
+        if i >= 60:
+            scenes.put(frame, truth, 8, 4 * (i - 60), scenes.thing())
+        frames.append(frame)
+        truths.append(truth)
+    shown = scenes.finish(frames)
+    model = learn(shown)
+    assert np.mean(masks_of(model, shown[:60])) < 0.005 * 255
+    assert scenes.f_measure(masks_of(model, shown[60:]), truths[60:]) > 0.8
+
+
+def test_somebody_who_stands_for_two_fifths_of_the_film_is_found(scenes, learn):
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        if 24 <= i < 56:
+            scenes.put(frame, truth, 30, 40 + i % 2, scenes.thing())
+        frames.append(frame)
+        truths.append(truth)
+    shown = scenes.finish(frames)
+    assert scenes.f_measure(masks_of(learn(shown), shown), truths) > 0.85
+
+
+def test_somebody_who_sits_down_and_stays_is_found(scenes, learn):
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        if i >= 44:
+            scenes.put(frame, truth, 30, 40 + (i // 3) % 2, scenes.thing())
+        frames.append(frame)
+        truths.append(truth)
+    shown = scenes.finish(frames)
+    assert scenes.f_measure(masks_of(learn(shown), shown), truths) > 0.85
+
+
+def test_somebody_who_sways_for_half_of_the_film_and_leaves_is_found(scenes, learn):
+    rng = np.random.default_rng(2)
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        if i < 44:
+            down, right = rng.integers(-1, 2, 2)
+            scenes.put(frame, truth, 30 + down, 40 + right, scenes.thing())
+        frames.append(frame)
+        truths.append(truth)
+    shown = scenes.finish(frames)
+    assert scenes.f_measure(masks_of(learn(shown), shown), truths) > 0.85
+
+
+def window(scenes):
+    """A shop window whose displays change while somebody small passes by, and where he is."""
+    rng = np.random.default_rng(3)
+    displays = rng.uniform(60, 130, (4, 50, 70, 3))
+    person = np.full((10, 5, 3), (30, 60, 230))
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        frame[6:56, 14:84] = np.roll(displays[i // 2 % 4], int(rng.integers(0, 70)), axis=1)
+        scenes.put(frame, truth, 28, 3 * (i % 40) - 10, person)
+        frames.append(frame)
+        truths.append(truth)
+    return scenes.finish(frames), truths
+
+
+def test_somebody_before_a_busy_shop_window_is_found(scenes, learn):
+    frames, truths = window(scenes)
+    model = learn(frames)
+    assert scenes.f_measure(masks_of(model, frames), truths) > 0.7
+    again = LocalModel.from_arrays(model.arrays())
+    np.testing.assert_array_equal(masks_of(again, frames), masks_of(model, frames))
+
+
+def test_fewer_frames_of_larger_pictures_are_fitted():
+    assert sample_size(60, 80) == sample_size(120, 160) == 150
+    assert sample_size(120, 160) > sample_size(180, 240) > sample_size(240, 320) == 75
+    assert 24 <= sample_size(2160, 3840) < sample_size(720, 1280) < 75 == sample_size(480, 640)
+    assert fit_bytes(10, 720, 1280) < fit_bytes(1000, 720, 1280)

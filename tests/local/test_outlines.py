@@ -1,0 +1,44 @@
+import cv2
+import numpy as np
+
+from bgsub.local.outlines import redraw_outlines
+from bgsub.local.scoring import UNIT
+
+
+def blurred(score):
+    """A square of 20 pixels under a lens, all that deviates visibly, and the square itself."""
+    true = np.zeros((40, 40), np.uint8)
+    true[10:30, 10:30] = 1
+    seen = cv2.GaussianBlur(true.astype(np.float32) * score, (0, 0), 1.0).astype(np.uint8)
+    return (seen > 16).astype(np.uint8), seen, true
+
+
+def test_a_strong_object_loses_the_blur_around_it():
+    mask, seen, true = blurred(240)
+    assert mask.sum() > 1.2 * true.sum()
+    assert not redraw_outlines(mask, mask, seen)[true == 0].any()
+    assert redraw_outlines(mask, mask, seen).sum() > 0.7 * true.sum()
+
+
+def test_a_faint_object_keeps_its_outline():
+    mask, seen, _ = blurred(24)
+    kept = redraw_outlines(mask, mask, np.where(mask > 0, np.maximum(seen, 20), seen))
+    np.testing.assert_array_equal(kept, mask)
+
+
+def test_only_the_outermost_pixels_may_go():
+    mask, seen, _ = blurred(240)
+    seen[18:22, 18:22] = 0
+    inner = cv2.erode(mask, np.ones((3, 3), np.uint8))
+    assert redraw_outlines(mask, mask, seen)[inner > 0].all()
+
+
+def test_a_thin_object_gets_back_what_the_vote_took_but_no_shadow():
+    seen = np.zeros((40, 40), np.uint8)
+    seen[8:30, 18:21] = 3 * UNIT
+    mask = np.zeros_like(seen)
+    mask[9:29, 19] = 1
+    np.testing.assert_array_equal(redraw_outlines(mask, mask, seen), seen // (3 * UNIT))
+    raw = mask.copy()
+    raw[:, 20] = 1
+    assert not redraw_outlines(mask, raw, seen)[:, 20].any()

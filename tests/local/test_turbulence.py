@@ -1,0 +1,71 @@
+import numpy as np
+
+from bgsub.local.layers import LAYERS, Layers
+from bgsub.local.model import LocalModel
+from bgsub.local.turbulence import BAND, large_places, level_band, turbulent_pixels
+
+
+def flickering(scenes):
+    """A screen that shows any brightness, and somebody who passes before it in the end."""
+    rng = np.random.default_rng(2)
+    frames, truths = [], []
+    for i in range(scenes.frames):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        frame[10:50, 20:70] = rng.uniform(60, 200) + rng.uniform(-15, 15, (40, 1, 1))
+        if i >= 70:
+            scenes.put(frame, truth, 25, 8 * (i - 70), scenes.thing())
+        frames.append(frame)
+        truths.append(truth)
+    return scenes.finish(frames), truths
+
+
+def test_what_flickers_through_all_levels_is_background(scenes, learn):
+    frames, truths = flickering(scenes)
+    model = learn(frames)
+    assert model.scenes[0].band is not None
+    masks = [model.mask(frame) for frame in frames]
+    assert np.mean(masks[:70]) < 0.02 * 255
+    assert scenes.f_measure(masks[70:], truths[70:]) > 0.7
+    again = LocalModel.from_arrays(model.arrays())
+    for frame, mask in zip(frames[::11], masks[::11], strict=True):
+        np.testing.assert_array_equal(again.mask(frame), mask)
+
+
+def test_a_calm_place_has_no_band(passing):
+    assert passing.model.scenes[0].band is None
+
+
+def test_the_band_leaves_out_rare_levels_at_both_ends():
+    levels = np.arange(101, dtype=np.uint8)[np.random.default_rng(0).permutation(101)]
+    pictures = np.broadcast_to(levels[:, None, None, None], (101, 2, 3, 3))
+    where = np.array([[True, False, True], [False, False, False]])
+    low, high = level_band(pictures, where, np.full((2, 3, 3), 7, np.uint8))
+    assert (low[where] == round(100 * BAND[0])).all()
+    assert (high[where] == round(100 * BAND[1])).all()
+    assert (low[~where] == 7).all()
+    assert (high[~where] == 7).all()
+
+
+def test_large_places_count_with_what_is_calmer_beside_them():
+    where = np.zeros((80, 100), bool)
+    where[5:15, 5:15] = where[30:60, 30:60] = True
+    calmer = np.zeros_like(where)
+    calmer[5:30, 30:60] = calmer[5:25, 80:95] = True
+    found = large_places(where, calmer)
+    assert found[8:57, 33:57].all()
+    assert not found[:, 70:].any()
+    assert not found[:20, :20].any()
+
+
+def test_slow_change_is_turbulent_unless_one_color_is_usual():
+    counts = np.zeros((LAYERS, 1, 3), np.uint8)
+    counts[:, 0, 0] = 16  # six colours, each for two frames at a time
+    counts[:3, 0, 1] = (60, 20, 16)  # a road, and what drives there
+    counts[:2, 0, 2] = (48, 48)  # somebody stands half of the time
+    visits = np.zeros_like(counts)
+    visits[:, 0, 0], visits[:3, 0, 1], visits[:2, 0, 2] = 8, (20, 14, 14), 1
+    empty = np.zeros((LAYERS, 1, 3, 3), np.uint8)
+    layers = Layers(empty, counts, counts, visits, np.zeros((96, 1, 3), np.uint8))
+    accepted = np.zeros((4, 1, 3), bool)
+    accepted[0] = True
+    np.testing.assert_array_equal(turbulent_pixels(layers, accepted), [[True, False, False]])

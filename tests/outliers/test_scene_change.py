@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bgsub import TRPCA
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.events import find_events, fit_table
+from bgsub.robustpca.gram import gram_matrix
+
+HEIGHT, WIDTH = 16, 24
+
+
+def scene(n: int, seed: int = 0) -> np.ndarray:
+    """A still scene with noise, shape (n, h, w)."""
+    rng = np.random.default_rng(seed)
+    still = rng.integers(40, 200, size=(HEIGHT, WIDTH))
+    return still + rng.normal(scale=2.0, size=(n, HEIGHT, WIDTH))
+
+
+def tabulate(frames: np.ndarray, k: int = 2, rate: float = 10.0) -> ErrorTable:
+    rows = np.clip(frames, 0, 255).astype(np.uint8).reshape(len(frames), -1)
+    gram = gram_matrix(rows)
+    estimator = TRPCA(k, random_state=0).fit_gram(gram)
+    n = len(rows)
+    return fit_table(
+        estimator, gram, frames=np.arange(11, n + 11), times=np.arange(n) / rate, cutoff=None
+    )
+
+
+def add_walker(frames: np.ndarray, first: int, stop: int) -> None:
+    """A block that moves on by a pixel a frame, and turns at the walls."""
+    for i in range(first, stop):
+        x = int(abs((i - first) % (2 * (WIDTH - 6)) - (WIDTH - 6)))
+        frames[i, 4:14, x : x + 6] = 250.0
+
+
+def test_moved_object_is_a_lasting_change() -> None:
+    frames = scene(150)
+    add_walker(frames, 80, 100)
+    frames[100:, 2:8, 2:8] = 230.0
+    table = tabulate(frames)
+    assert table.outliers.tolist() == [False] * 80 + [True] * 70
+    assert table.scene_change is not None
+    # Frame numbers begin with 11 here.
+    assert table.scene_change.first_frame == 111
+    assert table.scene_change.first_time == pytest.approx(10.0)
+    assert [(e.first_frame, e.last_frame) for e in find_events(table)] == [(91, 110)]
+
+
+def test_visitor_who_stays_is_none() -> None:
+    frames = scene(150)
+    add_walker(frames, 100, 150)
+    table = tabulate(frames)
+    assert table.outliers[100:].all()
+    assert table.scene_change is None
+
+
+def test_visit_longer_than_the_change_it_leaves() -> None:
+    frames = scene(260)
+    add_walker(frames, 130, 226)
+    frames[220:, 10:15, 10:18] = 10.0
+    table = tabulate(frames)
+    assert table.scene_change is not None
+    assert table.scene_change.first_frame == 226 + 11
+
+
+def test_passer_by_in_the_changed_scene() -> None:
+    frames = scene(200)
+    frames[110:, 2:8, 2:8] = 230.0
+    add_walker(frames, 150, 153)
+    table = tabulate(frames)
+    assert table.scene_change is not None
+    assert table.scene_change.first_frame == 121
+
+
+def test_change_that_is_undone_is_an_event() -> None:
+    frames = scene(150)
+    frames[60:110, 2:8, 2:8] = 230.0
+    table = tabulate(frames)
+    assert table.scene_change is None
+    assert [(e.first_frame, e.last_frame) for e in find_events(table)] == [(71, 120)]
+
+
+def test_two_foreign_states_in_turn_are_none() -> None:
+    frames = scene(200)
+    rng = np.random.default_rng(1)
+    for i in range(120, 200):
+        x = 2 if rng.random() < 0.6 else 14
+        frames[i, 2:8, x : x + 6] = 230.0
+    table = tabulate(frames)
+    assert table.outliers[120:].all()
+    assert table.scene_change is None
+
+
+def test_components_of_the_fit_go_on_in_the_changed_scene() -> None:
+    frames = scene(200)
+    rng = np.random.default_rng(1)
+    frames += 12.0 * rng.standard_normal((200, 1, 1)) * np.linspace(-1, 1, WIDTH)
+    frames[120:, 2:8, 2:8] += 40.0
+    table = tabulate(frames)
+    assert table.scene_change is not None
+    assert table.scene_change.first_frame == 131
+
+
+def test_light_that_goes_on_and_is_restless() -> None:
+    frames = scene(200) * 0.5
+    rng = np.random.default_rng(1)
+    frames[130:] += 110.0 + rng.normal(scale=8.0, size=(70, HEIGHT, WIDTH))
+    table = tabulate(frames)
+    assert table.scene_change is not None
+    assert table.scene_change.first_frame == 141
+
+
+@pytest.mark.parametrize(("last", "rate"), [(20, 1.0), (80, 50.0)])
+def test_too_short_to_be_lasting(last: int, rate: float) -> None:
+    frames = scene(200)
+    frames[-last:, 2:8, 2:8] = 230.0
+    table = tabulate(frames, rate=rate)
+    assert table.outliers[-last:].all()
+    assert table.scene_change is None
+
+
+def test_slow_fade_begins_where_most_of_it_has_happened() -> None:
+    frames = scene(160)
+    frames[100:, 2:8, 2:8] = 230.0
+    shares = np.linspace(0.1, 1.0, 10)[:, None, None]
+    before = frames[90:100, 2:8, 2:8]
+    frames[90:100, 2:8, 2:8] = before + shares * (230.0 - before)
+    table = tabulate(frames)
+    assert table.scene_change is not None
+    # A quarter of a frame's excess is left when two thirds have happened: at index 96, with 0.7.
+    assert table.scene_change.first_frame == 96 + 11
+
+
+@pytest.mark.filterwarnings("ignore::bgsub.errors.RankWarning")
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_few_frames(n: int) -> None:
+    table = tabulate(scene(n), k=1)
+    assert table.scene_change is None
+    assert np.isfinite(table.scores).all()
+
+
+def test_constant_scene() -> None:
+    with pytest.warns(UserWarning, match="rank 0"):
+        table = tabulate(np.full((40, HEIGHT, WIDTH), 90.0))
+    assert table.scene_change is None
+    assert not table.outliers.any()
+    assert np.isfinite(table.scores).all()

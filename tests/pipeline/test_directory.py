@@ -1,0 +1,394 @@
+"""The results directory: whole or nothing, and never at the cost of somebody else's files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from bgsub.errors import BgsubError, OutputError
+from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, is_whole
+from bgsub.pipeline.outputs import output_name
+from bgsub.pipeline.run import run
+from bgsub.video.sink import VideoSink
+
+VERSION = {"bgsub_version": "0.1.0"}
+
+
+def write(out, files, *, force=False, meanwhile=None):
+    """Commit results of the given texts; a dict of texts is a folder of pictures."""
+    with ResultsDirectory(out, list(files), force=force) as results:
+        for name, text in files.items():
+            if isinstance(text, dict):
+                results.stage(name).mkdir()
+                for picture, inner in text.items():
+                    (results.stage(name) / picture).write_text(inner)
+            else:
+                results.stage(name).write_text(text)
+        if meanwhile is not None:
+            meanwhile()
+        return results.commit(VERSION)
+
+
+def give_up():
+    raise RuntimeError
+
+
+PICTURES = {"000001.png": "a", "000002.png": "bb"}
+
+
+class TestCommit:
+    def test_names_appear_with_the_commit_and_the_manifest_says_what_they_are(self, tmp_path):
+        out = tmp_path / "new" / "results"
+        with ResultsDirectory(out, ["a.csv", "mask"]) as results:
+            results.stage("a.csv").write_text("12345")
+            results.stage("mask").mkdir()
+            (results.stage("mask") / "000001.png").write_text("x")
+            assert [p for p in out.iterdir() if not p.name.startswith(".")] == []
+            assert not is_whole(out)
+            manifest = results.commit(VERSION)
+        assert sorted(p.name for p in out.iterdir()) == ["a.csv", "mask", MANIFEST]
+        assert manifest == json.loads((out / MANIFEST).read_text())
+        assert manifest["outputs"] == {
+            "a.csv": {"bytes": 5},
+            "mask": {"pictures": 1, "bytes": 1},
+        }
+        assert is_whole(out)
+
+    def test_the_manifest_is_renamed_last(self, tmp_path, monkeypatch):
+        renamed = []
+        rename = type(tmp_path).rename
+        monkeypatch.setattr(
+            type(tmp_path),
+            "rename",
+            lambda self, target: (renamed.append(target.name), rename(self, target)),
+        )
+        write(tmp_path / "out", {"z.csv": "1", "b.csv": "2"})
+        assert renamed[-1] == MANIFEST
+        assert sorted(renamed) == ["b.csv", MANIFEST, "z.csv"]
+
+    def test_leaving_without_a_commit_leaves_no_trace(self, tmp_path):
+        with pytest.raises(RuntimeError):
+            write(tmp_path / "a" / "b" / "c", {"x.csv": "1"}, meanwhile=give_up)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_folders_that_were_there_stay(self, tmp_path):
+        (tmp_path / "a").mkdir()
+        with ResultsDirectory(tmp_path / "a" / "b", ["x.csv"]):
+            pass
+        assert [p.name for p in tmp_path.iterdir()] == ["a"]
+        assert list((tmp_path / "a").iterdir()) == []
+
+    def test_what_a_killed_run_left_is_not_in_the_way(self, tmp_path, monkeypatch):
+        first = ResultsDirectory(tmp_path / "out", ["x.csv"])  # never left, as after kill -9
+        write(tmp_path / "out", {"x.csv": "1"})
+        assert first.stage("x.csv").parent.is_dir()
+        assert (tmp_path / "out" / "x.csv").read_text() == "1"
+
+    def test_a_failed_renaming_leaves_no_half_results(self, tmp_path, monkeypatch):
+        rename = type(tmp_path).rename
+
+        def fail_at_second(self, target):
+            if target.name == "b.csv":
+                raise OSError(28, "No space left on device")
+            rename(self, target)
+
+        monkeypatch.setattr(type(tmp_path), "rename", fail_at_second)
+        with pytest.raises(OutputError, match="No space left"):
+            write(tmp_path / "out", {"a.csv": "1", "b.csv": "2"})
+        assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+    def test_a_signal_waits_until_the_names_are_complete(self, tmp_path, monkeypatch, name):
+        number = getattr(signal, name)
+        rename = type(tmp_path).rename
+
+        def interrupt(number, frame):
+            raise KeyboardInterrupt
+
+        def rename_and_signal(self, target):
+            rename(self, target)
+            if target.name == "a.csv":
+                os.kill(os.getpid(), number)
+
+        monkeypatch.setattr(type(tmp_path), "rename", rename_and_signal)
+        before = signal.signal(number, interrupt)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                write(tmp_path / "out", {"a.csv": "1", "b.csv": "2"})
+            assert signal.getsignal(number) is interrupt
+        finally:
+            signal.signal(number, before)
+        assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["a.csv", "b.csv", MANIFEST]
+
+
+class TestRefusals:
+    """Each before any work: making the directory object raises."""
+
+    def refused(self, out, names, match, *, force=False):
+        before = sorted(str(p) for p in out.parent.rglob("*"))
+        with pytest.raises(OutputError, match=match) as caught:
+            ResultsDirectory(out, names, force=force)
+        assert "\n" not in str(caught.value)
+        assert str(out) in str(caught.value)
+        assert sorted(str(p) for p in out.parent.rglob("*")) == before
+
+    def test_earlier_results_without_force(self, tmp_path):
+        write(tmp_path / "out", {"a.csv": "1"})
+        self.refused(tmp_path / "out", ["a.csv"], "--force")
+        self.refused(tmp_path / "out", ["other.csv"], "--force")
+
+    def test_a_file_without_a_manifest(self, tmp_path):
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "a.csv").write_text("mine")
+        for force in (False, True):
+            self.refused(tmp_path / "out", ["a.csv"], "no finished run of bgsub", force=force)
+
+    def test_a_dangling_link(self, tmp_path):
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "a.csv").symlink_to(tmp_path / "nowhere")
+        self.refused(tmp_path / "out", ["a.csv"], "no finished run", force=True)
+
+    def test_a_changed_file(self, tmp_path):
+        write(tmp_path / "out", {"a.csv": "1"})
+        (tmp_path / "out" / "a.csv").write_text("my notes in it")
+        self.refused(tmp_path / "out", ["a.csv"], r"a\.csv: is not what bgsub wrote", force=True)
+
+    def test_a_file_replaced_by_a_link(self, tmp_path):
+        write(tmp_path / "out", {"a.csv": "1"})
+        (tmp_path / "out" / "a.csv").rename(tmp_path / "moved.csv")
+        (tmp_path / "out" / "a.csv").symlink_to(tmp_path / "moved.csv")
+        self.refused(tmp_path / "out", ["a.csv"], r"a\.csv: is not what", force=True)
+
+    @pytest.mark.parametrize("name", ["notes.txt", "000099.png", "0000001.png", "x000001.png"])
+    def test_a_foreign_file_among_the_pictures(self, tmp_path, name):
+        write(tmp_path / "out", {"background": PICTURES})
+        (tmp_path / "out" / "background" / name).write_text("mine")
+        self.refused(tmp_path / "out", ["background"], rf"{name}: is not what", force=True)
+
+    def test_a_changed_picture(self, tmp_path):
+        write(tmp_path / "out", {"background": PICTURES})
+        (tmp_path / "out" / "background" / "000002.png").write_text("retouched")
+        self.refused(tmp_path / "out", ["background"], "background: is not what", force=True)
+
+    def test_a_folder_of_mine_among_the_pictures(self, tmp_path):
+        write(tmp_path / "out", {"background": PICTURES})
+        (tmp_path / "out" / "background" / "000002.png").unlink()
+        (tmp_path / "out" / "background" / "000002.png").mkdir()
+        self.refused(tmp_path / "out", ["background"], r"000002\.png: is not what", force=True)
+
+    def test_a_file_where_pictures_were_and_the_reverse(self, tmp_path):
+        write(tmp_path / "out", {"background": PICTURES, "a.csv": "1"})
+        folder = tmp_path / "out" / "background"
+        folder.rename(tmp_path / "kept")
+        folder.write_text("mine")
+        self.refused(tmp_path / "out", ["x.csv"], "background: is not what", force=True)
+        folder.unlink()
+        (tmp_path / "out" / "a.csv").unlink()
+        (tmp_path / "out" / "a.csv").mkdir()
+        self.refused(tmp_path / "out", ["x.csv"], r"a\.csv: is not what", force=True)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "not JSON",
+            "[]",
+            '{"scripts": {}}',
+            '{"bgsub_version": "0", "outputs": ["a.csv"]}',
+            '{"bgsub_version": "0", "outputs": {"a.csv": 3}}',
+            '{"bgsub_version": "0", "outputs": {"../b": {"bytes": 4}}}',
+            '{"bgsub_version": "0", "outputs": {"..": {"bytes": 4}}}',
+            '{"bgsub_version": "0", "outputs": {"a.csv": {"pictures": "all"}}}',
+            "\xff",
+        ],
+    )
+    def test_a_foreign_manifest(self, tmp_path, text):
+        (tmp_path / "out").mkdir()
+        (tmp_path / "b").write_text("mine")
+        (tmp_path / "out" / MANIFEST).write_text(text, encoding="latin-1")
+        self.refused(tmp_path / "out", ["a.csv"], "not a manifest of bgsub", force=True)
+
+    def test_a_file_in_the_place_of_the_folder(self, tmp_path):
+        (tmp_path / "out").write_text("mine")
+        self.refused(tmp_path / "out", ["a.csv"], "is a file", force=True)
+
+    def test_a_file_on_the_way_to_the_folder(self, tmp_path):
+        (tmp_path / "file").write_text("mine")
+        self.refused(tmp_path / "file" / "out", ["a.csv"], "cannot be written")
+
+    @pytest.mark.skipif(
+        not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root"
+    )
+    def test_a_folder_that_may_not_be_written_to(self, tmp_path):
+        (tmp_path / "out").mkdir(mode=0o500)
+        self.refused(tmp_path / "out", ["a.csv"], "cannot be written")
+
+    def test_a_folder_in_which_nothing_can_be_made(self, tmp_path, monkeypatch):
+        def forbid(**_options):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr("tempfile.mkdtemp", forbid)
+        self.refused(tmp_path / "a" / "out", ["a.csv"], r"cannot be written \(Permission denied\)")
+
+    def test_a_name_that_the_system_refuses(self, tmp_path):
+        out = tmp_path / ("x" * 300)
+        with pytest.raises(OutputError, match=r"cannot be written \(File name too long\)"):
+            ResultsDirectory(out, ["a.csv"])
+
+
+class TestForce:
+    def test_replaces_and_removes_what_the_earlier_run_alone_wrote(self, tmp_path):
+        out = tmp_path / "out"
+        write(out, {"a.csv": "1", "background": PICTURES, "errors.svg": "s"})
+        (out / "notes.txt").write_text("mine")
+        write(out, {"a.csv": "22"}, force=True)
+        assert sorted(p.name for p in out.iterdir()) == ["a.csv", "notes.txt", MANIFEST]
+        assert (out / "a.csv").read_text() == "22"
+        assert (out / "notes.txt").read_text() == "mine"
+
+    def test_earlier_results_stay_whole_when_the_new_run_fails(self, tmp_path, contents):
+        out = tmp_path / "out"
+        write(out, {"a.csv": "1", "background": PICTURES})
+        before = contents(out)
+        with pytest.raises(RuntimeError):
+            write(out, {"a.csv": "new"}, force=True, meanwhile=give_up)
+        assert contents(out) == before
+
+    def test_is_not_needed_in_a_folder_with_other_files(self, tmp_path):
+        (tmp_path / "water.avi").write_text("mine")
+        write(tmp_path, {"a.csv": "1"})
+        assert (tmp_path / "water.avi").read_text() == "mine"
+
+    @pytest.mark.parametrize("force", [False, True])
+    def test_a_file_that_appears_during_the_run_is_left_alone(self, tmp_path, force):
+        def put_it_there():
+            (tmp_path / "out" / "a.csv").write_text("mine")
+
+        with pytest.raises(OutputError, match="no finished run"):
+            write(tmp_path / "out", {"a.csv": "new"}, force=force, meanwhile=put_it_there)
+        assert [p.name for p in (tmp_path / "out").iterdir()] == ["a.csv"]
+        assert (tmp_path / "out" / "a.csv").read_text() == "mine"
+
+    def test_of_two_runs_at_once_the_second_to_finish_is_refused(self, tmp_path):
+        def finish_first():
+            write(tmp_path / "out", {"a.csv": "first"})
+
+        with pytest.raises(OutputError, match="--force"):
+            write(tmp_path / "out", {"a.csv": "second"}, meanwhile=finish_first)
+        assert (tmp_path / "out" / "a.csv").read_text() == "first"
+
+
+class TestInterruptedRuns:
+    @pytest.mark.parametrize("stage", ["decode", "fit", "model", "write"])
+    @pytest.mark.parametrize("format_", ["mp4", "png"])
+    def test_nothing_is_left_whatever_the_stage(
+        self, stage, format_, tmp_path, scene, save, options
+    ):
+        def stop(at, done, total):
+            if at == stage:
+                raise KeyboardInterrupt
+
+        path = save(scene(n=40))
+        out = tmp_path / "a" / "out"
+        with pytest.raises(KeyboardInterrupt):
+            run(path, out, options(format=format_, threads=2), progress=stop)
+        assert [p.name for p in tmp_path.iterdir()] == ["clip.npy"]
+
+    @pytest.mark.parametrize("method", ["write", "close"])
+    def test_nothing_is_left_when_the_disk_is_full(
+        self, method, tmp_path, scene, save, options, monkeypatch
+    ):
+        original = getattr(VideoSink, method)
+
+        def fail(self, *arguments):
+            if self.name == "mask" and self.count == (5 if method == "write" else 40):
+                message = f"cannot write {self.path}: the disk is full"
+                raise OutputError(message)
+            return original(self, *arguments)
+
+        monkeypatch.setattr(VideoSink, method, fail)
+        path = save(scene(n=40))
+        with pytest.raises(OutputError, match="disk is full"):
+            run(path, tmp_path / "out", options())
+        assert [p.name for p in tmp_path.iterdir()] == ["clip.npy"]
+
+    def test_nothing_is_left_of_an_input_that_fails(self, tmp_path, options):
+        with pytest.raises(BgsubError, match="no such file"):
+            run(str(tmp_path / "none.avi"), tmp_path / "out", options())
+        assert list(tmp_path.iterdir()) == []
+
+    def test_earlier_results_survive_an_interrupted_forced_run(
+        self, tmp_path, scene, save, options, contents
+    ):
+        def stop(at, done, total):
+            if at == "write":
+                raise KeyboardInterrupt
+
+        path, out = save(scene(n=20, visit=14)), tmp_path / "out"
+        run(path, out, options(outputs={"mask", "errors"}))
+        before = contents(out)
+        with pytest.raises(KeyboardInterrupt):
+            run(path, out, options(force=True), progress=stop)
+        assert contents(out) == before
+
+    def test_existing_results_are_refused_before_any_work(self, tmp_path, scene, save, options):
+        path, out = save(scene(n=10)), tmp_path / "out"
+        out.mkdir()
+        (out / output_name("mask", options())).write_text("mine")
+        stages = []
+        with pytest.raises(OutputError):
+            run(path, out, options(), progress=lambda *facts: stages.append(facts))
+        assert stages == []
+
+
+# Its run says that it is writing, and then never ends by itself.
+_ENDLESS = """
+import sys, time
+from bgsub.pipeline import run as pipeline
+from bgsub.cli import main
+
+real = pipeline.run
+
+def slow(path, out, options, *, progress=None):
+    def stand_still(stage, done, total):
+        if stage == "write":
+            print("writing", flush=True)
+            time.sleep(300)
+    return real(path, out, options, progress=stand_still)
+
+pipeline.run = slow
+sys.argv = ["bgsub", "run", sys.argv[1], "--k", "2", "--out", sys.argv[2]]
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_signals_stop_a_real_run_with_one_line_and_leave_nothing(tmp_path, scene, save):
+    path = save(scene(n=30))
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", _ENDLESS, path, str(tmp_path / f"new{int(n)}" / "out")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for n in numbers
+    ]
+    for number, process in zip(numbers, started, strict=True):
+        with process:
+            try:
+                assert process.stdout.readline() == "writing\n"
+                staged = list((tmp_path / f"new{int(number)}" / "out").rglob("background.mp4"))
+                assert len(staged) == 1
+                process.send_signal(number)
+                _, errors = process.communicate(timeout=120)
+            finally:
+                process.kill()
+        assert process.returncode == 130
+        assert errors.count("\n") == 1
+        assert "interrupted" in errors
+        assert "Traceback" not in errors
+    assert [p.name for p in tmp_path.iterdir()] == ["clip.npy"]

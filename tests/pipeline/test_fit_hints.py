@@ -1,0 +1,94 @@
+"""What looks wrong about a fit, said after a run."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bgsub.pipeline.fit_hints import fit_hints
+from bgsub.pipeline.run import run
+
+
+def hints_of(frames, tmp_path, save, options, **changes):
+    result = run(save(frames), tmp_path / "out", options(outputs={"mask", "errors"}, **changes))
+    assert result.manifest["hints"] == result.hints
+    assert not any("\n" in hint for hint in result.hints)
+    return result.hints
+
+
+class TestFitHints:
+    @pytest.fixture
+    def hints(self, tmp_path, save, options):
+        def look(frames, **changes):
+            return hints_of(frames, tmp_path, save, options, **changes)
+
+        return look
+
+    def test_a_good_run_has_none(self, hints, scene):
+        assert hints(scene(n=60, visit=45)) == []
+
+    def test_a_quiet_scene_has_only_that_its_masks_are_empty(self, hints, scene):
+        (hint,) = hints(scene(visit=99))
+        assert "every mask is empty" in hint
+
+    def test_noise_alone_fills_the_masks(self, hints):
+        frames = np.random.default_rng(0).integers(0, 256, (30, 20, 24), dtype=np.uint8)
+        assert any("nearly full" in hint for hint in hints(frames, k=1, model="paper"))
+
+    def test_restarts_that_disagree(self, hints, scene):
+        found = hints(scene(), max_iter=1)
+        assert any("random starts disagree" in hint and "--n-init 50" in hint for hint in found)
+
+    def test_no_convergence(self, hints, scene):
+        assert any(
+            "did not converge in 1 iteration;" in hint for hint in hints(scene(), max_iter=1)
+        )
+
+    def test_a_rank_that_is_too_large_says_both_numbers(self, hints, scene):
+        clean = scene(n=1, noise=0)[0].astype(int)
+        frames = np.stack([np.clip(clean + 2 * (i % 3), 0, 255) for i in range(30)])
+        (hint, *_) = hints(frames.astype(np.uint8), k=7)
+        assert hint.startswith("--k 7 is too large")
+        assert "rank 1;" in hint
+
+    def test_a_rank_near_half_the_frames_is_not_said_to_disagree(self, hints, scene):
+        found = hints(scene(n=30, visit=99), k=25)
+        assert any("--k 25 is too large" in hint for hint in found)
+        assert not any("disagree" in hint for hint in found)
+        assert not any("higher --k" in hint for hint in found)
+
+    def test_frames_that_are_all_alike(self, hints):
+        (hint, *_) = hints(np.full((20, 12, 16), 90, np.uint8))
+        assert "all alike" in hint
+
+    def test_outliers_in_half_of_the_frames(self, hints, scene):
+        found = hints(scene(n=60, visit=31))
+        assert any("48% of the frames are outliers" in hint for hint in found)
+
+    def test_foreground_in_most_frames_that_hides_itself(self, hints, scene):
+        frames = scene(n=60, visit=99, color=False)
+        rng = np.random.default_rng(0)
+        for i, frame in enumerate(frames[12:]):
+            for _ in range(1 + int(rng.integers(0, 1 + i % 6))):
+                top, left = rng.integers(0, 20, 2)
+                frame[top : top + 8, left : left + 10] = rng.integers(0, 256)
+        found = hints(frames)
+        assert any("in more than half of the frames" in hint for hint in found)
+
+    def test_no_hint_hides_a_warning_of_another_kind(self, whole_run):
+        estimator = SimpleNamespace(
+            scores_=np.zeros((4, 2)),
+            n_components=2,
+            objectives_=np.ones(3),
+            error_location_=5.0,
+            error_scale_=0.1,
+        )
+        gram = SimpleNamespace(values=np.eye(4))
+        fit = SimpleNamespace(
+            estimator=estimator,
+            gram=gram,
+            table=SimpleNamespace(outliers=np.zeros(4, bool), pixels=10),
+            notes=["the moon is full"],
+            converged=True,
+        )
+        assert fit_hints(fit) == ["the moon is full"]

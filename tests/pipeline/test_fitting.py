@@ -1,0 +1,114 @@
+"""Frames → fit → model, against TRPCA and the paper's formula in double precision."""
+
+import numpy as np
+import pytest
+
+from bgsub import TRPCA
+from bgsub.background.model import BackgroundModel
+from bgsub.errors import UsageError
+from bgsub.outliers.errors_table import read_csv
+from bgsub.pipeline.fitting import check_rank
+from bgsub.pipeline.run import fit_errors, run
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "advice"),
+    [(0, 9, "at least 1"), (9, 9, "--k 8 or less"), (12, 9, "--k 8"), (1, 1, "more frames")],
+)
+def test_a_rank_that_cannot_be_is_refused_with_advice(k, n, advice):
+    with pytest.raises(UsageError, match=f"--k {k}.*{advice}"):
+        check_rank(k, n)
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 2), (8, 9)])
+def test_the_largest_rank(k, n):
+    check_rank(k, n)
+
+
+def weights_of_backgrounds(fit):
+    """A with x_b,i = Σ_j a_ij x_j, which holds on any version of the same frames."""
+    weights = fit.center_weights_ + fit.scores_ @ fit.component_weights_.T
+    np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-9)
+    return weights
+
+
+class TestBackground:
+    def test_in_grey_is_m_plus_u_ut_x_minus_m(self, scene, save, options, tmp_path, video):
+        frames = scene(color=False)
+        run(save(frames), tmp_path / "out", options(format="mkv", outputs={"background"}))
+        rows = frames.reshape(len(frames), -1)
+        fit = TRPCA(2, random_state=1).fit(rows)
+        m, U = fit.center_, fit.components_.T
+        expected = m + (rows - m) @ U @ U.T
+        background = video(tmp_path / "out" / "background.mkv", "gray").reshape(rows.shape)
+        assert np.abs(background - np.clip(expected, 0, 255)).max() <= 1
+
+    def test_in_colour_is_the_same_mixture_of_frames_as_in_grey(self, whole_run, video):
+        from bgsub.video.frames import Layout
+
+        frames = whole_run.frames
+        layout = Layout("bgr", *frames.shape[1:3])
+        luma = np.stack([layout.luma(layout.pack(np.ascontiguousarray(f))) for f in frames])
+        fit = TRPCA(2, random_state=1).fit(luma.reshape(len(frames), -1))
+        expected = weights_of_backgrounds(fit) @ frames.reshape(len(frames), -1)
+        background = video(whole_run.out / "background.mkv").reshape(len(frames), -1)
+        assert np.abs(background - np.clip(expected, 0, 255)).max() <= 1
+
+    def test_does_not_show_the_visitor(self, whole_run, scene, video):
+        empty = scene(visit=99, noise=0)[..., ::-1]
+        background = video(whole_run.out / "background.mkv")
+        wrong, visited = (np.abs(f.astype(int) - empty) for f in (background, whole_run.frames))
+        assert visited[40, 8:15, 13:20].mean() > 60
+        assert wrong[40, 8:15, 13:20].mean() < 10
+        assert wrong[:32].mean() < 2
+
+
+class TestModel:
+    def test_holds_the_fit(self, whole_run, scene):
+        model = BackgroundModel.load(whole_run.out / "model.npz")
+        assert model.components.shape == (2, 4 * 36 * 48)
+        assert model.support[:30].all()
+        assert not model.support[32:].any()
+        np.testing.assert_array_equal(model.frame_numbers, np.arange(1, 49))
+        assert model.geometry == {"input_size": [48, 36], "roi": None, "scale": 1.0}
+        assert model.threshold == whole_run.result.manifest["threshold"]
+
+    def test_noise_is_that_of_the_luma_of_frames_without_a_visitor(
+        self, scene, save, options, tmp_path
+    ):
+        run(save(scene(color=False, noise=3)), tmp_path / "out", options(outputs={"model"}))
+        noise = BackgroundModel.load(tmp_path / "out" / "model.npz").noise
+        assert np.median(noise) == pytest.approx(3, rel=0.15)
+        assert noise.min() > 1
+        assert noise.max() < 7
+
+
+def test_errors_are_those_of_the_estimator(scene, save, options):
+    frames = scene(color=False)
+    table = fit_errors(save(frames), options()).table
+    fit = TRPCA(2, random_state=1).fit(frames.reshape(len(frames), -1))
+    np.testing.assert_allclose(table.errors, fit.errors_, rtol=1e-9)
+    assert table.outliers.tolist() == [False] * 32 + [True] * 16
+
+
+def test_errors_alone_are_those_of_a_whole_run(whole_run):
+    table = fit_errors(whole_run.path, whole_run.options).table
+    written = read_csv(whole_run.out / "errors.csv")
+    np.testing.assert_allclose(written.errors, table.errors, rtol=1e-8)
+    np.testing.assert_allclose(written.scores, table.scores, rtol=1e-6)
+    np.testing.assert_array_equal(written.outliers, table.outliers)
+
+
+def test_reweighting_can_be_switched_off(scene, save, options):
+    frames = scene(color=False)
+    table = fit_errors(save(frames), options(reweight=False)).table
+    fit = TRPCA(2, random_state=1, reweight=False).fit(frames.reshape(len(frames), -1))
+    np.testing.assert_allclose(table.errors, fit.errors_, rtol=1e-9)
+
+
+def test_the_support_fraction_reaches_the_fit(scene, save, options):
+    frames = scene(color=False)
+    table = fit_errors(save(frames), options(support_fraction=1.0, reweight=False)).table
+    fit = TRPCA(2, random_state=1, support_fraction=1.0, reweight=False)
+    fit.fit(frames.reshape(len(frames), -1))
+    np.testing.assert_allclose(table.errors, fit.errors_, rtol=1e-9)

@@ -1,0 +1,776 @@
+"""The whole way from an input to results, as a user sees it."""
+
+import csv
+import hashlib
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from bgsub import __version__
+from bgsub.errors import BgsubError, EmptySelectionError, InputError, MemoryLimitError, UsageError
+from bgsub.options import OUTPUTS, RunOptions
+from bgsub.outliers.errors_table import read_csv
+from bgsub.pipeline.run import apply, run
+from bgsub.video.grey import open_grey
+from bgsub.video.images import read_image, write_image
+from bgsub.video.source import open_source
+
+VISITED = range(33, 49)
+
+
+def outlier_frames(out):
+    with (out / "errors.csv").open() as file:
+        return [int(row["frame"]) for row in csv.DictReader(file) if row["outlier"] == "1"]
+
+
+def pictures_in(path):
+    """All pictures of a video or a folder, grey, with as many bits as they have."""
+    pictures = open_grey(str(path))
+    return np.stack(list(pictures.pick(range(len(pictures)))))
+
+
+def decoded(path, **selection):
+    """Frames of an input as bgsub decodes them for lossless outputs."""
+    return np.stack(
+        [f.layout.to_bgr(f.data) for f in open_source(path, exact_color=True, **selection)]
+    )
+
+
+class TestWholeRun:
+    def test_writes_what_it_says_and_nothing_else(self, whole_run):
+        names = "background.mkv foreground.mkv mask.mkv errors.csv errors.png model.npz preview.mp4"
+        names += " spectrum.png scores.mkv"
+        written = {path.name for path in whole_run.out.iterdir()}
+        assert written == {*names.split(), "run.json"}
+
+    def test_every_video_has_every_frame(self, whole_run, video):
+        for name in ("background.mkv", "foreground.mkv", "mask.mkv", "preview.mp4"):
+            assert len(video(whole_run.out / name)) == 48
+
+    def test_finds_the_visitor(self, whole_run, video):
+        assert outlier_frames(whole_run.out) == list(VISITED)
+        assert whole_run.result.findings == ["16 of 48 frames stand out from the background: 33-48"]
+        mask = video(whole_run.out / "mask.mkv", "gray")
+        assert set(np.unique(mask)) == {0, 255}
+        assert not mask[:32].any()
+        for index in (32, 40, 47):
+            truth = np.zeros((36, 48), bool)
+            top, left = 8 + index % 5, 8 + index % 7
+            truth[top : top + 7, left : left + 7] = True
+            found = mask[index] > 0
+            assert (found & truth).sum() / (found | truth).sum() > 0.75
+
+    def test_signed_foreground_gives_the_input_back(self, whole_run, video):
+        background = video(whole_run.out / "background.mkv")
+        foreground = video(whole_run.out / "foreground.mkv")
+        back = foreground + background - np.uint8(128)
+        np.testing.assert_array_equal(back, decoded(whole_run.path))
+
+    def test_preview_has_a_bar_on_outlier_frames(self, whole_run, video):
+        shown = video(whole_run.out / "preview.mp4").astype(int)
+        height, width = shown.shape[1:3]
+        assert height % 2 == width % 2 == 0
+        corner = shown[:, 2:24, -20:-2].mean(axis=(1, 2))
+        is_red = corner[:, 2] > corner[:, 0] + 80
+        assert is_red.tolist() == [False] * 32 + [True] * 16
+
+    def test_preview_shows_input_background_foreground_and_mask(self, whole_run, video):
+        shown = video(whole_run.out / "preview.mp4").astype(int)[40, 28:]
+        (left, right), (below_left, below_right) = (
+            np.split(half, 2, axis=1) for half in np.split(shown, 2)
+        )
+        size = left.shape[1] / 48
+        visitor = np.s_[round(9 * size) : round(14 * size), round(14 * size) : round(19 * size)]
+        background = video(whole_run.out / "background.mkv")
+        for panel, frames in ((left, whole_run.frames), (right, background)):
+            expected = frames[40, 9:14, 14:19].mean(axis=(0, 1))
+            assert np.abs(panel[visitor].mean(axis=(0, 1)) - expected).max() < 12
+        assert np.abs(below_left[visitor] - 128).mean() > 30  # signed
+        assert below_right[visitor].mean() > 230
+        assert below_right[-20:, -20:].max() < 25
+
+    def test_tells_its_progress(self, scene, save, options, tmp_path):
+        told = []
+        run(save(scene()), tmp_path / "out", options(), progress=lambda *f: told.append(f))
+        stages = list(dict.fromkeys(stage for stage, _, _ in told))
+        assert stages == ["decode", "fit", "model", "write"]
+        for stage in stages:
+            done = [(d, total) for s, d, total in told if s == stage]
+            assert done == sorted(done)
+            assert done[-1][0] == done[-1][1]
+
+
+class TestManifest:
+    def test_is_what_the_result_holds(self, whole_run, manifest_of):
+        assert manifest_of(whole_run.out) == whole_run.result.manifest
+
+    def test_names_the_versions(self, whole_run):
+        manifest = whole_run.result.manifest
+        assert manifest["schema_version"] == 1
+        assert manifest["bgsub_version"] == manifest["versions"]["bgsub"] == __version__
+        assert manifest["command"] == "run"
+        assert {"numpy", "scipy", "av", "python"} <= set(manifest["versions"])
+
+    def test_repeats_the_options(self, whole_run):
+        manifest = whole_run.result.manifest
+        assert RunOptions.from_json(manifest["options"]) == whole_run.options
+        assert manifest["seed"] == 1
+        assert 12 <= manifest["threshold"] <= 35
+        assert manifest["cutoff"] > 0
+        assert manifest["min_area"] >= 1
+
+    def test_identifies_the_input(self, whole_run):
+        data = Path(whole_run.path).read_bytes()
+        facts = whole_run.result.manifest["input"]
+        assert (facts["name"], facts["path"]) == ("clip.npy", whole_run.path)
+        assert facts["size_bytes"] == len(data)
+        assert facts["sha256"] == hashlib.sha256(data).hexdigest()
+        assert (facts["width"], facts["height"]) == (48, 36)
+
+    def test_says_how_the_fit_went(self, whole_run):
+        manifest = whole_run.result.manifest
+        assert len(manifest["objectives"]) == 10
+        assert min(manifest["objectives"]) == manifest["objective"] > 0
+        assert manifest["iterations"] >= 1
+        assert manifest["converged"] is True
+        assert {"decode", "fit", "model", "write"} <= set(manifest["stages_s"])
+        assert all(seconds >= 0 for seconds in manifest["stages_s"].values())
+        assert manifest["peak_memory_bytes"] > 10**7
+
+    def test_counts_frames(self, whole_run):
+        manifest = whole_run.result.manifest
+        counts = {"decoded": 48, "used": 48, "bad": 0, "outliers": 16, "after_scene_change": 0}
+        assert manifest["frames"] == counts
+        assert manifest["bad_frames"] == []
+        assert set(manifest["frames_written"].values()) == {48}
+
+    def test_lists_the_outputs_with_their_sizes(self, whole_run):
+        outputs = whole_run.result.manifest["outputs"]
+        sizes = {
+            p.name: {"bytes": p.stat().st_size}
+            for p in whole_run.out.iterdir()
+            if p.name != "run.json"
+        }
+        assert outputs == sizes
+
+
+NAMES = {
+    "background": "background.mp4",
+    "foreground": "foreground.mp4",
+    "mask": "mask.mp4",
+    "errors": "errors.csv",
+    "plot": "errors.png",
+    "model": "model.npz",
+    "preview": "preview.mp4",
+    "spectrum": "spectrum.png",
+    "scores": "scores.mkv",
+}
+
+
+class TestOnly:
+    @pytest.mark.parametrize("output", OUTPUTS)
+    def test_each_alone_writes_its_file_and_does_its_work(
+        self, output, scene, save, options, tmp_path
+    ):
+        stages = set()
+        run(
+            save(scene(n=40, visit=30)),
+            tmp_path / "out",
+            options(outputs={output}),
+            progress=lambda stage, done, total: stages.add(stage),
+        )
+        written = {path.name for path in (tmp_path / "out").iterdir()}
+        assert written == {NAMES[output], "run.json"}
+        expected = {"decode"} if output in ("mask", "scores") else {"decode", "fit"}
+        if output not in ("errors", "plot", "spectrum"):
+            expected.add("model")
+        if output in ("background", "foreground", "mask", "preview", "scores"):
+            expected.add("write")
+        assert stages == expected
+
+    def test_alone_it_is_what_it_is_among_others(
+        self, whole_run, options, tmp_path, contents, video
+    ):
+        for output in ("mask", "errors", "background"):
+            chosen = options(outputs={output}, format="mkv")
+            run(whole_run.path, tmp_path / output, chosen)
+        errors = tmp_path / "errors" / "errors.csv"
+        ours, theirs = read_csv(errors), read_csv(whole_run.out / "errors.csv")
+        np.testing.assert_allclose(ours.errors, theirs.errors, rtol=1e-9)
+        for name in ("mask", "background"):
+            ours = tmp_path / name / f"{name}.mkv"
+            assert ours.read_bytes() == (whole_run.out / ours.name).read_bytes()
+
+    def test_none_is_refused(self, scene, save, options, tmp_path):
+        with pytest.raises(UsageError, match="names no output"):
+            run(save(scene(n=9)), tmp_path / "out", options(outputs=()))
+        assert not (tmp_path / "out").exists()
+
+
+class TestFormats:
+    def test_png_has_numbered_pictures_and_a_signed_foreground_that_is_exact(
+        self, scene, images, options, tmp_path
+    ):
+        frames = scene(n=40)
+        out = tmp_path / "out"
+        path = images(frames)
+        run(path, out, options(format="png", foreground="signed", plot_format="svg"))
+        assert (out / "errors.svg").is_file()
+        read = {}
+        for name in ("background", "foreground", "mask"):
+            files = sorted((out / name).iterdir())
+            assert [f.name for f in files] == [f"{n:06d}.png" for n in range(1, 41)]
+            read[name] = np.stack([read_image(f) for f in files])
+        back = read["foreground"] + read["background"] - np.uint8(128)
+        np.testing.assert_array_equal(back, frames[..., ::-1])
+        assert set(np.unique(read["mask"])) == {0, 255}
+
+    @pytest.mark.parametrize("format_", ["mkv", "png"])
+    def test_signed_is_exact_in_grey_too(self, format_, scene, save, options, tmp_path, video):
+        frames = scene(n=40, color=False)
+        out = tmp_path / "out"
+        chosen = {"foreground", "background"}
+        run(save(frames), out, options(format=format_, foreground="signed", outputs=chosen))
+        if format_ == "mkv":
+            shown = {name: video(out / f"{name}.mkv", "gray") for name in chosen}
+        else:
+            shown = {
+                name: np.stack([read_image(f) for f in sorted((out / name).iterdir())])
+                for name in chosen
+            }
+        back = shown["foreground"] + shown["background"] - np.uint8(128)
+        np.testing.assert_array_equal(back, frames)
+
+    def test_signed_gives_a_compressed_video_back_as_it_is_decoded(
+        self, scene, encode, options, tmp_path, video
+    ):
+        path, out = encode(scene(n=30, visit=24)), tmp_path / "out"
+        chosen = {"foreground", "background"}
+        run(path, out, options(format="mkv", foreground="signed", outputs=chosen))
+        shown = {name: video(out / f"{name}.mkv") for name in chosen}
+        back = shown["foreground"] + shown["background"] - np.uint8(128)
+        np.testing.assert_array_equal(back, decoded(path))
+
+    def test_signed_for_the_eye_is_grey_where_nothing_happens(
+        self, scene, save, options, tmp_path, video
+    ):
+        run(save(scene()), tmp_path / "out", options(foreground="signed", outputs={"foreground"}))
+        shown = video(tmp_path / "out" / "foreground.mp4").astype(int)
+        assert np.abs(shown[10] - 128).mean() < 8
+        assert np.abs(shown[40, 9:14, 14:19] - 128).mean() > 30
+
+    def test_abs_shows_the_visitor_bright_on_dark(self, scene, save, options, tmp_path, video):
+        run(save(scene()), tmp_path / "out", options(outputs={"foreground"}))
+        shown = video(tmp_path / "out" / "foreground.mp4")
+        assert shown[10].mean() < 30
+        assert shown[40, 9:14, 14:19].mean() > 150
+
+    def test_cutout_shows_the_visitor_in_its_colours_on_black(
+        self, scene, save, options, tmp_path, video
+    ):
+        chosen = options(foreground="cutout", format="mkv", outputs={"foreground", "mask"})
+        frames = scene()
+        run(save(frames), tmp_path / "out", chosen)
+        shown = video(tmp_path / "out" / "foreground.mkv")
+        inside = video(tmp_path / "out" / "mask.mkv", "gray") > 0
+        np.testing.assert_array_equal(shown[inside], frames[..., ::-1][inside])
+        assert not shown[~inside].any()
+
+    def test_mp4_is_what_browsers_play(self, scene, save, options, tmp_path):
+        import av
+
+        run(save(scene(n=20, visit=15)), tmp_path / "out", options(outputs={"background"}))
+        with av.open(str(tmp_path / "out" / "background.mp4")) as container:
+            codec = container.streams.video[0].codec_context
+            assert (codec.name, codec.pix_fmt) == ("h264", "yuv420p")
+
+    def test_odd_sizes_are_padded_and_noted(self, scene, save, options, tmp_path, video):
+        path = save(scene(n=30, height=35, width=47, visit=24))
+        for format_, shape, padded in (("mp4", (36, 48), True), ("mkv", (35, 47), False)):
+            out = tmp_path / format_
+            result = run(path, out, options(format=format_))
+            assert result.manifest["padded_to_even_size"] is padded
+            for name in ("background", "foreground", "mask"):
+                assert video(out / f"{name}.{format_}").shape[1:3] == shape
+
+    def test_grey_stays_grey_and_colour_can_be_made_grey(
+        self, scene, save, options, tmp_path, video
+    ):
+        path = save(scene(n=30, visit=24))
+        run(path, tmp_path / "a", options(outputs={"background"}))
+        run(path, tmp_path / "b", options(outputs={"background"}, color="gray"))
+        assert np.ptp(video(tmp_path / "a" / "background.mp4").astype(int), axis=3).max() > 40
+        assert np.ptp(video(tmp_path / "b" / "background.mp4").astype(int), axis=3).max() <= 2
+
+    def test_all_layouts_give_consistent_masks(self, scene, encode, options, tmp_path, video):
+        path = encode(scene())
+        ways = {"yuv420": {"format": "mp4"}, "bgr": {"format": "mkv"}, "gray": {"color": "gray"}}
+        masks = {}
+        for name, changes in ways.items():
+            result = run(path, tmp_path / name, options(outputs={"mask", "errors"}, **changes))
+            assert result.manifest["frames"]["outliers"] == 16
+            suffix = changes.get("format", "mp4")
+            masks[name] = video(tmp_path / name / f"mask.{suffix}", "gray") > 127
+            assert masks[name][:32].mean() < 0.01
+        yuv420, bgr, gray = (masks[name][32:] for name in ways)
+        assert (yuv420 & bgr).sum() / (yuv420 | bgr).sum() > 0.85
+        # Colour tells more than luma alone, and the codec smears it over the edges.
+        assert (gray & bgr).sum() / gray.sum() > 0.9
+
+
+class TestReproducibility:
+    @pytest.mark.parametrize("format_", ["mp4", "mkv"])
+    def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(
+        self, format_, scene, save, options, tmp_path, contents
+    ):
+        path = save(scene())
+        found = []
+        for threads in (1, 2, 2):
+            out = tmp_path / str(len(found))
+            run(path, out, options(format=format_, outputs=OUTPUTS, threads=threads))
+            found.append({n: b for n, b in contents(out).items() if n != "run.json"})
+        assert found[0] == found[1] == found[2]
+
+    def test_the_manifest_repeats_the_run(self, whole_run, tmp_path, contents):
+        options = RunOptions.from_json(whole_run.result.manifest["options"])
+        run(whole_run.path, tmp_path / "again", options)
+        ours, theirs = contents(tmp_path / "again"), contents(whole_run.out)
+        del ours["run.json"], theirs["run.json"]
+        assert ours == theirs
+
+
+class TestSelection:
+    def test_frames_keep_the_numbers_and_times_of_the_input(
+        self, scene, save, options, tmp_path, video
+    ):
+        path = save(scene(n=60, visit=99))
+        chosen = options(start=11, end=50, every=3, format="mkv", outputs={"errors", "background"})
+        result = run(path, tmp_path / "out", chosen)
+        table = read_csv(tmp_path / "out" / "errors.csv")
+        assert table.frames.tolist() == list(range(11, 51, 3))
+        np.testing.assert_allclose(table.times, (table.frames - 1) / 25)
+        assert len(video(tmp_path / "out" / "background.mkv")) == 14
+        assert result.manifest["frames"]["used"] == 14
+
+    def test_by_time(self, scene, save, options, tmp_path):
+        chosen = options(start="0.4s", end="00:00:01.2", outputs={"errors"})
+        run(save(scene(n=60, visit=99)), tmp_path / "out", chosen)
+        table = read_csv(tmp_path / "out" / "errors.csv")
+        assert table.frames.tolist() == list(range(11, 32))
+
+    def test_outliers_have_the_numbers_of_the_input(self, scene, save, options, tmp_path):
+        result = run(save(scene(n=60, visit=48)), tmp_path / "out", options(start=11))
+        assert outlier_frames(tmp_path / "out") == list(range(49, 61))
+        assert result.findings[0].endswith(": 49-60")
+
+    def test_nothing_selected(self, scene, save, options, tmp_path):
+        with pytest.raises(EmptySelectionError):
+            run(save(scene(n=9)), tmp_path / "out", options(start=50))
+        assert not (tmp_path / "out").exists()
+
+    def test_roi_and_scale(self, scene, save, options, tmp_path, video):
+        path = save(scene())
+        chosen = options(roi=(8, 4, 32, 24), scale=0.5, format="mkv")
+        result = run(path, tmp_path / "out", chosen)
+        assert result.manifest["frame_size"] == [16, 12]
+        assert result.manifest["input"]["width"] == 48
+        assert video(tmp_path / "out" / "mask.mkv").shape[1:3] == (12, 16)
+        assert outlier_frames(tmp_path / "out") == list(VISITED)
+
+    def test_a_region_outside_is_refused(self, scene, save, options, tmp_path):
+        with pytest.raises(UsageError, match="roi"):
+            run(save(scene(n=9)), tmp_path / "out", options(roi=(40, 0, 20, 20)))
+
+
+class TestMaskImage:
+    @pytest.fixture
+    def outside(self, tmp_path):
+        """Left of column 7; the visitor never gets there."""
+        outside = np.zeros((36, 48), bool)
+        outside[:, :7] = True
+        write_image(tmp_path / "mask.png", np.where(outside, 0, 255).astype(np.uint8))
+        return outside
+
+    @pytest.fixture
+    def restless(self, scene, outside):
+        """The scene with noise where the mask leaves it out."""
+        frames = scene()
+        noise = np.random.default_rng(3).integers(0, 256, frames.shape, dtype=np.uint8)
+        frames[:, outside] = noise[:, outside]
+        return frames
+
+    def test_pixels_outside_do_not_influence_the_fit(
+        self, scene, restless, save, options, tmp_path
+    ):
+        chosen = options(mask_image=str(tmp_path / "mask.png"), outputs={"errors"})
+        run(save(scene(), "calm.npy"), tmp_path / "calm", chosen)
+        run(save(restless, "restless.npy"), tmp_path / "restless", chosen)
+        calm, other = (tmp_path / name / "errors.csv" for name in ("calm", "restless"))
+        assert calm.read_bytes() == other.read_bytes()
+        assert outlier_frames(tmp_path / "calm") == list(VISITED)
+        table = read_csv(calm)
+        assert table.pixels == 36 * 41
+
+    def test_they_stay_as_they_are_and_are_never_foreground(
+        self, restless, outside, save, options, tmp_path, video
+    ):
+        chosen = options(mask_image=str(tmp_path / "mask.png"), format="mkv", foreground="signed")
+        run(save(restless), tmp_path / "out", chosen)
+        given = restless[..., ::-1]
+        background = video(tmp_path / "out" / "background.mkv")
+        np.testing.assert_array_equal(background[:, outside], given[:, outside])
+        assert (background[40, ~outside] != given[40, ~outside]).any()
+        mask = video(tmp_path / "out" / "mask.mkv", "gray")
+        assert not mask[:, outside].any()
+        assert mask[VISITED[0] :, ~outside].any(axis=1).all()
+        foreground = video(tmp_path / "out" / "foreground.mkv")
+        assert (foreground[:, outside] == 128).all()
+
+    def test_of_another_size_is_refused(self, scene, save, options, tmp_path):
+        write_image(tmp_path / "mask.png", np.full((10, 10), 255, np.uint8))
+        with pytest.raises(UsageError, match=r"mask\.png"):
+            run(save(scene(n=9)), tmp_path / "out", options(mask_image=str(tmp_path / "mask.png")))
+
+
+class TestIgnore:
+    """A clock that changes all the time, in a corner that the visitor never reaches."""
+
+    @pytest.fixture
+    def clock(self, tmp_path):
+        shown = np.zeros((36, 48), bool)
+        shown[26:34, 30:46] = True
+        write_image(tmp_path / "clock.png", shown.astype(np.uint8) * 255)
+        return shown
+
+    @pytest.fixture
+    def clip(self, scene, clock, save):
+        frames = scene()
+        noise = np.random.default_rng(3).normal(128, 30, frames.shape)
+        frames[:, clock] = noise[:, clock].clip(0, 255)
+        return save(frames)
+
+    @pytest.mark.parametrize("model", ["paper", "local"])
+    def test_ignored_pixels_are_never_foreground(self, model, clip, clock, options, tmp_path):
+        chosen = options(model=model, format="png", outputs={"mask", "scores"}, min_area=0)
+        run(clip, tmp_path / "all", chosen)
+        assert pictures_in(tmp_path / "all" / "scores")[:, clock].any(axis=1).all()
+        chosen = replace(chosen, ignore=str(tmp_path / "clock.png"))
+        run(clip, tmp_path / "some", chosen)
+        for name in ("mask", "scores"):
+            found = pictures_in(tmp_path / "some" / name)
+            assert not found[:, clock].any()
+            assert found[VISITED[0] :, ~clock].any(axis=1).all()
+
+    def test_they_take_part_in_the_fit(self, clip, options, tmp_path):
+        chosen = options(outputs={"errors", "background"})
+        run(clip, tmp_path / "all", chosen)
+        run(clip, tmp_path / "some", replace(chosen, ignore=str(tmp_path / "clock.png")))
+        for name in ("errors.csv", "background.mp4"):
+            some, everything = tmp_path / "some" / name, tmp_path / "all" / name
+            assert some.read_bytes() == everything.read_bytes()
+
+    def test_they_do_not_raise_the_threshold(self, clip, scene, save, options, tmp_path):
+        calm = run(
+            save(scene(), "calm.npy"), tmp_path / "calm", options(model="paper", outputs={"mask"})
+        )
+        found = run(clip, tmp_path / "all", options(model="paper", outputs={"mask"}))
+        assert found.manifest["threshold"] > calm.manifest["threshold"] + 10
+        chosen = options(model="paper", outputs={"mask"}, ignore=str(tmp_path / "clock.png"))
+        found = run(clip, tmp_path / "some", chosen)
+        assert found.manifest["threshold"] == pytest.approx(calm.manifest["threshold"], abs=2)
+        assert found.manifest["options"]["ignore"] == str(tmp_path / "clock.png")
+
+    def test_a_saved_model_ignores_them_too_unless_told_what_else(
+        self, clip, clock, options, tmp_path
+    ):
+        chosen = options(outputs={"model"}, ignore=str(tmp_path / "clock.png"))
+        run(clip, tmp_path / "fit", chosen)
+        model, masks = tmp_path / "fit" / "model.npz", options(outputs={"scores"}, format="png")
+        apply(model, clip, tmp_path / "same", masks)
+        found = pictures_in(tmp_path / "same" / "scores")
+        assert not found[:, clock].any()
+        assert found[:, :20].any()
+        top = np.zeros(clock.shape, np.uint8)
+        top[:20] = 255
+        write_image(tmp_path / "top.png", top)
+        apply(model, clip, tmp_path / "own", replace(masks, ignore=str(tmp_path / "top.png")))
+        found = pictures_in(tmp_path / "own" / "scores")
+        assert not found[:, :20].any()
+        assert found[:, clock].any()
+        write_image(tmp_path / "none.png", np.zeros(clock.shape, np.uint8))
+        own = replace(masks, outputs=frozenset({"model", "scores"}))
+        own = replace(own, ignore=str(tmp_path / "none.png"))
+        apply(model, clip, tmp_path / "all", own)
+        assert pictures_in(tmp_path / "all" / "scores")[:, clock].any()
+        apply(tmp_path / "all" / "model.npz", clip, tmp_path / "more", masks)
+        assert pictures_in(tmp_path / "more" / "scores")[:, clock].any()
+
+    def test_a_picture_that_leaves_nothing_is_refused(self, clip, options, tmp_path):
+        write_image(tmp_path / "all.png", np.full((36, 48), 255, np.uint8))
+        chosen = options(ignore=str(tmp_path / "all.png"))
+        with pytest.raises(UsageError, match=r"all\.png: the ignore image leaves no pixel"):
+            run(clip, tmp_path / "out", chosen)
+        assert not (tmp_path / "out").exists()
+
+
+class TestMasks:
+    def shares(self, scene, save, options, tmp_path, video, **changes):
+        chosen = options(outputs={"mask"}, format="mkv", **changes)
+        out = tmp_path / str(len(list(tmp_path.iterdir())))
+        run(save(scene(noise=6)), out, chosen)
+        mask = video(out / "mask.mkv", "gray") > 0
+        return mask[:32].mean(), mask[32:].mean()
+
+    def test_threshold_smallest_area_and_cleaning_are_the_users(
+        self, scene, save, options, tmp_path, video
+    ):
+        given = (scene, save, options, tmp_path, video)
+        calm, visited = self.shares(*given)
+        assert calm == 0
+        assert visited > 0.02
+        assert self.shares(*given, threshold=255.0) == (0, 0)
+        assert self.shares(*given, threshold=5.0, clean=False)[0] > 0.3
+        assert self.shares(*given, threshold=14.0, clean=False)[0] > 0
+        assert self.shares(*given, min_area=500) == (0, 0)
+
+    def test_the_choice_is_in_the_manifest(self, scene, save, options, tmp_path):
+        result = run(save(scene()), tmp_path / "out", options(threshold=33.0, min_area=7))
+        assert (result.manifest["threshold"], result.manifest["min_area"]) == (33.0, 7)
+
+
+class TestScores:
+    @pytest.mark.parametrize("format_", ["mp4", "mkv", "png"])
+    def test_cut_at_their_level_they_are_the_masks(self, format_, scene, save, options, tmp_path):
+        chosen = options(outputs={"mask", "scores"}, format=format_, min_area=0, model="paper")
+        result = run(save(scene(noise=6, height=35, width=47)), tmp_path / "out", chosen)
+        name = "scores" if format_ == "png" else "scores.mkv"
+        assert name in result.manifest["outputs"]
+        assert result.manifest["frames_written"]["scores"] == 48
+        scores = pictures_in(tmp_path / "out" / name)
+        assert scores.dtype == np.uint16
+        marked = scores >= result.manifest["score_level"]
+        assert marked[VISITED[0] :].any()
+        mask = tmp_path / "out" / ("mask" if format_ == "png" else f"mask.{format_}")
+        np.testing.assert_array_equal(marked, pictures_in(mask)[:, :35, :47] > 127)
+
+    def test_video_and_pictures_hold_the_same(self, scene, save, options, tmp_path):
+        path = save(scene())
+        for format_ in ("mkv", "png"):
+            run(
+                path, tmp_path / format_, options(outputs={"scores"}, format=format_, model="paper")
+            )
+        video, pictures = tmp_path / "mkv" / "scores.mkv", tmp_path / "png" / "scores"
+        assert pictures_in(video).max() > 300
+        np.testing.assert_array_equal(pictures_in(video), pictures_in(pictures))
+
+    def test_without_them_there_is_no_level(self, scene, save, options, tmp_path):
+        result = run(save(scene()), tmp_path / "out", options(outputs={"mask"}))
+        assert "score_level" not in result.manifest
+
+
+class TestCutoff:
+    def test_the_cutoff_decides_which_frames_are_outliers(self, scene, save, options, tmp_path):
+        path = save(scene())
+        high = run(path, tmp_path / "high", options(cutoff=1e9, outputs={"errors"}))
+        assert high.findings == ["none of 48 frames stands out from the background"]
+        assert outlier_frames(tmp_path / "high") == []
+        assert high.manifest["cutoff"] == 1e9
+
+
+class TestBadFrames:
+    def test_are_left_out_counted_and_named(self, scene, images, options, tmp_path):
+        path = images(scene(n=40, visit=30), broken=(5, 22))
+        result = run(path, tmp_path / "out", options())
+        counts = result.manifest["frames"]
+        assert (counts["decoded"], counts["used"], counts["bad"]) == (38, 38, 2)
+        assert counts["outliers"] == 10
+        assert [bad["frame"] for bad in result.manifest["bad_frames"]] == [5, 22]
+        assert all(bad["reason"] for bad in result.manifest["bad_frames"])
+        assert "2 damaged frames left out: 5, 22" in result.findings
+        frames = read_csv(tmp_path / "out" / "errors.csv").frames.tolist()
+        assert frames == [n for n in range(1, 41) if n not in (5, 22)]
+
+    def test_are_replaced_by_the_one_before(self, scene, images, options, tmp_path, video):
+        path = images(scene(n=40, visit=30), broken=(5,))
+        result = run(path, tmp_path / "out", options(on_bad_frame="repeat", format="mkv"))
+        assert "1 damaged frame replaced by the one before: 5" in result.findings
+        shown = video(tmp_path / "out" / "background.mkv")
+        assert len(shown) == 40
+        np.testing.assert_array_equal(shown[3], shown[4])
+
+    def test_are_fatal_when_asked(self, scene, images, options, tmp_path):
+        path = images(scene(n=40, visit=30), broken=(5,))
+        with pytest.raises(InputError, match="frame 5"):
+            run(path, tmp_path / "out", options(on_bad_frame="fail"))
+        assert not (tmp_path / "out").exists()
+
+    def test_an_unreadable_picture_that_is_not_selected_does_no_harm(
+        self, scene, images, options, tmp_path
+    ):
+        path = images(scene(n=40, visit=30), broken=(5,))
+        result = run(path, tmp_path / "out", options(start=11, outputs={"errors"}))
+        assert result.manifest["frames"]["bad"] == 0
+
+
+class TestDegenerateVideos:
+    def result(self, frames, tmp_path, save, options, **changes):
+        return run(save(frames), tmp_path / "out", options(format="mkv", **changes))
+
+    @pytest.mark.parametrize("shape", [(12, 16), (12, 16, 3), (1, 1), (1, 700), (90, 1, 3)])
+    def test_constant(self, shape, tmp_path, save, options, video):
+        frames = np.full((20, *shape), 77, np.uint8)
+        result = self.result(frames, tmp_path, save, options, outputs=OUTPUTS)
+        assert result.manifest["frames"]["outliers"] == 0
+        assert result.manifest["components"] == 0
+        assert any("all alike" in hint for hint in result.hints)
+        background = video(tmp_path / "out" / "background.mkv")
+        assert (background == 77).all()
+        assert not video(tmp_path / "out" / "mask.mkv", "gray").any()
+
+    @pytest.mark.parametrize("level", [0, 255])
+    def test_black_and_white(self, level, tmp_path, save, options, video):
+        self.result(np.full((9, 12, 16), level, np.uint8), tmp_path, save, options)
+        assert (video(tmp_path / "out" / "background.mkv", "gray") == level).all()
+
+    @pytest.mark.parametrize("whole", [True, False])
+    def test_all_frames_equal_but_one(self, whole, tmp_path, save, options, video):
+        frames = np.full((20, 12, 16), 77, np.uint8)
+        if whole:
+            frames[12] = 200
+        else:
+            frames[12, 3:9, 4:10] = 200
+        result = self.result(frames, tmp_path, save, options)
+        assert outlier_frames(tmp_path / "out") == [13]
+        assert result.findings == ["1 of 20 frames stands out from the background: 13"]
+        assert (video(tmp_path / "out" / "background.mkv", "gray") == 77).all()
+        mask = video(tmp_path / "out" / "mask.mkv", "gray")
+        assert mask[12].any()
+        assert not mask[[*range(12), *range(13, 20)]].any()
+        table = read_csv(tmp_path / "out" / "errors.csv")
+        assert all(map(math.isfinite, table.scores))
+
+    def test_one_frame(self, tmp_path, save, options):
+        for k in (1, 10):
+            with pytest.raises(UsageError, match="select more frames"):
+                self.result(np.zeros((1, 12, 16), np.uint8), tmp_path, save, options, k=k)
+        assert not (tmp_path / "out").exists()
+
+    def test_two_frames(self, tmp_path, save, options, video):
+        frames = np.full((2, 12, 16), 77, np.uint8)
+        frames[1, :6] = 90
+        result = self.result(frames, tmp_path, save, options, k=1)
+        assert result.manifest["frames"]["used"] == 2
+        assert len(video(tmp_path / "out" / "background.mkv")) == 2
+
+    @pytest.mark.parametrize("k", [9, 10, 300])
+    def test_a_rank_of_the_number_of_frames_and_above(self, k, tmp_path, save, options, scene):
+        with pytest.raises(UsageError, match=f"--k {k} must be below .* is 9; use --k 8 or less"):
+            self.result(scene(n=9), tmp_path, save, options, k=k)
+        assert not (tmp_path / "out").exists()
+
+    def test_the_rank_just_below(self, tmp_path, save, options, scene):
+        result = self.result(scene(n=9), tmp_path, save, options, k=8)
+        assert result.manifest["frames"]["used"] == 9
+
+    def test_nothing_but_noise(self, tmp_path, save, options):
+        frames = np.random.default_rng(0).integers(0, 256, (20, 12, 16, 3), dtype=np.uint8)
+        assert self.result(frames, tmp_path, save, options, model="paper").hints
+
+    def test_16_bit(self, tmp_path, save, options, scene):
+        frames = scene(color=False).astype(np.uint16) * 256
+        self.result(frames, tmp_path, save, options)
+        assert outlier_frames(tmp_path / "out") == list(VISITED)
+
+
+class TestMemory:
+    @pytest.mark.parametrize("threads", [1, 2])
+    def test_a_sample_of_fit_frames_is_enough_for_the_rest(
+        self, threads, scene, save, options, tmp_path, video
+    ):
+        chosen = options(fit_frames=24, format="mkv", threads=threads)
+        result = run(save(scene(n=80, visit=60)), tmp_path / "out", chosen)
+        assert result.manifest["fit_frames"] == 24
+        assert len(video(tmp_path / "out" / "background.mkv")) == 80
+        assert set(range(61, 81)) == set(outlier_frames(tmp_path / "out"))
+
+    def test_an_impossible_limit_is_said_before_reading(self, scene, save, options, tmp_path):
+        stages = []
+        with pytest.raises(MemoryLimitError, match="--memory"):
+            run(
+                save(scene(n=60)),
+                tmp_path / "out",
+                options(memory="1M"),
+                progress=lambda *facts: stages.append(facts),
+            )
+        assert stages == []
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("none.avi", None), ("empty.avi", b""), ("text.avi", b"hello world\n" * 99), ("a.npy", b"no")],
+)
+def test_an_input_that_is_none_is_named_and_leaves_nothing(name, data, tmp_path, options):
+    path = tmp_path / name
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(BgsubError, match=name.replace(".", r"\.")) as caught:
+        run(str(path), tmp_path / "new" / "out", options())
+    assert caught.value.exit_code == 3
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "new").exists()
+
+
+def test_names_that_are_not_ascii(tmp_path, scene, images, options):
+    path = images(scene(n=30, visit=24), name="Büro 会議")
+    out = tmp_path / "Ergebnis ä 🎥"
+    run(path, out, options(format="png", outputs=OUTPUTS))
+    assert (out / "background" / "000030.png").is_file()
+    assert (out / "run.json").is_file()
+
+
+def test_opencv_has_its_threads_back_after_a_run(scene, save, options, tmp_path):
+    before = cv2.getNumThreads()
+    run(save(scene(n=20, visit=15)), tmp_path / "out", options(outputs={"mask"}, threads=2))
+    assert cv2.getNumThreads() == before
+
+
+class TestApplyGeometry:
+    def test_signed_png_from_a_model_of_compressed_video_is_exact(
+        self, scene, encode, options, tmp_path
+    ):
+        clip = encode(scene())
+        run(clip, tmp_path / "fit", options(outputs=["model"]))
+        model = tmp_path / "fit" / "model.npz"
+        lossless = options(
+            format="png", foreground="signed", outputs=["background", "foreground"], end=5
+        )
+        apply(model, clip, tmp_path / "new", lossless)
+        frames = [f.layout.to_bgr(f.data) for f in open_source(clip, end=5)]
+        for number, frame in enumerate(frames, 1):
+            background, shown = (
+                read_image(tmp_path / "new" / name / f"{number:06d}.png")
+                for name in ("background", "foreground")
+            )
+            np.testing.assert_array_equal(background + shown - np.uint8(128), frame)
+
+    def test_footage_of_the_models_size_is_cut_and_scaled_like_the_models(
+        self, scene, save, options, tmp_path
+    ):
+        clip = save(scene())
+        cut = options(outputs=["model"], roi=(8, 4, 32, 24), scale=0.5)
+        run(clip, tmp_path / "fit", cut)
+        result = apply(tmp_path / "fit" / "model.npz", clip, tmp_path / "new", options())
+        assert result.manifest["frame_size"] == [16, 12]
+
+    def test_a_mask_image_of_ones_own_is_refused(self, scene, save, options, tmp_path):
+        clip = save(scene())
+        run(clip, tmp_path / "fit", options(outputs=["model"]))
+        write_image(tmp_path / "mask.png", np.full((36, 48), 255, dtype=np.uint8))
+        own = options(mask_image=str(tmp_path / "mask.png"))
+        with pytest.raises(UsageError, match="--mask-image"):
+            apply(tmp_path / "fit" / "model.npz", clip, tmp_path / "new", own)

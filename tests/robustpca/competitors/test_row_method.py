@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from bgsub.errors import ConvergenceWarning
+from bgsub.robustpca.base import (
+    support_size,
+)
+from bgsub.robustpca.competitors.pca import PCA
+from bgsub.robustpca.competitors.row_method import (
+    coordinates,
+    spatial_median,
+    warn_not_converged,
+)
+from tests.robustpca.helpers import both_spaces, contaminated
+
+
+@pytest.mark.parametrize("shape", [(30, 50), (50, 30), (12, 1)])
+def test_coordinates_keep_all_distances(shape):
+    X = contaminated(*shape)
+    for space in both_spaces(X):
+        points = coordinates(space).points
+        np.testing.assert_allclose(points.mean(axis=0), 0.0, atol=1e-6)
+        np.testing.assert_allclose(cdist(points, points), cdist(X, X), atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_coordinates_keep_small_rows_beside_huge_ones(scale):
+    X = contaminated(30, 50)
+    X[0] *= scale
+    space, _ = both_spaces(X)
+    points = coordinates(space).points
+    np.testing.assert_allclose(
+        cdist(points[1:], points[1:]), cdist(X[1:], X[1:]), rtol=1e-4, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("shape", [(30, 50), (50, 30)])
+def test_a_fit_in_coordinates_is_one_of_the_rows(shape):
+    X = contaminated(*shape)
+    mean, Vt = X.mean(axis=0), np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2]
+    rest = X - mean - (X - mean) @ Vt[:2].T @ Vt[:2]
+    for space in both_spaces(X):
+        points = coordinates(space)
+        axes = points.principal(points.points, 2)
+        fit = points.fit_of(np.zeros(axes.shape[0]), axes, np.ones(shape[0], dtype=bool), 3)
+        assert fit.rank == 2
+        np.testing.assert_allclose(fit.residuals, (rest**2).sum(axis=1), atol=1e-8)
+        # The space itself makes the same of these weights.
+        stacked = space.project(np.column_stack([fit.basis, fit.weights]))
+        scores = stacked[:, :-1] - fit.weights @ space.metric(fit.basis, stacked[:, :-1])
+        np.testing.assert_allclose(scores, fit.scores, atol=1e-7)
+
+
+def test_the_median_of_a_line_is_its_median():
+    x = np.array([0.0, 1.0, 5.0, 6.0, 100.0])
+    np.testing.assert_allclose(spatial_median(x[:, None]), [5.0], atol=1e-6)
+
+
+def test_the_median_may_be_a_row_that_most_share():
+    points = np.vstack([np.tile([1.0, 2.0, 3.0], (6, 1)), np.eye(3) * 50])
+    np.testing.assert_allclose(spatial_median(points), [1.0, 2.0, 3.0], atol=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.integers(3, 20))
+def test_no_other_point_is_nearer_to_all_rows_than_the_median(seed, n):
+    rng = np.random.default_rng(seed)
+    points = rng.standard_t(2, size=(n, 3))
+    median = spatial_median(points)
+
+    def cost(center):
+        return np.linalg.norm(points - center, axis=1).sum()
+
+    others = [median + step for step in 0.01 * rng.normal(size=(20, 3))]
+    assert cost(median) <= min(cost(other) for other in [*others, *points]) * (1 + 1e-6)
+
+
+def test_support_size():
+    assert [support_size(n, None) for n in (1, 2, 7, 8)] == [1, 1, 4, 4]
+    assert support_size(200, 0.55) == 110
+    assert support_size(7, 1.0) == 7
+    with pytest.raises(ValueError, match=r"support_fraction=1\.5"):
+        support_size(7, 1.5)
+
+
+def test_the_warning_tells_the_residual():
+    with pytest.warns(ConvergenceWarning, match=r"Some .* max_iter=3 .* 2\.0e-02, above tol=0\.01"):
+        warn_not_converged("Some", 3, 0.02, 0.01)
+
+
+def test_outlier_scores_tell_outliers_even_after_pca():
+    X = contaminated(40, 60, share=0.05)
+    X[:2] += 100
+    fit = PCA(1).fit(X)
+    assert fit.outlier_scores_.shape == (40,)
+    assert np.isfinite(fit.outlier_scores_).all()

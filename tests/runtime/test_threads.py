@@ -1,0 +1,111 @@
+"""Threads that work side by side."""
+
+import threading
+import time
+
+import cv2
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from bgsub.runtime.threads import Workers, available_cores, own_threads, scratch
+
+
+def test_threads_are_shared_among_jobs():
+    assert own_threads(8) == own_threads(8, 1) == 8
+    assert [own_threads(8, jobs) for jobs in (2, 3, 9)] == [4, 2, 1]
+    assert own_threads(None) == available_cores() >= 1
+    assert Workers(6, 2).threads == 3
+
+
+def test_values_come_in_order_and_few_wait():
+    begun = []
+
+    def work(item):
+        begun.append(item)
+        time.sleep(0.001 * (item % 3))
+        return item * item
+
+    with Workers(3) as workers:
+        for expected, value in enumerate(workers.map(work, iter(range(40)))):
+            assert value == expected**2
+            assert len(begun) <= expected + 6
+    assert sorted(begun) == list(range(40))
+
+
+def test_each_works_on_all():
+    seen = set()
+    with Workers(2) as workers:
+        workers.each(seen.add, range(10))
+    assert seen == set(range(10))
+
+
+def test_an_error_is_raised_where_it_is_waited_for():
+    def fail(item):
+        if item == 3:
+            raise ZeroDivisionError(item)
+        return item
+
+    with Workers(2) as workers:
+        values = workers.map(fail, range(9))
+        assert [next(values) for _ in range(3)] == [0, 1, 2]
+        with pytest.raises(ZeroDivisionError):
+            next(values)
+
+
+def test_beside_does_not_wait_for_the_others():
+    gate = threading.Event()
+    with Workers(1) as workers:
+        values = workers.map(lambda _: gate.wait(10), [0])
+        waiting = threading.Thread(target=lambda: list(values))
+        waiting.start()
+        assert workers.beside(lambda a, b: a + b, 1, 2).result(timeout=10) == 3
+        gate.set()
+        waiting.join()
+
+
+def test_libraries_stay_on_one_thread_and_get_theirs_back():
+    before = [(pool["filepath"], pool["num_threads"]) for pool in threadpool_info()]
+    opencv = cv2.getNumThreads()
+    with Workers(2):
+        assert {pool["num_threads"] for pool in threadpool_info()} == {1}
+        assert cv2.getNumThreads() == 1
+    assert [(pool["filepath"], pool["num_threads"]) for pool in threadpool_info()] == before
+    assert cv2.getNumThreads() == opencv
+
+
+def test_no_thread_is_left():
+    with Workers(3) as workers:
+        workers.each(time.sleep, [0.0] * 5)
+        workers.beside(time.sleep, 0.0)
+    assert not [t for t in threading.enumerate() if t.name.startswith("bgsub-")]
+
+
+class TestScratch:
+    def test_memory_is_used_again(self):
+        one = scratch("test-one", (4, 6), np.float32)
+        assert (one.shape, one.dtype) == ((4, 6), np.float32)
+        assert np.shares_memory(one, scratch("test-one", (3, 5), np.float32))
+        assert not np.shares_memory(one, scratch("test-other", (4, 6), np.float32))
+        assert not np.shares_memory(one, scratch("test-one", (4, 6), np.float64))
+
+    def test_threads_do_not_share(self):
+        mine = scratch("test-mine", (8,), np.uint8)
+        others = []
+        thread = threading.Thread(
+            target=lambda: others.append(scratch("test-mine", (8,), np.uint8))
+        )
+        thread.start()
+        thread.join()
+        assert not np.shares_memory(mine, others[0])
+
+
+def test_libraries_that_are_loaded_later_stay_on_one_thread_too():
+    with Workers(2) as workers:
+        workers.load("scipy.linalg", "no_such_module")
+        workers.need("scipy.linalg", "scipy.sparse.linalg")
+        limits = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+        assert limits
+        assert set(limits) == {1}
+        with pytest.raises(ModuleNotFoundError):
+            workers.need("no_such_module")
