@@ -12,6 +12,8 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from bgsub.video import pyav
+
 #: A step back in time by more than this is a new beginning of the clock, not a jittered timestamp.
 _RESTART_S = 1.0
 
@@ -147,9 +149,8 @@ class Decoder:
             self._latest_packet = max(self._latest_packet, packet.pts)
             if self._counts_frames and self._alone:
                 self._expected[packet.pts] = ""
-        if packet.time_base is not None:
-            end = (packet.pts + (packet.duration or 0)) * packet.time_base
-            self.end_s = max(self.end_s, float(end))
+        end = pyav.seconds(packet.pts + (packet.duration or 0), packet.time_base)
+        self.end_s = max(self.end_s, end or 0.0)
 
 
 class Clock:
@@ -194,7 +195,7 @@ class Clock:
 
     def _stamp(self, frame: VideoFrame) -> float | None:
         stamp = frame.dts if self._by_decoding_order or frame.pts is None else frame.pts
-        return None if stamp is None or frame.time_base is None else float(stamp * frame.time_base)
+        return pyav.seconds(stamp, frame.time_base)
 
 
 def _reason(error: FFmpegError) -> str:

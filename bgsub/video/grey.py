@@ -7,7 +7,6 @@ that is asked for be missing.
 from __future__ import annotations
 
 import glob
-import os
 import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -173,8 +172,10 @@ class GreyVideo:
     def _deep(self) -> Generator[tuple[int, Image], None, None]:
         import av
 
+        from bgsub.video import pyav
+
         try:
-            with av.open(f"file:{self.path}") as container:
+            with pyav.open_input(self.path) as container:
                 for number, frame in enumerate(container.decode(video=0)):
                     if not frame.is_corrupt:
                         yield number, frame.to_ndarray().astype(np.uint16, copy=False)
@@ -186,9 +187,9 @@ def _count(source: FrameSource) -> int:
     """Count the frames: of a video by its packets, which is much quicker than decoding it."""
     if source.kind != "video":
         return source.input_frames or 0
-    import av
+    from bgsub.video import pyav
 
-    with av.open(f"file:{os.fspath(source.path)}") as container:
+    with pyav.open_input(source.path) as container:
         stream = container.streams.best("video")
         return sum(packet.size > 0 for packet in container.demux(stream))
 

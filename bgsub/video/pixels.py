@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import cast
 
 import numpy as np
 from av.error import FFmpegError
-from av.sidedata.sidedata import SideData
-from av.sidedata.sidedata import Type as SideDataType
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 
+from bgsub.video import pyav
 from bgsub.video.base import BadPicture
 from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import Orientation, Picture
@@ -40,12 +37,9 @@ def matrix(frame: VideoFrame) -> Matrix:
 
 def orientation(frame: VideoFrame) -> Orientation:
     """Read how the frame is to be turned for viewing."""
-    for data in cast("Iterable[SideData]", frame.side_data):
-        if data.type == SideDataType.DISPLAYMATRIX:
-            break
-    else:
+    numbers = pyav.display_matrix(frame)
+    if numbers is None:
         return Orientation()
-    numbers = np.frombuffer(memoryview(data), dtype=np.int32)
     return Orientation.from_display_matrix([int(number) for number in numbers])
 
 

@@ -10,6 +10,7 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 
 from bgsub.errors import OutputError
+from bgsub.video import pyav
 
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -26,7 +27,7 @@ def count_frames(path: Path) -> int:
     count = 0
     tail: list[Packet[VideoStream]] = []
     try:
-        with av.open(str(path.absolute())) as container:
+        with pyav.open_input(path.absolute()) as container:
             stream = container.streams.video[0]
             for packet in container.demux(stream):
                 if packet.size == 0 or packet.is_corrupt:

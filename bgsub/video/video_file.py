@@ -16,7 +16,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from bgsub.errors import InputError
-from bgsub.video import pixels
+from bgsub.video import pixels, pyav
 from bgsub.video.base import BaseSource, Item, Options
 from bgsub.video.decoding import Clock, Damage, Decoder
 
@@ -66,9 +66,8 @@ class VideoFileSource(BaseSource):
         self._maker = pixels.PictureMaker(self.layout)
 
     def _open(self) -> InputContainer:
-        # The prefix keeps names such as "12:30.mp4" from being taken for a network protocol.
         try:
-            return av.open(f"file:{self._file}", mode="r", metadata_errors="replace")
+            return pyav.open_input(self._file)
         except (FFmpegError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             message = f"{self.name}: is not a video that can be read ({reason})"
@@ -88,7 +87,7 @@ class VideoFileSource(BaseSource):
     def _describe(self, container: InputContainer, stream: VideoStream) -> None:
         self.codec = stream.codec_context.name
         self._format = container.format.name
-        rate = stream.average_rate or stream.guessed_rate
+        rate = pyav.fraction(stream.average_rate or stream.guessed_rate)
         self.rate = rate if rate is not None and 0 < rate <= _MAX_RATE else None
         self._packets_announced = stream.frames
         self.input_frames = stream.frames or None
@@ -196,8 +195,9 @@ def _available_processors() -> int:
 
 def _duration(container: InputContainer, stream: VideoStream) -> tuple[float | None, bool]:
     """Give the duration in seconds and whether it is the video's own."""
-    if stream.duration and stream.time_base:
-        return float(stream.duration * stream.time_base), True
+    own = pyav.seconds(stream.duration, stream.time_base)
+    if own:
+        return own, True
     if match := _DURATION_TAG.match(stream.metadata.get("DURATION", "")):
         return int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3]), True
     if container.duration:

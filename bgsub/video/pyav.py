@@ -1,0 +1,139 @@
+"""Hold what differs between the versions of PyAV, so that the other modules need not know.
+
+Release 19 lost the arguments of `av.open` that say how texts in a file are decoded (texts that
+are not UTF-8 are escaped since), gives rates and time bases as `AVRational` and no longer None
+where there is none, and iterates side data by type.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Protocol, cast
+
+import av
+import numpy as np
+from av.container import InputContainer
+from av.sidedata.sidedata import Type as SideDataType
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
+from numpy.typing import NDArray
+
+from bgsub.errors import BgsubError
+
+#: The major versions that bgsub's tests were run with.
+TESTED = (18, 19)
+
+_MAJOR = int(av.__version__.split(".", maxsplit=1)[0])
+# A title in Latin-1 is no reason to refuse a film.
+_LENIENT: dict[str, Any] = {"metadata_errors": "replace"} if _MAJOR < 19 else {}
+
+
+class Ratio(Protocol):
+    """A fraction of FFmpeg's or of Python's."""
+
+    @property
+    def numerator(self) -> int: ...  # noqa: D102 - as of every rational number
+
+    @property
+    def denominator(self) -> int: ...  # noqa: D102
+
+
+def open_input(path: str | os.PathLike[str]) -> InputContainer:
+    """Open a file for reading, whatever letters its name and its texts have.
+
+    Raises
+    ------
+    av.FFmpegError, ValueError
+        If there is no such file, or FFmpeg finds nothing in it that it reads.
+    """
+    # The prefix keeps names such as "12:30.mp4" from being taken for a network protocol.
+    container: InputContainer = av.open(f"file:{os.fspath(path)}", mode="r", **_LENIENT)
+    return container
+
+
+def fraction(value: Ratio | None) -> Fraction | None:
+    """Give a rate or time base as a Fraction; None where the file has none."""
+    return Fraction(value.numerator, value.denominator) if value else None
+
+
+def seconds(stamp: int | None, time_base: Ratio | None) -> float | None:
+    """Give a timestamp in seconds; None where there is no stamp or no time base."""
+    base = fraction(time_base)
+    return None if stamp is None or base is None else float(stamp * base)
+
+
+def display_matrix(frame: VideoFrame) -> NDArray[np.int32] | None:
+    """Read the nine numbers by which a frame is turned for viewing, None where it has none."""
+    side_data = cast("Mapping[SideDataType, Any]", frame.side_data)
+    try:
+        data = side_data[SideDataType.DISPLAYMATRIX]
+    except KeyError:
+        return None
+    return np.frombuffer(memoryview(data), dtype=np.int32)
+
+
+def _try_out() -> None:
+    """Write and read a film of two pictures in memory, with what bgsub uses of PyAV."""
+    memory = io.BytesIO()
+    with av.open(memory, "w", format="matroska") as container:
+        stream = container.add_stream("ffv1", rate=Fraction(25), options={"level": "3"})
+        stream.width, stream.height, stream.pix_fmt = 16, 16, "gray"
+        stream.codec_context.time_base = Fraction(1, 1000)
+        for index in range(2):
+            frame = VideoFrame(16, 16, "gray")
+            np.frombuffer(memoryview(frame.planes[0]), np.uint8)[:] = 40 * index
+            frame.pts, frame.time_base = 40 * index, Fraction(1, 1000)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    memory.seek(0)
+    with av.open(memory, mode="r", **_LENIENT) as container:
+        stream = container.streams.best("video")
+        rate, frames = fraction(stream.average_rate), 0
+        for packet in container.demux(stream):
+            if packet.is_corrupt or packet.is_discard or (packet.size and packet.pos is None):
+                raise ValueError("a sound packet is said to be damaged")
+            for frame in packet.decode():
+                colors = VideoReformatter().reformat(frame, format="bgr24")
+                level = int(np.frombuffer(memoryview(colors.planes[0]), np.uint8)[0])
+                found = (seconds(frame.pts, frame.time_base), level, display_matrix(frame))
+                if found != (0.04 * frames, 40 * frames, None) or frame.is_corrupt:
+                    raise ValueError(f"frame {frames + 1} came back as {found}")
+                frames += 1
+    if rate != Fraction(25) or frames != 2:
+        raise ValueError(f"2 frames at 25 a second came back as {frames} at {rate}")
+
+
+def check_version(version: str) -> None:
+    """Try out a major version of PyAV that bgsub was not tested with, before it is needed.
+
+    Parameters
+    ----------
+    version : str
+        Such as "20.1.0". Nothing is done for those of `TESTED`; the trial of others takes some
+        hundredths of a second.
+
+    Raises
+    ------
+    BgsubError
+        If PyAV is older than any that works, or does not do what bgsub needs.
+    """
+    major = int(version.split(".", maxsplit=1)[0])
+    if major in TESTED:
+        return
+    reason = "it is too old"
+    if major > TESTED[-1]:
+        try:
+            _try_out()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the user hears of it
+            reason = f"{type(error).__name__}: {error}"
+        else:
+            return
+    bounds = f'"av>={TESTED[0]}.1,<{TESTED[-1] + 1}"'
+    message = f"PyAV {version} does not work with this version of bgsub ({reason})"
+    raise BgsubError(f"{message}; install another with: pip install {bounds}")
+
+
+check_version(av.__version__)

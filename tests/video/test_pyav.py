@@ -1,0 +1,72 @@
+from fractions import Fraction
+
+import av
+import numpy as np
+import pytest
+
+from bgsub.cli.failures import describe
+from bgsub.errors import BgsubError
+from bgsub.video import pyav
+
+
+def test_a_title_in_latin_1_is_no_obstacle(make_video, scene):
+    path = make_video("title.mkv", scene(3), "ffv1", "gray")
+    with av.open(str(path)) as source, av.open(str(path.with_name("t.mkv")), "w") as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        target.metadata["title"] = "Tuer_e"
+        for packet in source.demux(video=0):
+            if packet.size:
+                packet.stream = stream
+                target.mux(packet)
+    titled = path.with_name("12:30 é.mkv")
+    titled.write_bytes(path.with_name("t.mkv").read_bytes().replace(b"Tuer_e", b"T\xfcr\xe9_e"))
+    with pyav.open_input(titled) as container:
+        assert container.streams.video[0].width == scene(3).shape[2]
+
+
+@pytest.mark.parametrize("nothing", [None, Fraction(0)])
+def test_no_fraction_and_no_time(nothing):
+    assert pyav.fraction(nothing) is None
+    assert pyav.seconds(5, nothing) is None
+    assert pyav.seconds(None, Fraction(1, 25)) is None
+
+
+def test_rates_and_times_are_pythons(make_video, scene):
+    with pyav.open_input(make_video("a.mp4", scene(4))) as container:
+        stream = container.streams.video[0]
+        rate = pyav.fraction(stream.average_rate)
+        assert (type(rate), rate) == (Fraction, 25)
+        times = [pyav.seconds(frame.pts, frame.time_base) for frame in container.decode(stream)]
+    np.testing.assert_allclose(times, np.arange(4) / 25)
+
+
+class TestVersions:
+    def test_this_one_works(self):
+        pyav.check_version(av.__version__)
+
+    def test_a_later_one_that_works_is_taken(self, capfd):
+        pyav.check_version("99.0.0")
+        assert capfd.readouterr() == ("", "")
+
+    def test_a_later_one_that_breaks_is_one_line(self, monkeypatch):
+        def refuse(*_, **__):
+            raise TypeError("open() takes a URL\nand nothing else")
+
+        monkeypatch.setattr(av, "open", refuse)
+        with pytest.raises(BgsubError) as caught:
+            pyav.check_version("99.0.0")
+        message, code = describe(caught.value)
+        assert code == 1
+        assert message == (
+            "PyAV 99.0.0 does not work with this version of bgsub (TypeError: open() takes a URL "
+            'and nothing else); install another with: pip install "av>=18.1,<20"'
+        )
+
+    def test_a_later_one_that_gives_other_pixels_is_refused(self, monkeypatch):
+        monkeypatch.setattr(pyav, "seconds", lambda stamp, time_base: 1.0)
+        with pytest.raises(BgsubError, match="frame 1 came back as"):
+            pyav.check_version("99.0.0")
+
+    def test_an_old_one_is_named(self):
+        with pytest.raises(BgsubError, match=r"PyAV 14\.2\.0 .*too old"):
+            pyav.check_version("14.2.0")
