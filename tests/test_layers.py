@@ -14,7 +14,7 @@ LAYERS = (
     ("errors", "version"),
     ("video", "robustpca", "runtime"),
     ("local", "outliers", "options", "metrics"),
-    ("fit", "report"),
+    ("fit", "report", "tracking"),
     ("background",),
     ("pipeline",),
     ("evaluation", "comparison"),

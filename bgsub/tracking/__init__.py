@@ -1,0 +1,1 @@
+"""Find the objects of masks, link them to tracks, and group them into events."""

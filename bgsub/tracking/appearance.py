@@ -1,0 +1,83 @@
+"""Remember what an object looks like, and find it where it has merged with others."""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.video.frames import Bytes
+
+_MOST_PIXELS = 40_000
+"""Pixels of a patch above which it is reduced before it is looked for."""
+
+_ALIKE = 35.0
+"""Root mean square difference in grey levels up to which a place may show the object."""
+
+
+class Appearance:
+    """The pixels of an object when it was last seen alone.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (h, w) or (h, w, 3), uint8
+    box : tuple of four ints
+        x, y, width and height within the picture.
+    inside : ndarray of shape (height, width), bool
+        Which pixels of the box belong to the object.
+    """
+
+    def __init__(
+        self, picture: Bytes, box: tuple[int, int, int, int], inside: NDArray[np.bool_]
+    ) -> None:
+        x, y, width, height = box
+        self._patch = picture[y : y + height, x : x + width].copy()
+        self._inside = inside
+
+    def locate(
+        self, picture: Bytes, center: tuple[float, float], reach: float
+    ) -> tuple[float, float, float] | None:
+        """Find the object near a place.
+
+        Parameters
+        ----------
+        picture : ndarray of shape (h, w) or (h, w, 3), uint8
+        center : tuple of float
+            Where the centre of its box is expected, in pixels.
+        reach : float
+            How far from there it may be, in pixels.
+
+        Returns
+        -------
+        tuple of float, or None
+            The centre of its box, and how alike the place is, from 0 to 1. None where no place
+            shows it, because something is before it.
+
+        Notes
+        -----
+        O(patch · reach²), the patch being reduced to 40,000 pixels at most.
+        """
+        height, width = self._inside.shape
+        shrink = max(1, math.ceil(math.sqrt(height * width / _MOST_PIXELS)))
+        x = round(center[0] - width / 2)
+        y = round(center[1] - height / 2)
+        margin = math.ceil(reach)
+        left, top = max(x - margin, 0), max(y - margin, 0)
+        bottom, right = max(y + height + margin, 0), max(x + width + margin, 0)
+        window = picture[top:bottom, left:right]
+        if shrink > 1:
+            window = window[::shrink, ::shrink]
+        patch = self._patch[::shrink, ::shrink]
+        inside = self._inside[::shrink, ::shrink].astype(np.uint8)
+        if window.shape[0] < patch.shape[0] or window.shape[1] < patch.shape[1]:
+            return None
+        mask = inside if patch.ndim == 2 else np.repeat(inside[..., None], 3, axis=2)
+        squares = cv2.matchTemplate(window, patch, cv2.TM_SQDIFF, mask=mask)
+        least, _, (column, row), _ = cv2.minMaxLoc(squares)
+        rms = math.sqrt(max(least, 0.0) / max(int(np.count_nonzero(mask)), 1))
+        if rms > _ALIKE:
+            return None
+        found = (left + shrink * column + width / 2, top + shrink * row + height / 2)
+        return *found, 1 - rms / _ALIKE

@@ -1,0 +1,155 @@
+"""Find the connected regions of a mask: where each lies, how large and how strong it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.video.frames import Bytes
+
+Box = tuple[float, float, float, float]
+"""x and y of the upper left corner, width and height, in pixels."""
+
+Sign = Literal["brighter", "darker", "mixed", ""]
+
+_BRIGHTER_FROM = 0.8
+"""Share of an object's pixels that differ one way from which it is not called mixed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Detection:
+    """One connected region of a mask.
+
+    Attributes
+    ----------
+    box : Box
+        In pixels of the mask.
+    cx, cy : float
+        Centroid in pixels of the mask; the centre of the upper left pixel is (0.5, 0.5).
+    area : float
+        Its pixels.
+    score : float
+        Highest score within it, in thresholds; NaN where scores are not known.
+    sign : {"brighter", "darker", "mixed", ""}
+        Against the background; empty where that is not known.
+    color : ndarray of shape (c,), float
+        Mean blue, green and red, or grey; empty where the picture is not known.
+    inside : ndarray of shape (height, width), bool, optional
+        Which pixels of the box belong to it.
+    """
+
+    box: Box
+    cx: float
+    cy: float
+    area: float
+    score: float = float("nan")
+    sign: Sign = ""
+    color: NDArray[np.float64] | tuple[()] = ()
+    inside: NDArray[np.bool_] | None = None
+
+
+def find_detections(
+    mask: Bytes,
+    *,
+    min_area: int = 1,
+    max_area: int | None = None,
+    picture: Bytes | None = None,
+    difference: NDArray[np.int16] | None = None,
+    scores: NDArray[np.float32] | None = None,
+) -> list[Detection]:
+    """Find the 8-connected regions of a mask.
+
+    Parameters
+    ----------
+    mask : ndarray of shape (h, w), uint8
+        0 is background, anything else foreground.
+    min_area, max_area : int
+        Regions of fewer or more pixels are left out; None is no limit.
+    picture : ndarray of shape (h, w) or (h, w, 3), uint8, optional
+        For the colour of each region.
+    difference : ndarray of shape (h, w), int16, optional
+        Frame less background in grey levels, for the sign.
+    scores : ndarray of shape (h, w), float32, optional
+        In thresholds.
+
+    Returns
+    -------
+    list of Detection
+        In the order in which a reader of the picture meets them.
+
+    Notes
+    -----
+    O(h·w) for the labels, and the area of each region's box for its measures.
+    """
+    if not cv2.hasNonZero(mask):
+        return []
+    count, labels, stats, centers = cv2.connectedComponentsWithStats(
+        mask, connectivity=8, ltype=cv2.CV_32S
+    )
+    found = []
+    for label in range(1, count):
+        x, y, width, height, area = (int(value) for value in stats[label])
+        if area < min_area or (max_area is not None and area > max_area):
+            continue
+        part = (slice(y, y + height), slice(x, x + width))
+        inside = labels[part] == label
+        cx, cy = (float(value) + 0.5 for value in centers[label])
+        found.append(
+            Detection(
+                (x, y, width, height),
+                cx,
+                cy,
+                area,
+                float("nan") if scores is None else float(scores[part][inside].max()),
+                "" if difference is None else _sign(difference[part][inside]),
+                () if picture is None else _color(picture[part], inside),
+                inside,
+            )
+        )
+    return found
+
+
+def join(parts: list[Detection]) -> Detection:
+    """Take several regions for one object: the box around all, the centroid of all pixels."""
+    if len(parts) == 1:
+        return parts[0]
+    left = min(part.box[0] for part in parts)
+    top = min(part.box[1] for part in parts)
+    right = max(part.box[0] + part.box[2] for part in parts)
+    bottom = max(part.box[1] + part.box[3] for part in parts)
+    area = float(sum(part.area for part in parts))
+    signs = {part.sign for part in parts}
+    weights: NDArray[np.float64] = np.array([part.area for part in parts], dtype=float) / area
+    colors = [part.color for part in parts]
+    color = weights @ np.array(colors) if all(len(each) for each in colors) else ()
+    return Detection(
+        (left, top, right - left, bottom - top),
+        float(weights @ [part.cx for part in parts]),
+        float(weights @ [part.cy for part in parts]),
+        area,
+        float(np.max([part.score for part in parts])),
+        signs.pop() if len(signs) == 1 else "mixed",
+        color,
+    )
+
+
+def _sign(differences: NDArray[np.int16]) -> Sign:
+    differing = int(np.count_nonzero(differences))
+    brighter = int(np.count_nonzero(differences > 0)) / max(differing, 1)
+    if brighter >= _BRIGHTER_FROM:
+        return "brighter"
+    return "darker" if brighter <= 1 - _BRIGHTER_FROM else "mixed"
+
+
+def _color(picture: Bytes, inside: NDArray[np.bool_]) -> NDArray[np.float64]:
+    values = cv2.mean(picture, mask=inside.view(np.uint8))
+    return np.array(values[: 1 if picture.ndim == 2 else 3])
+
+
+def center(box: Box) -> tuple[float, float]:
+    """Give the middle of a box."""
+    return box[0] + box[2] / 2, box[1] + box[3] / 2

@@ -1,0 +1,201 @@
+"""Watch named regions and lines: who is in them, comes, goes, crosses, and for how long."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import InputError, UsageError
+from bgsub.tracking.tracker import Observation
+
+Point = tuple[float, float]
+
+REGION_COLUMNS = ("region", "kind", "entries", "exits", "dwell_s", "tracks")
+"""Header of regions.csv; of a line, entries cross it from its left to its right, exits back."""
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A named polygon in pixels of the input picture."""
+
+    name: str
+    polygon: NDArray[np.float32]
+
+    def holds(self, x: float, y: float) -> bool:
+        """Whether a point is in it or on its border."""
+        return cv2.pointPolygonTest(self.polygon, (x, y), measureDist=False) >= 0
+
+
+@dataclass(frozen=True)
+class Line:
+    """A named line from one point to another, in pixels of the input picture."""
+
+    name: str
+    start: Point
+    end: Point
+
+    def side(self, x: float, y: float) -> float:
+        """Above 0 to the right of the line as seen from its start, below 0 to the left."""
+        (x0, y0), (x1, y1) = self.start, self.end
+        return (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)
+
+    def crossing(self, old: Point, new: Point) -> int:
+        """Give 1 for a step across it from left to right, -1 for one back, else 0."""
+        before, after = self.side(*old), self.side(*new)
+        if (before > 0) == (after > 0):
+            return 0
+        other = Line("", old, new)
+        if (other.side(*self.start) > 0) == (other.side(*self.end) > 0):
+            return 0  # past one of its ends
+        return 1 if after > 0 else -1
+
+
+def read_regions(path: Path) -> list[Region]:
+    """Read named polygons from a JSON file.
+
+    Parameters
+    ----------
+    path : Path
+        One object: a name for each polygon, which is a list of at least three points ``[x, y]`` in
+        pixels of the input picture.
+
+    Raises
+    ------
+    InputError
+        If the file is something else; says what is wrong.
+    """
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is no JSON file ({error})") from error
+    if not isinstance(plain, dict) or not plain:
+        message = f'{path}: must hold one object, {{"name": [[x, y], …], …}}'
+        raise InputError(message)
+    return [Region(name, _polygon(path, name, points)) for name, points in plain.items()]
+
+
+def _polygon(path: Path, name: str, points: Any) -> NDArray[np.float32]:
+    message = f"{path}: region {name!r} must be a list of three or more points [x, y]"
+    if not isinstance(points, list) or len(points) < 3:
+        raise InputError(message)
+    for point in points:
+        is_pair = isinstance(point, list) and len(point) == 2
+        if not is_pair or not all(_is_coordinate(value) for value in point):
+            raise InputError(message)
+    return np.array(points, dtype=np.float32)
+
+
+def _is_coordinate(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and abs(value) < 1e6
+
+
+def parse_line(text: str) -> Line:
+    """Read a line from ``X1,Y1,X2,Y2`` or ``NAME:X1,Y1,X2,Y2``.
+
+    Raises
+    ------
+    UsageError
+        If it is something else.
+    """
+    name, _, numbers = text.rpartition(":")
+    try:
+        x0, y0, x1, y1 = (float(number) for number in numbers.split(","))
+    except ValueError:
+        x0 = y0 = x1 = y1 = math.nan
+    if not all(map(math.isfinite, (x0, y0, x1, y1))) or (x0, y0) == (x1, y1):
+        message = f"--line {text!r}: must be X1,Y1,X2,Y2 in pixels, such as 0,120,320,120"
+        raise UsageError(message)
+    return Line(name or numbers, (x0, y0), (x1, y1))
+
+
+@dataclass
+class _Visits:
+    """What happened at one region or line."""
+
+    entries: int = 0
+    exits: int = 0
+    dwell_s: float = 0.0
+    tracks: set[int] = field(default_factory=set)
+
+
+class RegionCounter:
+    """Count entries, exits, dwell and crossings, as the frames come.
+
+    Parameters
+    ----------
+    regions : sequence of Region
+    lines : sequence of Line
+    max_gap_s : float
+        Seconds after which a track that is not seen has left the region that it was in.
+    """
+
+    def __init__(
+        self, regions: Sequence[Region], lines: Sequence[Line], *, max_gap_s: float = 1.0
+    ) -> None:
+        self._regions, self._lines, self._gap = regions, lines, max_gap_s
+        self._visits = {(r.name, "region"): _Visits() for r in regions}
+        self._visits |= {(line.name, "line"): _Visits() for line in lines}
+        self._inside: dict[int, set[str]] = {}
+        self._places: dict[int, tuple[float, Point]] = {}
+
+    def add(self, objects: Sequence[Observation]) -> list[str]:
+        """Take in the objects of the next frame; give the name of each one's region, or ""."""
+        if objects:
+            self._forget(objects[0].time_s)
+        return [self._place(seen) for seen in objects]
+
+    def _place(self, seen: Observation) -> str:
+        place = (seen.cx, seen.cy)
+        names = [region.name for region in self._regions if region.holds(*place)]
+        before = self._inside.get(seen.track, set())
+        time_s, old = self._places.get(seen.track, (seen.time_s, place))
+        for name in names:
+            visits = self._visits[name, "region"]
+            visits.tracks.add(seen.track)
+            if name in before:
+                visits.dwell_s += seen.time_s - time_s
+            else:
+                visits.entries += 1
+        for name in before - set(names):
+            self._visits[name, "region"].exits += 1
+        for line in self._lines:
+            way = line.crossing(old, place)
+            if way:
+                visits = self._visits[line.name, "line"]
+                visits.tracks.add(seen.track)
+                visits.entries += way > 0
+                visits.exits += way < 0
+        self._inside[seen.track] = set(names)
+        self._places[seen.track] = (seen.time_s, place)
+        return names[0] if names else ""
+
+    def _forget(self, now: float) -> None:
+        gone = [t for t, (time_s, _) in self._places.items() if now - time_s > self._gap]
+        for track in gone:
+            self._leave(track)
+
+    def _leave(self, track: int) -> None:
+        del self._places[track]
+        for name in self._inside.pop(track):
+            self._visits[name, "region"].exits += 1
+
+    def write(self, file: IO[str]) -> None:
+        """Write regions.csv; whoever is in a region at the end has not left it."""
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(REGION_COLUMNS)
+        for (name, kind), visits in self._visits.items():
+            dwell = f"{visits.dwell_s:.2f}" if kind == "region" else ""
+            row = [name, kind, visits.entries, visits.exits, dwell, len(visits.tracks)]
+            writer.writerow(row)

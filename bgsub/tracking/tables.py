@@ -1,0 +1,119 @@
+"""Write and read objects.csv and tracks.csv."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import IO, Any
+
+from bgsub.errors import InputError
+from bgsub.tracking.tracker import Observation
+from bgsub.tracking.tracks import Track
+
+OBJECT_COLUMNS = (
+    *("frame", "time_s", "track", "x", "y", "width", "height"),
+    *("cx", "cy", "area", "score", "sign"),
+)
+"""Header of objects.csv."""
+
+TRACK_COLUMNS = tuple(field.name for field in fields(Track))
+"""Header of tracks.csv."""
+
+
+class ObjectsWriter:
+    """Write objects.csv row by row, as a run goes.
+
+    Parameters
+    ----------
+    file : text file
+        Open for writing; the header is written at once.
+    regions : bool
+        Whether there is a column for the region that an object is in.
+    """
+
+    def __init__(self, file: IO[str], *, regions: bool = False) -> None:
+        self._writer = csv.writer(file, lineterminator="\n")
+        self._regions = regions
+        self._writer.writerow([*OBJECT_COLUMNS, *(["region"] if regions else [])])
+
+    def add(self, seen: Observation, region: str = "") -> None:
+        """Write one object of one frame."""
+        places = [_plain(value) for value in (*seen.box, seen.cx, seen.cy, seen.area)]
+        score = "" if math.isnan(seen.score) else _plain(seen.score)
+        row = [seen.frame, f"{seen.time_s:.10g}", seen.track, *places, score, seen.sign]
+        self._writer.writerow([*row, *([region] if self._regions else [])])
+
+
+def write_tracks(file: IO[str], tracks: Iterable[Track]) -> None:
+    """Write tracks.csv."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(TRACK_COLUMNS)
+    for track in tracks:
+        values = asdict(track).values()
+        writer.writerow([_plain(v) if isinstance(v, float) else v for v in values])
+
+
+def read_objects(path: Path) -> Iterator[Observation]:
+    """Read objects.csv row by row.
+
+    Raises
+    ------
+    InputError
+        If it is no objects.csv; names the line and what is wrong.
+    """
+    for line, row in _rows(path, OBJECT_COLUMNS):
+        try:
+            numbers = {name: float(row[name]) for name in OBJECT_COLUMNS[3:10]}
+            yield Observation(
+                frame=int(row["frame"]),
+                time_s=float(row["time_s"]),
+                track=int(row["track"]),
+                box=(numbers["x"], numbers["y"], numbers["width"], numbers["height"]),
+                cx=numbers["cx"],
+                cy=numbers["cy"],
+                area=numbers["area"],
+                score=float(row["score"] or "nan"),
+                sign=row["sign"],
+            )
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{path}: line {line} is no object of a frame ({error})") from error
+
+
+def read_tracks(path: Path) -> Iterator[Track]:
+    """Read tracks.csv row by row.
+
+    Raises
+    ------
+    InputError
+        If it is no tracks.csv; names the line and what is wrong.
+    """
+    kinds: dict[str, Any] = {"int": int, "float": float, "Side": str}
+    for line, row in _rows(path, TRACK_COLUMNS):
+        try:
+            yield Track(**{f.name: kinds[str(f.type)](row[f.name]) for f in fields(Track)})
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{path}: line {line} is no track ({error})") from error
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            missing = [name for name in columns if name not in (reader.fieldnames or [])]
+            if missing:
+                message = f"{path}: has no column {missing[0]!r}, so it is no {path.name} of bgsub"
+                raise InputError(message)
+            for row in reader:
+                yield reader.line_num, row
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: is not a CSV text file ({error})") from error
+
+
+def _plain(value: float) -> str:
+    """Write a number with at most two decimals, without those that say nothing."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") or "0"

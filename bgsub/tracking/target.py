@@ -1,0 +1,88 @@
+"""Hold what is known of an object that is being followed, and find it among others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.tracking.appearance import Appearance
+from bgsub.tracking.detections import Box, Detection, center
+from bgsub.tracking.motion import Motion
+from bgsub.video.frames import Bytes
+
+_DISTINCT = 20.0
+"""Grey levels between the colours of objects from which their looks tell them apart."""
+
+_LEARNING = 0.12
+"""Share by which a frame moves the usual size and colour of an object."""
+
+
+@dataclass(eq=False)
+class Target:
+    """An object that is being followed."""
+
+    motion: Motion
+    width: float
+    height: float
+    area: float
+    color: NDArray[np.float64] | tuple[()]
+    number: int = 0
+    hits: int = 1
+    missed: float = 0.0
+    ended: bool = False
+    looks: Appearance | None = None
+
+    @property
+    def size(self) -> float:
+        """Side of a square of the area of its usual box, in pixels."""
+        return math.sqrt(self.width * self.height)
+
+    @property
+    def box(self) -> Box:
+        """Where it is predicted, at its usual size."""
+        left, top = self.motion.x - self.width / 2, self.motion.y - self.height / 2
+        return left, top, self.width, self.height
+
+    def learn(self, detection: Detection, picture: Bytes | None) -> None:
+        """Move the usual size and colour towards those of a frame in which it was seen alone."""
+        share = max(_LEARNING, 1 / self.hits)
+        self.width += share * (detection.box[2] - self.width)
+        self.height += share * (detection.box[3] - self.height)
+        self.area += share * (detection.area - self.area)
+        if len(self.color) and len(detection.color):
+            old = np.asarray(self.color)
+            self.color = old + share * (np.asarray(detection.color) - old)
+        if picture is not None and detection.inside is not None:
+            x, y, width, height = (int(value) for value in detection.box)
+            self.looks = Appearance(picture, (x, y, width, height), detection.inside)
+
+
+def is_distinct(track: Target, others: Sequence[Target]) -> bool:
+    """Whether an object can be told from those that it has merged with by its colour."""
+    if not len(track.color):
+        return False
+    own = np.asarray(track.color)
+    apart = [np.abs(own - other.color).max() for other in others if other is not track]
+    return bool(min(apart) >= _DISTINCT)
+
+
+def find_share(track: Target, region: Box, picture: Bytes | None) -> Box:
+    """Find an object within the region that it shares with others, by its looks or its motion."""
+    motion = track.motion
+    if picture is not None and track.looks is not None:
+        reach = min(2 * motion.spread, track.size) + 2
+        place = track.looks.locate(picture, (motion.x, motion.y), reach)
+        if place is not None:
+            motion.correct(*place[:2], track.size, trust=place[2])
+    width, height = min(track.width, region[2]), min(track.height, region[3])
+    x = min(max(motion.x - width / 2, region[0]), region[0] + region[2] - width)
+    y = min(max(motion.y - height / 2, region[1]), region[1] + region[3] - height)
+    box = (x, y, width, height)
+    middle = center(box)
+    if math.dist(middle, (motion.x, motion.y)) > 0:
+        motion.correct(*middle, track.size, trust=0.5)
+    return box

@@ -1,0 +1,44 @@
+"""Finding an object by its looks."""
+
+import cv2
+import numpy as np
+import pytest
+
+from bgsub.tracking.appearance import Appearance
+
+
+@pytest.fixture
+def pictures():
+    rng = np.random.default_rng(3)
+    scene = rng.integers(90, 110, (80, 120, 3)).astype(np.uint8)
+    thing = rng.integers(0, 255, (20, 12, 3)).astype(np.uint8)
+    before, after = scene.copy(), scene.copy()
+    before[30:50, 40:52] = thing
+    after[33:53, 45:57] = thing
+    return before, after
+
+
+def test_it_is_found_where_it_went(pictures):
+    before, after = pictures
+    looks = Appearance(before, (40, 30, 12, 20), np.ones((20, 12), bool))
+    assert looks.locate(after, (46, 40), 8) == (51, 43, 1)
+
+
+def test_it_is_not_found_where_it_is_not(pictures):
+    before, after = pictures
+    looks = Appearance(before, (40, 30, 12, 20), np.ones((20, 12), bool))
+    assert looks.locate(after, (100, 60), 5) is None
+    assert looks.locate(after, (-30, -30), 2) is None
+
+
+def test_large_ones_are_looked_for_at_a_reduced_size():
+    rng = np.random.default_rng(3)
+    coarse = rng.integers(0, 255, (10, 12), np.uint8)
+    thing = cv2.resize(coarse, (500, 400), interpolation=cv2.INTER_CUBIC)
+    picture = np.full((600, 800), 100, np.uint8)
+    picture[50:450, 60:560] = thing
+    looks = Appearance(picture, (60, 50, 500, 400), np.ones((400, 500), bool))
+    moved = np.roll(picture, (6, 12), (0, 1))
+    x, y, alike = looks.locate(moved, (310, 250), 20)
+    assert (x, y) == pytest.approx((322, 256), abs=3)
+    assert alike > 0.5

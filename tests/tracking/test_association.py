@@ -1,0 +1,68 @@
+"""Pairs of objects and detections."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from bgsub.tracking.association import FORBIDDEN, assign, covered, pairing_costs
+from bgsub.tracking.detections import Detection
+from bgsub.tracking.motion import Motion
+from bgsub.tracking.target import Target
+
+
+@given(
+    hnp.arrays(
+        float,
+        st.tuples(st.integers(1, 4), st.integers(1, 4)),
+        elements=st.one_of(st.just(FORBIDDEN), st.floats(0, 10)),
+    )
+)
+def test_the_sum_of_costs_is_least(costs):
+    pairs = assign(costs)
+    assert len({row for row, _ in pairs}) == len({column for _, column in pairs}) == len(pairs)
+    assert all(costs[pair] < FORBIDDEN for pair in pairs)
+    total = sum(costs[pair] for pair in pairs) + FORBIDDEN * (min(costs.shape) - len(pairs))
+    rows, columns = sorted(costs.shape)
+    table = costs if costs.shape[0] == rows else costs.T
+    orders = itertools.permutations(range(columns), rows)
+    assert total == pytest.approx(min(sum(table[range(rows), order]) for order in orders))
+
+
+def test_the_trivial_case_imports_no_scipy():
+    assert assign(np.array([[1.0, FORBIDDEN], [FORBIDDEN, 2.0]])) == [(0, 0), (1, 1)]
+    assert assign(np.zeros((0, 3))) == []
+
+
+def make(x, y, side=10.0, level=50.0):
+    color = np.array([level])
+    motion = Motion(x, y, side)
+    motion.predict(1, side)
+    return Target(motion, side, side, side**2, color)
+
+
+def found(x, y, side=10.0, level=50.0):
+    box = (x - side / 2, y - side / 2, side, side)
+    return Detection(box, x, y, side**2, color=np.array([level]))
+
+
+def test_nearer_alike_and_of_the_same_size_costs_less():
+    target = make(50, 50)
+    near = [found(51, 50), found(54, 50), found(51, 50, level=80), found(51, 50, side=14)]
+    costs = pairing_costs([target], near)[0]
+    assert costs[0] < costs[1:].min()
+    assert costs.max() < FORBIDDEN
+
+
+def test_what_is_far_off_is_out_of_the_question():
+    assert pairing_costs([make(50, 50)], [found(150, 50)])[0, 0] >= FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("by", "share"), [((0, 0, 10, 10), 1), ((5, 0, 10, 10), 0.5), ((20, 0, 5, 5), 0)]
+)
+def test_the_share_of_a_box_that_is_covered(by, share):
+    assert covered((0, 0, 10, 10), by) == share

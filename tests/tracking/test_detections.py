@@ -1,0 +1,68 @@
+"""Regions of a mask."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from bgsub.tracking.detections import Detection, center, find_detections, join
+
+
+def test_a_rectangle_is_where_it_was_drawn(draw):
+    mask, picture = draw([(10, 20, 8, 5, 200)])
+    (found,) = find_detections(mask, picture=picture)
+    assert found.box == (10, 20, 8, 5)
+    assert (found.cx, found.cy) == (14, 22.5)
+    assert found.area == 40
+    assert list(found.color) == [200, 200, 200]
+    assert found.inside is not None
+    assert found.inside.all()
+
+
+def test_small_and_large_ones_are_left_out(draw):
+    mask, _ = draw([(10, 20, 8, 5, 200), (50, 50, 2, 2, 0), (80, 10, 30, 30, 9)])
+    assert [each.area for each in find_detections(mask, min_area=5, max_area=100)] == [40]
+
+
+@pytest.mark.parametrize(
+    ("levels", "sign"), [((20, 20), "brighter"), ((-20, -20), "darker"), ((20, -20), "mixed")]
+)
+def test_the_sign_is_against_the_background(draw, levels, sign):
+    mask, _ = draw([(10, 20, 8, 6, 200)])
+    difference = np.zeros(mask.shape, np.int16)
+    difference[20:23, 10:18], difference[23:26, 10:18] = levels
+    (found,) = find_detections(mask, difference=difference)
+    assert found.sign == sign
+
+
+def test_the_score_is_the_highest_within(draw):
+    mask, _ = draw([(10, 20, 8, 6, 200)])
+    scores = np.zeros(mask.shape, np.float32)
+    scores[22, 12], scores[0, 0] = 3.5, 9
+    (found,) = find_detections(mask, scores=scores)
+    assert found.score == 3.5
+
+
+@given(hnp.arrays(np.uint8, (9, 11), elements=st.sampled_from([0, 255])))
+def test_every_pixel_of_the_mask_is_in_one_region(mask):
+    found = find_detections(mask)
+    assert sum(each.area for each in found) == np.count_nonzero(mask)
+    again = np.zeros_like(mask)
+    for each in found:
+        x, y, width, height = map(int, each.box)
+        again[y : y + height, x : x + width][each.inside] = 255
+        assert x <= each.cx <= x + width
+        assert y <= each.cy <= y + height
+    np.testing.assert_array_equal(again, mask)
+
+
+def test_pieces_join_to_what_they_cover_together():
+    one = Detection((0, 0, 4, 4), 2, 2, 16, 2.0, "darker", np.array([10.0]))
+    two = Detection((8, 4, 4, 12), 10, 10, 48, 5.0, "darker", np.array([50.0]))
+    both = join([one, two])
+    assert both.box == (0, 0, 12, 16)
+    assert (both.cx, both.cy) == (8, 8)
+    assert (both.area, both.score, both.sign) == (64, 5.0, "darker")
+    assert list(both.color) == [40]
+    assert center(both.box) == (6, 8)

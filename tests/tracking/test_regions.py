@@ -1,0 +1,77 @@
+"""Regions and lines."""
+
+import io
+import json
+
+import pytest
+
+from bgsub.errors import InputError, UsageError
+from bgsub.tracking.regions import Line, RegionCounter, parse_line, read_regions
+from bgsub.tracking.tracker import Observation
+
+SQUARE = [[10, 10], [50, 10], [50, 50], [10, 50]]
+
+
+@pytest.fixture
+def regions(tmp_path):
+    path = tmp_path / "regions.json"
+    path.write_text(json.dumps({"arena": SQUARE}))
+    return read_regions(path)
+
+
+def seen(frame, x, y, track=1):
+    return Observation(frame, frame / 10, track, (x - 2, y - 2, 4, 4), x, y, 16, 5.0, "")
+
+
+def table(counter):
+    file = io.StringIO()
+    counter.write(file)
+    return [row.split(",") for row in file.getvalue().splitlines()]
+
+
+def test_entries_exits_and_dwell(regions):
+    counter = RegionCounter(regions, [])
+    names = [counter.add([seen(t, 2 * t, 30)])[0] for t in range(1, 40)]
+    assert names[4] == "arena"
+    assert names[0] == names[-1] == ""
+    assert table(counter)[1] == ["arena", "region", "1", "1", "2.00", "1"]
+
+
+def test_who_vanishes_within_has_left(regions):
+    counter = RegionCounter(regions, [], max_gap_s=1)
+    counter.add([seen(1, 30, 30)])
+    counter.add([seen(2, 30, 30)])
+    counter.add([seen(30, 100, 100, track=2)])
+    assert table(counter)[1][2:4] == ["1", "1"]
+
+
+def test_a_line_counts_each_direction():
+    line = parse_line("gate:60,0,60,100")
+    counter = RegionCounter([], [line])
+    for t, x in enumerate([50, 55, 65, 70, 55, 50, 65]):
+        counter.add([seen(t, x, 30)])
+    kind, first, second = table(counter)[1][1:4]
+    assert kind == "line"
+    assert {first, second} == {"2", "1"}
+
+
+def test_past_the_end_of_a_line_is_no_crossing():
+    assert Line("", (60, 0), (60, 20)).crossing((50, 30), (70, 30)) == 0
+    assert Line("", (60, 0), (60, 20)).crossing((50, 10), (70, 10)) != 0
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"a": 1}', '{"a": [[1, 2], [3, 4]]}', '{"a": [[1, 2], [3], [4, 5]]}',
+             '{"a": [[1, 2], [3, NaN], [4, 5]]}', '{"a": [[1, 2], [3, true], [4, 5]]}', "[" * 9999]
+)  # fmt: skip
+def test_anything_else_is_an_input_error(text, tmp_path):
+    path = tmp_path / "regions.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"regions\.json"):
+        read_regions(path)
+
+
+@pytest.mark.parametrize("text", ["", "1,2,3", "1,2,3,x", "1,2,1,2", "inf,0,1,1"])
+def test_a_line_that_is_none_is_refused(text):
+    with pytest.raises(UsageError, match="--line"):
+        parse_line(text)

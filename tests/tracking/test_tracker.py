@@ -1,0 +1,102 @@
+"""Identities of objects over time."""
+
+import numpy as np
+import pytest
+
+from bgsub.tracking.detections import find_detections
+from bgsub.tracking.tracker import Tracker
+
+from .conftest import RATE, SIZE, draw
+
+
+def numbers(frame):
+    return [seen.track for seen in frame]
+
+
+def test_who_walks_through_has_one_number_and_its_own_box(follow):
+    frames = [[(2 * t, 40, 8, 20, 200)] for t in range(60)]
+    seen = follow(frames)
+    assert [numbers(frame) for frame in seen] == [[1]] * 60
+    assert seen[30][0].box == (60, 40, 8, 20)
+    assert seen[30][0].frame == 31
+    assert seen[30][0].time_s == pytest.approx(1.2)
+
+
+def test_what_shows_for_a_moment_is_no_object(follow):
+    frames = [[(20, 40, 8, 20, 200)] if t in {10, 11} else [] for t in range(30)]
+    assert follow(frames, min_track=3) == [[]] * 30
+    assert sum(map(len, follow(frames, min_track=2))) == 2
+
+
+def test_an_object_that_is_missed_keeps_its_number(follow):
+    frames = [[(2 * t, 40, 8, 20, 200)] if not 20 <= t < 35 else [] for t in range(60)]
+    assert {number for frame in follow(frames) for number in numbers(frame)} == {1}
+
+
+def test_an_object_that_is_missed_for_longer_comes_as_another(follow):
+    frames = [[(20, 40, 8, 20, 200)] if not 20 <= t < 50 else [] for t in range(90)]
+    assert {number for frame in follow(frames) for number in numbers(frame)} == {1, 2}
+
+
+@pytest.mark.parametrize("looks", [True, False])
+@pytest.mark.parametrize("levels", [(200, 200), (20, 200)])
+def test_two_that_cross_keep_their_numbers(follow, looks, levels):
+    one, two = levels
+    frames = [[(2 * t, 40, 8, 20, one), (150 - 2 * t, 44, 8, 20, two)] for t in range(75)]
+    seen = follow(frames, looks=looks)
+    first, last = seen[0], seen[-1]
+    assert len(first) == len(last) == 2
+    at = {each.track: each.cx for each in first}
+    assert {each.track: each.cx > 80 for each in last} == {n: x < 80 for n, x in at.items()}
+    assert any(each.merged for frame in seen for each in frame)
+
+
+def test_looks_tell_apart_who_meet_and_turn_back(follow):
+    way = [min(t, 80 - t) for t in range(80)]
+    frames = [[(20 + 1.5 * s, 40, 8, 20, 20), (140 - 1.5 * s, 40, 8, 20, 220)] for s in way]
+    seen = follow(frames)
+    left = {min(frame, key=lambda each: each.cx).track for frame in (seen[0], seen[-1])}
+    assert len(left) == 1
+
+
+def test_who_stops_for_a_minute_keeps_the_number(follow):
+    way = [min(2 * t, 80) if t < 1600 else 80 + 2 * (t - 1600) for t in range(1640)]
+    seen = follow([[(x, 40, 8, 20, 200)] for x in way])
+    assert {number for frame in seen for number in numbers(frame)} == {1}
+
+
+def test_pieces_of_an_object_are_one(follow):
+    whole = [[(2 * t, 40, 8, 20, 200)] for t in range(30)]
+    pieces = [[(2 * t, 40, 8, 9, 200), (2 * t, 51, 8, 9, 200)] for t in range(30, 60)]
+    seen = follow([*whole, *pieces])
+    assert [numbers(frame) for frame in seen] == [[1]] * 60
+    assert seen[40][0].box == (80, 40, 8, 20)
+
+
+def test_who_leaves_the_picture_has_left(follow):
+    frames = [[(140 + 3 * t, 40, 8, 20, 200)] if t < 7 else [] for t in range(15)]
+    back = [[(150 - t, 40, 8, 20, 200)] for t in range(10)]
+    seen = follow([*frames, *back])
+    assert {number for frame in seen[:15] for number in numbers(frame)} == {1}
+    assert {number for frame in seen[15:] for number in numbers(frame)} == {2}
+
+
+def test_frames_come_in_order_and_none_is_kept_back_for_long():
+    tracker = Tracker(SIZE, rate=RATE, min_track=5)
+    rng = np.random.default_rng(0)
+    decided = []
+    for number in range(1, 200):
+        mask = (rng.random((120, 160)) > 0.995).astype(np.uint8) * 255
+        decided += tracker.update(number, number / RATE, find_detections(mask))
+        assert number - len(decided) < 40
+    assert all(each.frame == i for i, frame in enumerate(decided, 1) for each in frame)
+
+
+def test_frames_that_are_left_out_are_time_that_passes():
+    tracker = Tracker(SIZE, rate=RATE)
+    decided = []
+    for number in range(1, 60, 4):
+        mask, picture = draw([(2 * number, 40, 8, 20, 200)])
+        found = find_detections(mask, picture=picture)
+        decided += tracker.update(number, number / RATE, found, picture)
+    assert {n for frame in [*decided, *tracker.finish()] for n in numbers(frame)} == {1}
