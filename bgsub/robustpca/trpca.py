@@ -89,7 +89,7 @@ class TRPCA(AffineEstimator):
     n_iter_ : int
         Iterations of the best start.
     converged_ : bool
-        Whether the best start converged.
+        Whether the best start converged, and reweighting too.
     n_reweight_ : int
         Refits done.
     raw_center_, raw_components_, raw_support_ : ndarray
@@ -210,16 +210,20 @@ class TRPCA(AffineEstimator):
         fits = [raw]
         self.n_reweight_ = 0
         if self.reweight:
-            refit, self.n_reweight_ = reweight(
+            refit, self.n_reweight_, settled = reweight(
                 space, raw, self.n_components, cutoff=self.reweight_cutoff
             )
             fits.insert(0, principal_axes(refit))
-        errors = predictive_errors(fits[0])
-        # Not 0, where all but a few rows are alike, or the others could not be told from them.
-        resolution = max(rounding_level(space), 1e-9 * float(errors.max(initial=0.0)))
+            if not settled:
+                self.converged_ = False
+                message = (
+                    f"TRPCA: the inliers still changed in the last of {self.n_reweight_} rounds of "
+                    f"reweighting; a higher reweight_cutoff than {self.reweight_cutoff:g} may help"
+                )
+                warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        errors, resolution = predictive_errors(fits[0]), rounding_level(space)
         self.outlier_scores_ = robust_scores(errors, resolution=resolution)
-        self.error_location_, scale = location_and_scale(errors)
-        self.error_scale_ = max(scale, resolution)
+        self.error_location_, self.error_scale_ = location_and_scale(errors, resolution=resolution)
         logger.debug("objectives of %d starts: %s", len(descents), self.objectives_)
         return fits
 
@@ -240,7 +244,9 @@ def principal_axes(fit: Fit) -> Fit:
     distances = fit.residuals + squares
     centred = scores[fit.support] - scores[fit.support].mean(axis=0)
     _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
-    noise = 16 * np.finfo(float).eps * np.sqrt(squares.size * distances.max(initial=0.0))
+    # Of the support alone: a row outside may be of any size.
+    largest = distances[fit.support].max(initial=0.0)
+    noise = 16 * np.finfo(float).eps * np.sqrt(squares.size * largest)
     V = axes[lengths > noise].T
     rotated = scores[fit.support] @ V
     peaks = rotated[np.abs(rotated).argmax(axis=0), np.arange(V.shape[1])]

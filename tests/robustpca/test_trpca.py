@@ -263,6 +263,45 @@ def test_one_huge_row_does_no_harm(shape):
     np.testing.assert_allclose(fit.center_, clean.center_, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1e9, 1e13, 1e30, 1e60])
+@pytest.mark.parametrize("direction", ["random", "one pixel", "in the plane"])
+@pytest.mark.parametrize("p", [20, 250])
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+def test_a_row_of_any_size_says_nothing_of_the_others(size, direction, p, solver):
+    """Moderate outliers stay outliers, and no component is lost, beside a row that is huge."""
+    data = data1(120, p, 4, outlier_share=0.3, random_state=0)
+    X, inliers = data.X.copy(), data.labels.copy()
+    row = np.flatnonzero(inliers)[0]
+    inliers[row] = False
+    estimator = TRPCA(4, random_state=0, n_init=3, solver=solver)
+    clean = estimator.fit(np.delete(X, row, axis=0))
+    support = np.insert(clean.support_, row, values=False)
+    components, scores = clean.components_, clean.outlier_scores_
+    if direction == "random":
+        X[row] = np.random.default_rng(1).normal(size=p)
+    elif direction == "one pixel":
+        X[row] = np.arange(p) == 3
+    X[row] *= size
+    fit = TRPCA(4, random_state=0, n_init=3, solver=solver).fit(X)
+    np.testing.assert_array_equal(fit.support_, support)
+    np.testing.assert_array_equal(support, inliers)
+    np.testing.assert_allclose(fit.components_, components, atol=1e-9)
+    np.testing.assert_allclose(np.delete(fit.outlier_scores_, row), scores, rtol=1e-6)
+    assert fit.outlier_scores_[row] > 1e3
+
+
+def test_where_most_rows_are_equal_the_others_are_told_apart_whatever_their_sizes():
+    X = np.full((40, 60), 5.0)
+    X[:8] += np.random.default_rng(0).normal(size=(8, 60))
+    X[8] = 1e60
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankWarning)
+        fit = TRPCA(2, random_state=0).fit(X)
+    np.testing.assert_array_equal(fit.support_, np.arange(40) > 8)
+    assert fit.outlier_scores_[:9].min() > 1e6
+    assert np.abs(fit.outlier_scores_[9:]).max() < 1
+
+
 # --- parameters ---------------------------------------------------------------------------------
 
 
@@ -338,6 +377,31 @@ def test_no_convergence_is_a_warning(solver):
     with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1 iterations"):
         fit = TRPCA(3, solver=solver, max_iter=1, random_state=0).fit(contaminated(40, 60))
     assert (fit.converged_, fit.n_iter_) == (False, 1)
+
+
+def heavy_tailed(seed):
+    """Rows near a plane whose distances from it have a Cauchy distribution."""
+    rng = np.random.default_rng(seed)
+    lengths = 0.1 * rng.standard_t(1, size=(60, 1))
+    return rng.normal(size=(60, 3)) @ rng.normal(size=(3, 50)) + lengths * rng.normal(size=(60, 50))
+
+
+def test_reweighting_that_has_not_settled_is_a_warning(monkeypatch):
+    X = heavy_tailed(12)
+    settled = TRPCA(3, random_state=0).fit(X)
+    assert settled.converged_
+    assert settled.n_reweight_ > 1
+    monkeypatch.setattr("bgsub.robustpca.reweight._MAX_ROUNDS", 1)
+    with pytest.warns(ConvergenceWarning, match="still changed in the last of 1 rounds"):
+        fit = TRPCA(3, random_state=0).fit(X)
+    assert not fit.converged_
+
+
+def test_heavy_tails_end_within_few_rounds():
+    """Every tenth of such sets ran in a circle to the end of thirty rounds."""
+    fits = [TRPCA(3, random_state=0, n_init=2).fit(heavy_tailed(seed)) for seed in range(20)]
+    assert all(fit.converged_ for fit in fits)
+    assert max(fit.n_reweight_ for fit in fits) < 12
 
 
 def test_principal_axes_give_back_what_left_out_components_explained():

@@ -210,8 +210,7 @@ class RowMethod(AffineEstimator):
     def _set_outlier_scores(self, fit: Fit, resolution: float) -> Self:
         errors = predictive_errors(fit) if fit.support.any() else np.sqrt(fit.residuals)
         self.outlier_scores_ = robust_scores(errors, resolution=resolution)
-        self.error_location_, scale = location_and_scale(errors)
-        self.error_scale_ = max(scale, resolution)
+        self.error_location_, self.error_scale_ = location_and_scale(errors, resolution=resolution)
         return self
 
 
