@@ -1,8 +1,9 @@
 """Run times that the paper reports, in 2014 and on other hardware: theirs, not ours.
 
 Podosinnikova, Setzer and Hein, Table 1: the recording "Water Surface", 633 frames of 20480 pixels.
-Only figures that are known to us are here. Which k a figure of a range belongs to is not, so ranges
-stand for all of k = 1, 3, 5, 7, 9; of methods that are not here we know no figure.
+A range goes from the quickest to the slowest of k = 1, 3, 5, 7, 9; the table has LLD for k = 5
+alone. It also has ORPCA, the RPCA of De la Torre and Black, and PCP, and the methods with
+t = ⌈n/2⌉: those are not compared here.
 """
 
 from __future__ import annotations

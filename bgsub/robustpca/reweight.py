@@ -33,8 +33,10 @@ FOOTAGE_CUTOFF = 8.0
 """The same for the frames of a video.
 
 Consecutive frames resemble each other, so a half of them that fits well can be a stretch of time,
-and FOOTAGEWORDS For independent observations 8 is far
-too much: among written digits it takes another digit for an inlier.
+and the rest of a scene that drifts then lies many of its standard deviations away. With 3.5, 23 %
+of 480 frames of moving water without any outlier (k = 10) and 7 % of 637 frames of an empty office
+stayed outside the fit; with 8, none and 2 to 6 %. For independent observations 8 is far too much:
+among written digits it takes another digit for an inlier.
 """
 
 _HALF_MEAN = np.sqrt(2.0 / np.pi)
