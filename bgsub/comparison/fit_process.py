@@ -24,6 +24,7 @@ from bgsub.comparison.fit_task import FitOutcome, FitTask, fit_task
 from bgsub.comparison.frame_file import FrameFile
 from bgsub.fit.method_fit import with_residual
 from bgsub.robustpca.gram import Gram
+from bgsub.runtime.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from bgsub.options import ProgressCallback
@@ -164,11 +165,10 @@ def _serve(connection: Connection, frames: FrameFile, gram_path: Path) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # SciPy has a matrix library of its own: loaded now, it knows of the limit, and no clock runs.
     import scipy.linalg
-    from threadpoolctl import threadpool_limits
 
     # As everywhere in bgsub: more would gain little on matrices of this size, lose much when the
     # cores are busy, and change the last bits.
-    threadpool_limits(1)
+    one_blas_thread()
     with np.load(gram_path) as saved:
         gram = Gram(saved["values"], saved["offset"], int(saved["n_features"]), 0, 0)
     X = frames.map()

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from bgsub.errors import UsageError
 from bgsub.experiments.digit_data import Digits
@@ -20,6 +19,7 @@ from bgsub.experiments.variants import (
     judge,
     measured,
 )
+from bgsub.runtime.threads import one_blas_thread
 
 OTHERS = "others"
 """All other digits, in equal proportion."""
@@ -143,7 +143,7 @@ def run_digits(
         raise UsageError(f"--k {max(options.ks)}: must be below half of the {n} pictures drawn")
     total = len(options.outliers) * len(options.shares) * options.sets
     points, done = [], 0
-    with threadpool_limits(1):
+    with one_blas_thread():
         for outliers in options.outliers:
             for share in options.shares:
                 scores: dict[tuple[int, str], list[Score]] = {

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from bgsub.experiments.variants import (
     VARIANTS,
@@ -18,6 +17,7 @@ from bgsub.experiments.variants import (
     measured,
 )
 from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
+from bgsub.runtime.threads import one_blas_thread
 
 DATA = {"Data1": data1, "Data2": data2}
 
@@ -122,7 +122,7 @@ def run_synthetic(
     panels = [(name, p) for name in DATA for p in options.features]
     total = len(panels) * len(options.shares) * options.sets
     points, done = [], 0
-    with threadpool_limits(1):
+    with one_blas_thread():
         for name, p in panels:
             for share in options.shares:
                 scores: dict[str, list[Score]] = {variant.name: [] for variant in variants}

@@ -97,6 +97,10 @@ def fit_frames(
     """
     check_rank(1 if options.k == "auto" else options.k, store.fit_rows.size)
     workers.need(_SCIPY)
+    if "plot" in options.outputs:
+        # Matplotlib takes longer to import than many runs take. Not before: the line above would
+        # wait for it.
+        workers.load("bgsub.report.plots")
     columns = store.fit_columns(pixel_mask)
     gram = choice = None
     chooses = options.k == "auto" or "spectrum" in options.outputs
@@ -149,10 +153,9 @@ def fit_frames(
     )
 
 
-def load_libraries(workers: Workers, *, plot: bool = False) -> None:
-    """Begin to import what a fit needs (and a plot), while frames are read: both take as long."""
-    # Matplotlib takes longer to import than many runs take.
-    workers.load(_SCIPY, *(["bgsub.report.plots"] if plot else []))
+def load_libraries(workers: Workers) -> None:
+    """Begin to import what a fit needs, while frames are read: both take as long."""
+    workers.load(_SCIPY)
 
 
 def choose_k(

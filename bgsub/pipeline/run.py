@@ -75,7 +75,7 @@ def run(
         ResultsDirectory(out, output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
-        load_libraries(workers, plot="plot" in options.outputs)
+        load_libraries(workers)
         source = open_input(path, options)
         plan = plan_run(source, options)
         identity = workers.beside(manifests.input_identity, path)

@@ -24,6 +24,12 @@ from threadpoolctl import threadpool_limits
 
 _local = threading.local()
 
+# Held while a thread imports a module, and while the loaded libraries are walked to set their
+# limits: the walk holds the dynamic linker's lock and waits for the interpreter's, and an import
+# holds the interpreter's and waits for the linker's. The program would hang for ever, deaf to any
+# signal.
+_libraries = threading.Lock()
+
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
@@ -81,6 +87,21 @@ def _keep_freed_memory() -> None:
     mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
+def one_blas_thread() -> threadpool_limits:
+    """Limit the matrix libraries that are loaded to one thread, from now on or as a context.
+
+    Waits until no module is being imported by `Workers.load`.
+    """
+    with _libraries:
+        return threadpool_limits(1)
+
+
+def _import_each(modules: Iterable[str]) -> None:
+    for module in modules:
+        with _libraries:
+            importlib.import_module(module)
+
+
 class Workers:
     """Threads that work on tiles, blocks and frames while the matrix libraries stay on one each.
 
@@ -99,7 +120,7 @@ class Workers:
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bgsub-worker")
         self._beside = ThreadPoolExecutor(2, thread_name_prefix="bgsub-beside")
         _keep_freed_memory()
-        self._limits = [threadpool_limits(1)]
+        self._limits = [one_blas_thread()]
         self._opencv_threads = cv2.getNumThreads()
         cv2.setNumThreads(1)
 
@@ -121,9 +142,10 @@ class Workers:
     def load(self, *modules: str) -> None:
         """Begin to import modules beside all else; an error is one of whoever needs them.
 
-        One after the other: modules that import each other are no matter for two threads.
+        One after the other: modules that import each other are no matter for two threads. A `need`
+        that comes while one of them is being imported waits for its end.
         """
-        self.beside(lambda: [importlib.import_module(module) for module in modules])
+        self.beside(_import_each, modules)
 
     def need(self, *modules: str) -> None:
         """Import modules, or wait until they are, and keep their matrix library to one thread too.
@@ -131,9 +153,8 @@ class Workers:
         SciPy brings one of its own, which does not know of a limit set before. OpenBLAS takes
         limits from the thread that the program began with alone: to be called there.
         """
-        for module in modules:
-            importlib.import_module(module)
-        self._limits.append(threadpool_limits(1))
+        _import_each(modules)
+        self._limits.append(one_blas_thread())
 
     def beside(self, function: Callable[..., Value], *args: object) -> Future[Value]:
         """Run a function in a thread beside all others, such as one that waits for the disk."""

@@ -1,13 +1,17 @@
 """Threads that work side by side."""
 
+import sys
+import textwrap
 import threading
 import time
+import types
 
 import cv2
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+from bgsub.runtime import threads
 from bgsub.runtime.threads import Workers, available_cores, own_threads, scratch
 
 
@@ -109,3 +113,41 @@ def test_libraries_that_are_loaded_later_stay_on_one_thread_too():
         assert set(limits) == {1}
         with pytest.raises(ModuleNotFoundError):
             workers.need("no_such_module")
+
+
+def test_loaded_libraries_are_not_walked_while_one_is_being_imported(tmp_path, monkeypatch):
+    """Each would hold what the other waits for, and the run would hang for ever."""
+    for name in ("slow_one", "slow_two"):
+        text = f"""
+            import threading, test_import_log
+            test_import_log.begin("{name}")
+            test_import_log.gate.wait(0.2)
+            test_import_log.end("{name}")
+        """
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+    running, seen, gate, began = set(), [], threading.Event(), threading.Event()
+    log = types.ModuleType("test_import_log")
+    log.begin = lambda name: (running.add(name), began.set())
+    log.end, log.gate = running.discard, gate
+    monkeypatch.setitem(sys.modules, "test_import_log", log)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    class Limits:
+        def __init__(self, _limit):
+            seen.append(set(running))
+
+        def restore_original_limits(self):
+            pass
+
+    monkeypatch.setattr(threads, "threadpool_limits", Limits)
+    with Workers(1) as workers:
+        workers.load("slow_one", "slow_two")
+        assert began.wait(10)
+        with Workers(1):  # another run of the same process
+            pass
+        workers.need("slow_one")
+    assert {"slow_one", "slow_two"} <= set(sys.modules)
+    assert seen == [set()] * len(seen)
+    assert len(seen) == 3
+    for name in ("slow_one", "slow_two"):
+        del sys.modules[name]
