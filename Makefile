@@ -1,16 +1,25 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
+# The default interpreter has .venv, every other one an environment of its own.
+ifeq ($(PYTHON),python3)
 VENV := .venv
+else
+INTERPRETER := $(shell .ci/find-python $(PYTHON))
+ifeq ($(INTERPRETER),)
+$(error PYTHON=$(PYTHON) cannot be used)
+endif
+VENV := .venv-$(shell $(INTERPRETER) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+endif
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: help demo test check format pictures bench bench-masks bench-pieces bench-growth bench-memory clean
+.PHONY: help demo test test-lowest check format pictures bench bench-masks bench-pieces bench-growth bench-memory clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	$(or $(INTERPRETER),$(PYTHON)) -m venv $(VENV)
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
@@ -20,12 +29,28 @@ $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check]'
 	@touch $@
 
-demo: $(VENV)/.installed  ## install bgsub and run it on the sample video
+demo: $(VENV)/.installed  ## run bgsub on the sample video (PYTHON=python3.13: with another interpreter)
 	$(BIN)/bgsub run sample_videos/water.avi --k 10 --out results/ --force
 	$(BIN)/bgsub errors results/
 
-test: $(VENV)/.installed-dev  ## run the tests
+test: $(VENV)/.installed-dev  ## run the tests (PYTHON=python3.13: with another interpreter)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+
+# NumPy 2.0 and its contemporaries have no wheels for later interpreters.
+LOWEST := .venv-lowest
+
+$(LOWEST)/.installed: pyproject.toml
+	$$(.ci/find-python python3.11) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/bin/uv pip compile --quiet --resolution lowest --only-binary :all: --no-annotate \
+		--python $(LOWEST)/bin/python --extra test pyproject.toml --output-file $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --requirements $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps --editable .
+	@touch $@
+
+test-lowest: $(LOWEST)/.installed  ## run the tests with the oldest allowed release of every dependency
+	@cat $(LOWEST)/requirements.txt
+	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest
 
 check: $(VENV)/.installed-dev  ## ruff, ruff format and mypy --strict
 	$(BIN)/ruff check .
@@ -55,4 +80,4 @@ bench-memory: $(VENV)/.installed-dev  ## estimated against measured peak memory
 	$(BIN)/python -m benchmarks.memory
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) results build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* results build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
