@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from bgsub.cli import values
 from bgsub.cli.errors_input import Loaded, load
 from bgsub.cli.help import Command, examples
 from bgsub.errors import InputError, OutliersFound, OutputError, UsageError
+from bgsub.runtime.temporary import write_file, write_in
 
 if TYPE_CHECKING:
     from bgsub.outliers.events import Event
@@ -194,23 +194,9 @@ def save_peaks(loaded: Loaded, events: list[Event], folder: Path) -> None:
     for frame in source:
         if frame.number in numbers:
             name = f"event{numbers.pop(frame.number):03d}_frame{frame.number:06d}.png"
-            write_file(folder / name, encode_image(frame.layout.to_bgr(frame.data)))
+            write_in(folder, name, encode_image(frame.layout.to_bgr(frame.data)))
     if numbers:
         message = (
             f"{loaded.footage}: has no frame {min(numbers)}; is it the footage of these errors?"
         )
         raise InputError(message)
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name, and rename it when it is whole."""
-    temporary = path.with_name(f".bgsub-partial-{os.getpid()}-{path.name}")
-    try:
-        try:
-            temporary.write_bytes(data)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        message = f"{path}: cannot be written ({error.strerror}); check the folder and its space"
-        raise OutputError(message) from error

@@ -10,11 +10,11 @@ import click
 
 from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.errors import write_file
 from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import Session
 from bgsub.cli.progress import make_progress
 from bgsub.errors import EmptySelectionError, InputError, OutputError, UsageError
+from bgsub.runtime.temporary import write_file, write_in
 
 if TYPE_CHECKING:
     from bgsub.evaluation.result import Evaluation, Pair, SequenceScore
@@ -269,4 +269,4 @@ def save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
         title = f"frame {bad.frame}"
         picture = draw_verdicts(bad.verdicts, frames.get(bad.frame), bad.counts, title)
         name = f"{stem}_worst{rank:02d}_frame{bad.frame:06d}.png"
-        write_file(folder / name, encode_image(picture))
+        write_in(folder, name, encode_image(picture))

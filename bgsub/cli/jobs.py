@@ -115,6 +115,12 @@ def _is_whole(folder: Path) -> bool:
     return is_whole(folder)
 
 
+def _recover(folder: Path) -> None:
+    from bgsub.pipeline.directory import recover
+
+    recover(folder)
+
+
 def belongs(folder: Path, given: str) -> bool:
     """Whether whole results are those of this input, by its path or else by its content.
 
@@ -173,6 +179,8 @@ def tell_start(job: Job, session: Session) -> None:
 def do_job(job: Job, work: Work, session: Session, *, skip: bool) -> bool:
     """Do one job; False if it was left alone because its whole results are there."""
     with session.about(job.input, label=job.label):
+        if skip:
+            _recover(job.out)
         if skip and _is_whole(job.out) and belongs(job.out, job.input):
             message = f"skipped, its whole results are in {job.out}"
             session.tell("result", message, out=str(job.out), skipped=True)

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
-import re
-import shutil
 import signal
-import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from bgsub.errors import OutputError
+from bgsub.pipeline.earlier import (
+    MANIFEST,
+    Facts,
+    check_unchanged,
+    describe,
+    earlier_outputs,
+    is_output_name,
+)
+from bgsub.runtime.temporary import Claim, abandoned, alone_in, make_folder, sync, sync_all
 
-MANIFEST = "run.json"
+__all__ = ["MANIFEST", "ResultsDirectory", "is_whole", "recover"]
 
-_PICTURE = re.compile(r"([0-9]+)\.png")
+notes = logging.getLogger("bgsub.notes")
+
+# Within the hidden folder of a run that puts its results in place: those that they replace.
+_REPLACED = "replaced"
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -33,9 +43,11 @@ class ResultsDirectory:
     Parameters
     ----------
     path : Path
-        The directory; made if it is missing.
+        The directory; made if it is missing. What a killed run left there is removed, or put in
+        place if it was whole, and that is said.
     names : collection of str
-        Files and picture folders that the run will write, without the manifest.
+        Files and picture folders that the run will write, without the manifest; names that
+        `bgsub.pipeline.earlier.is_output_name` knows.
     force : bool
         Replace what an earlier run of bgsub wrote. Other files are never touched.
 
@@ -46,16 +58,21 @@ class ResultsDirectory:
     """
 
     def __init__(self, path: Path, names: list[str], *, force: bool = False) -> None:
+        unknown = [name for name in names if not is_output_name(name)]
+        if unknown:
+            message = f"{unknown[0]!r} is not among the names of bgsub.pipeline.earlier"
+            raise ValueError(message)
         self.path = path
         self._names = names
         self._force = force
         self._made: list[Path] = []
         try:
+            recover(path)
             self._earlier = self._check()
             self._made = [p for p in (path, *path.parents) if not p.exists()]
             path.mkdir(parents=True, exist_ok=True)
-            # Not named by the process alone: a killed one of that number may have left its own.
-            self._staging = Path(tempfile.mkdtemp(prefix=".bgsub-partial-", dir=path))
+            with alone_in(path):
+                self._claim = make_folder(path)
         except OSError as error:
             self._remove_made()
             message = (
@@ -73,7 +90,7 @@ class ResultsDirectory:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        shutil.rmtree(self._staging, ignore_errors=True)
+        self._claim.remove()
         self._remove_made()
 
     def _remove_made(self) -> None:
@@ -81,39 +98,40 @@ class ResultsDirectory:
             with contextlib.suppress(OSError):  # not empty: the results are in it
                 folder.rmdir()
 
-    def _check(self) -> dict[str, dict[str, int]]:
+    def _check(self) -> dict[str, Facts]:
         """Raise if a file would be lost that must not be; give what an earlier run wrote."""
         if self.path.exists() and not self.path.is_dir():
             message = f"{self.path}: is a file, but results need a folder; choose another --out"
             raise OutputError(message)
-        earlier = _earlier_outputs(self.path)
+        earlier = earlier_outputs(self.path)
         # What an earlier run wrote goes with it, so that a folder never mixes two runs.
-        names = sorted({*self._names, *earlier, MANIFEST})
-        present = [name for name in names if os.path.lexists(self._at(name))]
+        present = [name for name in sorted({*self._names, *earlier}) if self._is_there(name)]
         for name in present:
-            if name == MANIFEST:
-                continue
             if name not in earlier:
                 message = (
                     f"{self._at(name)}: exists, and no finished run of bgsub wrote it; "
                     "move it away or choose another folder with --out"
                 )
                 raise OutputError(message)
-            _check_unchanged(self._at(name), earlier[name])
-        if present and not self._force:
+        if not self._force and (present or self._is_there(MANIFEST)):
             message = (
                 f"{self.path}: holds the results of an earlier run; replace them with --force or "
                 "choose another folder with --out"
             )
             raise OutputError(message)
+        for name in present:
+            check_unchanged(self._at(name), earlier[name])
         return earlier
+
+    def _is_there(self, name: str) -> bool:
+        return os.path.lexists(self._at(name))
 
     def _at(self, name: str) -> Path:
         return self.path / name
 
     def stage(self, name: str) -> Path:
         """Give the temporary path under which an output is to be written."""
-        return self._staging / name
+        return self._claim.path / name
 
     def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Give all staged outputs their names, and write the manifest last.
@@ -126,25 +144,28 @@ class ResultsDirectory:
         Returns
         -------
         dict
-            The manifest with ``outputs``: size in bytes (and number of pictures) by name.
+            The manifest with ``outputs``: size in bytes, SHA-256 (and number of pictures) by name.
 
         Raises
         ------
         OutputError
             If a file cannot be written or renamed, or somebody else has put files there meanwhile.
+
+        Notes
+        -----
+        What it replaces goes only when the new results are on the disk. A kill at any moment leaves
+        one of the two whole, in place or, until the next run on that folder, aside.
         """
-        outputs = {name: _describe(self.stage(name)) for name in self._names}
-        whole = {**manifest, "outputs": outputs}
-        text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
-        staged = self.stage(MANIFEST)
         try:
-            with staged.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
+            outputs = {name: describe(self.stage(name)) for name in self._names}
+            whole = {**manifest, "outputs": outputs}
+            text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
+            self.stage(MANIFEST).write_text(text, encoding="utf-8")
+            sync_all([self.stage(name) for name in [*self._names, MANIFEST]])
+            sync(self._claim.path)
             self._earlier = self._check()
             with _uninterrupted():
-                self._replace()
+                _put_in_place(self.path, self._claim.path, self._names, self._earlier)
         except OSError as error:
             message = (
                 f"{self.path}: the results cannot be written ({error.strerror}); "
@@ -153,95 +174,93 @@ class ResultsDirectory:
             raise OutputError(message) from error
         return whole
 
-    def _replace(self) -> None:
-        self._at(MANIFEST).unlink(missing_ok=True)
-        for name in self._earlier:
-            _remove(self._at(name))
-        named: list[Path] = []
-        try:
-            for name in [*self._names, MANIFEST]:
-                self.stage(name).rename(self._at(name))
-                named.append(self._at(name))
-        except OSError:
-            for path in named:
-                _remove(path)
-            raise
-
 
 def is_whole(path: Path) -> bool:
     """Whether a directory holds the results of a finished run: its manifest is there."""
     return (path / MANIFEST).is_file()
 
 
-def _earlier_outputs(path: Path) -> dict[str, dict[str, int]]:
-    """Outputs that the manifest in a directory says an earlier run wrote; plain names only."""
+def recover(path: Path) -> None:
+    """Clear up what killed runs left in a results folder, and say so.
+
+    Results that were whole and about to be put in place are; all else is removed. What another
+    process is working on, or another user left, stays.
+    """
+    if not path.is_dir():
+        return
+    with alone_in(path) as is_alone:
+        for left in abandoned(path) if is_alone else ():
+            try:
+                if _finish(path, left):
+                    notes.info("%s: put results in place that a killed run had finished", path)
+                else:
+                    notes.info("%s: removed what a killed run had left there", path)
+            except (OSError, OutputError) as error:
+                left.close()
+                message = "%s: stays, it holds results that a killed run had finished (%s)"
+                notes.warning(message, left.path, error)
+            else:
+                left.remove()
+
+
+def _finish(path: Path, left: Claim) -> bool:
+    """Put results in place if a killed run had begun to; False if there is nothing to finish."""
+    replaced = left.path / _REPLACED
+    has_begun = replaced.is_dir() and not is_whole(path)  # the old manifest goes first
+    if not has_begun or not is_whole(left.path):
+        return False
+    names = list(earlier_outputs(left.path))
+    _put_in_place(path, left.path, names, earlier_outputs(replaced))
+    return True
+
+
+def _put_in_place(
+    path: Path, staging: Path, names: Iterable[str], earlier: Mapping[str, Facts]
+) -> None:
+    """Exchange results for those that are whole in another folder; goes on where a kill ended it.
+
+    Raises
+    ------
+    OSError, OutputError
+        If that cannot be done; then all is as it was before.
+    """
+    replaced = staging / _REPLACED
+    replaced.mkdir(exist_ok=True)
+    sync(staging)
+    moved: list[tuple[Path, Path]] = []
+
+    def move(name: str, source: Path, target: Path) -> None:
+        (source / name).rename(target / name)
+        moved.append((source / name, target / name))
+
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except NotADirectoryError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise _foreign_manifest(path) from error
-    outputs = manifest.get("outputs") if isinstance(manifest, dict) else None
-    if not isinstance(outputs, dict) or "bgsub_version" not in manifest:
-        raise _foreign_manifest(path)
-    if not all(_is_output(name, facts) for name, facts in outputs.items()):
-        raise _foreign_manifest(path)
-    return outputs
+        for name in [MANIFEST, *earlier]:
+            # One that is no longer aside is the new one already.
+            is_old = name not in {MANIFEST, *names} or os.path.lexists(staging / name)
+            if is_old and os.path.lexists(path / name):
+                if name != MANIFEST:
+                    check_unchanged(path / name, earlier[name])
+                move(name, path, replaced)
+        for name in names:
+            if os.path.lexists(staging / name):
+                _check_free(path / name)
+                move(name, staging, path)
+        sync(path)
+        move(MANIFEST, staging, path)
+        sync(path)
+    except (OSError, OutputError):
+        for source, target in reversed(moved):
+            with contextlib.suppress(OSError):
+                target.rename(source)
+        with contextlib.suppress(OSError):
+            replaced.rmdir()
+        raise
 
 
-def _is_output(name: str, facts: object) -> bool:
-    """Whether a manifest's entry is a plain name with whole numbers."""
-    is_plain = Path(name).name == name and name not in {"", ".."}
-    counts = facts.values() if isinstance(facts, dict) else [None]
-    return is_plain and all(isinstance(count, int) for count in counts)
-
-
-def _foreign_manifest(path: Path) -> OutputError:
-    return OutputError(
-        f"{path / MANIFEST}: is not a manifest of bgsub; move it away or choose another --out"
-    )
-
-
-def _describe(path: Path) -> dict[str, int]:
-    if path.is_dir():
-        sizes = [picture.stat().st_size for picture in path.iterdir()]
-        return {"pictures": len(sizes), "bytes": sum(sizes)}
-    return {"bytes": path.stat().st_size}
-
-
-def _check_unchanged(path: Path, facts: dict[str, int]) -> None:
-    """Raise unless the path still is what the manifest says that bgsub wrote."""
-    foreign = path
-    if "pictures" not in facts:
-        if path.is_file() and not path.is_symlink() and path.stat().st_size == facts.get("bytes"):
-            return
-    elif path.is_dir() and not path.is_symlink():
-        strange = [p for p in sorted(path.iterdir()) if not _is_ours(p, facts["pictures"])]
-        if not strange and _describe(path) == facts:
-            return
-        foreign = strange[0] if strange else path
-    message = (
-        f"{foreign}: is not what bgsub wrote there (it was changed or added since); "
-        "move it away or choose another folder with --out"
-    )
-    raise OutputError(message)
-
-
-def _is_ours(path: Path, pictures: int) -> bool:
-    """Whether a file in a folder of that many pictures has the name of one of them."""
-    match = _PICTURE.fullmatch(path.name)
-    number = int(match[1]) if match else 0
-    is_named = 1 <= number <= pictures and path.name == f"{number:06d}.png"
-    return is_named and path.is_file() and not path.is_symlink()
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        message = f"{path}: has appeared meanwhile; move it away"
+        raise OutputError(message)
 
 
 @contextlib.contextmanager

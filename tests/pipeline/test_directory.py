@@ -1,15 +1,19 @@
 """The results directory: whole or nothing, and never at the cost of somebody else's files."""
 
+import hashlib
 import json
+import logging
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from bgsub.errors import BgsubError, OutputError
-from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, is_whole
+from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, is_whole, recover
+from bgsub.pipeline.earlier import describe
 from bgsub.pipeline.outputs import output_name
 from bgsub.pipeline.run import run
 from bgsub.video.sink import VideoSink
@@ -32,6 +36,11 @@ def write(out, files, *, force=False, meanwhile=None):
         return results.commit(VERSION)
 
 
+def plant(out, outputs):
+    manifest = {"schema_version": 1, "bgsub_version": "0.1.0", "outputs": outputs}
+    (out / MANIFEST).write_text(json.dumps(manifest))
+
+
 def give_up():
     raise RuntimeError
 
@@ -42,19 +51,19 @@ PICTURES = {"000001.png": "a", "000002.png": "bb"}
 class TestCommit:
     def test_names_appear_with_the_commit_and_the_manifest_says_what_they_are(self, tmp_path):
         out = tmp_path / "new" / "results"
-        with ResultsDirectory(out, ["a.csv", "mask"]) as results:
-            results.stage("a.csv").write_text("12345")
+        with ResultsDirectory(out, ["compare.csv", "mask"]) as results:
+            results.stage("compare.csv").write_text("12345")
             results.stage("mask").mkdir()
             (results.stage("mask") / "000001.png").write_text("x")
             assert [p for p in out.iterdir() if not p.name.startswith(".")] == []
             assert not is_whole(out)
             manifest = results.commit(VERSION)
-        assert sorted(p.name for p in out.iterdir()) == ["a.csv", "mask", MANIFEST]
+        assert sorted(p.name for p in out.iterdir()) == ["compare.csv", "mask", MANIFEST]
         assert manifest == json.loads((out / MANIFEST).read_text())
-        assert manifest["outputs"] == {
-            "a.csv": {"bytes": 5},
-            "mask": {"pictures": 1, "bytes": 1},
-        }
+        facts = manifest["outputs"]
+        assert facts["compare.csv"]["bytes"] == 5
+        assert facts["compare.csv"]["sha256"] == hashlib.sha256(b"12345").hexdigest()
+        assert (facts["mask"]["pictures"], facts["mask"]["bytes"]) == (1, 1)
         assert is_whole(out)
 
     def test_the_manifest_is_renamed_last(self, tmp_path, monkeypatch):
@@ -65,39 +74,39 @@ class TestCommit:
             "rename",
             lambda self, target: (renamed.append(target.name), rename(self, target)),
         )
-        write(tmp_path / "out", {"z.csv": "1", "b.csv": "2"})
+        write(tmp_path / "out", {"synthetic.csv": "1", "digits.csv": "2"})
         assert renamed[-1] == MANIFEST
-        assert sorted(renamed) == ["b.csv", MANIFEST, "z.csv"]
+        assert sorted(renamed) == ["digits.csv", MANIFEST, "synthetic.csv"]
 
     def test_leaving_without_a_commit_leaves_no_trace(self, tmp_path):
         with pytest.raises(RuntimeError):
-            write(tmp_path / "a" / "b" / "c", {"x.csv": "1"}, meanwhile=give_up)
+            write(tmp_path / "a" / "b" / "c", {"times.csv": "1"}, meanwhile=give_up)
         assert list(tmp_path.iterdir()) == []
 
     def test_folders_that_were_there_stay(self, tmp_path):
         (tmp_path / "a").mkdir()
-        with ResultsDirectory(tmp_path / "a" / "b", ["x.csv"]):
+        with ResultsDirectory(tmp_path / "a" / "b", ["times.csv"]):
             pass
         assert [p.name for p in tmp_path.iterdir()] == ["a"]
         assert list((tmp_path / "a").iterdir()) == []
 
     def test_what_a_killed_run_left_is_not_in_the_way(self, tmp_path, monkeypatch):
-        first = ResultsDirectory(tmp_path / "out", ["x.csv"])  # never left, as after kill -9
-        write(tmp_path / "out", {"x.csv": "1"})
-        assert first.stage("x.csv").parent.is_dir()
-        assert (tmp_path / "out" / "x.csv").read_text() == "1"
+        first = ResultsDirectory(tmp_path / "out", ["times.csv"])  # never left, as after kill -9
+        write(tmp_path / "out", {"times.csv": "1"})
+        assert first.stage("times.csv").parent.is_dir()
+        assert (tmp_path / "out" / "times.csv").read_text() == "1"
 
     def test_a_failed_renaming_leaves_no_half_results(self, tmp_path, monkeypatch):
         rename = type(tmp_path).rename
 
         def fail_at_second(self, target):
-            if target.name == "b.csv":
+            if target.name == "digits.csv":
                 raise OSError(28, "No space left on device")
             rename(self, target)
 
         monkeypatch.setattr(type(tmp_path), "rename", fail_at_second)
         with pytest.raises(OutputError, match="No space left"):
-            write(tmp_path / "out", {"a.csv": "1", "b.csv": "2"})
+            write(tmp_path / "out", {"compare.csv": "1", "digits.csv": "2"})
         assert not (tmp_path / "out").exists()
 
     @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
@@ -110,18 +119,22 @@ class TestCommit:
 
         def rename_and_signal(self, target):
             rename(self, target)
-            if target.name == "a.csv":
+            if target.name == "compare.csv":
                 os.kill(os.getpid(), number)
 
         monkeypatch.setattr(type(tmp_path), "rename", rename_and_signal)
         before = signal.signal(number, interrupt)
         try:
             with pytest.raises(KeyboardInterrupt):
-                write(tmp_path / "out", {"a.csv": "1", "b.csv": "2"})
+                write(tmp_path / "out", {"compare.csv": "1", "digits.csv": "2"})
             assert signal.getsignal(number) is interrupt
         finally:
             signal.signal(number, before)
-        assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["a.csv", "b.csv", MANIFEST]
+        assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+            "compare.csv",
+            "digits.csv",
+            MANIFEST,
+        ]
 
 
 class TestRefusals:
@@ -136,31 +149,33 @@ class TestRefusals:
         assert sorted(str(p) for p in out.parent.rglob("*")) == before
 
     def test_earlier_results_without_force(self, tmp_path):
-        write(tmp_path / "out", {"a.csv": "1"})
-        self.refused(tmp_path / "out", ["a.csv"], "--force")
-        self.refused(tmp_path / "out", ["other.csv"], "--force")
+        write(tmp_path / "out", {"compare.csv": "1"})
+        self.refused(tmp_path / "out", ["compare.csv"], "--force")
+        self.refused(tmp_path / "out", ["frame_errors.csv"], "--force")
 
     def test_a_file_without_a_manifest(self, tmp_path):
         (tmp_path / "out").mkdir()
-        (tmp_path / "out" / "a.csv").write_text("mine")
+        (tmp_path / "out" / "compare.csv").write_text("mine")
         for force in (False, True):
-            self.refused(tmp_path / "out", ["a.csv"], "no finished run of bgsub", force=force)
+            self.refused(tmp_path / "out", ["compare.csv"], "no finished run of bgsub", force=force)
 
     def test_a_dangling_link(self, tmp_path):
         (tmp_path / "out").mkdir()
-        (tmp_path / "out" / "a.csv").symlink_to(tmp_path / "nowhere")
-        self.refused(tmp_path / "out", ["a.csv"], "no finished run", force=True)
+        (tmp_path / "out" / "compare.csv").symlink_to(tmp_path / "nowhere")
+        self.refused(tmp_path / "out", ["compare.csv"], "no finished run", force=True)
 
     def test_a_changed_file(self, tmp_path):
-        write(tmp_path / "out", {"a.csv": "1"})
-        (tmp_path / "out" / "a.csv").write_text("my notes in it")
-        self.refused(tmp_path / "out", ["a.csv"], r"a\.csv: is not what bgsub wrote", force=True)
+        write(tmp_path / "out", {"compare.csv": "1"})
+        (tmp_path / "out" / "compare.csv").write_text("my notes in it")
+        self.refused(
+            tmp_path / "out", ["compare.csv"], r"compare\.csv: is not what bgsub wrote", force=True
+        )
 
     def test_a_file_replaced_by_a_link(self, tmp_path):
-        write(tmp_path / "out", {"a.csv": "1"})
-        (tmp_path / "out" / "a.csv").rename(tmp_path / "moved.csv")
-        (tmp_path / "out" / "a.csv").symlink_to(tmp_path / "moved.csv")
-        self.refused(tmp_path / "out", ["a.csv"], r"a\.csv: is not what", force=True)
+        write(tmp_path / "out", {"compare.csv": "1"})
+        (tmp_path / "out" / "compare.csv").rename(tmp_path / "moved.csv")
+        (tmp_path / "out" / "compare.csv").symlink_to(tmp_path / "moved.csv")
+        self.refused(tmp_path / "out", ["compare.csv"], r"compare\.csv: is not what", force=True)
 
     @pytest.mark.parametrize("name", ["notes.txt", "000099.png", "0000001.png", "x000001.png"])
     def test_a_foreign_file_among_the_pictures(self, tmp_path, name):
@@ -180,15 +195,15 @@ class TestRefusals:
         self.refused(tmp_path / "out", ["background"], r"000002\.png: is not what", force=True)
 
     def test_a_file_where_pictures_were_and_the_reverse(self, tmp_path):
-        write(tmp_path / "out", {"background": PICTURES, "a.csv": "1"})
+        write(tmp_path / "out", {"background": PICTURES, "compare.csv": "1"})
         folder = tmp_path / "out" / "background"
         folder.rename(tmp_path / "kept")
         folder.write_text("mine")
-        self.refused(tmp_path / "out", ["x.csv"], "background: is not what", force=True)
+        self.refused(tmp_path / "out", ["times.csv"], "background: is not what", force=True)
         folder.unlink()
-        (tmp_path / "out" / "a.csv").unlink()
-        (tmp_path / "out" / "a.csv").mkdir()
-        self.refused(tmp_path / "out", ["x.csv"], r"a\.csv: is not what", force=True)
+        (tmp_path / "out" / "compare.csv").unlink()
+        (tmp_path / "out" / "compare.csv").mkdir()
+        self.refused(tmp_path / "out", ["times.csv"], r"compare\.csv: is not what", force=True)
 
     @pytest.mark.parametrize(
         "text",
@@ -196,11 +211,11 @@ class TestRefusals:
             "not JSON",
             "[]",
             '{"scripts": {}}',
-            '{"bgsub_version": "0", "outputs": ["a.csv"]}',
-            '{"bgsub_version": "0", "outputs": {"a.csv": 3}}',
+            '{"bgsub_version": "0", "outputs": ["compare.csv"]}',
+            '{"bgsub_version": "0", "outputs": {"compare.csv": 3}}',
             '{"bgsub_version": "0", "outputs": {"../b": {"bytes": 4}}}',
             '{"bgsub_version": "0", "outputs": {"..": {"bytes": 4}}}',
-            '{"bgsub_version": "0", "outputs": {"a.csv": {"pictures": "all"}}}',
+            '{"bgsub_version": "0", "outputs": {"compare.csv": {"pictures": "all"}}}',
             "\xff",
         ],
     )
@@ -208,76 +223,234 @@ class TestRefusals:
         (tmp_path / "out").mkdir()
         (tmp_path / "b").write_text("mine")
         (tmp_path / "out" / MANIFEST).write_text(text, encoding="latin-1")
-        self.refused(tmp_path / "out", ["a.csv"], "not a manifest of bgsub", force=True)
+        self.refused(
+            tmp_path / "out", ["compare.csv"], "not a manifest of this version", force=True
+        )
 
     def test_a_file_in_the_place_of_the_folder(self, tmp_path):
         (tmp_path / "out").write_text("mine")
-        self.refused(tmp_path / "out", ["a.csv"], "is a file", force=True)
+        self.refused(tmp_path / "out", ["compare.csv"], "is a file", force=True)
 
     def test_a_file_on_the_way_to_the_folder(self, tmp_path):
         (tmp_path / "file").write_text("mine")
-        self.refused(tmp_path / "file" / "out", ["a.csv"], "cannot be written")
+        self.refused(tmp_path / "file" / "out", ["compare.csv"], "cannot be written")
 
     @pytest.mark.skipif(
         not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root"
     )
     def test_a_folder_that_may_not_be_written_to(self, tmp_path):
         (tmp_path / "out").mkdir(mode=0o500)
-        self.refused(tmp_path / "out", ["a.csv"], "cannot be written")
+        self.refused(tmp_path / "out", ["compare.csv"], "cannot be written")
 
     def test_a_folder_in_which_nothing_can_be_made(self, tmp_path, monkeypatch):
         def forbid(**_options):
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr("tempfile.mkdtemp", forbid)
-        self.refused(tmp_path / "a" / "out", ["a.csv"], r"cannot be written \(Permission denied\)")
+        self.refused(
+            tmp_path / "a" / "out", ["compare.csv"], r"cannot be written \(Permission denied\)"
+        )
 
     def test_a_name_that_the_system_refuses(self, tmp_path):
         out = tmp_path / ("x" * 300)
         with pytest.raises(OutputError, match=r"cannot be written \(File name too long\)"):
-            ResultsDirectory(out, ["a.csv"])
+            ResultsDirectory(out, ["compare.csv"])
+
+    @pytest.mark.parametrize("name", ["thesis.txt", "../thesis.txt", "run.json", "mask.avi"])
+    def test_a_planted_manifest_that_names_other_files(self, tmp_path, name, contents):
+        out = tmp_path / "out"
+        out.mkdir()
+        (out / name).write_text("mine")
+        plant(out, {name: describe(out / name)})
+        before = contents(tmp_path)
+        self.refused(out, ["compare.csv"], "not a manifest of this version", force=True)
+        assert contents(tmp_path) == before
+
+    def test_a_planted_manifest_with_the_size_of_my_file_alone(self, tmp_path):
+        out = tmp_path / "out"
+        out.mkdir()
+        (out / "mask.mkv").write_text("mine")
+        plant(out, {"mask.mkv": {"bytes": 4, "sha256": "0" * 64}})
+        self.refused(out, ["compare.csv"], r"mask\.mkv: is not what bgsub wrote", force=True)
+
+    def test_a_file_of_the_same_size_but_another_content(self, tmp_path):
+        write(tmp_path / "out", {"compare.csv": "1", "background": PICTURES})
+        (tmp_path / "out" / "compare.csv").write_text("2")
+        self.refused(tmp_path / "out", ["times.csv"], r"compare\.csv: is not what", force=True)
+        (tmp_path / "out" / "compare.csv").write_text("1")
+        (tmp_path / "out" / "background" / "000002.png").write_text("cc")
+        self.refused(tmp_path / "out", ["times.csv"], "background: is not what", force=True)
 
 
 class TestForce:
     def test_replaces_and_removes_what_the_earlier_run_alone_wrote(self, tmp_path):
         out = tmp_path / "out"
-        write(out, {"a.csv": "1", "background": PICTURES, "errors.svg": "s"})
+        write(out, {"compare.csv": "1", "background": PICTURES, "errors.svg": "s"})
         (out / "notes.txt").write_text("mine")
-        write(out, {"a.csv": "22"}, force=True)
-        assert sorted(p.name for p in out.iterdir()) == ["a.csv", "notes.txt", MANIFEST]
-        assert (out / "a.csv").read_text() == "22"
+        write(out, {"compare.csv": "22"}, force=True)
+        assert sorted(p.name for p in out.iterdir()) == ["compare.csv", "notes.txt", MANIFEST]
+        assert (out / "compare.csv").read_text() == "22"
         assert (out / "notes.txt").read_text() == "mine"
 
     def test_earlier_results_stay_whole_when_the_new_run_fails(self, tmp_path, contents):
         out = tmp_path / "out"
-        write(out, {"a.csv": "1", "background": PICTURES})
+        write(out, {"compare.csv": "1", "background": PICTURES})
         before = contents(out)
         with pytest.raises(RuntimeError):
-            write(out, {"a.csv": "new"}, force=True, meanwhile=give_up)
+            write(out, {"compare.csv": "new"}, force=True, meanwhile=give_up)
         assert contents(out) == before
 
     def test_is_not_needed_in_a_folder_with_other_files(self, tmp_path):
         (tmp_path / "water.avi").write_text("mine")
-        write(tmp_path, {"a.csv": "1"})
+        write(tmp_path, {"compare.csv": "1"})
         assert (tmp_path / "water.avi").read_text() == "mine"
 
     @pytest.mark.parametrize("force", [False, True])
     def test_a_file_that_appears_during_the_run_is_left_alone(self, tmp_path, force):
         def put_it_there():
-            (tmp_path / "out" / "a.csv").write_text("mine")
+            (tmp_path / "out" / "compare.csv").write_text("mine")
 
         with pytest.raises(OutputError, match="no finished run"):
-            write(tmp_path / "out", {"a.csv": "new"}, force=force, meanwhile=put_it_there)
-        assert [p.name for p in (tmp_path / "out").iterdir()] == ["a.csv"]
-        assert (tmp_path / "out" / "a.csv").read_text() == "mine"
+            write(tmp_path / "out", {"compare.csv": "new"}, force=force, meanwhile=put_it_there)
+        assert [p.name for p in (tmp_path / "out").iterdir()] == ["compare.csv"]
+        assert (tmp_path / "out" / "compare.csv").read_text() == "mine"
 
     def test_of_two_runs_at_once_the_second_to_finish_is_refused(self, tmp_path):
         def finish_first():
-            write(tmp_path / "out", {"a.csv": "first"})
+            write(tmp_path / "out", {"compare.csv": "first"})
 
         with pytest.raises(OutputError, match="--force"):
-            write(tmp_path / "out", {"a.csv": "second"}, meanwhile=finish_first)
-        assert (tmp_path / "out" / "a.csv").read_text() == "first"
+            write(tmp_path / "out", {"compare.csv": "second"}, meanwhile=finish_first)
+        assert (tmp_path / "out" / "compare.csv").read_text() == "first"
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing of the process's own clears up behind it."""
+
+
+OLD, NEW = {"compare.csv": "old", "mask": PICTURES, "times.csv": "t"}, {"compare.csv": "new"}
+
+
+def killed_commit(out, files, step, monkeypatch, *, force):
+    """Commit, but be killed before that step on the file system; whether the kill came."""
+    steps = iter(range(1000))
+
+    def counted(function):
+        def call(*args, **kwargs):
+            if next(steps) == step:
+                raise Killed
+            return function(*args, **kwargs)
+
+        return call
+
+    results = ResultsDirectory(out, list(files), force=force)
+    for name, text in files.items():
+        results.stage(name).write_text(text)
+    with monkeypatch.context() as patch:
+        for owner, name in ((Path, "rename"), (Path, "mkdir"), (os, "fsync")):
+            patch.setattr(owner, name, counted(getattr(owner, name)))
+        try:
+            results.commit(VERSION)
+        except Killed:
+            results._claim.close()  # as the end of the process does
+            return True
+    return False
+
+
+class TestKilledRuns:
+    """Results of a killed run, or those that it was about to replace, are there: never neither."""
+
+    @pytest.mark.parametrize("force", [False, True])
+    def test_one_of_both_is_whole_whenever_the_kill_comes(
+        self, tmp_path, monkeypatch, contents, force, caplog
+    ):
+        caplog.set_level(logging.INFO)
+        write(tmp_path / "new", NEW)
+        new = contents(tmp_path / "new")
+        old = {}
+        kills = put = 0
+        for step in range(1000):
+            out = tmp_path / f"out{step}"
+            if force:
+                write(out, OLD)
+                old = contents(out)
+            if not killed_commit(out, NEW, step, monkeypatch, force=force):
+                break
+            kills += 1
+            caplog.clear()
+            recover(out)
+            after = contents(out)
+            assert after in (old, new)
+            assert [p for p in out.iterdir() if p.name.startswith(".")] == []
+            assert len(caplog.records) == 1
+            put += "put results in place that a killed run had finished" in caplog.text
+        assert kills > 8
+        assert put > 2
+
+    def test_old_results_stay_in_place_until_the_new_ones_are_on_the_disk(
+        self, tmp_path, monkeypatch
+    ):
+        events = []
+        rename, fsync = Path.rename, os.fsync
+
+        def renamed(self, target):
+            events.append(("rename", target.name))
+            return rename(self, target)
+
+        def synced(descriptor):
+            events.append(("sync", Path(f"/proc/self/fd/{descriptor}").readlink().name))
+            return fsync(descriptor)
+
+        out = tmp_path / "out"
+        write(out, {"compare.csv": "old"})
+        monkeypatch.setattr(Path, "rename", renamed)
+        monkeypatch.setattr(os, "fsync", synced)
+        write(out, {"compare.csv": "new"}, force=True)
+        first = next(i for i, event in enumerate(events) if event[0] == "rename")
+        assert {"compare.csv", MANIFEST} <= {name for _, name in events[:first]}
+        last = max(i for i, event in enumerate(events) if event[0] == "rename")
+        assert events[last] == ("rename", MANIFEST)
+        assert events[last - 1] == events[last + 1] == ("sync", "out")
+
+    def test_a_killed_process_leaves_nothing_behind_the_next_run(self, tmp_path, caplog):
+        caplog.set_level(logging.INFO)
+        code = (
+            "import os, sys; from pathlib import Path\n"
+            "from bgsub.pipeline.directory import ResultsDirectory\n"
+            "results = ResultsDirectory(Path(sys.argv[1]), ['mask.mp4'])\n"
+            "results.stage('mask.mp4').write_bytes(b'1')\n"
+            "os.kill(os.getpid(), 9)\n"
+        )
+        out = tmp_path / "out"
+        subprocess.run([sys.executable, "-c", code, str(out)], check=False)
+        assert len(list(out.glob(".bgsub-partial-*/mask.mp4"))) == 1
+        write(out, NEW)
+        assert sorted(p.name for p in out.iterdir()) == ["compare.csv", MANIFEST]
+        assert "removed what a killed run had left there" in caplog.text
+
+    def test_finished_results_whose_place_somebody_took_stay_aside(
+        self, tmp_path, monkeypatch, caplog
+    ):
+        out = tmp_path / "out"
+        rename = Path.rename
+
+        def die(self, target):
+            if target.name == "compare.csv":
+                raise Killed
+            return rename(self, target)
+
+        results = ResultsDirectory(out, ["compare.csv"])
+        results.stage("compare.csv").write_text("new")
+        monkeypatch.setattr(Path, "rename", die)
+        with pytest.raises(Killed):
+            results.commit(VERSION)
+        monkeypatch.undo()
+        results._claim.close()
+        (out / "compare.csv").write_text("mine")
+        recover(out)
+        assert (out / "compare.csv").read_text() == "mine"
+        assert results.stage("compare.csv").read_text() == "new"
+        assert "it holds results that a killed run had finished" in caplog.text
 
 
 class TestInterruptedRuns:

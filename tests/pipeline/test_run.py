@@ -14,6 +14,7 @@ from bgsub import __version__
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, MemoryLimitError, UsageError
 from bgsub.options import OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import read_csv
+from bgsub.pipeline.earlier import describe
 from bgsub.pipeline.run import apply, run
 from bgsub.video.grey import open_grey
 from bgsub.video.images import read_image, write_image
@@ -148,14 +149,10 @@ class TestManifest:
         assert manifest["bad_frames"] == []
         assert set(manifest["frames_written"].values()) == {48}
 
-    def test_lists_the_outputs_with_their_sizes(self, whole_run):
+    def test_lists_the_outputs_with_sizes_and_checksums(self, whole_run):
         outputs = whole_run.result.manifest["outputs"]
-        sizes = {
-            p.name: {"bytes": p.stat().st_size}
-            for p in whole_run.out.iterdir()
-            if p.name != "run.json"
-        }
-        assert outputs == sizes
+        found = {p.name: describe(p) for p in whole_run.out.iterdir() if p.name != "run.json"}
+        assert outputs == found
 
 
 NAMES = {
