@@ -180,10 +180,10 @@ class RunOptions:
             raise UsageError(message)
 
     @property
-    def local_masks(self) -> bool:
-        """Whether masks come from local models and not from the paper's formula."""
-        model = self.model or ("local" if self.method == "trpca" else "paper")
-        return model == "local" and self.threshold is None
+    def mask_model(self) -> str:
+        """Kind of masks, a name in `bgsub.pipeline.masker.MASKERS`; a threshold is the formula."""
+        usual = "local" if self.method == "trpca" else "paper"
+        return "paper" if self.threshold is not None else self.model or usual
 
     @property
     def most_components(self) -> int:

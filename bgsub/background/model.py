@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.mask_model import pixels_inside
 from bgsub.errors import InputError, OutputError
 from bgsub.local.model import LocalModel
 from bgsub.runtime.threads import Workers
@@ -251,6 +250,15 @@ class BackgroundModel:
             message = "a value is not finite"
             raise ValueError(message)
         return model
+
+
+def pixels_inside(
+    pixel_mask: NDArray[np.bool_] | None, ignored: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """Give the pixels that can be foreground: fitted and not ignored, (h, w); None for all."""
+    if ignored is None:
+        return pixel_mask
+    return ~ignored if pixel_mask is None else pixel_mask & ~ignored
 
 
 def _not_a_model(path: Path) -> InputError:

@@ -205,39 +205,23 @@ def _double(plane: NDArray[np.int16], layout: Layout, limit: NDArray[np.int16]) 
     return np.ascontiguousarray(wide[: layout.height, : layout.width])
 
 
-def foreground(
-    style: ForegroundStyle,
-    layout: Layout,
-    row: Bytes,
-    own: Bytes,
-    largest: Bytes,
-    mask: Bytes,
-    *,
-    gain: float,
-    wrap: bool,
-) -> Bytes:
-    """The foreground of a frame, as a picture or as a vector in the layout.
+def difference_picture(largest: Bytes, gain: float) -> Bytes:
+    """Give gain·max_c |x − x_b|, clipped to 255; shape (h, w)."""
+    return np.asarray(cv2.convertScaleAbs(largest, alpha=gain), dtype=np.uint8)
+
+
+def signed_difference(layout: Layout, row: Bytes, own: Bytes, *, wrap: bool) -> Bytes:
+    """Give 128 + x − x_b, as a picture or as a vector in the layout.
 
     Parameters
     ----------
-    style : {"abs", "signed", "cutout"}
-        ``abs``: gain·max_c |x − x_b|, grey. ``signed``: 128 + x − x_b. ``cutout``: x where the mask
-        is set, black elsewhere.
     layout : Layout
     row, own : ndarray of uint8, shape (size,)
         A frame and its background.
-    largest, mask : ndarray of uint8, shape (h, w)
-        The largest channel difference; 0 or 255.
-    gain : float
-        Only for ``abs``.
     wrap : bool
-        Only for ``signed``: modulo 256, so that x = foreground + x_b − 128 (mod 256) is exact, as
-        lossless formats want it; clipped otherwise, as eyes want it.
+        Modulo 256, so that x = foreground + x_b − 128 (mod 256) is exact, as lossless formats want
+        it; clipped otherwise, as eyes want it.
     """
-    if style == "abs":
-        return np.asarray(cv2.convertScaleAbs(largest, alpha=gain), dtype=np.uint8)
-    if style == "cutout":
-        return _cutout(layout, row, mask)
     if wrap or layout.kind == "bgr":
         row, own = layout.to_bgr(row), layout.to_bgr(own)
     if wrap:
@@ -247,7 +231,8 @@ def foreground(
     return np.asarray(signed, dtype=np.uint8).reshape(row.shape)
 
 
-def _cutout(layout: Layout, row: Bytes, mask: Bytes) -> Bytes:
+def cutout(layout: Layout, row: Bytes, mask: Bytes) -> Bytes:
+    """Give x where the mask is set and black elsewhere, as a picture or a vector in the layout."""
     if layout.kind != "yuv420":
         picture = layout.to_bgr(row)
         return np.asarray(cv2.bitwise_and(picture, picture, mask=mask), dtype=np.uint8)

@@ -175,17 +175,10 @@ def do_all(
 
 def run_one(options: RunOptions, digest: str | None, job: Job, session: Session) -> None:
     """Do one input; `digest` is the SHA-256 that a repeated input should have."""
-    from bgsub.pipeline.inputs import needs_fit
+    from bgsub.pipeline import run as pipeline
 
     with make_progress(session) as progress:
-        if needs_fit(options):
-            from bgsub.pipeline import run as pipeline
-
-            result = pipeline.run(job.input, job.out, options, progress=progress)
-        else:  # pipeline.run would do the same, but imports what only a fit needs
-            from bgsub.pipeline.mask_run import run_masks
-
-            result = run_masks(job.input, job.out, options, progress=progress)
+        result = pipeline.run(job.input, job.out, options, progress=progress)
     found = result.manifest.get("input", {}).get("sha256")
     if digest and found and found != digest:
         session.tell("warning", f"{job.input} is not the same file as in the run that was repeated")

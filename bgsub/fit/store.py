@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,28 @@ from bgsub.video.matrix import FrameMatrix
 from bgsub.video.prefetch import Prefetch
 from bgsub.video.source import FrameSource
 
-Block = tuple[Bytes, NDArray[np.int64], NDArray[np.float64]]
-"""Rows of shape (m, size), frame numbers and times of a block of frames."""
+
+class FrameBlock(NamedTuple):
+    """Some frames in a row, as one matrix: what matrix products and decoders work on.
+
+    Attributes
+    ----------
+    rows : ndarray of uint8, shape (m, size)
+    numbers : ndarray of shape (m,)
+        Frame numbers from 1.
+    times : ndarray of shape (m,)
+        Seconds.
+    coefficients : ndarray of shape (m, k), or None
+        Of the frames' backgrounds; None where no background is fitted.
+    outlier_scores : ndarray of shape (m,), or None
+        Robust z-scores of the frames' errors; None likewise.
+    """
+
+    rows: Bytes
+    numbers: NDArray[np.int64]
+    times: NDArray[np.float64]
+    coefficients: NDArray[np.float64] | None = None
+    outlier_scores: NDArray[np.float64] | None = None
 
 
 class FrameStore:
@@ -176,11 +196,11 @@ class FrameStore:
         wanted = set(self.fit_rows.tolist())
         chosen = (f for i, f in enumerate(Prefetch(self._source)) if i in wanted)
         start = 0
-        for rows, _, _ in _blocks(chosen, sum_rows(self._source.layout.size)):
-            yield start, rows
-            start += len(rows)
+        for block in _blocks(chosen, sum_rows(self._source.layout.size)):
+            yield start, block.rows
+            start += len(block.rows)
 
-    def all_blocks(self) -> Iterator[Block]:
+    def all_blocks(self) -> Iterator[FrameBlock]:
         """Blocks of all frames in order."""
         if self._plan.road in ("again", "sample"):
             yield from decoded_blocks(self._source)
@@ -188,17 +208,18 @@ class FrameStore:
         step = render_rows(self._source.layout.size)
         for start in range(0, len(self), step):
             part = slice(start, min(start + step, len(self)))
-            yield self._matrix.rows(part.start, part.stop), self.numbers[part], self.times[part]
+            rows = self._matrix.rows(part.start, part.stop)
+            yield FrameBlock(rows, self.numbers[part], self.times[part])
             self._matrix.release()
 
 
-def decoded_blocks(source: FrameSource) -> Iterator[Block]:
+def decoded_blocks(source: FrameSource) -> Iterator[FrameBlock]:
     """Blocks of the frames of a source as they are decoded."""
     step = render_rows(source.layout.size)
     return _blocks(Prefetch(source, depth=max(1, step // 2)), step)
 
 
-def _blocks(frames: Iterable[Frame], step: int) -> Iterator[Block]:
+def _blocks(frames: Iterable[Frame], step: int) -> Iterator[FrameBlock]:
     """Gather frames into blocks of `step`, the last one shorter."""
     rows: Bytes | None = None
     numbers: list[int] = []
@@ -210,10 +231,11 @@ def _blocks(frames: Iterable[Frame], step: int) -> Iterator[Block]:
         numbers.append(frame.number)
         times.append(frame.time_s)
         if len(numbers) == step:
-            yield rows, np.array(numbers, dtype=np.int64), np.array(times)
+            yield FrameBlock(rows, np.array(numbers, dtype=np.int64), np.array(times))
             rows, numbers, times = None, [], []
     if rows is not None:
-        yield rows[: len(numbers)], np.array(numbers, dtype=np.int64), np.array(times)
+        rows = rows[: len(numbers)]
+        yield FrameBlock(rows, np.array(numbers, dtype=np.int64), np.array(times))
 
 
 def sample_rows(n_frames: int, n_sample: int, seed: int) -> NDArray[np.int64]:

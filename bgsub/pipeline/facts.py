@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bgsub.background.model import BackgroundModel
+from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.memory_plan import Plan
-from bgsub.pipeline.outputs import OutputVideos
+from bgsub.pipeline.outputs import FrameOutputs
+from bgsub.pipeline.scene import LearnedScene
+from bgsub.robustpca.trpca import TRPCA
 from bgsub.video.source import FrameSource
-
-if TYPE_CHECKING:
-    from bgsub.fit.frame_fit import FrameFit
 
 
 def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any]:
@@ -48,11 +48,10 @@ def plan_facts(plan: Plan, fitted: int) -> dict[str, Any]:
     }
 
 
-def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
-    """Describe how the fit went."""
-    # A run without a fit does without SciPy, whose import takes longer than many masks.
-    from bgsub.robustpca.trpca import TRPCA
-
+def fit_facts(fit: FrameFit | None, model: BackgroundModel | None) -> dict[str, Any]:
+    """Describe how the fit went, if there was one."""
+    if fit is None:
+        return {}
     estimator = fit.estimator
     of_trpca: dict[str, Any] = {}
     if isinstance(estimator, TRPCA):
@@ -80,18 +79,18 @@ def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
     }
 
 
-def video_facts(videos: OutputVideos | None) -> dict[str, Any]:
-    """Describe the pictures that were written."""
-    if videos is None or not videos.counts:
+def frame_facts(outputs: FrameOutputs, scene: LearnedScene) -> dict[str, Any]:
+    """Describe what was made of the frames."""
+    if not outputs.counts:
         return {}
-    scores = {"score_level": videos.score_level} if "scores" in videos.counts else {}
-    return {
-        "frames_written": videos.counts,
-        "padded_to_even_size": videos.padded,
-        "min_area": videos.min_area,
-        "mask_model": "paper" if videos.local is None else "local",
-        **({"mask_notes": []} if videos.local is None else videos.local.history.to_json()),
-        **scores,
-        "foreground_gain": round(videos.gain, 3),
-        "mask_share": round(videos.tally.mean_share, 6),
+    facts: dict[str, Any] = {
+        "frames_written": outputs.counts,
+        "padded_to_even_size": outputs.padded,
+        "foreground_gain": round(outputs.gain, 3),
     }
+    masker = scene.masker
+    if masker is not None and outputs.tally is not None:
+        facts |= {"min_area": masker.min_area, "mask_model": masker.name, **masker.facts()}
+        facts |= {"mask_share": round(outputs.tally.mean_share, 6)}
+        facts |= {"score_level": masker.score_level} if "scores" in outputs.counts else {}
+    return facts

@@ -38,9 +38,9 @@ def outlier_findings(table: ErrorTable) -> list[str]:
     return lines
 
 
-def mask_hints(tally: MaskTally, threshold: float | None) -> list[str]:
+def mask_hints(tally: MaskTally | None, threshold: float | None) -> list[str]:
     """What looks wrong about the masks, and what to do; no threshold is that of local models."""
-    if tally.frames == 0:
+    if tally is None or tally.frames == 0:
         return []
     if tally.empty == tally.frames:
         least, advice = "what is noise", "use --sensitivity high"

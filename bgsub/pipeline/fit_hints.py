@@ -25,8 +25,10 @@ _SPREAD = 0.35
 _OWN_HINTS = ("n_components", "max_iter")
 
 
-def fit_hints(fit: FrameFit) -> list[str]:
-    """What looks wrong about a fit, and what to do."""
+def fit_hints(fit: FrameFit | None) -> list[str]:
+    """Say what looks wrong about a fit, if there was one, and what to do."""
+    if fit is None:
+        return []
     estimator = fit.estimator
     hints = [note for note in fit.notes if not any(word in note for word in _OWN_HINTS)]
     used = estimator.scores_.shape[1]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
-from bgsub.fit.demand import AUTO_FIT_FRAMES, Demand
+from bgsub.fit.demand import Demand
 from bgsub.fit.memory_plan import Plan, make_plan
-from bgsub.local.sampling import fit_bytes, sample_bytes, sample_size
 from bgsub.options import RunOptions, SourceOptions
-from bgsub.pipeline.outputs import VIDEOS
+from bgsub.pipeline.masker import MASKERS
+from bgsub.pipeline.needs import VIDEOS, fitted_at_most, needs_fit, needs_masks, needs_pixels
 from bgsub.runtime.limits import check_folder, parse_memory
 from bgsub.runtime.threads import own_threads
 from bgsub.video.geometry import ColorMode
@@ -48,22 +48,6 @@ def open_frames(
         threads=threads,
         exact_color=exact_color,
     )
-
-
-def needs_pixels(options: RunOptions) -> bool:
-    """Whether the outputs need more than the errors of the frames."""
-    return bool(options.outputs - {"errors", "plot", "spectrum"})
-
-
-def needs_fit(options: RunOptions) -> bool:
-    """Whether whole frames are fitted: masks of local models alone do without."""
-    masks = {"mask", "scores"} | ({"foreground"} if options.foreground == "cutout" else set())
-    return not (options.local_masks and options.outputs <= masks)
-
-
-def fitted_at_most(options: RunOptions) -> int:
-    """Frames that a fit takes; of longer inputs it takes a sample."""
-    return options.fit_frames or AUTO_FIT_FRAMES
 
 
 def open_input(path: str, options: RunOptions, like: BackgroundModel | None = None) -> FrameSource:
@@ -142,10 +126,11 @@ def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
     """What decides how much memory a run on so many frames takes."""
     width, height = source.input_size
     size = source.layout.height, source.layout.width
-    local = options.local_masks and needs_pixels(options)
+    kind = MASKERS[options.mask_model]
     fit, fit_frames = needs_fit(options), options.fit_frames
     if not fit:
-        fit_frames = min(fitted_at_most(options), sample_size(*size))
+        fit_frames = min(fitted_at_most(options), kind.sample_size(*size) or frames)
+    learning = kind.learning_bytes(frames, *size) if needs_masks(options) else (0, 0)
     return Demand(
         frames=frames,
         pixels=source.layout.pixels,
@@ -157,8 +142,8 @@ def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
         videos=len(options.outputs.intersection(VIDEOS)) + ("scores" in options.outputs),
         plot=bool(options.outputs & {"plot", "spectrum"}),
         fit_frames=fit_frames,
-        local=fit_bytes(frames, *size) if local else 0,
-        local_sample=sample_bytes(frames, *size) if local else 0,
+        local=learning[0],
+        local_sample=learning[1],
         method=options.method,
         fit=fit,
     )

@@ -1,90 +1,115 @@
-"""The outputs of a run: one sink each, fed with blocks of frames and their backgrounds."""
+"""Open the outputs of a run that show frames, feed them, and say what became of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bgsub.background.mask_model import MaskModel
-from bgsub.background.model import BackgroundModel
-from bgsub.background.render import (
-    OutsideMask,
-    foreground,
-    largest_difference,
-    reconstruct,
-)
-from bgsub.background.residual_mask import SCORE_LEVEL, MaskRule, default_min_area
+from bgsub.background.render import cutout, difference_picture, signed_difference
+from bgsub.errors import UsageError
 from bgsub.fit.blocks import queue_frames
-from bgsub.local.cleanup import SCORE_LEVEL as LOCAL_SCORE_LEVEL
-from bgsub.local.model import LocalModel
-from bgsub.local.params import MaskOptions
-from bgsub.options import RunOptions
+from bgsub.fit.store import FrameBlock
+from bgsub.options import ProgressCallback, RunOptions
+from bgsub.pipeline.consumers import FrameConsumer, Need, Renderer, feed
 from bgsub.pipeline.directory import ResultsDirectory
+from bgsub.pipeline.frames import SceneFrame
+from bgsub.pipeline.needs import VIDEOS
 from bgsub.pipeline.preview import preview
-from bgsub.pipeline.projection import ScoredBlock
+from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
 from bgsub.video.images import Image
 from bgsub.video.queued import QueuedSink
 from bgsub.video.sink import SUFFIXES, SinkKind, open_sink
 
-VIDEOS = ("background", "foreground", "mask", "preview", "scores")
+ForegroundStyle = Literal["abs", "signed", "cutout"]
+PlotFormat = Literal["png", "svg"]
 
 _SPAN_IN_THRESHOLDS = 6.0
 
-# Pixels from which a picture takes long enough that two threads at it do not wait for each other.
-_WORTH_A_THREAD = 100_000
 
-
-def output_name(output: str, options: RunOptions) -> str:
-    """File (or folder of pictures) that an output is written to."""
+def output_name(output: str, video_format: SinkKind, plot_format: PlotFormat) -> str:
+    """Name the file (or folder of pictures) that an output is written to."""
     if output == "errors":
         return "errors.csv"
     if output == "plot":
-        return f"errors.{options.plot_format}"
+        return f"errors.{plot_format}"
     if output == "spectrum":
-        return f"spectrum.{options.plot_format}"
+        return f"spectrum.{plot_format}"
     if output == "model":
         return "model.npz"
-    return output + SUFFIXES[_kind(output, options)]
+    return output + SUFFIXES[_kind(output, video_format)]
 
 
-def _kind(output: str, options: RunOptions) -> SinkKind:
-    """Format of a video; scores are numbers of 16 bits, which H.264 does not hold."""
+def output_names(options: RunOptions) -> list[str]:
+    """Name everything that a run will write.
+
+    Raises
+    ------
+    UsageError
+        If that is nothing.
+    """
+    if not options.outputs:
+        message = "--only names no output; name at least one"
+        raise UsageError(message)
+    formats = options.format, options.plot_format
+    return [output_name(output, *formats) for output in sorted(options.outputs)]
+
+
+def _kind(output: str, video_format: SinkKind) -> SinkKind:
+    """Give the format of a video; scores are numbers of 16 bits, which H.264 does not hold."""
     if output == "preview":
         return "mp4"
-    return "mkv" if output == "scores" and options.format == "mp4" else options.format
+    return "mkv" if output == "scores" and video_format == "mp4" else video_format
 
 
 @dataclass
 class MaskTally:
-    """What the masks of a run amount to.
+    """Count what the masks of a run amount to; a consumer of their frames.
 
     Attributes
     ----------
+    pixels : int
+        Pixels of a frame that can be foreground.
     frames, empty, crowded : int
         Frames with a mask; those in which it is empty; those in which it covers over 80 %.
     covered : float
         Sum of the shares of the frames that were covered.
     """
 
+    pixels: int
     frames: int = 0
     empty: int = 0
     crowded: int = 0
     covered: float = 0.0
+    needs: frozenset[Need] = frozenset({"mask"})
 
-    def add(self, mask: Bytes, pixels: int) -> None:
-        """Count a mask of 0 and 255."""
-        share = float(np.count_nonzero(mask)) / max(pixels, 1)
+    def prepare(self, frame: SceneFrame) -> float:
+        """Give the share of a frame that is foreground."""
+        return float(np.count_nonzero(frame.mask)) / max(self.pixels, 1)
+
+    def take(self, frame: SceneFrame, prepared: float) -> None:
+        """Count the share of a frame."""
+        del frame
+        self.add(prepared)
+
+    def add(self, share: float) -> None:
+        """Count a mask that covers a share of its frame."""
         self.frames += 1
         self.empty += share == 0.0
         self.crowded += share > 0.8
         self.covered += share
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+    def abort(self) -> None:
+        """Nothing was begun."""
 
     @property
     def mean_share(self) -> float:
@@ -92,68 +117,115 @@ class MaskTally:
         return self.covered / max(self.frames, 1)
 
 
-def _mask_options(options: RunOptions) -> MaskOptions:
-    least, fill = options.min_area, options.fill_holes
-    if not options.clean:
-        least, fill = 0, False
-    return MaskOptions(options.shadows, options.sensitivity, least, fill)
+@dataclass(eq=False)
+class VideoOutput:
+    """A consumer that writes a picture of every frame to a file.
+
+    Attributes
+    ----------
+    sink : QueuedSink
+    needs : frozenset of str
+    prepare : callable
+        Draws the picture of a frame.
+    count : int
+        Frames in the file, known when it is closed.
+    """
+
+    sink: QueuedSink
+    needs: frozenset[Need]
+    prepare: Callable[[SceneFrame], Image]
+    count: int = 0
+
+    def take(self, frame: SceneFrame, prepared: Image) -> None:
+        """Write a picture."""
+        self.sink.write(prepared, frame.time_s)
+
+    def close(self) -> None:
+        """Finish the file, read it again and count its frames."""
+        self.count = self.sink.close()
+
+    def abort(self) -> None:
+        """Remove the file."""
+        self.sink.abort()
 
 
-class OutputVideos:
-    """Background, foreground, mask, scores and preview as they are asked for.
+class FrameOutputs:
+    """Everything that a run makes of its frames, one by one: videos and the tally of the masks.
 
     A context manager: leaving it early removes what was begun.
 
     Parameters
     ----------
     results : ResultsDirectory
-    model : BackgroundModel or MaskModel
-        The latter where no output shows a background.
-    options : RunOptions
+    scene : LearnedScene
+    wanted : collection of str
+        Outputs that are asked for; those that do not show frames are passed over.
+    video_format : {"mp4", "mkv", "png"}
+    style : {"abs", "signed", "cutout"}
+        Of the foreground.
     rate : Fraction or None
         Frames a second.
     workers : Workers
+
+    Attributes
+    ----------
+    tally : MaskTally or None
+        None where no mask is wanted.
+    counts : dict of str to int
+        Frames written, by output.
+    padded : bool
+        Whether frames of odd size were continued to an even one.
+    gain : float
+        Factor on the differences that the foreground shows.
     """
 
     def __init__(
         self,
         results: ResultsDirectory,
-        model: BackgroundModel | MaskModel,
-        options: RunOptions,
+        scene: LearnedScene,
+        *,
+        wanted: Collection[str],
+        video_format: SinkKind,
+        style: ForegroundStyle,
         rate: Fraction | None,
         workers: Workers,
     ) -> None:
+        self._scene, self._format, self._style = scene, video_format, style
         self._workers = workers
-        self.tally = MaskTally()
-        self.counts: dict[str, int] = {}
-        self.padded = False
-        self._model = model
-        self._options = options
-        self._inside = model.inside
-        inside = model.layout.pixels if self._inside is None else np.count_nonzero(self._inside)
-        self._n_inside = int(inside)
-        self._outside = OutsideMask(model.layout, model.pixel_mask)
-        min_area = options.min_area
-        if min_area is None:
-            min_area = default_min_area(model.layout.height, model.layout.width)
-        self.rule = MaskRule(model.threshold, options.clean, min_area)
-        self.local: LocalModel | None = None
-        self.min_area = min_area
-        if model.local is not None and options.threshold is None:
-            self.local = model.local.with_options(_mask_options(options))
-            self.min_area = self.local.min_area
-        self.gain = max(1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(model.threshold, 1.0)))
-        self._sinks: dict[str, QueuedSink] = {}
+        threshold = None if scene.background is None else scene.background.threshold
+        self.gain = 1.0
+        if threshold is not None:
+            self.gain = max(1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(threshold, 1.0)))
+        self.tally: MaskTally | None = None
+        self._videos: dict[str, VideoOutput] = {}
+        self.consumers: list[FrameConsumer] = []
         try:
             for output in VIDEOS:
-                if output in options.outputs:
-                    kind = _kind(output, options)
-                    path = results.stage(output_name(output, options))
-                    sink = open_sink(path, output, layout=model.layout, kind=kind, rate=rate)
-                    self._sinks[output] = QueuedSink(sink, queue_frames(model.layout.size))
+                if output in wanted:
+                    self._videos[output] = self._open(results, output, rate)
+                    self.consumers.append(self._videos[output])
         except BaseException:
             self._abort()
             raise
+        if any(video.needs & {"mask", "scores"} for video in self._videos.values()):
+            self.tally = MaskTally(scene.n_inside)
+            self.consumers.append(self.tally)
+
+    def _open(self, results: ResultsDirectory, output: str, rate: Fraction | None) -> VideoOutput:
+        layout, kind = self._scene.layout, _kind(output, self._format)
+        path = results.stage(output + SUFFIXES[kind])
+        sink = QueuedSink(
+            open_sink(path, output, layout=layout, kind=kind, rate=rate), queue_frames(layout.size)
+        )
+        drawings: dict[str, tuple[set[Need], Callable[[SceneFrame], Image]]] = {
+            "background": ({"background"}, self._draw_background),
+            "foreground": (self._foreground_needs, lambda frame: frame.foreground),
+            "mask": ({"mask"}, lambda frame: frame.mask),
+            "preview": ({"background", "mask"}, self._draw_preview),
+            "scores": ({"scores"}, lambda frame: frame.scores),
+        }
+        needs, draw = drawings[output]
+        return VideoOutput(sink, frozenset(needs), draw)
 
     def __enter__(self) -> Self:
         return self
@@ -168,99 +240,66 @@ class OutputVideos:
             self._abort()
 
     def _abort(self) -> None:
-        for sink in self._sinks.values():
-            sink.abort()
+        for consumer in self.consumers:
+            consumer.abort()
 
     @property
-    def _needs_background(self) -> bool:
-        """Whether any output shows a background, or the difference to it."""
-        if self.local is None or self._sinks.keys() & {"background", "preview"}:
-            return True
-        return "foreground" in self._sinks and self._options.foreground != "cutout"
+    def _foreground_needs(self) -> set[Need]:
+        return {"mask"} if self._style == "cutout" else {"background"}
 
-    @property
-    def wanted(self) -> bool:
-        """Whether there is anything to write."""
-        return bool(self._sinks)
+    def write(
+        self, blocks: Iterable[FrameBlock], total: int | None, progress: ProgressCallback
+    ) -> None:
+        """Give the frames of some blocks to all consumers; blocks pass even if there is none."""
+        renderer, done = self._renderer(), 0
+        for block in blocks:
+            if self.consumers:
+                feed(renderer.frames(block, self._workers), self.consumers, self._workers)
+            done += len(block.rows)
+            progress("write", done, total)
 
-    def write(self, block: ScoredBlock) -> None:
-        """Write a block of frames."""
-        backgrounds = block.rows
-        if self._needs_background and isinstance(self._model, BackgroundModel):
-            backgrounds = reconstruct(self._model, block.scores, self._workers)
-            self._outside.restore(backgrounds, block.rows)
+    def _renderer(self) -> Renderer:
+        scene, masker = self._scene, self._scene.masker
+        needs: set[Need] = set().union(*(consumer.needs for consumer in self.consumers))
+        masks = bool(needs & {"mask", "scores"})
+        shown = "background" in needs or (masks and masker is not None and masker.needs_background)
+        return Renderer(
+            scene.layout,
+            scene.background if shown else None,
+            masker,
+            scene.inside,
+            self._draw_foreground,
+            with_scores="scores" in needs,
+        )
 
-        def render(i: int) -> dict[str, Image]:
-            facts = (int(block.numbers[i]), float(block.times[i]), float(block.outlier_scores[i]))
-            return self._render(block.rows[i], backgrounds[i], facts)
+    def _draw_background(self, frame: SceneFrame) -> Image:
+        return frame.own if self._format == "mp4" else frame.background
 
-        frames = range(len(block.rows))
-        small = self._model.layout.pixels < _WORTH_A_THREAD
-        pictures = map(render, frames) if small else self._workers.map(render, frames)
-        for shown, time_s in zip(pictures, block.times, strict=True):
-            for output, sink in self._sinks.items():
-                sink.write(shown[output], float(time_s))
-            if "mask" in shown:
-                self.tally.add(shown["mask"].astype(np.uint8, copy=False), self._n_inside)
+    def _draw_foreground(self, frame: SceneFrame) -> Bytes:
+        if self._style == "abs":
+            return difference_picture(frame.residual, self.gain)
+        if self._style == "cutout":
+            return cutout(frame.layout, frame.row, frame.mask)
+        wrap = self._format != "mp4"
+        return signed_difference(frame.layout, frame.row, frame.own, wrap=wrap)
 
-    def _render(self, row: Bytes, own: Bytes, facts: tuple[int, float, float]) -> dict[str, Image]:
-        """Give the pictures of one frame, by output."""
-        layout = self._model.layout
-        pictures: dict[str, Image] = {
-            "background": own if self._options.format == "mp4" else layout.to_bgr(own)
+    def _draw_preview(self, frame: SceneFrame) -> Image:
+        front = frame.foreground
+        panels = {
+            "input": frame.picture,
+            "background": frame.background,
+            "foreground": frame.layout.to_bgr(front) if front.ndim == 1 else front,
+            "mask": frame.mask,
         }
-        if not self._sinks.keys() - {"background"}:
-            return pictures
-        options, model = self._options, self._model
-        largest = row
-        if self._needs_background:
-            largest = largest_difference(layout, row, own)
-        mask, scores = self._decide(row, largest)
-        pictures["mask"] = mask
-        if scores is not None:
-            pictures["scores"] = scores
-        if "foreground" in self._sinks or "preview" in self._sinks:
-            front = pictures["foreground"] = foreground(
-                options.foreground,
-                layout,
-                row,
-                own,
-                largest,
-                mask,
-                gain=self.gain,
-                wrap=options.format != "mp4",
-            )
-        if "preview" in self._sinks:
-            number, time_s, score = facts
-            panels = {
-                "input": layout.to_bgr(row),
-                "background": layout.to_bgr(own),
-                "foreground": layout.to_bgr(front) if front.ndim == 1 else front,
-                "mask": mask,
-            }
-            outlier = score > model.cutoff
-            pictures["preview"] = preview(panels, number, time_s, score, outlier=outlier)
-        return pictures
-
-    def _decide(self, row: Bytes, largest: Bytes) -> tuple[Bytes, NDArray[np.uint16] | None]:
-        """Give the mask of a frame, and the scores that it is cut from if they are asked for."""
-        inside, wants_scores = self._inside, "scores" in self._sinks
-        if self.local is None:
-            scores = self.rule.scores(largest, inside) if wants_scores else None
-            return self.rule.apply(largest, inside), scores
-        picture = self._model.layout.to_bgr(row)
-        if wants_scores:
-            return self.local.mask_and_scores(picture, inside)
-        return self.local.mask(picture, inside), None
-
-    @property
-    def score_level(self) -> int:
-        """Score from which a pixel belongs to the mask before it is cleaned."""
-        return SCORE_LEVEL if self.local is None else LOCAL_SCORE_LEVEL
+        score, background = frame.outlier_score, self._scene.background
+        outlier = score is not None and background is not None and score > background.cutoff
+        return preview(panels, frame.number, frame.time_s, score, outlier=outlier)
 
     def close(self) -> None:
         """Finish all files side by side; each is read again and its frames are counted."""
-        for sink in self._sinks.values():
-            sink.finish()
-        self.counts = {name: sink.close() for name, sink in self._sinks.items()}
-        self.padded = any(sink.padded for sink in self._sinks.values())
+        for video in self._videos.values():
+            video.sink.finish()
+        for consumer in self.consumers:
+            consumer.close()
+        self.counts = {name: video.count for name, video in self._videos.items()}
+        self.padded = any(video.sink.padded for video in self._videos.values())

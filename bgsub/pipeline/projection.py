@@ -1,57 +1,23 @@
-"""Blocks of frames with their scores: known from a fit, or given by a model."""
+"""Give frames their coefficients and errors: from the fit, or by projection on a model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel
-from bgsub.fit.store import Block, FrameStore
+from bgsub.fit.frame_fit import FrameFit
+from bgsub.fit.store import FrameBlock, FrameStore
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.frame_scores import frame_scores
 from bgsub.runtime.threads import Workers
-from bgsub.video.frames import Bytes
-
-if TYPE_CHECKING:
-    from bgsub.fit.frame_fit import FrameFit
-
-
-class ScoredBlock(NamedTuple):
-    """A block of m frames.
-
-    Attributes
-    ----------
-    rows : ndarray of uint8, shape (m, size)
-    numbers : ndarray of shape (m,)
-        Frame numbers from 1.
-    times : ndarray of shape (m,)
-        Seconds.
-    scores : ndarray of shape (m, k)
-    outlier_scores : ndarray of shape (m,)
-        Robust z-scores of the errors.
-    """
-
-    rows: Bytes
-    numbers: NDArray[np.int64]
-    times: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    outlier_scores: NDArray[np.float64]
-
-
-def fitted_blocks(store: FrameStore, fit: FrameFit) -> Iterator[ScoredBlock]:
-    """Blocks of frames that were all fitted, with the scores of the fit."""
-    start = 0
-    for rows, numbers, times in store.all_blocks():
-        part = slice(start, start + len(rows))
-        yield ScoredBlock(rows, numbers, times, fit.coefficients[part], fit.table.scores[part])
-        start += len(rows)
 
 
 class ProjectedFrames:
-    """Frames with the scores that a model gives them, remembering their errors.
+    """Project frames on a model, and remember their errors.
 
     Parameters
     ----------
@@ -63,12 +29,18 @@ class ProjectedFrames:
         self._model, self._workers = model, workers
         self._seen: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = []
 
-    def blocks(self, blocks: Iterable[Block]) -> Iterator[ScoredBlock]:
+    def blocks(self, blocks: Iterable[FrameBlock]) -> Iterator[FrameBlock]:
         """Project the frames, a block at a time."""
-        for rows, numbers, times in blocks:
-            scores, errors = self._model.project(rows, self._workers)
-            self._seen.append((numbers, times, errors))
-            yield ScoredBlock(rows, numbers, times, scores, self._robust(errors))
+        for block in blocks:
+            coefficients, errors = self._model.project(block.rows, self._workers)
+            self._seen.append((block.numbers, block.times, errors))
+            robust = self._robust(errors)
+            yield block._replace(coefficients=coefficients, outlier_scores=robust)
+
+    @property
+    def n_seen(self) -> int:
+        """Frames that `blocks` has passed."""
+        return sum(numbers.size for numbers, _, _ in self._seen)
 
     def _robust(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
         model = self._model
@@ -77,7 +49,7 @@ class ProjectedFrames:
         )
 
     def table(self) -> ErrorTable:
-        """Errors of all frames that `blocks` has passed."""
+        """Give the errors of all frames that `blocks` has passed."""
         numbers, times, errors = (np.concatenate(parts) for parts in zip(*self._seen, strict=True))
         return ErrorTable(
             frames=numbers,
@@ -87,3 +59,56 @@ class ProjectedFrames:
             scores=self._robust(errors),
             cutoff=self._model.cutoff,
         )
+
+
+class ScoredFrames:
+    """All frames of a run with what is known of them: by the fit, by projection, or nothing.
+
+    Parameters
+    ----------
+    store : FrameStore
+    fit : FrameFit or None
+        None where no frames are fitted.
+    background : BackgroundModel or None
+        Needed where a sample of the frames is fitted: all are projected on it.
+    workers : Workers
+    """
+
+    def __init__(
+        self,
+        store: FrameStore,
+        fit: FrameFit | None,
+        background: BackgroundModel | None,
+        workers: Workers,
+    ) -> None:
+        self._store, self._fit = store, fit
+        self._projected: ProjectedFrames | None = None
+        if fit is not None and not store.fits_all and background is not None:
+            self._projected = ProjectedFrames(background, workers)
+
+    def blocks(self) -> Iterator[FrameBlock]:
+        """Give the frames in blocks, in their order."""
+        blocks = self._store.all_blocks()
+        if self._projected is not None:
+            return self._projected.blocks(blocks)
+        return blocks if self._fit is None else _fitted(blocks, self._fit)
+
+    @property
+    def table(self) -> ErrorTable | None:
+        """Errors of all frames; None without a fit, or until all frames have been projected."""
+        if self._fit is None or self._projected is None:
+            return None if self._fit is None else self._fit.table
+        if self._projected.n_seen < len(self._store):
+            return None
+        return replace(self._projected.table(), scene_change=self._fit.table.scene_change)
+
+
+def _fitted(blocks: Iterable[FrameBlock], fit: FrameFit) -> Iterator[FrameBlock]:
+    """Add what a fit says of all frames."""
+    start = 0
+    for block in blocks:
+        part = slice(start, start + len(block.rows))
+        yield block._replace(
+            coefficients=fit.coefficients[part], outlier_scores=fit.table.scores[part]
+        )
+        start = part.stop

@@ -1,39 +1,29 @@
-"""The whole way: source → matrix → fit → model → pictures → results that are whole."""
+"""Run from an input to a folder of results: decode, fit, learn the scene, mask, write."""
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bgsub.background.model import BackgroundModel
+from bgsub.fit.frame_fit import fit_frames, load_libraries
 from bgsub.fit.memory_plan import Plan
 from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.facts import fit_facts, plan_facts, source_facts, video_facts
+from bgsub.pipeline.error_outputs import write_spectrum, write_table
+from bgsub.pipeline.facts import fit_facts, frame_facts, plan_facts, source_facts
 from bgsub.pipeline.findings import mask_hints
 from bgsub.pipeline.fit_hints import fit_hints
-from bgsub.pipeline.fitting import fit_frames, form_model, load_libraries
-from bgsub.pipeline.inputs import (
-    load_for,
-    model_for,
-    needs_fit,
-    needs_pixels,
-    open_input,
-    plan_run,
-)
-from bgsub.pipeline.mask_run import run_masks
+from bgsub.pipeline.inputs import load_for, model_for, open_input, plan_run
+from bgsub.pipeline.manifest import Stopwatch, input_identity
+from bgsub.pipeline.needs import fitted_at_most, needs_fit, needs_pixels
 from bgsub.pipeline.outcome import RunResult, bad_frame_findings, finish
-from bgsub.pipeline.outputs import VIDEOS, OutputVideos
-from bgsub.pipeline.projection import ProjectedFrames, fitted_blocks
-from bgsub.pipeline.writing import output_names, write_spectrum, write_table, write_videos
+from bgsub.pipeline.outputs import FrameOutputs, output_names
+from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
+from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.runtime.threads import Workers
 from bgsub.video.source import FrameSource
-
-logger = logging.getLogger(__name__)
 
 
 def _no_progress(stage: str, done: int, total: int | None) -> None:
@@ -65,53 +55,55 @@ def run(
 
     Notes
     -----
-    Memory: within ``options.memory``, see `bgsub.fit.memory_plan`.
+    Memory: within ``options.memory``, see `bgsub.fit.memory_plan`. Masks that need no background
+    are learned without a fit of the frames: no Gram matrix, so time and memory grow with the number
+    of frames and not with its square.
     """
     progress = progress or _no_progress
-    if not needs_fit(options):
-        return run_masks(path, out, options, progress=progress)
-    watch = manifests.Stopwatch()
+    watch = Stopwatch()
     with (
         ResultsDirectory(out, output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
-        load_libraries(workers)
+        if needs_fit(options):
+            load_libraries(workers)
         source = open_input(path, options)
         plan = plan_run(source, options)
-        identity = workers.beside(manifests.input_identity, path)
+        identity = workers.beside(input_identity, path)
         with watch.stage("decode"):
             store = _store(source, plan, options, progress)
         with store:
-            with watch.stage("fit"):
-                fit = fit_frames(store, source.pixel_mask, options, workers, progress)
-            write_spectrum(results, fit, options, source)
-            model = videos = None
+            fit = None
+            if needs_fit(options):
+                with watch.stage("fit"):
+                    fit = fit_frames(store, source.pixel_mask, options, workers, progress)
+                write_spectrum(results, fit, options, source.name)
+            scene = LearnedScene(source.layout)
             if needs_pixels(options) or not store.fits_all:
                 with watch.stage("model"):
-                    model = form_model(store, source, fit, options, workers, progress)
-            if "model" in options.outputs and model is not None:
-                model.save(results.stage("model.npz"))
-            table, plot = fit.table, None
-            if store.fits_all or model is None:
-                plot = workers.beside(write_table, results, table, options, source)
-                blocks = fitted_blocks(store, fit)
-            else:
-                projected = ProjectedFrames(model, workers)
-                blocks = projected.blocks(store.all_blocks())
-            with watch.stage("write"):
-                if model is not None and (plot is None or options.outputs.intersection(VIDEOS)):
-                    videos = write_videos(
-                        results, model, options, source, blocks, workers, progress, len(store)
-                    )
-            if plot is None:
-                table = replace(projected.table(), scene_change=table.scene_change)
-                plot = workers.beside(write_table, results, table, options, source)
+                    scene = learn_scene(store, source, fit, options, workers, progress)
+            if "model" in options.outputs and scene.background is not None:
+                scene.background.save(results.stage("model.npz"))
+            frames = ScoredFrames(store, fit, scene.background, workers)
+            table, plotting = frames.table, None
+            if table is not None:  # drawing takes as long as many videos
+                plotting = workers.beside(write_table, results, table, options, source.name)
+            with (
+                watch.stage("write"),
+                _outputs(results, scene, source, options, workers) as outputs,
+            ):
+                if outputs.consumers or table is None:
+                    outputs.write(frames.blocks(), len(store), progress)
+                outputs.close()
             with watch.stage("plot"):
-                plot.result()
-        facts = source_facts(source, identity.result())
-        facts |= {"command": "run", **plan_facts(plan, int(store.fit_rows.size))}
-        facts |= {**fit_facts(fit, model), **video_facts(videos)}
-        hints = fit_hints(fit) + _mask_hints(videos, model)
+                if plotting is not None:
+                    plotting.result()
+                elif (table := frames.table) is not None:
+                    write_table(results, table, options, source.name)
+        facts = {"command": "run", **source_facts(source, identity.result())}
+        facts |= plan_facts(plan, int(store.fit_rows.size)) | fit_facts(fit, scene.background)
+        facts |= frame_facts(outputs, scene)
+        hints = fit_hints(fit) + mask_hints(outputs.tally, scene.threshold)
         return finish(results, source, table, options, watch, facts, hints)
 
 
@@ -145,7 +137,7 @@ def apply(
     One pass over the footage; memory does not depend on its length.
     """
     progress = progress or _no_progress
-    watch = manifests.Stopwatch()
+    watch = Stopwatch()
     model = load_for(model_path, options)
     with (
         ResultsDirectory(out, output_names(options), force=options.force) as results,
@@ -153,21 +145,22 @@ def apply(
     ):
         source = open_input(path, options, like=model)
         model = model_for(model, source, model_path)
-        identity = workers.beside(manifests.input_identity, path)
-        seen = ProjectedFrames(model, workers)
-        blocks = seen.blocks(decoded_blocks(source))
-        with watch.stage("write"):
-            videos = write_videos(
-                results, model, options, source, blocks, workers, progress, source.frames_estimate
-            )
-        table = seen.table()
+        scene = saved_scene(model, options)
+        identity = workers.beside(input_identity, path)
+        frames = ProjectedFrames(model, workers)
+        with watch.stage("write"), _outputs(results, scene, source, options, workers) as outputs:
+            blocks = frames.blocks(decoded_blocks(source))
+            outputs.write(blocks, source.frames_estimate, progress)
+            outputs.close()
+        table = frames.table()
         if "model" in options.outputs:
             model.save(results.stage("model.npz"))
         with watch.stage("plot"):
-            write_table(results, table, options, source)
-        facts = source_facts(source, identity.result()) | {"threshold": model.threshold}
-        facts |= {"command": "apply", "model": str(model_path), **video_facts(videos)}
-        return finish(results, source, table, options, watch, facts, _mask_hints(videos, model))
+            write_table(results, table, options, source.name)
+        facts = {"command": "apply", "model": str(model_path), "threshold": model.threshold}
+        facts |= source_facts(source, identity.result()) | frame_facts(outputs, scene)
+        hints = mask_hints(outputs.tally, scene.threshold)
+        return finish(results, source, table, options, watch, facts, hints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,11 +197,12 @@ def fit_errors(
             fit = fit_frames(store, source.pixel_mask, options, workers, progress)
             table = fit.table
             if not store.fits_all:
-                model = form_model(store, source, fit, options, workers, progress)
-                seen = ProjectedFrames(model, workers)
-                for _ in seen.blocks(store.all_blocks()):
+                scene = learn_scene(store, source, fit, options, workers, progress)
+                frames = ScoredFrames(store, fit, scene.background, workers)
+                for _ in frames.blocks():
                     pass
-                table = replace(seen.table(), scene_change=table.scene_change)
+                if frames.table is not None:
+                    table = frames.table
     return FrameErrors(table, [*source.warnings, *bad_frame_findings(source, options), *fit.notes])
 
 
@@ -227,25 +221,39 @@ def model_errors(
     with Workers(options.threads, options.jobs) as workers:
         source = open_input(path, options, like=model)
         model = model_for(model, source, model_path)
-        seen = ProjectedFrames(model, workers)
+        frames = ProjectedFrames(model, workers)
         done = 0
-        for block in seen.blocks(decoded_blocks(source)):
+        for block in frames.blocks(decoded_blocks(source)):
             done += len(block.rows)
             progress("errors", done, source.frames_estimate)
-    return FrameErrors(seen.table(), [*source.warnings, *bad_frame_findings(source, options)])
+    return FrameErrors(frames.table(), [*source.warnings, *bad_frame_findings(source, options)])
 
 
 def _store(
     source: FrameSource, plan: Plan, options: RunOptions, progress: ProgressCallback
 ) -> FrameStore:
+    """Read the frames; those that masks alone are learned from are a sample of the fitted ones."""
     temp = None if options.temp is None else Path(options.temp)
-    return FrameStore(source, plan, seed=options.seed, temp=temp, progress=progress)
+    fitted = None if needs_fit(options) else fitted_at_most(options)
+    return FrameStore(source, plan, seed=options.seed, temp=temp, progress=progress, fitted=fitted)
 
 
-def _mask_hints(videos: OutputVideos | None, model: BackgroundModel | None) -> list[str]:
-    if videos is None or model is None:
-        return []
-    return mask_hints(videos.tally, model.threshold if videos.local is None else None)
+def _outputs(
+    results: ResultsDirectory,
+    scene: LearnedScene,
+    source: FrameSource,
+    options: RunOptions,
+    workers: Workers,
+) -> FrameOutputs:
+    return FrameOutputs(
+        results,
+        scene,
+        wanted=options.outputs,
+        video_format=options.format,
+        style=options.foreground,
+        rate=source.rate,
+        workers=workers,
+    )
 
 
 __all__ = ["RunResult", "apply", "fit_errors", "model_errors", "run"]

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from bgsub.background.render import (
     OutsideMask,
     PlaneSums,
-    foreground,
+    cutout,
+    difference_picture,
     largest_difference,
     reconstruct,
+    signed_difference,
 )
 from bgsub.pipeline.preview import preview
 from bgsub.video.frames import Layout
@@ -89,14 +91,14 @@ class TestPictures:
     def test_signed_modulo_256_gives_the_frame_back(self, kind, size):
         layout = Layout(kind, *size)
         row, own = random_rows(layout, 2)
-        shown = self.shown("signed", layout, row, own, wrap=True)
+        shown = signed_difference(layout, row, own, wrap=True)
         row, own = layout.to_bgr(row), layout.to_bgr(own)
         np.testing.assert_array_equal(shown.ravel() + own.ravel() - np.uint8(128), row.ravel())
 
     def test_signed_for_the_eye_is_clipped_around_grey(self, kind, size):
         layout = Layout(kind, *size)
         row, own = random_rows(layout, 2)
-        shown = self.shown("signed", layout, row, own, wrap=False)
+        shown = signed_difference(layout, row, own, wrap=False)
         if kind == "bgr":
             row, own = layout.to_bgr(row), layout.to_bgr(own)
         expected = np.clip(row.astype(int) - own + 128, 0, 255)
@@ -104,10 +106,10 @@ class TestPictures:
 
     def test_cutout_is_black_where_the_mask_is_not_set(self, kind, size):
         layout = Layout(kind, *size)
-        row, own = smooth_rows(layout)
+        row, _ = smooth_rows(layout)
         for level in (0, 255):
             mask = np.full(size, level, np.uint8)
-            shown = self.shown("cutout", layout, row, own, mask=mask)
+            shown = cutout(layout, row, mask)
             picture = layout.to_bgr(shown) if shown.ndim == 1 else shown
             expected = layout.to_bgr(row) if level else np.zeros_like(layout.to_bgr(row))
             np.testing.assert_array_equal(picture, expected)
@@ -116,14 +118,8 @@ class TestPictures:
         layout = Layout(kind, *size)
         row, own = random_rows(layout, 2)
         largest = largest_difference(layout, row, own)
-        shown = self.shown("abs", layout, row, own, largest=largest, gain=2.0)
+        shown = difference_picture(largest, 2.0)
         np.testing.assert_array_equal(shown, np.minimum(2 * largest.astype(int), 255))
-
-    def shown(self, style, layout, row, own, *, largest=None, mask=None, gain=1.0, wrap=True):
-        size = (layout.height, layout.width)
-        largest = np.zeros(size, np.uint8) if largest is None else largest
-        mask = np.zeros(size, np.uint8) if mask is None else mask
-        return foreground(style, layout, row, own, largest, mask, gain=gain, wrap=wrap)
 
     def test_pixels_outside_the_mask_stay_as_they_are(self, kind, size):
         layout = Layout(kind, *size)

@@ -39,7 +39,7 @@ class FakeResult:
 
 
 class FakePipeline(types.ModuleType):
-    """Stands in for pipeline and mask_run; `act` may be set to raise or to make results."""
+    """Stands in for the pipeline; `act` may be set to raise or to make results."""
 
     def __init__(self) -> None:
         super().__init__("bgsub.pipeline.run")
@@ -53,9 +53,6 @@ class FakePipeline(types.ModuleType):
         result = self.act(path, out) or FakeResult(out)
         write_manifest(out, path, options=options.to_json())
         return result
-
-    def run_masks(self, path: str, out: Path, options: Any, *, progress: Any) -> FakeResult:
-        return self.run(path, out, options, progress=progress)
 
     def apply(
         self, model: Path, path: str, out: Path, options: Any, *, progress: Any = None
@@ -82,9 +79,8 @@ def write_manifest(out: Path, path: str, **more: Any) -> None:
 def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
     """Put a fake pipeline in the place of the real one."""
     fake = FakePipeline()
-    for name in ("run", "mask_run"):
-        monkeypatch.setitem(sys.modules, f"bgsub.pipeline.{name}", fake)
-        monkeypatch.setattr(bgsub.pipeline, name, fake, raising=False)
+    monkeypatch.setitem(sys.modules, "bgsub.pipeline.run", fake)
+    monkeypatch.setattr(bgsub.pipeline, "run", fake, raising=False)
     return fake
 
 

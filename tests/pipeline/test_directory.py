@@ -509,7 +509,7 @@ class TestInterruptedRuns:
     def test_existing_results_are_refused_before_any_work(self, tmp_path, scene, save, options):
         path, out = save(scene(n=10)), tmp_path / "out"
         out.mkdir()
-        (out / output_name("mask", options())).write_text("mine")
+        (out / output_name("mask", "mp4", "png")).write_text("mine")
         stages = []
         with pytest.raises(OutputError):
             run(path, out, options(), progress=lambda *facts: stages.append(facts))

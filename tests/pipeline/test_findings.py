@@ -52,11 +52,9 @@ class TestFindings:
 
 
 def tally_of(*shares, pixels=100):
-    tally = MaskTally()
+    tally = MaskTally(pixels)
     for share in shares:
-        mask = np.zeros(pixels, np.uint8)
-        mask[: round(share * pixels)] = 255
-        tally.add(mask, pixels)
+        tally.add(share)
     return tally
 
 
@@ -64,6 +62,7 @@ class TestMaskHints:
     def test_nothing_to_say_of_ordinary_masks_and_of_none(self):
         assert mask_hints(tally_of(0, 0.2, 0.9), 20) == []
         assert mask_hints(tally_of(), 20) == []
+        assert mask_hints(None, None) == []
 
     def test_empty_masks(self):
         (hint,) = mask_hints(tally_of(0, 0, 0), 20)

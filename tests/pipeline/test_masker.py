@@ -1,16 +1,21 @@
-"""Runs that write masks and nothing else: the same masks, without a fit of whole frames."""
+"""Kinds of masks: the two there are, runs that write nothing else, and how one more is added."""
 
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.local import sampling as gathering
-from bgsub.pipeline.inputs import demand_of, needs_fit, open_input
+from bgsub.local import sampling
+from bgsub.options import RunOptions
+from bgsub.pipeline.inputs import demand_of, open_input
+from bgsub.pipeline.masker import MASKERS, LocalMasker, Masker, MaskSettings, ResidualMasker
+from bgsub.pipeline.needs import needs_fit, needs_masks
 from bgsub.pipeline.run import run
+from bgsub.video.frames import Layout
 
 
 @pytest.fixture
@@ -44,8 +49,7 @@ def test_a_sample_that_is_decoded_again_gives_the_same(
     scene, save, tmp_path, options, video, monkeypatch
 ):
     clip = save(scene(n=400, visit=300), "long.npy")
-    monkeypatch.setattr(gathering, "sample_size", lambda height, width: 30)
-    monkeypatch.setattr("bgsub.pipeline.inputs.sample_size", gathering.sample_size)
+    monkeypatch.setattr(sampling, "sample_size", lambda height, width: 30)
     monkeypatch.setattr("bgsub.fit.memory_plan.free_space", lambda folder: 0)
     chosen = options(outputs={"mask"})
     demand = demand_of(open_input(clip, chosen), chosen, 400)
@@ -90,6 +94,71 @@ def test_what_needs_a_fit(options):
     assert needs_fit(options(outputs={"mask"}, model="paper"))
     assert needs_fit(options(outputs={"mask"}, threshold=20))
     assert needs_fit(options(outputs={"mask"}, method="pca"))
+
+
+def test_what_needs_masks(options):
+    for outputs in ({"mask"}, {"scores", "errors"}, {"preview"}, {"model"}):
+        assert needs_masks(options(outputs=outputs))
+    assert needs_masks(options(outputs={"foreground"}, foreground="cutout"))
+    for outputs in ({"background"}, {"foreground"}, {"errors", "plot"}):
+        assert not needs_masks(options(outputs=outputs))
+
+
+class BrightMasker(Masker):
+    """A third kind: what is brighter than anything in the frames that it has seen is foreground."""
+
+    name = "bright"
+
+    def begin(self, frames, seed):
+        self.left, self.level = frames, 0
+
+    def add(self, start, rows):
+        self.left -= len(rows)
+        self.level = max(self.level, int(rows[:, : self.layout.pixels].mean()) + 60)
+
+    def mask_and_scores(self, frame, inside):
+        luma = frame.layout.luma(frame.row)
+        scores = luma.astype(np.uint16) * np.uint16(100) // np.uint16(self.level)
+        mask = np.where(scores >= self.score_level, np.uint8(255), np.uint8(0))
+        return mask if inside is None else mask * inside, scores
+
+    def mask(self, frame, inside):
+        return self.mask_and_scores(frame, inside)[0]
+
+    def facts(self):
+        assert self.left == 0
+        return {"mask_notes": [f"above {self.level}"]}
+
+
+class BrightOptions(RunOptions):
+    mask_model = "bright"
+
+
+def test_a_third_kind_is_a_class_and_a_line(scene, save, tmp_path, monkeypatch, video):
+    monkeypatch.setitem(MASKERS, "bright", BrightMasker)
+    frames = scene(n=60, color=False)
+    outputs = frozenset({"mask", "scores", "foreground"})
+    options = BrightOptions(outputs=outputs, format="mkv", foreground="cutout")
+    result = run(save(frames), tmp_path / "out", options)
+    level = round(frames.reshape(60, -1).mean()) + 60
+    masks = video(tmp_path / "out" / "mask.mkv", "gray")
+    assert masks[40:].any(axis=(1, 2)).all()
+    sure = np.abs(frames.astype(int) - level) > 10
+    np.testing.assert_array_equal(masks[sure] > 0, frames[sure] > level)
+    cut = video(tmp_path / "out" / "foreground.mkv", "gray")
+    np.testing.assert_array_equal(cut, np.where(masks > 0, frames, 0))
+    assert result.manifest["mask_model"] == "bright"
+    assert result.manifest["mask_notes"][0].startswith("above")
+    assert result.manifest["score_level"] == 100
+    assert "k" not in result.manifest  # nothing was fitted for it
+
+
+@pytest.mark.parametrize("kind", [LocalMasker, ResidualMasker])
+def test_a_mask_before_anything_is_learned_is_a_mistake_of_ours(kind):
+    masker = kind(Layout("gray", 30, 40), MaskSettings())
+    frame = SimpleNamespace(picture=None, residual=None)
+    with pytest.raises(RuntimeError, match="before anything is learned"):
+        masker.mask(frame, None)
 
 
 def test_the_command_does_without_scipy(clip, tmp_path):

@@ -6,8 +6,8 @@ import pytest
 from bgsub import TRPCA
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import UsageError
+from bgsub.fit.frame_fit import check_rank
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.fitting import check_rank
 from bgsub.pipeline.run import fit_errors, run
 
 

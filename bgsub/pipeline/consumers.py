@@ -1,0 +1,123 @@
+"""Pass the frames of a run, with what was found in each, to everything that is made of them.
+
+A consumer is what turns frames into an output: a video, a table of objects, the tally of the masks.
+It says what it needs of a frame, does in `prepare` what can be done for each frame alone, in any
+thread, and in `take` what needs the frames in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+from bgsub.background.model import BackgroundModel
+from bgsub.background.render import OutsideMask, reconstruct
+from bgsub.fit.store import FrameBlock
+from bgsub.pipeline.frames import FrameRules, SceneFrame
+from bgsub.pipeline.masker import Flags, Masker, Scores
+from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Bytes, Layout
+
+Need = Literal["background", "mask", "scores"]
+"""What of a frame has to be computed for a consumer beside the picture."""
+
+# Pixels from which a picture takes long enough that two threads at it do not wait for each other.
+_WORTH_A_THREAD = 100_000
+
+
+class FrameConsumer(Protocol):
+    """Something that is made of the frames of a run.
+
+    Attributes
+    ----------
+    needs : frozenset of {"background", "mask", "scores"}
+    """
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What it reads of a frame beside `picture`, `number` and `time_s`."""
+
+    def prepare(self, frame: SceneFrame) -> Any:
+        """Do what can be done for one frame alone, in any thread."""
+
+    def take(self, frame: SceneFrame, prepared: Any) -> None:
+        """Take a frame and what `prepare` gave for it; frames come in their order."""
+
+    def close(self) -> None:
+        """Finish, after the last frame."""
+
+    def abort(self) -> None:
+        """Give up and remove what was begun; never raises."""
+
+
+class Renderer:
+    """Turn blocks of frames into frames with their backgrounds, masks and foregrounds.
+
+    Parameters
+    ----------
+    layout : Layout
+    background : BackgroundModel or None
+        None where none is fitted, or nothing that is wanted needs one.
+    masker : Masker or None
+        None where no mask is wanted.
+    inside : ndarray of bool, shape (h, w), or None
+        Pixels that can be foreground.
+    draw_foreground : callable
+        See `FrameRules`.
+    with_scores : bool
+        Whether anybody wants the scores that masks are cut from.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        background: BackgroundModel | None,
+        masker: Masker | None,
+        inside: Flags | None,
+        draw_foreground: Callable[[SceneFrame], Bytes],
+        *,
+        with_scores: bool,
+    ) -> None:
+        self._background, self._masker = background, masker
+        self._inside, self._with_scores = inside, with_scores
+        self._rules = FrameRules(layout, self._decide, draw_foreground)
+        if background is not None:
+            self._outside = OutsideMask(layout, background.pixel_mask)
+
+    def frames(self, block: FrameBlock, workers: Workers) -> list[SceneFrame]:
+        """Give the frames of a block; their backgrounds are reconstructed together."""
+        own: Bytes | list[None] = [None] * len(block.rows)
+        if self._background is not None and block.coefficients is not None:
+            own = reconstruct(self._background, block.coefficients, workers)
+            self._outside.restore(own, block.rows)
+        return [
+            SceneFrame(
+                self._rules,
+                int(block.numbers[i]),
+                float(block.times[i]),
+                row,
+                own[i],
+                None if block.outlier_scores is None else float(block.outlier_scores[i]),
+            )
+            for i, row in enumerate(block.rows)
+        ]
+
+    def _decide(self, frame: SceneFrame) -> tuple[Bytes, Scores | None]:
+        if self._masker is None:
+            message = "no masks were asked for"
+            raise RuntimeError(message)
+        if self._with_scores:
+            return self._masker.mask_and_scores(frame, self._inside)
+        return self._masker.mask(frame, self._inside), None
+
+
+def feed(frames: list[SceneFrame], consumers: list[FrameConsumer], workers: Workers) -> None:
+    """Give some frames to all consumers, in their order."""
+
+    def prepare(frame: SceneFrame) -> tuple[SceneFrame, list[Any]]:
+        return frame, [consumer.prepare(frame) for consumer in consumers]
+
+    small = frames[0].layout.pixels < _WORTH_A_THREAD
+    for frame, prepared in map(prepare, frames) if small else workers.map(prepare, frames):
+        for consumer, own in zip(consumers, prepared, strict=True):
+            consumer.take(frame, own)

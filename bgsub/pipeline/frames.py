@@ -1,0 +1,118 @@
+"""One frame of a run with all that outputs are made of, each thing computed once, on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.render import largest_difference
+from bgsub.video.frames import Bytes, Layout
+
+Scores = NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameRules:
+    """What is alike for all frames of a run.
+
+    Attributes
+    ----------
+    layout : Layout
+    decide : callable
+        Gives the mask of a frame, and its scores where they are wanted.
+    draw_foreground : callable
+        Gives the foreground of a frame.
+    """
+
+    layout: Layout
+    decide: Callable[[SceneFrame], tuple[Bytes, Scores | None]]
+    draw_foreground: Callable[[SceneFrame], Bytes]
+
+
+class SceneFrame:
+    """One frame of a run, with its background, residual, mask and scores.
+
+    The last four are computed when they are first asked for, which is best done by a thread of its
+    own; see `bgsub.pipeline.consumers`.
+
+    Attributes
+    ----------
+    number : int
+        Position in the input, from 1.
+    time_s : float
+        Seconds since the input's beginning.
+    outlier_score : float or None
+        Robust z-score of its error; None where no frames are fitted.
+    row : ndarray of uint8, shape (size,)
+        The frame in its layout.
+    own : ndarray of uint8, shape (size,), or None
+        Its background likewise; None where no output needs it.
+    """
+
+    def __init__(
+        self,
+        rules: FrameRules,
+        number: int,
+        time_s: float,
+        row: Bytes,
+        own: Bytes | None = None,
+        outlier_score: float | None = None,
+    ) -> None:
+        self._rules = rules
+        self.number, self.time_s, self.outlier_score = number, time_s, outlier_score
+        self.row, self._own = row, own
+
+    @property
+    def layout(self) -> Layout:
+        """Arrangement of `row` and `own`."""
+        return self._rules.layout
+
+    @property
+    def own(self) -> Bytes:
+        """Its background in the layout, shape (size,)."""
+        if self._own is None:
+            message = "no background was asked for"
+            raise RuntimeError(message)
+        return self._own
+
+    @cached_property
+    def picture(self) -> Bytes:
+        """The frame, (h, w, 3) BGR or (h, w) grey."""
+        return self.layout.to_bgr(self.row)
+
+    @cached_property
+    def background(self) -> Bytes:
+        """Its background, (h, w, 3) BGR or (h, w) grey."""
+        return self.layout.to_bgr(self.own)
+
+    @cached_property
+    def residual(self) -> Bytes:
+        """max over the colour channels of |x − x_b|, grey levels, (h, w)."""
+        return largest_difference(self.layout, self.row, self.own)
+
+    @cached_property
+    def _decided(self) -> tuple[Bytes, Scores | None]:
+        return self._rules.decide(self)
+
+    @property
+    def mask(self) -> Bytes:
+        """Its mask, (h, w), 0 or 255."""
+        return self._decided[0]
+
+    @property
+    def scores(self) -> Scores:
+        """What its mask is cut from, (h, w), in hundredths of a threshold."""
+        scores = self._decided[1]
+        if scores is None:
+            message = "no scores were asked for"
+            raise RuntimeError(message)
+        return scores
+
+    @cached_property
+    def foreground(self) -> Bytes:
+        """Its foreground in the style that is asked for, a picture or a vector in the layout."""
+        return self._rules.draw_foreground(self)

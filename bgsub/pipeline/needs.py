@@ -1,0 +1,39 @@
+"""Derive from the outputs that are asked for what a run has to compute."""
+
+from __future__ import annotations
+
+from bgsub.fit.demand import AUTO_FIT_FRAMES
+from bgsub.options import RunOptions
+from bgsub.pipeline.masker import MASKERS
+
+VIDEOS = ("background", "foreground", "mask", "preview", "scores")
+"""Outputs that show frames, in the order in which they are written."""
+
+_OF_ERRORS = {"errors", "plot", "spectrum"}
+_OF_MASKS = {"mask", "scores"}
+
+
+def _with_masks(options: RunOptions) -> set[str]:
+    """Outputs that are made of frames and masks and of nothing else."""
+    return _OF_MASKS | ({"foreground"} if options.foreground == "cutout" else set())
+
+
+def needs_pixels(options: RunOptions) -> bool:
+    """Whether the outputs need more than the errors of the frames."""
+    return bool(options.outputs - _OF_ERRORS)
+
+
+def needs_masks(options: RunOptions) -> bool:
+    """Whether masks are wanted: as an output, within one, or for later footage (model.npz)."""
+    return bool(options.outputs & (_with_masks(options) | {"preview", "model"}))
+
+
+def needs_fit(options: RunOptions) -> bool:
+    """Whether frames are fitted: not for masks that are cut against nothing that a fit gives."""
+    only_masks = options.outputs <= _with_masks(options)
+    return not only_masks or MASKERS[options.mask_model].needs_background
+
+
+def fitted_at_most(options: RunOptions) -> int:
+    """Frames that a fit takes; of longer inputs it takes a sample."""
+    return options.fit_frames or AUTO_FIT_FRAMES

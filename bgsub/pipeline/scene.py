@@ -1,0 +1,140 @@
+"""Learn a scene from its frames: the background if there is a fit, and what masks need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bgsub.background.learning import BackgroundLearner
+from bgsub.background.model import BackgroundModel, pixels_inside
+from bgsub.errors import UsageError
+from bgsub.fit.frame_fit import FrameFit
+from bgsub.fit.store import FrameStore
+from bgsub.options import ProgressCallback, RunOptions
+from bgsub.pipeline.masker import MASKERS, Flags, Masker, MaskSettings, saved_kind
+from bgsub.pipeline.needs import needs_masks
+from bgsub.runtime.limits import give_back
+from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Layout
+from bgsub.video.source import FrameSource
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedScene:
+    """What a run has learned of its scene, or a model.npz says of it.
+
+    Attributes
+    ----------
+    layout : Layout
+        Of the frames.
+    inside : ndarray of bool, shape (h, w), or None
+        Pixels that can be foreground; None for all.
+    background : BackgroundModel or None
+        None where no frames are fitted, or no output needs their pixels.
+    masker : Masker or None
+        None where no mask is wanted.
+    """
+
+    layout: Layout
+    inside: Flags | None = None
+    background: BackgroundModel | None = None
+    masker: Masker | None = None
+
+    @property
+    def n_inside(self) -> int:
+        """Pixels that can be foreground."""
+        return self.layout.pixels if self.inside is None else int(np.count_nonzero(self.inside))
+
+    @property
+    def threshold(self) -> float | None:
+        """Grey levels above which a pixel is foreground, where masks have such a number."""
+        return None if self.masker is None else self.masker.threshold
+
+
+def learn_scene(
+    store: FrameStore,
+    source: FrameSource,
+    fit: FrameFit | None,
+    options: RunOptions,
+    workers: Workers,
+    progress: ProgressCallback,
+) -> LearnedScene:
+    """Pass the fitted frames once, to everything that learns from them.
+
+    Parameters
+    ----------
+    store : FrameStore
+    source : FrameSource
+        Whose frames they are.
+    fit : FrameFit or None
+        None where masks are wanted that need no background.
+    options : RunOptions
+        Of the source, the threshold, the kind of masks and how they are drawn.
+    workers : Workers
+    progress : callable
+
+    Raises
+    ------
+    UsageError
+        If there is a single frame, of which nobody could say what is foreground.
+    """
+    layout, total = source.layout, store.fit_rows.size
+    if total < 2:
+        message = f"{source.name}: 1 frame is selected, but a background takes 2; select more"
+        raise UsageError(message)
+    background = masker = None
+    learner = None if fit is None else BackgroundLearner(fit, source, workers)
+    if needs_masks(options):
+        masker = MASKERS[options.mask_model](layout, mask_settings(options))
+        masker.begin(total, options.seed)
+    for start, rows in store.fit_blocks():
+        if learner is not None:
+            learner.add(start, rows)
+        if masker is not None:
+            masker.add(start, rows)
+        progress("model", start + len(rows), total)
+    del rows  # a block that was decoded again would stay in memory
+    if learner is not None and fit is not None:
+        roi = options.source.roi
+        background = learner.finish(
+            store,
+            threshold=options.threshold,
+            geometry={
+                "input_size": list(source.input_size),
+                "roi": None if roi is None else list(roi),
+                "scale": options.source.scale,
+            },
+            facts={
+                "method": options.method,
+                "k": fit.estimator.n_components,
+                "seed": options.seed,
+                "name": source.name,
+            },
+        )
+    if masker is not None:
+        masker.learn(background, store.fit_moments, workers)
+        give_back()
+        background = None if background is None else masker.keep(background)
+    return LearnedScene(
+        layout, pixels_inside(source.pixel_mask, source.ignored), background, masker
+    )
+
+
+def saved_scene(background: BackgroundModel, options: RunOptions) -> LearnedScene:
+    """Give the scene of a saved model, with masks drawn as the options say."""
+    kind = saved_kind(background, options.threshold)
+    masker = kind(background.layout, mask_settings(options))
+    masker.load(background)
+    return LearnedScene(background.layout, background.inside, background, masker)
+
+
+def mask_settings(options: RunOptions) -> MaskSettings:
+    """Pick the options that say how masks are drawn."""
+    return MaskSettings(
+        clean=options.clean,
+        min_area=options.min_area,
+        shadows=options.shadows,
+        sensitivity=options.sensitivity,
+        fill_holes=options.fill_holes,
+    )
