@@ -1,0 +1,169 @@
+"""Write boxes of objects: VIA, MOT Challenge, CVAT, YOLO and MegaDetector."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import groupby
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from bgsub.errors import UsageError
+from bgsub.export.run_data import RunData, by_frame
+from bgsub.tracking.tracker import Observation
+from bgsub.version import __version__
+
+LABEL = "object"
+"""Class of everything that is exported: what an object is, bgsub cannot know."""
+
+_VIA_COLUMNS = (
+    *("filename", "file_size", "file_attributes", "region_count"),
+    *("region_id", "region_shape_attributes", "region_attributes"),
+)
+
+_CERTAIN_SCORE = 10.0
+"""Score in thresholds from which a confidence is 1; a confidence is a share of it."""
+
+
+def write_via(run: RunData, path: Path) -> None:
+    """Write a VIA-tracks CSV file: a row a box, frames counted from 0 in file names and attributes.
+
+    The reader of `movement` takes it as it is; x and y are those of the upper left corner.
+    """
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(_VIA_COLUMNS)
+        for frame, objects in by_frame(run.objects()).items():
+            name = f"{Path(run.name).stem}.{frame - 1:08d}.png"
+            about = json.dumps({"frame": frame - 1})
+            for index, seen in enumerate(objects):
+                x, y, width, height = seen.box
+                shape = {"name": "rect", "x": x, "y": y, "width": width, "height": height}
+                attributes = {"track": str(seen.track), "confidence": f"{_confidence(seen):.3f}"}
+                row = [name, 0, about, len(objects), index]
+                writer.writerow([*row, json.dumps(shape), json.dumps(attributes)])
+
+
+def write_mot(run: RunData, path: Path) -> None:
+    """Write a gt.txt of the MOT Challenge: frames, tracks and corners counted from 1."""
+    with path.open("w", encoding="ascii", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for seen in _in_order(run):
+            x, y, width, height = (f"{value:g}" for value in _from_1(seen))
+            writer.writerow([seen.frame, seen.track, x, y, width, height, 1, 1, 1])
+
+
+def _from_1(seen: Observation) -> tuple[float, float, float, float]:
+    x, y, width, height = seen.box
+    return x + 1, y + 1, width, height
+
+
+def write_cvat(run: RunData, path: Path) -> None:
+    """Write CVAT's XML 1.1 for videos; each box is a key frame, since an import keeps no others.
+
+    After its last frame a track ends with a box that is ``outside``, as CVAT marks it; so does one
+    before each gap.
+    """
+    root = ET.Element("annotations")
+    ET.SubElement(root, "version").text = "1.1"
+    task = ET.SubElement(ET.SubElement(root, "meta"), "task")
+    for name, value in (("name", run.name), ("size", run.frames), ("mode", "interpolation")):
+        ET.SubElement(task, name).text = str(value)
+    label = ET.SubElement(ET.SubElement(task, "labels"), "label")
+    ET.SubElement(label, "name").text = LABEL
+    size = ET.SubElement(task, "original_size")
+    for name, value in (("width", run.width), ("height", run.height)):
+        ET.SubElement(size, name).text = str(value)
+    ordered = sorted(run.objects(), key=lambda each: (each.track, each.frame))
+    for number, group in groupby(ordered, lambda each: each.track):
+        track = ET.SubElement(root, "track", id=str(number), label=LABEL, source="auto")
+        before: Observation | None = None
+        for seen in group:
+            if before is not None and seen.frame > before.frame + 1:
+                _cvat_box(track, before, before.frame, outside=True)
+            _cvat_box(track, seen, seen.frame - 1, outside=False)
+            before = seen
+        if before is not None and before.frame < run.frames:
+            _cvat_box(track, before, before.frame, outside=True)
+    ET.indent(root)
+    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _cvat_box(track: ET.Element, seen: Observation, frame: int, *, outside: bool) -> None:
+    """Add a box; CVAT counts frames from 0."""
+    x, y, width, height = seen.box
+    corners = {"xtl": x, "ytl": y, "xbr": x + width, "ybr": y + height}
+    box = ET.SubElement(track, "box", frame=str(frame), keyframe="1")
+    box.set("outside", str(int(outside)))
+    box.set("occluded", str(int(seen.merged)))
+    for name, value in corners.items():
+        box.set(name, f"{value:.2f}")
+
+
+def write_yolo(run: RunData, path: Path) -> None:
+    """Write a folder of YOLO labels: a text file a frame, boxes by centre and size from 0 to 1.
+
+    File names end with the number of the frame from 1; frames without an object have no file.
+    """
+    path.mkdir()
+    (path / "classes.txt").write_text(f"{LABEL}\n", encoding="ascii")
+    labels = path / "labels"
+    labels.mkdir()
+    for frame, objects in by_frame(run.objects()).items():
+        lines = []
+        for seen in objects:
+            x, y, width, height = seen.box
+            center = ((x + width / 2) / run.width, (y + height / 2) / run.height)
+            values = (*center, width / run.width, height / run.height)
+            lines.append(" ".join(["0", *(f"{value:.6f}" for value in values)]) + "\n")
+        name = f"{Path(run.name).stem}_{frame:06d}.txt"
+        (labels / name).write_text("".join(lines), encoding="ascii")
+
+
+def write_megadetector(run: RunData, path: Path) -> None:
+    """Write MegaDetector's results, JSON 1.6, with frames counted from 0.
+
+    Raises
+    ------
+    UsageError
+        If the film has no constant rate, which the format asks for.
+    """
+    if run.rate is None:
+        message = f"{run.name}: has no constant frame rate, and megadetector cannot do without one"
+        raise UsageError(f"{message}; choose another format")
+    detections = [
+        {
+            "category": "1",
+            "conf": round(_confidence(seen), 3),
+            "bbox": [
+                round(seen.box[0] / run.width, 5),
+                round(seen.box[1] / run.height, 5),
+                round(seen.box[2] / run.width, 5),
+                round(seen.box[3] / run.height, 5),
+            ],
+            "frame_number": seen.frame - 1,
+            "track": seen.track,
+        }
+        for seen in _in_order(run)
+    ]
+    film = {
+        "file": run.path,
+        "frame_rate": float(run.rate),
+        "frames_processed": run.frame_numbers_from_0(),
+        "detections": detections,
+    }
+    results = {
+        "info": {"format_version": "1.6", "detector": f"bgsub {__version__}"},
+        "detection_categories": {"1": LABEL},
+        "images": [film],
+    }
+    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def _in_order(run: RunData) -> list[Observation]:
+    return sorted(run.objects(), key=lambda each: (each.frame, each.track))
+
+
+def _confidence(seen: Observation) -> float:
+    """Turn a score into a number from 0 to 1; 1 where no score is known."""
+    return 1.0 if seen.score != seen.score else min(1.0, seen.score / _CERTAIN_SCORE)

@@ -1,0 +1,159 @@
+"""Write which pixels are whose: COCO instances and label images."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import UsageError
+from bgsub.export.boxes import LABEL
+from bgsub.export.run_data import RunData, by_frame
+from bgsub.tracking.association import covered
+from bgsub.tracking.detections import center
+from bgsub.tracking.tracker import Observation
+from bgsub.video.frames import Bytes
+
+_LARGE = 2**31
+"""Bytes from which a stack is a BigTIFF, which not every program reads."""
+
+
+def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint16]:
+    """Give each pixel of a mask the number of the track that it belongs to.
+
+    Parameters
+    ----------
+    mask : ndarray of shape (h, w), uint8
+    objects : list of Observation
+        Those of its frame.
+
+    Returns
+    -------
+    ndarray of shape (h, w), uint16
+        0 where there is no object. A region goes to the object whose box covers most of it; where
+        several share it, each pixel goes to the one whose box is nearest in sizes of that box.
+    """
+    labels = np.zeros(mask.shape, np.uint16)
+    if not objects:
+        return labels
+    count, regions, stats, _ = cv2.connectedComponentsWithStats(mask, ltype=cv2.CV_32S)
+    for region in range(1, count):
+        x, y, width, height = (int(value) for value in stats[region, :4])
+        part = (slice(y, y + height), slice(x, x + width))
+        inside = regions[part] == region
+        box = (float(x), float(y), float(width), float(height))
+        shares = [max(covered(box, each.box), covered(each.box, box)) for each in objects]
+        owners = [each for each, share in zip(objects, shares, strict=True) if share > 0.5]
+        if len(owners) == 1:
+            labels[part][inside] = owners[0].track
+        elif owners:
+            labels[part][inside] = _nearest(owners, x, y, inside.shape)[inside]
+    return labels
+
+
+def _nearest(
+    owners: list[Observation], x: int, y: int, shape: tuple[int, ...]
+) -> NDArray[np.uint16]:
+    rows, columns = np.mgrid[: shape[0], : shape[1]]
+    distances = []
+    for owner in owners:
+        center_x, center_y = center(owner.box)
+        off_x = (columns + x + 0.5 - center_x) / max(owner.box[2], 1)
+        off_y = (rows + y + 0.5 - center_y) / max(owner.box[3], 1)
+        distances.append(off_x**2 + off_y**2)
+    numbers = np.array([owner.track for owner in owners], np.uint16)
+    nearest: NDArray[np.uint16] = numbers[np.argmin(distances, axis=0)]
+    return nearest
+
+
+def write_coco(run: RunData, path: Path) -> None:
+    """Write COCO instances: an image a frame, boxes, run lengths of the mask and track numbers.
+
+    Raises
+    ------
+    UsageError
+        If pycocotools is not installed.
+    """
+    try:
+        from pycocotools import mask as run_lengths
+    except ImportError as error:
+        raise _missing("coco", "pycocotools") from error
+    images: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    stem = Path(run.name).stem
+    _, frames = _labelled(run)
+    for number, labels, objects in frames:
+        size = {"width": run.width, "height": run.height}
+        images.append({"id": number, "file_name": f"{stem}_{number:06d}.png", **size})
+        for seen in objects:
+            encoded = run_lengths.encode(np.asfortranarray(labels == seen.track, dtype=np.uint8))
+            counts = encoded["counts"].decode("ascii")
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": number,
+                    "category_id": 1,
+                    "track_id": seen.track,
+                    "bbox": list(seen.box),
+                    "area": int(np.count_nonzero(labels == seen.track)),
+                    "segmentation": {"size": [run.height, run.width], "counts": counts},
+                    "iscrowd": 0,
+                }
+            )
+    instances = {
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": 1, "name": LABEL}],
+    }
+    path.write_text(json.dumps(instances) + "\n", encoding="utf-8")
+
+
+def write_labels(run: RunData, path: Path) -> None:
+    """Write a TIFF stack of label images, a page a frame; 0 is background.
+
+    Raises
+    ------
+    UsageError
+        If tifffile is not installed.
+    """
+    try:
+        import tifffile
+    except ImportError as error:
+        raise _missing("labels", "tifffile") from error
+    count, frames = _labelled(run)
+    shape = (count, run.height, run.width)
+    with tifffile.TiffWriter(path, bigtiff=2 * count * run.height * run.width >= _LARGE) as stack:
+        stack.write(
+            (labels for _, labels, _ in frames),
+            shape=shape,
+            dtype=np.uint16,
+            photometric="minisblack",
+            compression="zlib",
+            metadata={"axes": "TYX"},
+        )
+
+
+_Labelled = tuple[int, NDArray[np.uint16], list[Observation]]
+
+
+def _labelled(run: RunData) -> tuple[int, Iterator[_Labelled]]:
+    """Give the number of frames, and of each its number, its labels and its objects."""
+    objects = by_frame(run.objects())
+    numbers, masks = run.masks()
+
+    def frames() -> Iterator[_Labelled]:
+        for number, mask in zip(numbers, masks, strict=True):
+            own = objects.get(number, [])
+            yield number, label_objects(mask, own), own
+
+    return len(numbers), frames()
+
+
+def _missing(form: str, library: str) -> UsageError:
+    message = f"--to {form}: needs {library}; install it with pip install 'bgsub[export]'"
+    return UsageError(message)

@@ -1,0 +1,124 @@
+"""Boxes in other programs' formats, read as those programs read them."""
+
+import csv
+import json
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from bgsub.errors import UsageError
+from bgsub.export.boxes import write_cvat, write_megadetector, write_mot, write_via, write_yolo
+
+from .conftest import FRAMES, HEIGHT, WIDTH, boxes_at
+
+
+def all_boxes():
+    return {(f, t): box for f in range(1, FRAMES + 1) for t, box in boxes_at(f).items()}
+
+
+def test_mot_counts_from_1(run, tmp_path):
+    path = tmp_path / "gt.txt"
+    write_mot(run, path)
+    rows = [list(map(float, row)) for row in csv.reader(path.open())]
+    found = {(int(r[0]), int(r[1])): (r[2] - 1, r[3] - 1, r[4], r[5]) for r in rows}
+    assert found == all_boxes()
+
+
+def test_motmetrics_reads_mot(run, tmp_path):
+    motmetrics = pytest.importorskip("motmetrics")
+    path = tmp_path / "gt.txt"
+    write_mot(run, path)
+    table = motmetrics.io.loadtxt(path, fmt="mot16")
+    found = {key: tuple(row[["X", "Y", "Width", "Height"]]) for key, row in table.iterrows()}
+    assert found == all_boxes()
+
+
+def test_via_counts_from_0(run, tmp_path):
+    path = tmp_path / "tracks.csv"
+    write_via(run, path)
+    found = {}
+    for row in csv.DictReader(path.open()):
+        frame = json.loads(row["file_attributes"])["frame"] + 1
+        shape = json.loads(row["region_shape_attributes"])
+        track = int(json.loads(row["region_attributes"])["track"])
+        found[frame, track] = tuple(shape[name] for name in ("x", "y", "width", "height"))
+        assert f".{frame - 1:08d}." in row["filename"]
+    assert found == all_boxes()
+
+
+def test_movement_reads_via(run, tmp_path):
+    load_bboxes = pytest.importorskip("movement.io.load_bboxes")
+    path = tmp_path / "tracks.csv"
+    write_via(run, path)
+    dataset = load_bboxes.from_via_tracks_file(path, use_frame_numbers_from_file=True)
+    for (frame, track), (x, y, width, height) in all_boxes().items():
+        one = dataset.sel(time=frame - 1, individuals=f"id_{track}")
+        assert list(one.position.values) == [x + width / 2, y + height / 2]
+        assert list(one["shape"].values) == [width, height]
+
+
+def test_cvat_has_key_frames_alone_and_ends_tracks(run, tmp_path):
+    path = tmp_path / "annotations.xml"
+    write_cvat(run, path)
+    root = ET.parse(path).getroot()
+    assert root.findtext("version") == "1.1"
+    assert root.findtext("meta/task/name") == "a film.mp4"
+    found, ends = {}, {}
+    for track in root.iter("track"):
+        number = int(track.get("id"))
+        for box in track.iter("box"):
+            assert box.get("keyframe") == "1"
+            frame = int(box.get("frame")) + 1
+            left, top, right, bottom = (float(box.get(n)) for n in ("xtl", "ytl", "xbr", "ybr"))
+            if box.get("outside") == "1":
+                ends.setdefault(number, []).append(frame)
+            else:
+                found[frame, number] = (left, top, right - left, bottom - top)
+    assert found == all_boxes()
+    assert ends == {1: [21], 2: [12, 26]}
+
+
+def test_yolo_gives_shares_of_the_picture(run, tmp_path):
+    folder = tmp_path / "yolo"
+    write_yolo(run, folder)
+    files = sorted((folder / "labels").iterdir())
+    assert files[0].name == "a film_000005.txt"
+    assert len(files) == 21
+    found = []
+    for file in files:
+        for line in file.read_text().splitlines():
+            label, x, y, width, height = map(float, line.split())
+            assert label == 0
+            box = np.array([x - width / 2, y - height / 2, width, height])
+            found.append(box * [WIDTH, HEIGHT, WIDTH, HEIGHT])
+    np.testing.assert_allclose(found, list(all_boxes().values()), atol=1e-3)
+
+
+def test_megadetector_counts_from_0(run, tmp_path):
+    path = tmp_path / "md.json"
+    write_megadetector(run, path)
+    results = json.loads(path.read_text())
+    assert results["info"]["format_version"] == "1.6"
+    assert "0" not in results["detection_categories"]
+    (film,) = results["images"]
+    assert film["frame_rate"] == 25
+    assert film["frames_processed"] == list(range(FRAMES))
+    found = {}
+    for each in film["detections"]:
+        assert each["category"] in results["detection_categories"]
+        assert 0 <= each["conf"] <= 1
+        found[each["frame_number"] + 1, each["track"]] = each["bbox"]
+    expected = {
+        key: [x / WIDTH, y / HEIGHT, width / WIDTH, height / HEIGHT]
+        for key, (x, y, width, height) in all_boxes().items()
+    }
+    assert found.keys() == expected.keys()
+    for key, box in expected.items():
+        assert found[key] == pytest.approx(box, abs=1e-5)
+
+
+def test_megadetector_needs_a_rate(run, tmp_path):
+    with pytest.raises(UsageError, match="no constant frame rate"):
+        write_megadetector(replace(run, rate=None), tmp_path / "md.json")
