@@ -18,7 +18,7 @@ LAYERS = (
     ("background",),
     ("pipeline",),
     ("evaluation", "comparison"),
-    ("experiments",),
+    ("experiments", "export"),
     ("cli",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

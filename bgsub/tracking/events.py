@@ -245,18 +245,16 @@ def _box(values: Sequence[float]) -> Box:
     return x, y, width, height
 
 
-def write_events(events: Sequence[SceneEvent], folder: Path, name: str) -> None:
+def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
     """Write events.csv and events.json into a folder.
 
     Parameters
     ----------
     events : sequence of SceneEvent
     folder : Path
-    name : str
-        What they are events of.
     """
     plain = [event.to_dict() for event in events]
-    listing = {"schema_version": 1, "input": name, "events": plain}
+    listing = {"schema_version": 1, "events": plain}
     text = json.dumps(listing, indent=2, allow_nan=False) + "\n"
     (folder / "events.json").write_text(text, encoding="utf-8")
     with (folder / "events.csv").open("w", encoding="utf-8", newline="") as file:

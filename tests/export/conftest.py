@@ -58,7 +58,7 @@ def run(tmp_path, objects):
         for seen in objects:
             writer.add(seen)
     event = SceneEvent(1, "object", 5, 25, 0.16, 0.96, 10, 0.36, 111.0, (1, 2), (10, 10, 50, 29))
-    write_events([event], folder, "a film.mp4")
+    write_events([event], folder)
     rate = Fraction(25)
     path = str(tmp_path / "a film.mp4")
     region = (0, 0, WIDTH, HEIGHT)

@@ -21,7 +21,7 @@ def all_boxes():
 def test_mot_counts_from_1(run, tmp_path):
     path = tmp_path / "gt.txt"
     write_mot(run, path)
-    rows = [list(map(float, row)) for row in csv.reader(path.open())]
+    rows = [list(map(float, row)) for row in csv.reader(path.read_text().splitlines())]
     found = {(int(r[0]), int(r[1])): (r[2] - 1, r[3] - 1, r[4], r[5]) for r in rows}
     assert found == all_boxes()
 
@@ -39,7 +39,7 @@ def test_via_counts_from_0(run, tmp_path):
     path = tmp_path / "tracks.csv"
     write_via(run, path)
     found = {}
-    for row in csv.DictReader(path.open()):
+    for row in csv.DictReader(path.read_text().splitlines()):
         frame = json.loads(row["file_attributes"])["frame"] + 1
         shape = json.loads(row["region_shape_attributes"])
         track = int(json.loads(row["region_attributes"])["track"])

@@ -15,7 +15,7 @@ from bgsub.export.cuts import write_edl, write_ffconcat, write_seconds
 def test_seconds_reach_to_the_end_of_the_last_frame(run, tmp_path):
     path = tmp_path / "cuts.csv"
     write_seconds(run, path)
-    (row,) = csv.reader(path.open())
+    (row,) = csv.reader(path.read_text().splitlines())
     assert (float(row[0]), float(row[1]), row[2]) == (0.16, 1.0, "event 1")
 
 

@@ -1,0 +1,264 @@
+"""Record the objects of a film, frame by frame, into tables of objects, tracks and events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.outliers.events import Event
+from bgsub.tracking.detections import Box, find_detections
+from bgsub.tracking.events import (
+    EventCollector,
+    SceneEvent,
+    with_frame_events,
+    write_events,
+)
+from bgsub.tracking.regions import Line, Region, RegionCounter
+from bgsub.tracking.tables import ObjectsWriter, write_tracks
+from bgsub.tracking.tracker import Observation, Tracker
+from bgsub.tracking.tracks import Track, TrackRecorder
+from bgsub.video.frames import Bytes
+
+FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
+"""What a recorder writes; regions.csv too where there are regions or lines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectOptions:
+    """What counts as an object, and for how long.
+
+    Attributes
+    ----------
+    min_area, max_area : int, optional
+        Pixels of the input picture; None is no limit.
+    min_track : int
+        Frames in which an object must have been seen.
+    max_gap_s : float
+        Seconds for which it may be missed and keep its number.
+    merge_gap_s : float
+        Seconds between events that become one.
+    regions : tuple of Region
+    lines : tuple of Line
+    """
+
+    min_area: int | None = None
+    max_area: int | None = None
+    min_track: int = 3
+    max_gap_s: float = 1.0
+    merge_gap_s: float = 1.0
+    regions: tuple[Region, ...] = ()
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True)
+class View:
+    """Where the pixels of masks lie in the input's pictures.
+
+    Attributes
+    ----------
+    size : tuple of int
+        Width and height of the input's pictures.
+    region : tuple of four ints
+        x, y, width and height of the part that the masks show.
+    mask_size : tuple of int
+        Width and height of the masks.
+    """
+
+    size: tuple[int, int]
+    region: tuple[int, int, int, int]
+    mask_size: tuple[int, int]
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Pixels of the input for one of a mask, across and down."""
+        return self.region[2] / self.mask_size[0], self.region[3] / self.mask_size[1]
+
+    def place(self, seen: Observation) -> Observation:
+        """Move an object from the mask into the input's picture."""
+        (x0, y0), (across, down) = self.region[:2], self.scale
+        x, y, width, height = seen.box
+        box: Box = (x0 + across * x, y0 + down * y, across * width, down * height)
+        center = (x0 + across * seen.cx, y0 + down * seen.cy)
+        return replace(seen, box=box, cx=center[0], cy=center[1], area=across * down * seen.area)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was found.
+
+    Attributes
+    ----------
+    tracks : tuple of Track
+        In order of their numbers.
+    events : tuple of SceneEvent
+        In order of time.
+    observations : int
+        Rows of objects.csv.
+    """
+
+    tracks: tuple[Track, ...] = ()
+    events: tuple[SceneEvent, ...] = ()
+    observations: int = 0
+
+
+@dataclass
+class _Open:
+    """Tracks that may go on, and those that are over."""
+
+    going: dict[int, TrackRecorder] = field(default_factory=dict)
+    over: list[Track] = field(default_factory=list)
+
+
+class ObjectRecorder:
+    """Follow the objects of a film and write what there is to say of them.
+
+    A context manager; `finish` ends it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are written.
+    view : View
+    rate : float
+        Frames a second; of a film without a constant rate its mean.
+    options : ObjectOptions
+
+    Notes
+    -----
+    Rows are written as the frames come; memory grows with the number of tracks and events, not with
+    the frames.
+    """
+
+    def __init__(
+        self, folder: Path, view: View, *, rate: float, options: ObjectOptions | None = None
+    ) -> None:
+        self.options = options or ObjectOptions()
+        self._folder, self._view = folder, view
+        gap, least = self.options.max_gap_s, self.options.min_track
+        self._tracker = Tracker(view.mask_size, rate=rate, max_gap_s=gap, min_track=least)
+        self._tracks = _Open()
+        self._events = EventCollector(self.options.merge_gap_s)
+        self._counter: RegionCounter | None = None
+        if self.options.regions or self.options.lines:
+            regions, lines = self.options.regions, self.options.lines
+            self._counter = RegionCounter(regions, lines, max_gap_s=gap)
+        self._file = (folder / "objects.csv").open("w", encoding="utf-8", newline="")
+        self._writer = ObjectsWriter(self._file, regions=bool(self.options.regions))
+        self._rows = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def add(
+        self,
+        frame: int,
+        time_s: float,
+        mask: Bytes,
+        *,
+        picture: Bytes | None = None,
+        difference: NDArray[np.int16] | None = None,
+        scores: NDArray[np.float32] | None = None,
+    ) -> list[list[Observation]]:
+        """Take in the next frame.
+
+        Parameters
+        ----------
+        frame : int
+            Its number, from 1.
+        time_s : float
+        mask : ndarray of shape (h, w), uint8
+        picture, difference, scores : ndarray, optional
+            As for `bgsub.tracking.detections.find_detections`.
+
+        Returns
+        -------
+        list of list of Observation
+            The objects of the frames that are decided by now, in pixels of the input.
+        """
+        across, down = self._view.scale
+        least = self.options.min_area or 0
+        most = self.options.max_area
+        found = find_detections(
+            mask,
+            min_area=max(1, round(least / (across * down))),
+            max_area=None if most is None else round(most / (across * down)),
+            picture=picture,
+            difference=difference,
+            scores=scores,
+        )
+        return self._record(self._tracker.update(frame, time_s, found, picture))
+
+    def _record(self, frames: list[list[Observation]]) -> list[list[Observation]]:
+        placed = [[self._view.place(seen) for seen in frame] for frame in frames]
+        for frame in placed:
+            if not frame:
+                continue
+            self._events.add(frame)
+            regions = [""] * len(frame) if self._counter is None else self._counter.add(frame)
+            for seen, region in zip(frame, regions, strict=True):
+                self._writer.add(seen, region)
+                self._rows += 1
+                self._follow(seen)
+            self._end_old(frame[0].time_s)
+        return placed
+
+    def _follow(self, seen: Observation) -> None:
+        going = self._tracks.going
+        if seen.track in going:
+            going[seen.track].add(seen)
+        else:
+            going[seen.track] = TrackRecorder(seen, self._view.size)
+
+    def _end_old(self, now: float) -> None:
+        """Sum up the tracks that can go on no more."""
+        for number, recorder in list(self._tracks.going.items()):
+            if now - recorder.last_time_s > self.options.max_gap_s + 1:
+                self._tracks.over.append(recorder.summary())
+                del self._tracks.going[number]
+
+    def finish(self, frame_events: Sequence[Event] = ()) -> Recorded:
+        """End all tracks and write the other tables.
+
+        Parameters
+        ----------
+        frame_events : sequence of Event
+            Events of whole frames, to be listed too.
+        """
+        self._record(self._tracker.finish())
+        self._file.close()
+        ended = [recorder.summary() for recorder in self._tracks.going.values()]
+        tracks = sorted([*self._tracks.over, *ended], key=lambda track: track.track)
+        with (self._folder / "tracks.csv").open("w", encoding="utf-8", newline="") as file:
+            write_tracks(file, tracks)
+        events = with_frame_events(self._events.finish(), frame_events)
+        write_events(events, self._folder)
+        if self._counter is not None:
+            with (self._folder / "regions.csv").open("w", encoding="utf-8", newline="") as file:
+                self._counter.write(file)
+        return Recorded(tuple(tracks), tuple(events), self._rows)
+
+
+def describe(found: Recorded) -> str:
+    """Say what was found in one line."""
+    if not found.tracks:
+        return "no object was found"
+    tracks, events = len(found.tracks), len(found.events)
+    longest = max(track.duration_s for track in found.tracks)
+    return (
+        f"{tracks} {'object' if tracks == 1 else 'objects'} in "
+        f"{events} {'event' if events == 1 else 'events'}, in sight for up to {longest:.1f} s"
+    )
