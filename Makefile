@@ -13,7 +13,7 @@ endif
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: help demo test test-lowest check format pictures bench bench-masks bench-pieces bench-growth bench-memory clean
+.PHONY: help demo test test-lowest check format lock locked wheel sbom pictures bench bench-masks bench-pieces bench-growth bench-memory clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,38 @@ check: $(VENV)/.installed-dev  ## ruff, ruff format and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
+
+# uv and the maker of SBOMs are tools beside the project, in an environment of their own.
+TOOLS := .venv-tools
+RELEASE := .venv-release
+
+$(TOOLS)/.installed:
+	$(PYTHON) -m venv --clear $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check uv 'cyclonedx-bom>=7'
+	@touch $@
+
+lock: $(TOOLS)/.installed  ## write requirements-dev.lock anew: the newest releases, with hashes
+	$(TOOLS)/bin/uv pip compile --quiet --universal --upgrade --generate-hashes \
+		--custom-compile-command 'make lock' --extra test --extra check pyproject.toml \
+		--output-file requirements-dev.lock
+
+locked: $(BIN)/python  ## install what requirements-dev.lock lists into .venv, each file by its hash
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		--requirement requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $(VENV)/.installed $(VENV)/.installed-dev
+
+wheel: $(TOOLS)/.installed  ## build the wheel into dist/
+	rm -rf dist
+	$(TOOLS)/bin/uv build --quiet --wheel --out-dir dist
+
+sbom: wheel  ## list what the wheel installs in dist/*.cdx.json (CycloneDX, made by cyclonedx-py)
+	$(PYTHON) -m venv --clear --without-pip $(RELEASE)
+	$(TOOLS)/bin/uv pip install --quiet --python $(RELEASE)/bin/python dist/*.whl
+	@# Where the wheel lay on the machine that built it is nobody's business.
+	@rm -f $(RELEASE)/lib/python*/site-packages/bgsub-*.dist-info/direct_url.json
+	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible \
+		--output-file "dist/$$(basename dist/*.whl .whl).cdx.json" $(RELEASE)/bin/python
 
 format: $(VENV)/.installed-dev  ## format the code
 	$(BIN)/ruff check --fix .

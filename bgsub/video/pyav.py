@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol, cast
@@ -21,7 +22,7 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
-from bgsub.errors import BgsubError
+from bgsub.errors import BgsubError, InputError
 
 #: The major versions that bgsub's tests were run with.
 TESTED = (18, 19)
@@ -29,6 +30,28 @@ TESTED = (18, 19)
 _MAJOR = int(av.__version__.split(".", maxsplit=1)[0])
 # A title in Latin-1 is no reason to refuse a film.
 _LENIENT: dict[str, Any] = {"metadata_errors": "replace"} if _MAJOR < 19 else {}
+
+
+#: Kinds of files that hold no pictures but say where they are: FFmpeg would open those files, or
+#: connect to other machines, and a file from a stranger must not decide that. Then what is no file
+#: at all.
+LISTS = frozenset({"concat", "dash", "hls", "imf", "sdp", "vobsub", "webm_dash_manifest"})
+_DEVICES = frozenset(
+    {"alsa", "fbdev", "jack", "kmsgrab", "lavfi", "oss", "pulse", "rtp", "rtsp", "sap", "tty"}
+    | {"video4linux2,v4l2", "x11grab", "xcbgrab"}
+)
+_READ = ",".join(sorted(av.formats_available - LISTS - _DEVICES))
+# How lists begin; a byte order mark or empty lines may come before.
+_LIST_BEGINNINGS = {
+    b"#extm3u": "an HLS playlist",
+    b"ffconcat": "a list of files for FFmpeg (ffconcat)",
+    b"v=0": "a session description (SDP)",
+    b"<mpd": "a DASH manifest",
+    b"<compositionplaylist": "an IMF playlist",
+    b"<assetmap": "an IMF asset map",
+    b"# vobsub": "an index of subtitles (VobSub)",
+}
+_XML_PROLOGUE = re.compile(rb"(<\?.*?\?>|<!--.*?-->|\s)*", re.DOTALL)
 
 
 class Ratio(Protocol):
@@ -48,10 +71,35 @@ def open_input(path: str | os.PathLike[str]) -> InputContainer:
     ------
     av.FFmpegError, ValueError
         If there is no such file, or FFmpeg finds nothing in it that it reads.
+    InputError
+        If it is a list of other files.
     """
-    # The prefix keeps names such as "12:30.mp4" from being taken for a network protocol.
-    container: InputContainer = av.open(f"file:{os.fspath(path)}", mode="r", **_LENIENT)
+    kind = list_kind(path)
+    if kind is not None:
+        message = f"{os.path.basename(path)}: is {kind}, which names other files and holds no video"  # noqa: PTH119
+        raise InputError(f"{message}; give the video itself, or join the parts into one file")
+    # The prefix keeps names such as "12:30.mp4" from being taken for a network protocol. What the
+    # beginnings above do not know of, FFmpeg refuses itself.
+    container: InputContainer = av.open(
+        f"file:{os.fspath(path)}",
+        mode="r",
+        container_options={"format_whitelist": _READ, "protocol_whitelist": "file"},
+        **_LENIENT,
+    )
     return container
+
+
+def list_kind(path: str | os.PathLike[str]) -> str | None:
+    """Say which list of other files a file is, by how it begins; None for all else."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            beginning = file.read(4096)
+    except OSError:
+        return None
+    text = beginning.removeprefix(b"\xef\xbb\xbf").lower()
+    prologue = _XML_PROLOGUE.match(text)
+    text = text[prologue.end() :] if prologue else text
+    return next((kind for start, kind in _LIST_BEGINNINGS.items() if text.startswith(start)), None)
 
 
 def fraction(value: Ratio | None) -> Fraction | None:

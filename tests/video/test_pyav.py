@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from bgsub.cli.failures import describe
-from bgsub.errors import BgsubError
+from bgsub.errors import BgsubError, InputError
 from bgsub.video import pyav
+from bgsub.video.source import open_source
 
 
 def test_a_title_in_latin_1_is_no_obstacle(make_video, scene):
@@ -38,6 +39,32 @@ def test_rates_and_times_are_pythons(make_video, scene):
         assert (type(rate), rate) == (Fraction, 25)
         times = [pyav.seconds(frame.pts, frame.time_base) for frame in container.decode(stream)]
     np.testing.assert_allclose(times, np.arange(4) / 25)
+
+
+LISTS = {
+    "a.m3u8": "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nsecret.ts\n#EXT-X-ENDLIST\n",
+    "a.mp4": "\ufeff#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nsecret.ts\n#EXT-X-ENDLIST\n",
+    "a.txt": "ffconcat version 1.0\nfile secret.ts\n",
+    "a.sdp": "v=0\no=- 0 0 IN IP4 127.0.0.1\nc=IN IP4 127.0.0.1\nm=video 5004 RTP/AVP 96\n",
+    "a.mpd": '<?xml version="1.0"?>\n<!-- x -->\n<MPD xmlns="urn:mpeg:dash:schema:mpd:2011"></MPD>',
+    "a.xml": '<?xml version="1.0"?><CompositionPlaylist></CompositionPlaylist>',
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_of_other_files_are_refused(name, make_video, scene, tmp_path):
+    make_video("secret.ts", scene(30))
+    (tmp_path / name).write_text(LISTS[name], encoding="utf-8")
+    with pytest.raises(InputError, match=rf"^{name}: is an? .*other files.*; give the video"):
+        open_source(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["concat", "hls", "sdp", "vobsub"])
+def test_ffmpeg_refuses_lists_itself(name, make_video, scene, monkeypatch):
+    path, genuine = make_video("a.ts", scene(3)), av.open
+    monkeypatch.setattr(av, "open", lambda file, **given: genuine(file, format=name, **given))
+    with pytest.raises(av.ArgumentError):
+        pyav.open_input(path)
 
 
 class TestVersions:
