@@ -1,15 +1,34 @@
-"""Every option of a run, resolved, as one frozen value."""
+"""Declare every option of a run once: name, type, rule, default, section and help.
+
+The checks, the command line, run.json, the docstrings and the tables of docs/options.md are made
+from the fields of these classes. A new option is one field here, and the code that uses it.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
 
+from bgsub.declared import Declared, declared_fields, documented, flag, option
 from bgsub.errors import UsageError
 from bgsub.robustpca.competitors.methods import METHODS
-from bgsub.runtime.limits import MEMORY_RULE, is_memory
+from bgsub.rules import (
+    POSITIVE,
+    Choice,
+    File,
+    Folder,
+    Integer,
+    Memory,
+    Number,
+    OrAuto,
+    Place,
+    Rectangle,
+    Several,
+    Switch,
+)
+from bgsub.video.selection import Selection
 
 OUTPUTS = (
     *("background", "foreground", "mask", "errors", "plot", "model"),
@@ -29,155 +48,230 @@ MOST_AUTO_COMPONENTS = 10
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the stage, the frames (or blocks) done and their number if it is known."""
 
+_input, _fit, _masks, _output, _resources = (
+    functools.partial(option, section)
+    for section in ("Input", "Fit", "Masks", "Output", "Resources")
+)
 
+
+@documented
 @dataclass(frozen=True, kw_only=True)
-class SourceOptions:
-    """Which frames and pixels are read; see `bgsub.open_source`.
+class SourceOptions(Declared):
+    """Which frames and pixels are read; see `bgsub.open_source`."""
 
-    Attributes
-    ----------
-    start, end, every : str or int, optional
-        Frames from 1, seconds (``12.5s``) or ``HH:MM:SS.mmm``.
-    scale : float
-        Factor on width and height.
-    roi : tuple of four ints, optional
-        X, Y, width, height in input pixels, before `scale`.
-    mask_image : str, optional
-        Image file; pixels where it is black are left out of the fit and of the masks, and stay as
-        they are.
-    color : {"auto", "gray", "color"}
-    on_bad_frame : {"skip", "repeat", "fail"}
-    """
+    start: str | int | None = _input(
+        None, Place(), 'First frame: a number from 1, seconds ("12.5s") or HH:MM:SS.mmm.'
+    )
+    end: str | int | None = _input(None, Place(), "Last frame, included.")
+    every: str | int | None = _input(
+        None,
+        Place(step=True),
+        'Take every fifth frame ("5"), or one every two seconds ("2s").',
+        metavar="STEP",
+    )
+    scale: float = _input(
+        1.0, POSITIVE, "Resize the frames: 0.5 halves width and height.", metavar="FACTOR"
+    )
+    roi: tuple[int, int, int, int] | None = _input(
+        None,
+        Rectangle(),
+        "Keep only this part of the picture, in pixels of the input (before --scale).",
+    )
+    mask_image: str | None = _input(
+        None,
+        File(),
+        "Image of the input's size. Pixels where it is black are left out of the fit and of the "
+        "masks, and stay as they are.",
+        metavar="IMAGE",
+    )
+    color: Literal["auto", "gray", "color"] = _input(
+        "auto",
+        Choice(("auto", "gray", "color")),
+        "Write colour or grey; auto is what the input is.",
+    )
+    on_bad_frame: Literal["skip", "repeat", "fail"] = _input(
+        "skip",
+        Choice(("skip", "repeat", "fail")),
+        "What to do with a frame that cannot be decoded.",
+    )
 
-    start: str | int | None = None
-    end: str | int | None = None
-    every: str | int | None = None
-    scale: float = 1.0
-    roi: tuple[int, int, int, int] | None = None
-    mask_image: str | None = None
-    color: Literal["auto", "gray", "color"] = "auto"
-    on_bad_frame: Literal["skip", "repeat", "fail"] = "skip"
+    def __post_init__(self) -> None:
+        """Check every value, and that the end does not lie before the start."""
+        super().__post_init__()
+        Selection.parse(self.start, self.end, self.every)
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunOptions(Declared):
     """How frames are fitted and what is written; a run is these options and an input.
 
-    Attributes
-    ----------
-    source : SourceOptions
-    method : str
-        A name in `bgsub.robustpca.competitors.methods.METHODS`.
-    k : int or "auto"
-        Components; "auto" chooses from the frames, see `bgsub.robustpca.rank`.
-    support_fraction, seed
-        See `bgsub.TRPCA`; `seed` is its random_state.
-    lam : float, optional
-        λ of the methods that have one; None is the default of each.
-    n_init, tol, max_iter, reweight
-        See `bgsub.TRPCA`; other methods have settings of their own.
-    cutoff : float, optional
-        Robust z-score above which a frame is an outlier; None is the documented default.
-    format : {"mp4", "mkv", "png"}
-        H.264, lossless FFV1, or a directory of PNG files.
-    foreground : {"abs", "signed", "cutout"}
-    outputs : frozenset of str
-        Members of `OUTPUTS`.
-    threshold : float, optional
-        Grey levels; None is chosen from the noise of the residual.
-    min_area : int, optional
-        Smallest blob of a mask in pixels; None is chosen from the frame size.
-    clean : bool
-        Median filter and smallest-blob rule.
-    model : {"local", "paper"}, optional
-        Whence the masks: local models of the background, or the paper's |x - x_b| > threshold. None
-        is local models, but the formula for a `method` other than TRPCA. A `threshold` that is
-        given means the formula.
-    shadows : {"drop", "keep"}
-        Whether local models take cast shadows for background.
-    sensitivity : {"low", "normal", "high"}
-        Of local models.
-    fill_holes : bool
-        Whether local models fill the holes of objects.
-    ignore : str, optional
-        Image file; pixels where it is white take part in the fit, but are never foreground.
-    plot_format : {"png", "svg"}
-    force : bool
-        Replace what an earlier run of bgsub wrote.
-    threads : int, optional
-        None is every core that the process may use.
-    memory : str, optional
-        Limit of the process, as ``600M``, ``4G`` or ``50%`` of what is available, which is also
-        what None means.
-    temp : str, optional
-        Folder for frames that do not fit into memory; None is the system's.
-    fit_frames : int, optional
-        Fit to a sample of so many frames; None fits to all, but to 2000 at most.
-    jobs : int
-        Runs side by side, in processes of their own, that `threads` and `memory` are shared among.
-
-    Raises
-    ------
-    UsageError
-        For a value out of range, before any work; names the option and the rule.
+    `source` holds the options of the input, a `SourceOptions`.
     """
 
     source: SourceOptions = field(default_factory=SourceOptions)
-    method: str = "trpca"
-    k: int | Literal["auto"] = "auto"
-    support_fraction: float | None = None
-    lam: float | None = None
-    n_init: int = 10
-    tol: float = 1e-5
-    max_iter: int = 1000
-    reweight: bool = True
-    seed: int = 0
-    cutoff: float | None = None
-    format: Literal["mp4", "mkv", "png"] = "mp4"
-    foreground: Literal["abs", "signed", "cutout"] = "abs"
-    outputs: frozenset[str] = DEFAULT_OUTPUTS
-    threshold: float | None = None
-    min_area: int | None = None
-    clean: bool = True
-    model: Literal["local", "paper"] | None = None
-    shadows: Literal["drop", "keep"] = "drop"
-    sensitivity: Literal["low", "normal", "high"] = "normal"
-    fill_holes: bool = True
-    ignore: str | None = None
-    plot_format: Literal["png", "svg"] = "png"
-    force: bool = False
-    threads: int | None = None
-    memory: str | None = None
-    temp: str | None = None
-    fit_frames: int | None = None
-    jobs: int = 1
+
+    method: str = _fit(
+        "trpca", Choice(tuple(METHODS)), "Method of robust PCA; `bgsub methods` describes them."
+    )
+    k: int | Literal["auto"] = _fit(
+        "auto",
+        OrAuto(Integer(1)),
+        "Components of the background: 1 for a still scene, more where it moves; auto chooses "
+        f"from the frames, {MOST_AUTO_COMPONENTS} at most.",
+        metavar="K|auto",
+    )
+    support_fraction: float | None = _fit(
+        None,
+        Number("a share of the frames from 0.5 to 1", 0.5, 1.0),
+        "Share of the frames that certainly show no object, 0.5 to 1.",
+        metavar="T",
+        unset="half",
+    )
+    lam: float | None = _fit(
+        None,
+        POSITIVE,
+        "λ of the methods orpca, outlier-pursuit and pcp.",
+        metavar="L",
+        flag="--lambda",
+        unset="that of the method",
+    )
+    n_init: int = _fit(10, Integer(1), "Random starts; the best one is kept.")
+    tol: float = _fit(
+        1e-5,
+        Number("a number of 0 or more", 0.0),
+        "Stop when an iteration lowers the objective by less than this share.",
+        metavar="TOL",
+    )
+    max_iter: int = _fit(1000, Integer(1), "Stop after this many iterations.")
+    reweight: bool = _fit(
+        True, Switch(), "Fit again, to all frames found to be inliers; the paper does not."
+    )
+    fit_frames: int | None = _fit(
+        None,
+        OrAuto(Integer(2), auto=None),
+        "Fit to a sample of N evenly spaced frames.",
+        metavar="N|auto",
+        unset="auto, all up to 2000",
+    )
+    seed: int = _fit(
+        0,
+        Integer(0),
+        "Seed of the random starts; the same seed gives the same result.",
+        metavar="SEED",
+    )
+
+    model: Literal["local", "paper"] | None = _masks(
+        None,
+        Choice(("local", "paper")),
+        "How masks are made. local: a colour model of every place, which knows shadows, changes of "
+        "light and waving trees. paper: every difference above --threshold.",
+        unset="local, but paper with --threshold or another --method",
+    )
+    sensitivity: Literal["low", "normal", "high"] = _masks(
+        "normal",
+        Choice(("low", "normal", "high")),
+        "Local model: low marks less that is no object, high misses less of an object.",
+    )
+    shadows: Literal["drop", "keep"] = _masks(
+        "drop",
+        Choice(("drop", "keep")),
+        "Local model: leave cast shadows out of the mask, or keep them in it.",
+    )
+    fill_holes: bool = _masks(True, Switch(), "Local model: fill the holes of objects.")
+    threshold: float | None = _masks(
+        None,
+        Number("a number of grey levels from 0 to 255", 0.0, 255.0),
+        "Mark pixels that differ from the background by more than this many grey levels.",
+        metavar="LEVEL",
+        unset="from the noise",
+    )
+    min_area: int | None = _masks(
+        None,
+        Integer(0),
+        "Smallest blob that stays in the mask.",
+        metavar="PIXELS",
+        unset="from the frame size",
+    )
+    clean: bool = _masks(True, Switch(), "Remove specks from the mask.")
+    ignore: str | None = _masks(
+        None,
+        File(),
+        "Image of the input's size. Pixels where it is white (a clock, a monitor) are fitted but "
+        "never foreground.",
+        metavar="IMAGE",
+    )
+
+    outputs: frozenset[str] = _output(
+        DEFAULT_OUTPUTS,
+        Several(Choice(OUTPUTS), frozenset),
+        f"Write only these, separated by commas: {', '.join(OUTPUTS)}.",
+        flag="--only",
+        unset="all but preview, spectrum and scores",
+    )
+    format: Literal["mp4", "mkv", "png"] = _output(
+        "mp4",
+        Choice(("mp4", "mkv", "png")),
+        "H.264, which every player shows; lossless FFV1; or folders of PNG images.",
+    )
+    foreground: Literal["abs", "signed", "cutout"] = _output(
+        "abs",
+        Choice(("abs", "signed", "cutout")),
+        "What the foreground video shows: the difference from the background, the signed "
+        "difference around grey, or the objects cut out.",
+    )
+    cutoff: float | None = _output(
+        None,
+        POSITIVE,
+        "Robust z-score above which a frame is an outlier.",
+        metavar="Z",
+        unset="12; with a model, that of its run",
+    )
+    plot_format: Literal["png", "svg"] = _output(
+        "png", Choice(("png", "svg")), "Format of the plot of the errors."
+    )
+    force: bool = _output(
+        False,
+        Switch(),
+        "Replace the results of an earlier run; other files are never touched.",
+        repeated=False,
+    )
+
+    threads: int | None = _resources(
+        None, Integer(1), "Threads to use.", unset="all cores available"
+    )
+    memory: str | None = _resources(
+        None, Memory(), "Memory to use: 600M, 4G, or 50% of what is available.", unset="50%"
+    )
+    temp: str | None = _resources(
+        None,
+        Folder(),
+        "Folder for frames that do not fit into memory; nothing stays there.",
+        unset="that of the system",
+    )
+    jobs: int = _resources(
+        1,
+        Integer(1),
+        "Inputs to work on at the same time; they share --threads and --memory.",
+        short="-j",
+        repeated=False,
+    )
 
     def __post_init__(self) -> None:
-        for name, (rule, test) in _RULES.items():
-            value = getattr(self, name)
-            if value is None and name in _MAY_BE_NONE:
+        """Check every value, and that each that is given has an effect with the method."""
+        super().__post_init__()
+        parameters = METHODS[self.method].parameters
+        for one in declared_fields(type(self)):
+            if getattr(self, one.name) == one.default:
                 continue
-            try:
-                is_fine = test(value)
-            except TypeError:
-                is_fine = False
-            if not is_fine:
-                option = _OPTIONS.get(name, name.replace("_", "-"))
-                message = f"--{option} {value}: must be {rule}"
-                raise UsageError(message)
-        for name, word in (("support_fraction", "--support-fraction"), ("lam", "--lambda")):
-            if getattr(self, name) is not None and word not in METHODS[self.method].parameters:
-                raise UsageError(f"{word} has no effect with --method {self.method}; leave it out")
-        for name in ("n_init", "tol", "max_iter", "reweight"):
-            if self.method != "trpca" and getattr(self, name) != getattr(type(self), name):
-                word = "no-reweight" if name == "reweight" else name.replace("_", "-")
-                raise UsageError(
-                    f"--{word} has no effect with --method {self.method}; leave it out"
-                )
-        unknown = sorted(self.outputs - set(OUTPUTS))
-        if unknown:
-            message = f"output {unknown[0]!r} is not known; choose from {', '.join(OUTPUTS)}"
-            raise UsageError(message)
+            if one.name in {"support_fraction", "lam"}:
+                has_effect = flag(one) in parameters
+            else:
+                of_trpca = one.name in {"n_init", "tol", "max_iter", "reweight"}
+                has_effect = self.method == "trpca" or not of_trpca
+            if not has_effect:
+                name = "--no-reweight" if one.name == "reweight" else flag(one)
+                raise UsageError(f"{name} has no effect with --method {self.method}; leave it out")
 
     @property
     def mask_model(self) -> str:
@@ -186,78 +280,18 @@ class RunOptions:
         return "paper" if self.threshold is not None else self.model or usual
 
     @property
-    def most_components(self) -> int:
-        """`k`, or the most that "auto" chooses."""
+    def k_limit(self) -> int:
+        """The number of components that memory is planned for: `k`, or the most "auto" takes."""
         return MOST_AUTO_COMPONENTS if self.k == "auto" else self.k
 
     def to_json(self) -> dict[str, Any]:
-        """All options as plain JSON values."""
-        plain = asdict(self)
-        plain["outputs"] = sorted(self.outputs)
-        return plain
+        """Give all options as plain JSON values, those of the input under ``source``."""
+        return {"source": self.source.to_json(), **super().to_json()}
 
     @classmethod
-    def from_json(cls, plain: dict[str, Any]) -> RunOptions:
-        """Options from what `to_json` returned.
-
-        Raises
-        ------
-        UsageError
-            For a name that is not an option, or a value out of range.
-        """
-        values = dict(plain)
-        source = dict(values.pop("source", {}))
-        for given, kind in ((values, cls), (source, SourceOptions)):
-            unknown = sorted(set(given) - {f.name for f in fields(kind)})
-            if unknown:
-                message = f"option {unknown[0]!r} is not known to this version of bgsub"
-                raise UsageError(message)
-        if source.get("roi") is not None:
-            source["roi"] = tuple(source["roi"])
-        if "outputs" in values:
-            values["outputs"] = frozenset(values["outputs"])
-        return cls(source=SourceOptions(**source), **values)
-
-
-def _is_count(least: int) -> Callable[[Any], bool]:
-    return lambda value: value >= least and int(value) == value
-
-
-def _choice(*names: str) -> tuple[str, Callable[[Any], bool]]:
-    return f"one of {', '.join(names)}", lambda value: value in names
-
-
-_WHOLE = "a whole number of 1 or more"
-_WHOLE_OR_ZERO = "a whole number of 0 or more"
-
-# Options whose names differ from those of the attributes.
-_OPTIONS = {"lam": "lambda"}
-
-_RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "method": _choice(*METHODS),
-    "k": (f"{_WHOLE}, or auto", lambda value: value == "auto" or _is_count(1)(value)),
-    "support_fraction": ("a share of the frames from 0.5 to 1", lambda value: 0.5 <= value <= 1.0),
-    "lam": ("a number above 0", lambda value: 0.0 < value < math.inf),
-    "n_init": (_WHOLE, _is_count(1)),
-    "tol": ("a number of 0 or more", lambda value: 0.0 <= value < math.inf),
-    "max_iter": (_WHOLE, _is_count(1)),
-    "seed": (_WHOLE_OR_ZERO, _is_count(0)),
-    "cutoff": ("a number above 0", lambda value: 0.0 < value < math.inf),
-    "format": _choice("mp4", "mkv", "png"),
-    "foreground": _choice("abs", "signed", "cutout"),
-    "threshold": ("a number of grey levels from 0 to 255", lambda value: 0.0 <= value <= 255.0),
-    "min_area": (_WHOLE_OR_ZERO, _is_count(0)),
-    "model": _choice("local", "paper"),
-    "shadows": _choice("drop", "keep"),
-    "sensitivity": _choice("low", "normal", "high"),
-    "plot_format": _choice("png", "svg"),
-    "threads": (_WHOLE, _is_count(1)),
-    "memory": (MEMORY_RULE, is_memory),
-    "fit_frames": ("a whole number of 2 or more", _is_count(2)),
-    "jobs": (_WHOLE, _is_count(1)),
-}
-
-_MAY_BE_NONE = {
-    *("support_fraction", "lam", "cutoff", "threshold", "min_area", "model"),
-    *("threads", "memory", "fit_frames"),
-}
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """Make options from what `to_json` gave; see `Declared.from_json`."""
+        if not isinstance(plain, Mapping):
+            return super().from_json(plain)
+        source = SourceOptions.from_json(plain.get("source", {}))
+        return super().from_json({**plain, "source": source})

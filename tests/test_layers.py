@@ -13,6 +13,8 @@ ROOT = Path(bgsub.__file__).parent
 LAYERS = (
     ("errors", "version"),
     ("video", "robustpca", "runtime"),
+    ("rules",),
+    ("declared",),
     ("local", "outliers", "options", "metrics"),
     ("fit", "report", "tracking"),
     ("background",),

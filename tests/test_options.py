@@ -3,13 +3,21 @@
 import dataclasses
 import json
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import UsageError
+from bgsub.declared import declared_fields
+from bgsub.errors import InputError, UsageError
 from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_the_defaults_are_the_documented_ones():
@@ -24,7 +32,7 @@ def test_the_defaults_are_the_documented_ones():
     cutoff=st.none() | st.floats(0.1, 1e6),
     outputs=st.sets(st.sampled_from(OUTPUTS)),
     start=st.none() | st.integers(1, 99) | st.just("1.5s"),
-    roi=st.none() | st.tuples(*[st.integers(0, 999)] * 4),
+    roi=st.none() | st.tuples(*[st.integers(0, 999)] * 2, *[st.integers(1, 999)] * 2),
     clean=st.booleans(),
 )
 def test_json_and_back_is_the_same(k, cutoff, outputs, start, roi, clean):
@@ -73,6 +81,12 @@ def test_an_unknown_option_is_named(plain):
         ("plot_format", "pdf"),
         ("threads", 0),
         ("fit_frames", 1),
+        ("jobs", 0),
+        ("reweight", 1),
+        ("clean", "yes"),
+        ("memory", "much"),
+        ("ignore", 7),
+        ("method", "svd"),
     ],
 )
 def test_a_value_out_of_range_is_named_with_its_rule(name, value):
@@ -96,8 +110,69 @@ def test_bounds_are_included(values):
 
 
 def test_an_unknown_output_is_named_with_the_known_ones():
-    with pytest.raises(UsageError, match=r"'heatmap'.*background, foreground"):
+    with pytest.raises(UsageError, match=r"--only heatmap: .*background, foreground"):
         RunOptions(outputs=frozenset({"mask", "heatmap"}))
+
+
+def test_values_are_stored_in_their_own_types(tmp_path):
+    options = RunOptions(
+        outputs=["mask", "errors"],
+        threads=np.int64(2),
+        ignore=tmp_path / "clock.png",
+        source=SourceOptions(roi=[1, 2, 3, 4], scale=1),
+    )
+    assert options.outputs == frozenset({"mask", "errors"})
+    assert (type(options.threads), type(options.ignore)) == (int, str)
+    assert (options.source.roi, type(options.source.scale)) == ((1, 2, 3, 4), float)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("start", 0),
+        ("start", "soon"),
+        ("end", [3]),
+        ("every", "0s"),
+        ("scale", 0),
+        ("scale", math.inf),
+        ("roi", (1, 2, 3)),
+        ("roi", (0, 0, 0, 9)),
+        ("mask_image", 3),
+        ("color", "blue"),
+        ("on_bad_frame", None),
+    ],
+)
+def test_options_of_the_input_are_checked_too(name, value):
+    with pytest.raises(UsageError, match=f"^--{name.replace('_', '-')} "):
+        SourceOptions(**{name: value})
+
+
+def test_the_end_does_not_lie_before_the_start():
+    with pytest.raises(UsageError, match="end 5 lies before start 9"):
+        SourceOptions(start=9, end="5")
+
+
+@pytest.mark.parametrize(
+    ("plain", "error"),
+    [
+        *((shape, InputError) for shape in (7, None, [], {"source": 7}, {"source": None})),
+        *((value, UsageError) for value in ({"k": None}, {"seed": math.nan}, {"k": math.inf})),
+    ],
+)
+def test_json_of_a_wrong_shape_is_refused_in_a_line(plain, error):
+    with pytest.raises(error) as caught:
+        RunOptions.from_json(plain)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_json_lacks_has_its_default():
+    assert RunOptions.from_json({"k": 3}) == RunOptions(k=3)
+
+
+@pytest.mark.parametrize("kind", [RunOptions, SourceOptions])
+def test_the_docstring_says_every_option(kind):
+    for one in declared_fields(kind):
+        assert f"\n{one.name} : {one.type}\n    " in kind.__doc__
 
 
 @pytest.mark.parametrize(
@@ -107,3 +182,15 @@ def test_options_of_trpca_are_refused_with_other_methods(option):
     RunOptions(**option)
     with pytest.raises(UsageError, match="has no effect with --method pca"):
         RunOptions(method="pca", **option)
+
+
+def test_the_tables_of_the_documentation_are_those_of_the_declarations():
+    printed = subprocess.run(
+        [sys.executable, "-m", "benchmarks.option_tables"],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUTF8": "1", "PYTHONPATH": str(ROOT)},
+        check=True,
+    ).stdout
+    assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == printed

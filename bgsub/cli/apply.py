@@ -14,8 +14,7 @@ from bgsub.cli import values
 from bgsub.cli.batch import read_list
 from bgsub.cli.help import Command, examples
 from bgsub.cli.jobs import Job
-from bgsub.cli.logs import Session
-from bgsub.cli.mask_options import mask_options
+from bgsub.cli.logs import Session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.run import batch_options, do_all, processes_for, show_result
 from bgsub.options import RunOptions
@@ -34,9 +33,10 @@ from bgsub.options import RunOptions
 @click.argument("inputs", nargs=-1, type=values.PATH, metavar="INPUT...")
 @batch_options
 @shared.source_options
+@shared.section("Masks", without=["model"])
 @shared.output_options
-@mask_options
-@shared.log_options
+@shared.named("threads")
+@log_options
 def apply_command(
     model: str,
     inputs: tuple[str, ...],

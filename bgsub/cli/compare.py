@@ -9,73 +9,19 @@ import click
 
 from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.help import Command, examples
-from bgsub.cli.method_options import NUMBERS, NamesOf
+from bgsub.cli.help import Command, examples, option
+from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.saving import preamble, write
+from bgsub.comparison.result import COLUMNS, CompareOptions
 from bgsub.report.tables import FORMATS, list_rows
-from bgsub.robustpca.competitors.methods import METHODS
 
 if TYPE_CHECKING:
-    from bgsub.cli.logs import Session
-    from bgsub.comparison.result import CompareOptions, Comparison
+    from bgsub.comparison.result import Comparison
     from bgsub.pipeline.directory import ResultsDirectory
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""
-
-comparison_options = shared.together(
-    shared.option(
-        "Comparison",
-        "--methods",
-        type=NamesOf(METHODS, "method"),
-        default=",".join(METHODS),
-        metavar="LIST",
-        help="Methods, with commas; `bgsub methods` lists them.  [default: all]",
-    ),
-    shared.option(
-        "Comparison",
-        "--k",
-        "ks",
-        type=NUMBERS,
-        default="10",
-        show_default=True,
-        metavar="LIST",
-        help="Components, with commas: 1,3,5,7,9.",
-    ),
-    shared.option(
-        "Comparison",
-        "--support-fraction",
-        type=values.FRACTION,
-        metavar="T",
-        help="Share of the frames that surely are no outliers: t/n.  [default: half]",
-    ),
-    shared.option(
-        "Comparison",
-        "--timeout",
-        type=values.POSITIVE,
-        metavar="S",
-        help="Give up a fit after S seconds; the others go on.",
-    ),
-    shared.option(
-        "Comparison",
-        "--seed",
-        type=values.COUNT_OR_ZERO,
-        default=0,
-        show_default=True,
-        metavar="SEED",
-        help="Seed of the methods that draw numbers.",
-    ),
-    shared.fit_frames_option,
-)
-"""--methods --k --support-fraction --timeout --seed --fit-frames"""
-
-force_option = shared.option(
-    "Results",
-    "--force",
-    is_flag=True,
-    help="Replace results of an earlier run; other files are never touched.",
-)
 
 
 @click.command(
@@ -90,11 +36,11 @@ force_option = shared.option(
     ),
 )
 @click.argument("path", type=values.PATH, metavar="INPUT")
-@shared.option(
+@option(
     "Results", "-o", "--out", type=values.PATH, required=True, metavar="DIR",
     help="Folder for the results.",
 )  # fmt: skip
-@shared.option(
+@option(
     "Results",
     "--format",
     "form",
@@ -103,25 +49,12 @@ force_option = shared.option(
     show_default=True,
     help="Of the table on stdout; compare.csv is written in any case.",
 )
-@shared.option(
-    "Results",
-    "--frames",
-    type=NUMBERS,
-    metavar="LIST",
-    help="Frames for decomposition.png, with commas.  [default: an ordinary one and the oddest]",
-)
-@force_option
-@comparison_options
-@shared.option(
-    "Comparison",
-    "--truth",
-    type=values.PATH,
-    metavar="FILE.CSV",
-    help="True outliers: frame,outlier (0 or 1), or spans first,last; frames from 1.",
-)
+@shared.named("force", section="Results")
+@shared.section("Comparison", kind=CompareOptions)
+@shared.named("support_fraction", "fit_frames", "seed", section="Comparison")
 @shared.source_options
-@shared.memory_options
-@shared.log_options
+@shared.resource_options
+@log_options
 def compare_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:
     """Fit methods to the same frames of INPUT: run times, objectives, errors, backgrounds.
 
@@ -129,12 +62,11 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
     prints the table. The frames are read once, as grey, and their Gram matrix is computed once. A
     method that fails keeps its row, with the reason.
     """
-    from bgsub.comparison.result import COLUMNS
     from bgsub.pipeline.directory import ResultsDirectory
     from bgsub.pipeline.manifest import Stopwatch
 
     options = compare_options(params)
-    session = shared.session()
+    session = current_session()
     names = ["compare.csv", "frame_errors.csv", "errors.png", "decomposition.png"]
     with session.about(path), ResultsDirectory(Path(out), names, force=force) as results:
         watch = Stopwatch()
@@ -151,16 +83,7 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
 
 def compare_options(params: dict[str, Any]) -> CompareOptions:
     """Put the values of a comparison's options together."""
-    from bgsub.comparison.result import CompareOptions
-
-    return CompareOptions(
-        run=shared.run_options(params),
-        methods=params["methods"],
-        ks=params["ks"],
-        frames=params.get("frames") or (),
-        timeout=params["timeout"],
-        truth=params.get("truth"),
-    )
+    return shared.chosen(CompareOptions, {**params, "run": shared.run_options(params)})
 
 
 def run_comparison(path: str, options: CompareOptions, session: Session) -> Comparison:
@@ -174,7 +97,6 @@ def run_comparison(path: str, options: CompareOptions, session: Session) -> Comp
 def write_comparison(results: ResultsDirectory, comparison: Comparison) -> None:
     """Write tables and figures."""
     from bgsub.comparison.report import render_decomposition, render_errors
-    from bgsub.comparison.result import COLUMNS
 
     rows = [row.cells() for row in comparison.rows]
     write(results, "compare.csv", list_rows("csv", COLUMNS, rows))

@@ -10,7 +10,8 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.errors_input import Loaded, load
-from bgsub.cli.help import Command, examples
+from bgsub.cli.help import Command, examples, option, together
+from bgsub.cli.logs import current_session, log_options
 from bgsub.errors import InputError, OutliersFound, OutputError, UsageError
 from bgsub.runtime.temporary import write_file, write_in
 
@@ -30,22 +31,22 @@ def _plot_path(ctx: click.Context, param: click.Parameter, value: str | None) ->
     return path
 
 
-event_options = shared.together(
-    shared.option(
+event_options = together(
+    option(
         "Events",
         "--cutoff",
-        type=values.Number(float, "a number", lambda _: True),
+        type=values.FiniteRange(),
         metavar="Z",
         help="Robust z-score above which a frame is an outlier.  [default: that of the run, or 12]",
     ),
-    shared.option(
+    option(
         "Events",
         "--quantile",
-        type=values.Number(float, "0 or more and less than 1", lambda value: 0 <= value < 1),
+        type=values.FiniteRange(0, 1, max_open=True),
         metavar="Q",
         help="Instead of a cut-off: 0.99 makes the highest 1 % of the frames outliers.",
     ),
-    shared.option(
+    option(
         "Events",
         "--merge-gap",
         type=values.COUNT_OR_ZERO,
@@ -53,7 +54,7 @@ event_options = shared.together(
         metavar="N",
         help="Join events with at most N ordinary frames between them.",
     ),
-    shared.option(
+    option(
         "Events",
         "--min-length",
         type=values.COUNT,
@@ -61,7 +62,7 @@ event_options = shared.together(
         metavar="N",
         help="Leave out events of fewer than N frames.",
     ),
-    shared.option(
+    option(
         "Events",
         "--top",
         type=values.COUNT,
@@ -71,8 +72,8 @@ event_options = shared.together(
 )
 """--cutoff --quantile --merge-gap --min-length --top"""
 
-result_options = shared.together(
-    shared.option(
+result_options = together(
+    option(
         "Results",
         "--format",
         "form",
@@ -81,7 +82,7 @@ result_options = shared.together(
         show_default=True,
         help="frames: the number of each frame, one a line; ffmpeg: a filter that keeps events.",
     ),
-    shared.option(
+    option(
         "Results",
         "--plot",
         type=values.PATH,
@@ -89,14 +90,14 @@ result_options = shared.together(
         callback=_plot_path,
         help="Draw the errors and the events into FILE (.png or .svg), which is replaced.",
     ),
-    shared.option(
+    option(
         "Results",
         "--save-frames",
         type=values.PATH,
         metavar="DIR",
         help="Save the frame of the highest score of each event as a PNG file.",
     ),
-    shared.option(
+    option(
         "Results",
         "--fail-on-outliers",
         is_flag=True,
@@ -123,10 +124,10 @@ result_options = shared.together(
 @click.argument("footage", type=values.PATH, metavar="[INPUT]", required=False)
 @event_options
 @result_options
-@shared.k_option
+@shared.named("k")
 @shared.source_options
-@shared.memory_options
-@shared.log_options
+@shared.resource_options
+@log_options
 def errors_command(
     given: str,
     footage: str | None,
@@ -149,7 +150,7 @@ def errors_command(
     from bgsub.outliers.events import find_events, with_cutoff
     from bgsub.report.listings import list_events, summary
 
-    session = shared.session()
+    session = current_session()
     if params["cutoff"] is not None and quantile is not None:
         message = "--cutoff and --quantile exclude each other; give one of them"
         raise UsageError(message)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.help import Command, examples
-from bgsub.cli.logs import Session
+from bgsub.cli.help import Command, examples, option, together
+from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import EmptySelectionError, InputError, OutputError, UsageError
 from bgsub.runtime.temporary import write_file, write_in
@@ -21,17 +20,17 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "csv", "json", "markdown")
 
-matching_options = shared.together(
-    shared.option(
+matching_options = together(
+    option(
         "Matching",
         "--offset",
-        type=values.Number(int, "a whole number", lambda _: True),
+        type=int,
         multiple=True,
         metavar="N",
         help="Frame = number of the truth + N: 1 where the truth counts from 0. One for all "
         "sequences or one for each.  [default: found, and said]",
     ),
-    shared.option(
+    option(
         "Matching",
         "--input",
         "footage",
@@ -41,13 +40,13 @@ matching_options = shared.together(
         help="What the masks were made of; the names of its images number the frames, and "
         "--worst shows it. One for each sequence.  [default: what run.json says]",
     ),
-    shared.option(
+    option(
         "Matching",
         "--common",
         is_flag=True,
         help="Score the frames that both have, though the truth or the masks lack some.",
     ),
-    shared.option(
+    option(
         "Matching",
         "--name",
         "names",
@@ -58,23 +57,23 @@ matching_options = shared.together(
 )
 """--offset --input --common --name"""
 
-scoring_options = shared.together(
-    shared.option(
+scoring_options = together(
+    option(
         "Scoring",
         "--threshold",
-        type=values.Number(float, "a level from 0 to 65535", lambda value: 0 <= value <= 65535),
+        type=values.FiniteRange(0, 65535),
         metavar="LEVEL",
         help="Masks are foreground from this grey level on.  [default: 128; of scores, the best]",
     ),
-    shared.option(
+    option(
         "Scoring",
         "--truth-threshold",
-        type=values.LEVEL,
+        type=values.FiniteRange(0, 255),
         metavar="LEVEL",
         help="The truth is foreground from this level on, and all of it is scored.  [default: 255 "
         "is foreground, 0 and 50 background, 85 and 170 are not scored]",
     ),
-    shared.option(
+    option(
         "Scoring",
         "--scores",
         is_flag=True,
@@ -92,8 +91,8 @@ def _plot_path(ctx: click.Context, param: click.Parameter, value: str | None) ->
     return None if value is None else Path(value)
 
 
-result_options = shared.together(
-    shared.option(
+result_options = together(
+    option(
         "Results",
         "--format",
         "form",
@@ -102,28 +101,28 @@ result_options = shared.together(
         show_default=True,
         help="How the measures are printed; where one is not defined: –, nothing, or null.",
     ),
-    shared.option(
+    option(
         "Results",
         "--per-frame",
         type=values.PATH,
         metavar="FILE",
         help="Write the measures of every frame into FILE, as CSV.",
     ),
-    shared.option(
+    option(
         "Results",
         "--worst",
         type=values.COUNT,
         metavar="N",
         help="Draw the N frames of each sequence with the most wrong pixels, into --out.",
     ),
-    shared.option(
+    option(
         "Results",
         "--out",
         type=values.PATH,
         metavar="DIR",
         help="Folder for the pictures of --worst; those of the same name are replaced.",
     ),
-    shared.option(
+    option(
         "Results",
         "--plot",
         type=values.PATH,
@@ -153,7 +152,7 @@ result_options = shared.together(
 @matching_options
 @scoring_options
 @result_options
-@shared.log_options
+@log_options
 def evaluate_command(
     places: tuple[str, ...],
     form: str,
@@ -175,7 +174,7 @@ def evaluate_command(
     of which one has the number 0. --offset says it otherwise. Where the truth has no foreground,
     recall is not defined; F is 0 if a pixel is marked, and not defined if none is.
     """
-    session = shared.session()
+    session = current_session()
     _check_usage(worst, out, plot, scores=params["scores"])
     pairs = _pairs(places, **{name: params[name] for name in ("offset", "footage", "names")})
     from bgsub.evaluation import tables as texts

@@ -9,33 +9,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.experiment_background import background_command
 from bgsub.cli.experiment_options import result_options
-from bgsub.cli.help import Command, examples
-from bgsub.cli.method_options import NUMBERS, SHARES
+from bgsub.cli.help import Command, examples, option, together
+from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.saving import preamble, write
 from bgsub.report.tables import list_rows
+from bgsub.rules import Integer, Number, Several
 
 if TYPE_CHECKING:
     from bgsub.experiments.report import Panel
 
 
+_SHARE = Number("a share of 0 or more, below 0.5", 0.0, 0.5, open_most=True)
+
+
 def _draw_options(sets: int) -> Callable[[Any], Any]:
     """Make --shares --sets --seed."""
-    return shared.together(
-        shared.option(
+    return together(
+        option(
             "Experiment",
             "--shares",
-            type=SHARES,
+            type=values.ByRule(Several(_SHARE, least=1)),
             default="0.1,0.2,0.3,0.4,0.45",
             show_default=True,
             metavar="LIST",
             help="Shares of outliers, with commas.",
         ),
-        shared.option(
+        option(
             "Experiment",
             "--sets",
             type=values.COUNT,
@@ -44,7 +47,7 @@ def _draw_options(sets: int) -> Callable[[Any], Any]:
             metavar="N",
             help="Data sets for each point.",
         ),
-        shared.option(
+        option(
             "Experiment",
             "--seed",
             type=values.COUNT_OR_ZERO,
@@ -87,7 +90,7 @@ experiment_command.add_command(background_command)
 )
 @result_options
 @_draw_options(5)
-@shared.log_options
+@log_options
 def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     """Fit every row-outlier method to synthetic data whose outliers are known.
 
@@ -105,7 +108,7 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     from bgsub.pipeline.directory import ResultsDirectory
 
     options = SyntheticOptions(**params)
-    session = shared.session()
+    session = current_session()
     names = ["synthetic.csv", "synthetic.png"]
     with ResultsDirectory(Path(out), names, force=force) as results:
         with make_progress(session) as progress:
@@ -132,23 +135,23 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     ),
 )
 @result_options
-@shared.option(
+@option(
     "Experiment",
     "--data",
     type=values.PATH,
     metavar="PATH",
     help="USPS or MNIST: IDX, IDX.gz or libsvm text.  [default: the 8×8 digits of scikit-learn]",
 )
-@shared.option(
+@option(
     "Experiment",
     "--true",
-    type=values.Number(int, "a digit from 0 to 9", lambda value: 0 <= value <= 9),
+    type=click.IntRange(0, 9),
     default=0,
     show_default=True,
     metavar="DIGIT",
     help="The digit of the true observations.",
 )
-@shared.option(
+@option(
     "Experiment",
     "--outliers",
     default="1,others",
@@ -156,17 +159,17 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     metavar="LIST",
     help="A panel each: another digit, or others for all of them in equal proportion.",
 )
-@shared.option(
+@option(
     "Experiment",
     "--k",
     "ks",
-    type=NUMBERS,
+    type=values.ByRule(Several(Integer(1), least=1)),
     default="1,5,10",
     show_default=True,
     metavar="LIST",
     help="Components, with commas.",
 )
-@shared.option(
+@option(
     "Experiment",
     "--samples",
     type=values.COUNT,
@@ -176,7 +179,7 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     help="Pictures in each data set, at most.",
 )
 @_draw_options(3)
-@shared.log_options
+@log_options
 def digits_command(
     out: str,
     form: str,
@@ -197,7 +200,7 @@ def digits_command(
 
     kinds = tuple(dict.fromkeys(part.strip() for part in outliers.split(",") if part.strip()))
     options = DigitOptions(outliers=kinds, **params)
-    session = shared.session()
+    session = current_session()
     names = ["digits.csv", "digits.png"]
     with ResultsDirectory(Path(out), names, force=force) as results:
         digits = load_digits(None if data is None else Path(data))

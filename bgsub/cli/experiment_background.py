@@ -13,7 +13,9 @@ from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.experiment_options import result_options
 from bgsub.cli.help import Command, examples
+from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.saving import write
+from bgsub.comparison.result import CompareOptions
 from bgsub.report.tables import list_rows
 
 
@@ -28,10 +30,11 @@ from bgsub.report.tables import list_rows
 )
 @click.argument("path", type=values.PATH, metavar="INPUT")
 @result_options
-@comparing.comparison_options
+@shared.named("methods", "ks", "timeout", kind=CompareOptions)
+@shared.named("support_fraction", "fit_frames", "seed", section="Comparison")
 @shared.source_options
-@shared.memory_options
-@shared.log_options
+@shared.resource_options
+@log_options
 def background_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:
     """Measure how long each method takes on INPUT for several k, beside the paper's own seconds.
 
@@ -48,7 +51,7 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
     if context.get_parameter_source("ks") is click.core.ParameterSource.DEFAULT:
         params["ks"] = PAPER_KS
     options = comparing.compare_options(params)
-    session = shared.session()
+    session = current_session()
     names = ["times.csv", "times.png", "frame_errors.csv", "errors.png"]
     with session.about(path), ResultsDirectory(Path(out), names, force=force) as results:
         comparison = comparing.run_comparison(path, options, session)

@@ -6,11 +6,11 @@ import click
 
 from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.compare import force_option
+from bgsub.cli.help import option, together
 from bgsub.report.tables import FORMATS
 
-result_options = shared.together(
-    shared.option(
+result_options = together(
+    option(
         "Results",
         "-o",
         "--out",
@@ -19,7 +19,7 @@ result_options = shared.together(
         metavar="DIR",
         help="Folder for data, figure and run.json.",
     ),
-    shared.option(
+    option(
         "Results",
         "--format",
         "form",
@@ -28,6 +28,6 @@ result_options = shared.together(
         show_default=True,
         help="Of the table on stdout; the CSV file is written in any case.",
     ),
-    force_option,
+    shared.named("force", section="Results"),
 )
 """--out --format --force"""

@@ -54,7 +54,10 @@ def _describe(error: BaseException) -> tuple[str, int]:
 
 
 def _describe_click(error: click.ClickException) -> tuple[str, int]:
-    text = _SUGGESTION.sub(r" (did you mean \1?)", error.format_message().rstrip("."))
+    text = error.format_message()
+    if type(error) is click.BadParameter and isinstance(error.param, click.Option):
+        text = f"{max(error.param.opts, key=len)}: {error.message}"  # and no "Invalid value for"
+    text = _SUGGESTION.sub(r" (did you mean \1?)", text.rstrip("."))
     message = text[:1].lower() + text[1:]
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "bgsub"

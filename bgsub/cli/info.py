@@ -10,7 +10,8 @@ import click
 
 from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.help import Command, examples
+from bgsub.cli.help import Command, examples, option
+from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import duration, make_progress
 from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
@@ -32,19 +33,18 @@ SCHEMA_VERSION = 1
     ),
 )
 @click.argument("path", type=values.PATH, metavar="INPUT")
-@shared.option("Results", "--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-@shared.k_option
-@shared.fit_frames_option
+@option("Results", "--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@shared.named("k", "fit_frames")
 @shared.source_options
-@shared.memory_options
-@shared.log_options
+@shared.resource_options
+@log_options
 def info_command(path: str, as_json: bool, **params: Any) -> None:
     """Decode INPUT once, and print its size, frames, rate, duration and codec.
 
     Below stand the memory and the time that bgsub run would need for it with the same options.
     """
     options = shared.run_options(params)
-    session = shared.session()
+    session = current_session()
     with session.about(path):
         facts, warnings = examine(path, options)
         for warning in warnings:
@@ -63,24 +63,12 @@ def examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]:
     BgsubError
         As `open_source`.
     """
-    from bgsub.video.source import open_source
+    from bgsub.pipeline.inputs import open_frames
 
-    wanted = options.source
-    source = open_source(
-        path,
-        start=wanted.start,
-        end=wanted.end,
-        every=wanted.every,
-        scale=wanted.scale,
-        roi=wanted.roi,
-        mask_image=wanted.mask_image,
-        color=wanted.color,
-        on_bad_frame=wanted.on_bad_frame,
-        threads=options.threads,
-    )
+    source = open_frames(path, options.source, threads=options.threads)
     selected, last_time = 0, 0.0
     began = time.perf_counter()
-    with make_progress(shared.session()) as progress:
+    with make_progress(current_session()) as progress:
         for frame in source:
             selected, last_time = selected + 1, frame.time_s
             progress("decode", selected, source.frames_estimate)

@@ -200,7 +200,7 @@ def reporting(session: Session) -> Iterator[None]:
             notes.setLevel(logging.NOTSET)
 
 
-def session() -> Session:
+def current_session() -> Session:
     """Give the session of the command that is running."""
     return click.get_current_context().ensure_object(Session)
 
@@ -218,7 +218,7 @@ def log_options(function: F) -> F:
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        current = session()
+        current = current_session()
         if current.quiet and current.verbose:
             message = "--quiet and --verbose contradict each other; give one of them"
             raise UsageError(message)

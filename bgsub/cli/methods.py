@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.help import Command, examples
+from bgsub.cli.help import Command, examples, option
+from bgsub.cli.logs import log_options
 from bgsub.report.tables import as_table, list_rows
 from bgsub.robustpca.competitors.methods import METHODS
 
@@ -24,7 +24,7 @@ COLUMNS = ("name", "paper", "outlier_model", "parameters", "cost")
     short_help="List the methods: paper, outlier model, parameters, cost.",
     epilog=examples("bgsub methods", "bgsub methods --format json | jq -r '.rows[].name'"),
 )
-@shared.option(
+@option(
     "Results",
     "--format",
     "form",
@@ -33,7 +33,7 @@ COLUMNS = ("name", "paper", "outlier_model", "parameters", "cost")
     show_default=True,
     help="Columns for people, one JSON object, or a table for a README.",
 )
-@shared.log_options
+@log_options
 def methods_command(form: str) -> None:
     """List the methods that bgsub run, compare and experiment know.
 

@@ -12,10 +12,9 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.batch import read_list, run_batch
-from bgsub.cli.help import Command, examples
+from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.jobs import Job, Work, check_out, plan
-from bgsub.cli.logs import Session
-from bgsub.cli.mask_options import mask_options, model_option
+from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import InputError, UsageError
 from bgsub.options import RunOptions
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
 
-batch_options = shared.together(
-    shared.option(
+batch_options = together(
+    option(
         "Results",
         "-o",
         "--out",
@@ -34,29 +33,20 @@ batch_options = shared.together(
         metavar="DIR",
         help="Folder for the results; several inputs get a sub-folder each.",
     ),
-    shared.option(
+    option(
         "Results",
         "--from-file",
         type=values.PATH,
         metavar="LIST",
         help="Read inputs from a file, one path a line, or from stdin (-).",
     ),
-    shared.option(
+    option(
         "Results",
         "--skip-existing",
         is_flag=True,
         help="Leave inputs alone whose whole results are there: resumes a batch.",
     ),
-    shared.option(
-        "Results",
-        "-j",
-        "--jobs",
-        type=values.COUNT,
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Inputs to work on side by side; they share --threads and --memory.",
-    ),
+    shared.named("jobs", section="Results"),
 )
 """--out --from-file --skip-existing --jobs"""
 
@@ -84,9 +74,8 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
         ctx.default_map = shared.as_defaults(RunOptions.from_json(manifest["options"]))
         recorded = manifest["input"]
         return Repeated(Path(value), str(recorded["path"]), recorded.get("sha256"))
-    except UsageError as error:
-        message = f"{value}: {error}"
-        raise UsageError(message) from error
+    except (UsageError, InputError) as error:
+        raise type(error)(f"{value}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         message = f"{value}: is damaged, its options or its input cannot be read"
         raise InputError(message) from error
@@ -108,7 +97,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
 )
 @click.argument("inputs", nargs=-1, type=values.PATH, metavar="INPUT...")
 @batch_options
-@shared.option(
+@option(
     "Results",
     "--from-json",
     type=values.PATH,
@@ -118,12 +107,11 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
     help="Repeat the run that wrote this; what is given besides is changed.",
 )
 @shared.source_options
-@shared.memory_options
 @shared.fit_options
+@shared.section("Masks")
 @shared.output_options
-@model_option
-@mask_options
-@shared.log_options
+@shared.resource_options
+@log_options
 def run_command(
     inputs: tuple[str, ...],
     out: str | None,
@@ -170,7 +158,7 @@ def do_all(
     check_out(folder)
     planned = plan(given, folder, subfolders=from_list or len(given) > 1, keep=skip)
     processes = processes_for(jobs, given)
-    run_batch(planned, work, shared.session(), skip=skip, processes=processes)
+    run_batch(planned, work, current_session(), skip=skip, processes=processes)
 
 
 def run_one(options: RunOptions, digest: str | None, job: Job, session: Session) -> None:

@@ -29,7 +29,7 @@ from bgsub.robustpca.base import (
 from bgsub.robustpca.competitors.methods import METHODS, MethodInfo
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.trpca import TRPCA
-from bgsub.runtime.limits import amount, check_folder, parse_memory, spill_folder
+from bgsub.runtime.limits import amount, memory_bytes, spill_folder
 from bgsub.runtime.threads import Workers
 
 Floats = NDArray[np.float64]
@@ -68,12 +68,10 @@ def compare(
     """
     progress = progress or (lambda _stage, _done, _total: None)
     run = options.run
-    if run.temp is not None:
-        check_folder(Path(run.temp))
     watch = manifests.Stopwatch()
     place = run.temp or str(spill_folder())
     with tempfile.TemporaryDirectory(prefix="bgsub-compare-", dir=place) as folder:
-        source = open_frames(path, run.source, threads=run.threads, color="gray", exact_color=False)
+        source = open_frames(path, run.source, threads=run.threads, color="gray")
         with watch.stage("decode"):
             frames = write_frames(
                 source,
@@ -163,7 +161,7 @@ class _Judge:
         run = options.run
         self.t = support_size(frames.numbers.size, run.support_fraction)
         self.shape = frames.shape
-        self.limit = parse_memory(run.memory or DEFAULT_MEMORY)
+        self.limit = memory_bytes(run.memory or DEFAULT_MEMORY)
         self._cutoff = DEFAULT_CUTOFF if run.cutoff is None else run.cutoff
         self._labels = labels
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bgsub.errors import UsageError
+from bgsub.declared import Declared, documented, option
 from bgsub.options import RunOptions
 from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.rules import POSITIVE, Choice, File, Integer, Several
+
+if TYPE_CHECKING:  # NumPy takes longer to import than `bgsub compare --help` should take
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 DEFAULT_METHODS = tuple(METHODS)
 COLUMNS = (
@@ -19,69 +24,58 @@ COLUMNS = (
 )
 """Header of compare.csv."""
 
-Floats = NDArray[np.float64]
+
+_comparison = functools.partial(option, "Comparison")
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions:
+class CompareOptions(Declared):
     """What is compared on which frames.
 
-    Attributes
-    ----------
-    run : RunOptions
-        Of these the frames, `support_fraction`, `lam`, `seed`, `cutoff`, `threads`, `memory`,
-        `temp` and `fit_frames` matter.
-    methods : tuple of str
-        Names in `bgsub.robustpca.competitors.methods.METHODS`.
-    ks : tuple of int
-        Numbers of components.
-    frames : tuple of int
-        Numbers of the frames whose backgrounds are wanted; empty for one ordinary frame and the one
-        that stands out most.
-    timeout : float, optional
-        Seconds after which a fit is given up.
-    truth : str, optional
-        A file as `bgsub.comparison.labels` reads it.
-
-    Raises
-    ------
-    UsageError
-        For a method that is not known, a k or a frame below 1, or a timeout of 0.
+    Of `run`, a `RunOptions`, the options of the input, `support_fraction`, `lam`, `seed`, `cutoff`,
+    `threads`, `memory`, `temp` and `fit_frames` matter.
     """
 
     run: RunOptions = field(default_factory=RunOptions)
-    methods: tuple[str, ...] = DEFAULT_METHODS
-    ks: tuple[int, ...] = (10,)
-    frames: tuple[int, ...] = ()
-    timeout: float | None = None
-    truth: str | None = None
 
-    def __post_init__(self) -> None:
-        unknown = [name for name in self.methods if name not in METHODS]
-        if unknown:
-            message = f"--methods: {unknown[0]!r} is no method; choose from {', '.join(METHODS)}"
-            raise UsageError(message)
-        if not self.methods or not self.ks:
-            raise UsageError("--methods and --k: at least one method and one k are needed")
-        for name, numbers in (("--k", self.ks), ("--frames", self.frames)):
-            if numbers and min(numbers) < 1:
-                raise UsageError(f"{name} {min(numbers)}: must be a whole number of 1 or more")
-        if self.timeout is not None and not self.timeout > 0.0:
-            raise UsageError(f"--timeout {self.timeout:g}: must be a number above 0")
+    methods: tuple[str, ...] = _comparison(
+        DEFAULT_METHODS,
+        Several(Choice(DEFAULT_METHODS), least=1),
+        "Methods, separated by commas; `bgsub methods` lists them.",
+        unset="all",
+    )
+    ks: tuple[int, ...] = _comparison(
+        (10,),
+        Several(Integer(1), least=1),
+        "Numbers of components, separated by commas: 1,3,5,7,9.",
+        flag="--k",
+        unset="10",
+    )
+    frames: tuple[int, ...] = _comparison(
+        (),
+        Several(Integer(1)),
+        "Frames whose decomposition is drawn, separated by commas.",
+        unset="an ordinary one and the one that stands out most",
+    )
+    timeout: float | None = _comparison(
+        None,
+        POSITIVE,
+        "Give up a fit after this many seconds; the others go on.",
+        metavar="SECONDS",
+    )
+    truth: str | None = _comparison(
+        None,
+        File(),
+        "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1.",
+    )
 
     def to_json(self) -> dict[str, Any]:
-        """All options as plain JSON values."""
-        plain = self.run.to_json()
-        return {
-            "source": plain["source"],
-            **{name: plain[name] for name in ("support_fraction", "seed", "cutoff", "threads")},
-            **{name: plain[name] for name in ("memory", "temp", "fit_frames")},
-            "methods": list(self.methods),
-            "k": list(self.ks),
-            "frames": list(self.frames),
-            "timeout": self.timeout,
-            "truth": self.truth,
-        }
+        """Give the options that matter as plain JSON values."""
+        run, own = self.run.to_json(), super().to_json()
+        shared = ("source", "support_fraction", "seed", "cutoff", "threads", "memory", "temp")
+        own["k"] = own.pop("ks")
+        return {name: run[name] for name in (*shared, "fit_frames")} | own
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,7 +103,8 @@ def fit_frames(
         workers.load("bgsub.report.plots")
     columns = store.fit_columns(pixel_mask)
     gram = choice = None
-    chooses = options.k == "auto" or "spectrum" in options.outputs
+    k = options.k
+    chooses = k == "auto" or "spectrum" in options.outputs
     if not METHODS[options.method].needs_pixels:
         gram = gram_matrix(
             columns,
@@ -112,10 +113,10 @@ def fit_frames(
             apart=share_for_rank(*columns.shape) if chooses else (),
         )
         give_back()
-    if chooses:
+    if k == "auto" or chooses:
         choice = choose_k(columns, gram, options, min(workers.threads, store.gram_threads))
-        options = replace(options, k=choice.rank) if options.k == "auto" else options
-    estimator = make_estimator(options, progress)
+        k = choice.rank if k == "auto" else k
+    estimator = make_estimator(k, options, progress)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if gram is None:
@@ -175,11 +176,11 @@ def choose_k(
     return choice
 
 
-def make_estimator(options: RunOptions, progress: ProgressCallback) -> Estimator:
+def make_estimator(k: int, options: RunOptions, progress: ProgressCallback) -> Estimator:
     """Make the estimator of the method that is asked for."""
     if options.method == "trpca":
         return TRPCA(
-            options.most_components,
+            k,
             support_fraction=options.support_fraction,
             n_init=options.n_init,
             tol=options.tol,
@@ -189,7 +190,7 @@ def make_estimator(options: RunOptions, progress: ProgressCallback) -> Estimator
             reweight_cutoff=FOOTAGE_CUTOFF,
         )
     return METHODS[options.method].make(
-        options.most_components,
+        k,
         support_fraction=options.support_fraction,
         random_state=options.seed,
         lam=options.lam,

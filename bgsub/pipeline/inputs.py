@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
@@ -13,7 +14,7 @@ from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.options import RunOptions, SourceOptions
 from bgsub.pipeline.masker import MASKERS
 from bgsub.pipeline.needs import VIDEOS, fitted_at_most, needs_fit, needs_masks, needs_pixels
-from bgsub.runtime.limits import check_folder, parse_memory
+from bgsub.runtime.limits import memory_bytes
 from bgsub.runtime.threads import own_threads
 from bgsub.video.geometry import ColorMode
 from bgsub.video.source import FrameSource, open_source
@@ -29,25 +30,13 @@ def open_frames(
     options: SourceOptions,
     *,
     threads: int | None,
-    color: ColorMode,
-    exact_color: bool,
+    color: ColorMode | None = None,
+    exact_color: bool = False,
     ignore: str | None = None,
 ) -> FrameSource:
-    """Open an input as a run wants it; see `open_source` for the errors."""
-    return open_source(
-        path,
-        start=options.start,
-        end=options.end,
-        every=options.every,
-        scale=options.scale,
-        roi=options.roi,
-        mask_image=options.mask_image,
-        ignore=ignore,
-        color=color,
-        on_bad_frame=options.on_bad_frame,
-        threads=threads,
-        exact_color=exact_color,
-    )
+    """Open an input as options say, but in another `color`; see `open_source` for the errors."""
+    wanted: dict[str, Any] = vars(options) | ({} if color is None else {"color": color})
+    return open_source(path, **wanted, ignore=ignore, threads=threads, exact_color=exact_color)
 
 
 def open_input(path: str, options: RunOptions, like: BackgroundModel | None = None) -> FrameSource:
@@ -76,7 +65,7 @@ def _geometry_of(path: str, options: SourceOptions, model: BackgroundModel) -> S
     geometry = model.geometry
     if options.roi is not None or options.scale != 1.0:
         return options
-    size = open_frames(path, options, threads=1, color="auto", exact_color=False).input_size
+    size = open_frames(path, options, threads=1, color="auto").input_size
     if list(size) != list(geometry.get("input_size", ())):
         return options
     roi = geometry.get("roi")
@@ -136,7 +125,7 @@ def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
         pixels=source.layout.pixels,
         size=source.layout.size,
         native_pixels=width * height,
-        k=options.most_components,
+        k=options.k_limit,
         threads=own_threads(options.threads, options.jobs),
         pictures=needs_pixels(options),
         videos=len(options.outputs.intersection(VIDEOS)) + ("scores" in options.outputs),
@@ -151,14 +140,12 @@ def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
 
 def memory_limit(options: RunOptions) -> int:
     """Bytes that a run may take."""
-    return max(1, parse_memory(options.memory or DEFAULT_MEMORY) // options.jobs)
+    return max(1, memory_bytes(options.memory or DEFAULT_MEMORY) // options.jobs)
 
 
 def plan_demand(demand: Demand, limit: int, options: RunOptions, name: str) -> Plan:
     """Choose where the frames of a run will be; see `plan_run` for the errors."""
     temp = None if options.temp is None else Path(options.temp)
-    if temp is not None:
-        check_folder(temp)
     return make_plan(demand, limit, temp, name=name, jobs=options.jobs)
 
 

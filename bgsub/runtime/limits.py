@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bgsub.errors import OutputError, UsageError
-
-MEMORY_RULE = "an amount such as 600M or 4G, or a share such as 50%"
+from bgsub.errors import OutputError
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*(?:(%)|([KMGT]?)(?:i?B)?)\s*", re.IGNORECASE | re.ASCII)
@@ -22,37 +20,39 @@ _MEMINFO = Path("/proc/meminfo")
 _ASSUMED = 4 * 10**9
 
 
-def is_memory(text: str) -> bool:
-    """Whether a text is an amount of memory, such as ``600M``, or a share of it, such as ``50%``.
+def split_memory(text: str) -> tuple[float, str]:
+    """Read an amount of memory, such as ``600M``, or a share, such as ``50%``.
 
-    Examples
-    --------
-    >>> [is_memory(text) for text in ("600M", "1.5 GiB", "50%", "0", "120%", "much")]
-    [True, True, True, False, False, False]
-    """
-    match = _AMOUNT.fullmatch(text)
-    if match is None:
-        return False
-    number = float(match[1])
-    return 0.0 < number <= 100.0 if match[2] else number * _UNITS[match[3].upper()] >= 1.0
-
-
-def parse_memory(text: str) -> int:
-    """Bytes meant by ``600M``, ``4G`` or ``50%`` (of what is available).
+    Returns
+    -------
+    number, unit : float, str
+        The unit is a prefix such as ``M``, ``%``, or nothing for bytes.
 
     Raises
     ------
-    UsageError
-        For anything else.
+    ValueError
+        For any other text, less than a byte, or a share that is not above 0 and up to 100 %.
+
+    Examples
+    --------
+    >>> split_memory("1.5 GiB"), split_memory("50%")
+    ((1.5, 'G'), (50.0, '%'))
     """
     match = _AMOUNT.fullmatch(text)
-    if match is None or not is_memory(text):
-        message = f"--memory {text}: must be {MEMORY_RULE}"
-        raise UsageError(message)
-    number, percent, unit = match.groups()
-    if percent:
-        return max(1, int(float(number) / 100.0 * available_memory()))
-    return int(float(number) * _UNITS[unit.upper()])
+    if match is None:
+        raise ValueError(f"{text!r} is no amount of memory")
+    number, unit = float(match[1]), match[2] or match[3].upper()
+    if not (0.0 < number <= 100.0 if unit == "%" else number * _UNITS[unit] >= 1.0):
+        raise ValueError(f"{text!r} is no amount of memory")
+    return number, unit
+
+
+def memory_bytes(text: str) -> int:
+    """Bytes meant by ``600M``, ``4G`` or ``50%`` (of what is available); see `split_memory`."""
+    number, unit = split_memory(text)
+    if unit == "%":
+        return max(1, int(number / 100.0 * available_memory()))
+    return int(number * _UNITS[unit])
 
 
 def amount(count: int) -> str:
@@ -146,7 +146,7 @@ def spill_folder() -> Path:
     return Path(tempfile.gettempdir())
 
 
-def check_folder(folder: Path, option: str = "--temp") -> None:
+def check_folder(folder: Path, option: str) -> None:
     """Raise OutputError unless files can be made in a folder."""
     if not folder.is_dir():
         what = "is no folder" if folder.exists() else "does not exist"

@@ -142,7 +142,7 @@ class Region:
         return f"{self.x},{self.y},{self.width},{self.height}"
 
 
-def parse_region(value: str | tuple[int, int, int, int] | Region) -> Region:
+def parse_region(value: str | tuple[int, int, int, int] | Region, name: str = "roi") -> Region:
     """Read a region of interest, ``X,Y,W,H`` in pixels.
 
     Raises
@@ -164,10 +164,12 @@ def parse_region(value: str | tuple[int, int, int, int] | Region) -> Region:
         except (TypeError, ValueError):
             parts = []
     if len(parts) != 4:
-        raise UsageError(f"roi {value!r} is not understood; give X,Y,W,H in pixels (10,20,64,48)")
+        raise UsageError(
+            f"{name} {value!r} is not understood; give X,Y,W,H in pixels (10,20,64,48)"
+        )
     region = Region(*parts)
     if region.x < 0 or region.y < 0 or region.width < 1 or region.height < 1:
-        raise UsageError(f"roi {region}: X and Y must be 0 or more, W and H 1 or more")
+        raise UsageError(f"{name} {region}: X and Y must be 0 or more, W and H 1 or more")
     return region
 
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.cli import options as shared
-from bgsub.cli.mask_options import mask_options
 from bgsub.errors import UsageError
 from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 
@@ -23,10 +22,10 @@ EVERY_OPTION = """
 
 @click.command()
 @shared.source_options
-@shared.memory_options
 @shared.fit_options
+@shared.section("Masks")
 @shared.output_options
-@mask_options
+@shared.resource_options
 def collect(**params: object) -> None:
     click.get_current_context().obj["options"] = shared.run_options(params)
 

@@ -109,8 +109,8 @@ def test_a_timeout_is_a_reason(clip):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"methods": ("svd",)}, "'svd' is no method; choose from trpca"),
-        ({"ks": ()}, "at least one method and one k"),
+        ({"methods": ("svd",)}, "--methods svd: must be one of trpca"),
+        ({"ks": ()}, "--k is empty: must be"),
         ({"ks": (0,)}, "--k 0"),
         ({"frames": (0,)}, "--frames 0"),
         ({"timeout": 0.0}, "--timeout 0"),

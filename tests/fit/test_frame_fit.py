@@ -146,7 +146,7 @@ class TestAutomaticRank:
             RunOptions(k=k)
 
     def test_memory_is_planned_for_the_most(self):
-        assert (RunOptions().most_components, RunOptions(k=3).most_components) == (10, 3)
+        assert (RunOptions().k_limit, RunOptions(k=3).k_limit) == (10, 3)
 
     def test_a_model_has_no_spectrum(self, options, tmp_path):
         with pytest.raises(UsageError, match="--spectrum: a model has its rank already"):

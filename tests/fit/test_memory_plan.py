@@ -11,7 +11,7 @@ from bgsub.errors import MemoryLimitError
 from bgsub.fit import memory_plan as memory
 from bgsub.fit.demand import Demand
 from bgsub.fit.memory_plan import make_plan, on_disk
-from bgsub.runtime.limits import parse_memory
+from bgsub.runtime.limits import memory_bytes
 
 VIDEO = Demand(
     frames=2000,
@@ -123,7 +123,7 @@ class TestRefusal:
     def test_what_it_needs_and_what_would_help(self, disk):
         message = self.refuse(VIDEO, 300 * 10**6)
         needed, advice = message.split("; use ")
-        least = parse_memory(advice.split()[1])
+        least = memory_bytes(advice.split()[1])
         assert needed == (
             f"a.mp4: needs at least {least // 10**6}M of memory, but the limit is 300M"
         )
@@ -149,7 +149,7 @@ class TestRefusal:
         message = self.refuse(VIDEO, 300 * 10**6, jobs=2)
         assert "but the limit is 300M for each of 2 jobs; use --memory " in message
         assert message.endswith("or fewer --jobs")
-        advised = parse_memory(message.split("--memory ")[1].split()[0])
+        advised = memory_bytes(message.split("--memory ")[1].split()[0])
         assert make_plan(VIDEO, advised // 2)
 
     def test_fewer_frames_than_components(self, disk):
@@ -185,7 +185,7 @@ def test_a_plan_keeps_to_its_limit_or_says_one_that_does(
         try:
             plan = make_plan(demand, limit, Path("there"))
         except MemoryLimitError as error:
-            advised = parse_memory(str(error).split("--memory ")[1].split()[0])
+            advised = memory_bytes(str(error).split("--memory ")[1].split()[0])
             assert advised > limit
             plan = make_plan(demand, advised, Path("there"))
             limit = advised

@@ -1,12 +1,13 @@
 """Amounts of memory and disk space."""
 
+import contextlib
 import os
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import OutputError, UsageError
+from bgsub.errors import OutputError
 from bgsub.runtime import limits as available
 from bgsub.runtime.limits import (
     amount,
@@ -14,9 +15,9 @@ from bgsub.runtime.limits import (
     check_folder,
     free_space,
     give_back,
-    is_memory,
-    parse_memory,
+    memory_bytes,
     spill_folder,
+    split_memory,
 )
 
 
@@ -32,35 +33,31 @@ from bgsub.runtime.limits import (
     ],
 )
 def test_amounts(text, count):
-    assert parse_memory(text) == count
+    assert memory_bytes(text) == count
 
 
 def test_shares_are_of_what_is_available(monkeypatch):
     monkeypatch.setattr(available, "available_memory", lambda: 1000)
-    assert [parse_memory(text) for text in ("50%", "100 %", "0.01%")] == [500, 1000, 1]
+    assert [memory_bytes(text) for text in ("50%", "100 %", "0.01%")] == [500, 1000, 1]
 
 
 @pytest.mark.parametrize(
     "text", ["", "M", "-1G", "0", "0%", "101%", "50%%", "nan", "4X", "1e3", "٣M%"]
 )
 def test_what_is_no_amount(text):
-    assert not is_memory(text)
-    with pytest.raises(UsageError, match="must be an amount such as 600M or 4G"):
-        parse_memory(text)
+    with pytest.raises(ValueError, match="is no amount of memory"):
+        split_memory(text)
 
 
 @given(st.text(max_size=12))
 def test_any_text_is_an_amount_or_refused(text):
-    if is_memory(text):
-        assert parse_memory(text) >= 1
-    else:
-        with pytest.raises(UsageError):
-            parse_memory(text)
+    with contextlib.suppress(ValueError):
+        assert memory_bytes(text) >= 1
 
 
 @given(st.integers(1, 10**14))
 def test_an_amount_that_is_advised_is_enough(count):
-    assert count <= parse_memory(amount(count)) <= 1.1 * count + 10**6
+    assert count <= memory_bytes(amount(count)) <= 1.1 * count + 10**6
 
 
 class TestAvailable:
@@ -132,17 +129,17 @@ class TestFolders:
         assert os.access(spill_folder(), os.W_OK)
 
     def test_a_folder_that_cannot_be_used(self, tmp_path):
-        check_folder(tmp_path)
+        check_folder(tmp_path, "--temp")
         (tmp_path / "file").write_text("")
         with pytest.raises(OutputError, match=r"--temp .*none: does not exist; name a folder"):
-            check_folder(tmp_path / "none")
+            check_folder(tmp_path / "none", "--temp")
         with pytest.raises(OutputError, match="is no folder"):
-            check_folder(tmp_path / "file")
+            check_folder(tmp_path / "file", "--temp")
 
     def test_a_folder_that_may_not_be_written(self, tmp_path, monkeypatch):
         monkeypatch.setattr(available.os, "access", lambda *_: False)
         with pytest.raises(OutputError, match="may not be written to"):
-            check_folder(tmp_path)
+            check_folder(tmp_path, "--temp")
 
     def test_free_space(self, tmp_path):
         assert free_space(tmp_path) > 0

@@ -1,0 +1,327 @@
+"""Check values that people give: each rule knows its words, reads text and plain JSON values."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bgsub.errors import UsageError
+from bgsub.runtime.limits import check_folder, split_memory
+from bgsub.video.selection import parse_region
+from bgsub.video.timecode import parse_position, parse_step
+
+
+class Rule:
+    """What a value must be.
+
+    Attributes
+    ----------
+    metavar : str
+        What stands for such a value in the help, unless an option says better.
+    """
+
+    metavar = ""
+
+    def words(self) -> str:
+        """Say it, as it stands in a message after "must be"."""
+        raise NotImplementedError
+
+    def read(self, name: str, value: Any) -> Any:
+        """Check a value from Python or JSON, and give it in the type that is stored.
+
+        Raises
+        ------
+        UsageError
+            One line that names the option, the value and the rule.
+        """
+        raise NotImplementedError
+
+    def parse(self, name: str, text: str) -> Any:
+        """Check a value from the command line; raises UsageError as `read` does."""
+        return self.read(name, text)
+
+    def to_json(self, value: Any) -> Any:
+        """Give a stored value as a plain JSON value that `read` accepts."""
+        return value
+
+    def refuse(self, name: str, value: object) -> NoReturn:
+        """Raise the UsageError that says the rule."""
+        raise UsageError(f"{name} {value}: must be {self.words()}")
+
+
+@dataclass(frozen=True)
+class Integer(Rule):
+    """A whole number between bounds, both included; ``True`` and ``2.0`` are none."""
+
+    least: int
+    most: int | None = None
+    metavar = "N"
+
+    def words(self) -> str:
+        """Say the bounds."""
+        upper = " or more" if self.most is None else f" to {self.most}"
+        return f"a whole number of {self.least}{upper}"
+
+    def read(self, name: str, value: Any) -> int:
+        """Check the number."""
+        try:
+            number = self.least - 1 if isinstance(value, bool) else operator.index(value)
+        except TypeError:
+            self.refuse(name, value)
+        if number < self.least or (self.most is not None and number > self.most):
+            self.refuse(name, value)
+        return number
+
+    def parse(self, name: str, text: str) -> int:
+        """Read the number."""
+        try:
+            number = int(text)
+        except ValueError:
+            self.refuse(name, text)
+        return self.read(name, number)
+
+
+@dataclass(frozen=True)
+class Number(Rule):
+    """A finite number within bounds, which are included unless they are open."""
+
+    rule: str
+    least: float | None = None
+    most: float | None = None
+    open_least: bool = False
+    open_most: bool = False
+    metavar = "X"
+
+    def words(self) -> str:
+        """Say the rule."""
+        return self.rule
+
+    def read(self, name: str, value: Any) -> float:
+        """Check the number."""
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            self.refuse(name, value)
+        try:
+            number = float(value)
+        except OverflowError:
+            self.refuse(name, value)
+        low, high = self.least, self.most
+        too_low = low is not None and (number <= low if self.open_least else number < low)
+        too_high = high is not None and (number >= high if self.open_most else number > high)
+        if not math.isfinite(number) or too_low or too_high:
+            self.refuse(name, value)
+        return number
+
+    def parse(self, name: str, text: str) -> float:
+        """Read the number."""
+        try:
+            number = float(text)
+        except ValueError:
+            self.refuse(name, text)
+        return self.read(name, number)
+
+
+POSITIVE = Number("a number above 0", least=0.0, open_least=True)
+
+
+@dataclass(frozen=True)
+class Choice(Rule):
+    """One of some names."""
+
+    names: tuple[str, ...]
+
+    def words(self) -> str:
+        """Say the names."""
+        return f"one of {', '.join(self.names)}"
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the name."""
+        if not isinstance(value, str) or value not in self.names:
+            self.refuse(name, value)
+        return value
+
+
+class Switch(Rule):
+    """On or off."""
+
+    def words(self) -> str:
+        """Say it."""
+        return "true or false"
+
+    def read(self, name: str, value: Any) -> bool:
+        """Check the value."""
+        if value is not True and value is not False:
+            self.refuse(name, value)
+        return bool(value)
+
+
+@dataclass(frozen=True)
+class OrAuto(Rule):
+    """What another rule asks for, or the word ``auto``.
+
+    Parameters
+    ----------
+    rule : Rule
+    auto : str, optional
+        What is stored for the word.
+    """
+
+    rule: Rule
+    auto: str | None = "auto"
+
+    def words(self) -> str:
+        """Say the other rule, and auto."""
+        return f"{self.rule.words()}, or auto"
+
+    def read(self, name: str, value: Any) -> Any:
+        """Check the value."""
+        if value == "auto":
+            return self.auto
+        try:
+            return self.rule.read(name, value)
+        except UsageError:
+            self.refuse(name, value)
+
+    def parse(self, name: str, text: str) -> Any:
+        """Read the value."""
+        if text.strip().lower() == "auto":
+            return self.auto
+        try:
+            return self.rule.parse(name, text)
+        except UsageError:
+            self.refuse(name, text)
+
+
+class File(Rule):
+    """A path, stored as text; whether it can be read is found out when it is."""
+
+    metavar = "FILE"
+
+    def words(self) -> str:
+        """Say it."""
+        return "a path"
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the path."""
+        if not isinstance(value, (str, os.PathLike)):
+            self.refuse(name, value)
+        text = os.fsdecode(value)
+        if not text or "\0" in text:
+            self.refuse(name, repr(text))
+        return text
+
+
+class Folder(File):
+    """A folder that files can be made in; another is an OutputError before any work."""
+
+    metavar = "DIR"
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the folder."""
+        text = super().read(name, value)
+        check_folder(Path(text), name)
+        return text
+
+
+@dataclass(frozen=True)
+class Place(Rule):
+    """A place in the input, or with `step` a distance, kept as it is written."""
+
+    step: bool = False
+    metavar = "POS"
+
+    def words(self) -> str:
+        """Say it."""
+        return "a frame number, seconds or a time"
+
+    def read(self, name: str, value: Any) -> str | int:
+        """Check the position."""
+        (parse_step if self.step else parse_position)(value, name)
+        return value if isinstance(value, int) else str(value)
+
+
+class Rectangle(Rule):
+    """A part of the picture: X, Y, width and height."""
+
+    metavar = "X,Y,W,H"
+
+    def words(self) -> str:
+        """Say it."""
+        return "X,Y,W,H in pixels"
+
+    def read(self, name: str, value: Any) -> tuple[int, int, int, int]:
+        """Check the rectangle, text or four numbers."""
+        if not isinstance(value, str):
+            try:
+                value = tuple(operator.index(part) for part in value)
+            except TypeError:
+                self.refuse(name, value)
+        region = parse_region(value, name)
+        return region.x, region.y, region.width, region.height
+
+    def to_json(self, value: Any) -> list[int]:
+        """Give the four numbers."""
+        return list(value)
+
+
+class Memory(Rule):
+    """An amount of memory or a share of what is available, kept as it is written."""
+
+    metavar = "AMOUNT"
+
+    def words(self) -> str:
+        """Say it."""
+        return "an amount such as 600M or 4G, or a share such as 50%"
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the amount."""
+        try:
+            split_memory(value)
+        except (TypeError, ValueError):
+            self.refuse(name, value)
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Several(Rule):
+    """Values that each obey a rule; each is stored once.
+
+    Parameters
+    ----------
+    rule : Rule
+    kind : {tuple, frozenset}
+        What they are stored in.
+    least : int
+        How many there must be.
+    """
+
+    rule: Rule
+    kind: type[tuple[Any, ...]] | type[frozenset[Any]] = tuple
+    least: int = 0
+    metavar = "LIST"
+
+    def words(self) -> str:
+        """Say the rule of each."""
+        return f"{self.rule.words()}, separated by commas"
+
+    def read(self, name: str, value: Any) -> Any:
+        """Check the values, any iterable of them."""
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            self.refuse(name, value)
+        found = dict.fromkeys(self.rule.read(name, each) for each in value)
+        if len(found) < self.least:
+            raise UsageError(f"{name} is empty: must be {self.words()}")
+        return self.kind(found)
+
+    def parse(self, name: str, text: str) -> Any:
+        """Read the values, with commas between them."""
+        return self.read(name, [self.rule.parse(name, part.strip()) for part in text.split(",")])
+
+    def to_json(self, value: Any) -> list[Any]:
+        """Give the values as a list, sorted where they have no order."""
+        return sorted(value) if self.kind is frozenset else list(value)
