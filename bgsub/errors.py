@@ -91,3 +91,7 @@ class RankWarning(BgsubWarning):
 
 class ConvergenceWarning(BgsubWarning):
     """An iteration stopped at its limit before it converged."""
+
+
+class NotFittedError(ValueError, AttributeError):
+    """An estimator is used before `fit`; scikit-learn's error of this name if that is in use."""

@@ -12,7 +12,8 @@ import scipy.linalg
 import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
-from bgsub.robustpca.base import check_matrix, residuals
+from bgsub.robustpca.base import residuals
+from bgsub.robustpca.checks import check_matrix
 
 __all__ = ["auc", "average_precision", "objective", "subspace_angle", "tre"]
 

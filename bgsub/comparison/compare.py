@@ -23,9 +23,7 @@ from bgsub.options import ProgressCallback
 from bgsub.outliers.frame_scores import DEFAULT_CUTOFF, frame_scores
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import DEFAULT_MEMORY, open_frames
-from bgsub.robustpca.base import (
-    support_size,
-)
+from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.competitors.methods import METHODS, MethodInfo
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.trpca import TRPCA

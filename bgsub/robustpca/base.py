@@ -1,8 +1,7 @@
-"""What all estimators share: validation, the choice of road, maps between pixels and scores."""
+"""What all estimators share: the choice of space, maps between pixels and scores."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any, Self
 
@@ -10,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import RankWarning
+from bgsub.robustpca.checks import check_components, check_matrix, support_size
+from bgsub.robustpca.conventions import Conventions
 from bgsub.robustpca.gram import (
     ArrayColumns,
     ColumnReader,
@@ -25,14 +26,10 @@ from bgsub.robustpca.spaces import (
     RowSpace,
     Space,
     centred_blocks,
-    row_blocks,
 )
 
-# Fourth powers of the entries, summed, must stay finite. As float64 it is comparable to float32.
-_LARGEST = np.float64(1e70)
 
-
-class AffineEstimator:
+class AffineEstimator(Conventions):
     """A centre and orthonormal components, fitted to the rows of a matrix.
 
     Subclasses implement `_fit_space`; this class turns its `Fit` into the fitted attributes
@@ -82,9 +79,9 @@ class AffineEstimator:
         n²p operations for the Gram matrix and O(n²k) per iteration where n ≤ p, O(npk) per
         iteration otherwise. Memory beside X: 8n² bytes and a few blocks, or O(nk + pk).
         """
-        X = check_matrix(X)
+        self._check(check_matrix(X).shape[0])
+        X = self._training_matrix(X)
         n, p = X.shape
-        self._check(n)
         reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
         if n > p:
             rows = X if isinstance(X, np.ndarray) else check_matrix(reader.columns(0, p))
@@ -117,6 +114,8 @@ class AffineEstimator:
         O(n²k) operations per iteration, whatever the number of pixels.
         """
         self._check(gram.n_samples)
+        self._forget()
+        self.n_features_in_ = gram.n_features
         fits = self._fit_space(RowSpace(gram.values, gram.n_features))
         self._set_fit(fits[0])
         self.center_weights_, self.component_weights_ = fits[0].weights, alive(fits[0].basis)
@@ -132,6 +131,8 @@ class AffineEstimator:
                 f"n_components={self.n_components}: {fit.rank} components are returned"
             )
             warnings.warn(message, RankWarning, stacklevel=3)
+        # Where the start is the result already, taking it counts as one.
+        self.n_iter_ = max(getattr(self, "n_iter_", 1), 1)
         self.support_ = fit.support
         self.errors_ = fit.residuals
         self.scores_ = fit.scores[:, np.any(fit.basis != 0.0, axis=0)]
@@ -141,9 +142,13 @@ class AffineEstimator:
 
     def transform(self, X: NDArray[Any]) -> Floats:
         """Scores Y = (X − 1mᵀ)U, shape (n, k); O(npk) operations."""
-        X = check_matrix(X, self.center_.size)
+        X = self._matrix(X)
         parts = [block @ self.components_.T for _, block in centred_blocks(X, self.center_)]
         return np.concatenate(parts)
+
+    def fit_transform(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Floats:
+        """Fit, then give the scores of the same rows; see `fit` and `transform`."""
+        return self.fit(X, y).transform(X)
 
     def inverse_transform(self, scores: Floats) -> Floats:
         """m + UY: the reconstruction that belongs to scores of shape (n, k), shape (n, p)."""
@@ -155,7 +160,24 @@ class AffineEstimator:
 
     def reconstruction_error(self, X: NDArray[Any]) -> Floats:
         """r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,); O(npk) operations, a block of rows at a time."""
-        return residuals(check_matrix(X, self.center_.size), self.center_, self.components_)
+        return residuals(self._matrix(X), self.center_, self.components_)
+
+    def score(self, X: NDArray[Any], y: object = None) -> float:  # noqa: ARG002 - convention
+        """Minus the mean of the t smallest reconstruction errors of the rows of X.
+
+        What `GridSearchCV` makes large, with t from ``support_fraction`` where the method has one,
+        ⌈n/2⌉ otherwise. More components always reconstruct better: to choose their number see
+        `bgsub.robustpca.rank.choose_rank`.
+        """
+        errors = self.reconstruction_error(X)
+        t = support_size(errors.size, getattr(self, "support_fraction", None))
+        return -float(np.sort(errors)[:t].mean())
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:  # noqa: ARG002 - convention
+        """Names of the scores, such as trpca0, trpca1, shape (k,)."""
+        self._check_fitted()
+        name = type(self).__name__.lower()
+        return np.array([f"{name}{i}" for i in range(len(self.components_))], dtype=object)
 
 
 def residuals(X: NDArray[Any], center: Floats, components: Floats) -> Floats:
@@ -165,71 +187,6 @@ def residuals(X: NDArray[Any], center: Floats, components: Floats) -> Floats:
         rest = block - (block @ components.T) @ components
         errors.append(np.einsum("ij,ij->i", rest, rest))
     return np.concatenate(errors)
-
-
-def check_components(n_components: int) -> None:
-    """Raise ValueError unless n_components is an integer of at least 1."""
-    if isinstance(n_components, bool) or not isinstance(n_components, (int, np.integer)):
-        message = f"n_components={n_components!r}: an integer is needed"
-        raise ValueError(message)  # noqa: TRY004 - one kind for every parameter out of range
-    if n_components < 1:
-        message = f"n_components={n_components}: at least 1 is needed"
-        raise ValueError(message)
-
-
-def support_size(n_samples: int, support_fraction: float | None) -> int:
-    """t, checked against ⌈n/2⌉ ≤ t ≤ n; None is ⌈n/2⌉."""
-    least = (n_samples + 1) // 2
-    if support_fraction is None:
-        return least
-    if not 0.5 <= support_fraction <= 1.0:
-        message = (
-            f"support_fraction={support_fraction}: t must be at least ⌈n/2⌉ = {least} and at most "
-            f"n = {n_samples}, so a fraction from 0.5 to 1 is needed"
-        )
-        raise ValueError(message)
-    # Without the slack 0.55 · 200 would be rounded up to 111.
-    return max(least, math.ceil(support_fraction * n_samples - 1e-9))
-
-
-def check_iteration(tol: float, max_iter: int) -> None:
-    """Raise ValueError unless the parameters of an iteration are in range."""
-    if not tol >= 0.0:
-        message = f"tol={tol}: at least 0 is needed"
-        raise ValueError(message)
-    if max_iter < 1:
-        message = f"max_iter={max_iter}: at least 1 iteration is needed"
-        raise ValueError(message)
-
-
-def check_matrix(X: Any, n_features: int | None = None) -> Any:
-    """Return X as a matrix of a supported type, or raise ValueError naming what is wrong."""
-    if isinstance(X, ColumnReader) and not isinstance(X, np.ndarray):
-        return X
-    X = np.asarray(X)
-    if X.ndim != 2 or X.size == 0:
-        message = f"X has shape {X.shape}: a matrix with at least one row and one column is needed"
-        raise ValueError(message)
-    if n_features is not None and X.shape[1] != n_features:
-        message = f"X has {X.shape[1]} columns, but the fit has {n_features}"
-        raise ValueError(message)
-    if X.dtype == np.uint8:
-        return X
-    if not np.issubdtype(X.dtype, np.number) or np.issubdtype(X.dtype, np.complexfloating):
-        message = f"X has entries of type {X.dtype}: real numbers are needed"
-        raise ValueError(message)
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    for rows in row_blocks(*X.shape):
-        allowed = np.abs(X[rows]) < _LARGEST
-        if not allowed.all():
-            row, column = np.argwhere(~allowed)[0]
-            message = (
-                f"X[{rows.start + row}, {column}] is {X[rows][row, column]}: "
-                f"every entry must be a finite number, of magnitude below {_LARGEST:g}"
-            )
-            raise ValueError(message)
-    return X
 
 
 def alive(basis: Floats) -> Floats:

@@ -34,7 +34,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, RankWarning
-from bgsub.robustpca.base import check_matrix
 from bgsub.robustpca.bicrossval import (
     BANDS,
     BandColumns,
@@ -44,6 +43,7 @@ from bgsub.robustpca.bicrossval import (
     held_out_errors,
     median_gains,
 )
+from bgsub.robustpca.checks import check_matrix
 from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, gram_matrix
 from bgsub.robustpca.spaces import Floats
 from bgsub.robustpca.trpca import TRPCA

@@ -11,15 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning
-from bgsub.robustpca.base import (
-    AffineEstimator,
-    alive,
-    check_components,
-    check_iteration,
-    check_matrix,
-    orthonormal_rows,
-    support_size,
-)
+from bgsub.robustpca.base import AffineEstimator, alive, orthonormal_rows
+from bgsub.robustpca.checks import check_components, check_iteration, check_matrix, support_size
 from bgsub.robustpca.descent import Descent, descend
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.median import column_median
@@ -154,10 +147,10 @@ class TRPCA(AffineEstimator):
             return super().fit(X, y)
         from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
 
-        rows = check_matrix(X)
+        self._check(check_matrix(X).shape[0])
+        rows = self._training_matrix(X)
         if not isinstance(rows, np.ndarray):
             rows = check_matrix(rows.columns(0, rows.shape[1]))
-        self._check(rows.shape[0])
         rows = np.asarray(rows, dtype=np.float64)
         rng = np.random.default_rng(self.random_state)
         rank = min(self.n_components, rows.shape[1])

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bgsub.robustpca.base import (
-    check_components,
-    support_size,
-)
+from bgsub.robustpca.checks import check_components, support_size
 from bgsub.robustpca.competitors.row_method import (
     Coordinates,
     Flags,

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from bgsub.robustpca.base import (
-    check_components,
-    check_iteration,
-    support_size,
-)
+from bgsub.robustpca.checks import check_components, check_iteration, support_size
 from bgsub.robustpca.competitors.row_method import (
     Coordinates,
     RowMethod,

@@ -10,11 +10,7 @@ from typing import Literal
 import numpy as np
 
 from bgsub.errors import ConvergenceWarning
-from bgsub.robustpca.base import (
-    check_components,
-    check_iteration,
-    support_size,
-)
+from bgsub.robustpca.checks import check_components, check_iteration, support_size
 from bgsub.robustpca.competitors.row_method import (
     Coordinates,
     RowMethod,

@@ -12,13 +12,8 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.base import (
-    AffineEstimator,
-    check_components,
-    check_iteration,
-    check_matrix,
-    orthonormal_rows,
-)
+from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
+from bgsub.robustpca.checks import check_components, check_iteration, check_matrix
 from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram
 from bgsub.robustpca.reweight import location_and_scale, predictive_errors, robust_scores
 from bgsub.robustpca.spaces import Fit, Floats
@@ -75,8 +70,8 @@ class PixelMethod(AffineEstimator):
         ValueError
             As `AffineEstimator.fit`.
         """
-        X = check_matrix(X)
-        self._check(X.shape[0])
+        self._check(check_matrix(X).shape[0])
+        X = self._training_matrix(X)
         reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
         dtype = np.float64 if reader.dtype == np.float64 else np.float32
         center, components = self._fit_pixels(reader, dtype)

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from bgsub.errors import ConvergenceWarning
-from bgsub.robustpca.base import (
-    support_size,
-)
+from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.competitors.row_method import (
     coordinates,

@@ -1,0 +1,209 @@
+"""Scikit-learn's conventions, checked without it, and by it where it is installed."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bgsub.errors import NotFittedError
+from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.gram import gram_matrix
+from bgsub.robustpca.trpca import TRPCA
+
+from .helpers import contaminated
+
+ESTIMATORS = [type(method.make(2)) for method in METHODS.values()]
+every_estimator = pytest.mark.parametrize("kind", ESTIMATORS)
+
+
+class Frame:
+    """As much of a data frame as estimators look at."""
+
+    def __init__(self, values, columns):
+        self.values, self.columns = values, columns
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype=dtype)
+
+
+def fitted(kind, X, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kind(2, **parameters).fit(X)
+
+
+@every_estimator
+def test_parameters_by_name(kind):
+    estimator = kind(3)
+    parameters = estimator.get_params()
+    assert parameters["n_components"] == 3
+    assert parameters == {name: getattr(estimator, name) for name in parameters}
+    assert estimator.set_params(n_components=4) is estimator
+    assert estimator.n_components == 4
+    assert kind(**estimator.get_params()).get_params() == estimator.get_params()
+    message = r"Invalid parameter 'ranks' for estimator \w+\(n_components=4\). Valid .*n_components"
+    with pytest.raises(ValueError, match=message):
+        estimator.set_params(ranks=1)
+
+
+def test_parameters_of_an_estimator_that_is_a_parameter():
+    outer = TRPCA(2, random_state=TRPCA(3))
+    assert outer.get_params()["random_state__n_components"] == 3
+    assert "random_state__n_components" not in outer.get_params(deep=False)
+    outer.set_params(random_state__n_components=7, n_init=4)
+    assert (outer.random_state.n_components, outer.n_init) == (7, 4)
+    assert "cls__n_components" not in TRPCA(2, random_state=TRPCA).get_params()
+
+
+def test_an_estimator_is_shown_as_the_call_that_makes_it():
+    assert repr(TRPCA()) == "TRPCA()"
+    assert repr(TRPCA(3, tol=1e-5, reweight=False)) == "TRPCA(n_components=3, reweight=False)"
+
+
+@every_estimator
+def test_features_are_remembered_and_checked(kind):
+    X = contaminated(30, 12)
+    estimator = fitted(kind, X)
+    assert estimator.n_features_in_ == 12
+    assert not hasattr(estimator, "feature_names_in_")
+    for method in (estimator.transform, estimator.reconstruct, estimator.score):
+        with pytest.raises(ValueError, match=r"X has 11 features, but \w+ is expecting 12 feat"):
+            method(X[:, 1:])
+    again = pickle.loads(pickle.dumps(estimator))
+    np.testing.assert_array_equal(again.transform(X), estimator.transform(X))
+
+
+def test_names_of_the_features():
+    X, names = contaminated(30, 12), [f"pixel {i}" for i in range(12)]
+    frame = Frame(X, names)
+    fit = TRPCA(2, random_state=0).fit(frame)
+    assert fit.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(fit.transform(frame), TRPCA(2, random_state=0).fit_transform(X))
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but TRPCA was"):
+        fit.transform(X)
+    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+        fit.transform(Frame(X, names[::-1]))
+    others = ["a", *names[1:]]
+    message = (
+        "unseen at fit time:\n- a\nFeature names seen at fit time, yet now missing:\n- pixel 0"
+    )
+    with pytest.raises(ValueError, match=message):
+        fit.transform(Frame(X, others))
+    with pytest.raises(ValueError, match=r"- p2\n- \.\.\.\nFeature names seen"):
+        fit.transform(Frame(X, [f"p{i}" for i in range(12)]))
+    fit.fit(Frame(X, list(range(12))))
+    assert not hasattr(fit, "feature_names_in_")
+    with pytest.warns(UserWarning, match="X has feature names, but TRPCA was fitted without"):
+        fit.transform(frame)
+
+
+@every_estimator
+def test_what_is_not_fitted_says_so(kind):
+    X = contaminated(30, 12)
+    for method in ("transform", "reconstruct", "reconstruction_error", "score"):
+        with pytest.raises(ValueError, match=rf"{kind.__name__} instance is not fitted yet") as e:
+            getattr(kind(2), method)(X)
+        assert isinstance(e.value, AttributeError)
+    with pytest.raises((NotFittedError, AttributeError), match="not fitted yet"):
+        kind(2).get_feature_names_out()
+    estimator = kind(2)
+    assert not estimator.__sklearn_is_fitted__()
+    assert fitted(kind, X).__sklearn_is_fitted__()
+    names = fitted(kind, X).get_feature_names_out()
+    assert names.tolist() == [f"{kind.__name__.lower()}0", f"{kind.__name__.lower()}1"]
+
+
+def test_nothing_of_an_earlier_fit_stays():
+    X = contaminated(12, 30)
+    fit = TRPCA(2, random_state=0).fit(X)
+    assert hasattr(fit, "center_weights_")
+    fit.fit(X.T)
+    assert not hasattr(fit, "center_weights_")
+    fit.fit_gram(gram_matrix(X))
+    assert fit.n_features_in_ == 30
+    assert not hasattr(fit, "components_")
+    with pytest.raises(ValueError, match="not fitted yet: call 'fit' with rows first"):
+        fit.transform(X)
+
+
+def test_a_matrix_of_another_kind_is_refused_or_converted():
+    X = contaminated(12, 30)
+    plain = TRPCA(2, random_state=0).fit(X)
+    for other in (X.tolist(), X.astype(object)):
+        np.testing.assert_array_equal(TRPCA(2, random_state=0).fit(other).errors_, plain.errors_)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        TRPCA(2).fit(X + 1j)
+    with pytest.raises(TypeError, match=r"must be .*string.* number"):
+        TRPCA(2).fit([[{}]])
+    with pytest.raises(ValueError, match=r"X has shape \(30,\).* Reshape your data"):
+        plain.transform(X[0])
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(3, 0\)\)"):
+        TRPCA(2).fit(np.zeros((3, 0)))
+
+    class Sparse:
+        def toarray(self):
+            return X
+
+    with pytest.raises(TypeError, match=r"sparse matrix.* give X\.toarray\(\)"):
+        TRPCA(2).fit(Sparse())
+
+
+@every_estimator
+def test_score_is_minus_the_trimmed_mean_of_the_errors(kind):
+    X = contaminated(31, 12)
+    estimator = fitted(kind, X)
+    errors = np.sort(estimator.reconstruction_error(X))
+    assert estimator.score(X) == pytest.approx(-errors[:16].mean())
+    if "support_fraction" in estimator.get_params():
+        estimator.set_params(support_fraction=1.0)
+        assert estimator.score(X) == pytest.approx(-errors.mean())
+
+
+# --- by scikit-learn, where it is installed -----------------------------------------------------
+
+
+@every_estimator
+def test_all_checks_of_scikit_learn_pass(kind, capsys):
+    pytest.importorskip("sklearn", minversion="1.6")
+    from sklearn.utils.estimator_checks import check_estimator
+
+    for estimator in (kind(), kind(2)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = check_estimator(estimator, on_skip=None, on_fail=None)
+        failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+        assert not failed
+        count = Counter(result["status"] for result in results)
+        with capsys.disabled():
+            sys.stdout.write(
+                f"\n{estimator}: {count['passed']} checks passed, {count['skipped']} skipped\n"
+            )
+        assert count["passed"] >= 40
+
+
+@every_estimator
+def test_pipeline_clone_and_grid_search(kind):
+    pytest.importorskip("sklearn", minversion="1.6")
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X = contaminated(40, 12, share=0.1)
+    estimator = kind(2)
+    twin = clone(estimator)
+    assert twin is not estimator
+    assert twin.get_params() == estimator.get_params()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline = make_pipeline(StandardScaler(), kind(2)).fit(X)
+        assert pipeline.transform(X).shape == (40, 2)
+        assert pipeline.get_feature_names_out().size == 2
+        search = GridSearchCV(kind(), {"n_components": [1, 3]}, cv=2, error_score="raise").fit(X)
+    assert search.best_params_ == {"n_components": 3}
+    assert search.best_estimator_.components_.shape == (3, 12)
