@@ -79,6 +79,11 @@ def check_matrix(X: Any, n_features: int | None = None) -> Any:
         raise ValueError(message)
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
+    _check_entries(X)
+    return X
+
+
+def _check_entries(X: Any) -> None:
     for rows in row_blocks(*X.shape):
         allowed = np.abs(X[rows]) < _LARGEST
         if not allowed.all():
@@ -89,4 +94,3 @@ def check_matrix(X: Any, n_features: int | None = None) -> Any:
                 f"every entry must be a finite number, of magnitude below {_LARGEST:g}"
             )
             raise ValueError(message)
-    return X
