@@ -146,7 +146,7 @@ class AffineEstimator(Conventions):
         parts = [block @ self.components_.T for _, block in centred_blocks(X, self.center_)]
         return np.concatenate(parts)
 
-    def fit_transform(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Floats:
+    def fit_transform(self, X: NDArray[Any], y: object = None) -> Floats:
         """Fit, then give the scores of the same rows; see `fit` and `transform`."""
         return self.fit(X, y).transform(X)
 
