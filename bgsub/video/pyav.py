@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, Protocol, cast
 
@@ -64,8 +65,9 @@ class Ratio(Protocol):
     def denominator(self) -> int: ...  # noqa: D102
 
 
-def open_input(path: str | os.PathLike[str]) -> InputContainer:
-    """Open a file for reading, whatever letters its name and its texts have.
+@contextmanager
+def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
+    """Open a file for reading, whatever letters its name and its texts have; closes it at the end.
 
     Raises
     ------
@@ -86,7 +88,23 @@ def open_input(path: str | os.PathLike[str]) -> InputContainer:
         container_options={"format_whitelist": _READ, "protocol_whitelist": "file"},
         **_LENIENT,
     )
-    return container
+    with container:
+        try:
+            yield container
+        finally:
+            _end_threads(container)
+
+
+def _end_threads(container: InputContainer) -> None:
+    """Wait until no thread of a decoder is at work.
+
+    PyAV frees decoders with Python's lock held, and waits for their threads then. One that has a
+    message for Python (after `av.logging.set_level`), which it has about every damaged frame, would
+    wait for the lock: for ever. Flushing waits for the threads without the lock.
+    """
+    for stream in container.streams.video:
+        if stream.codec_context is not None:
+            stream.codec_context.flush_buffers()
 
 
 def list_kind(path: str | os.PathLike[str]) -> str | None:

@@ -116,7 +116,7 @@ class QueuedSink:
             If the sink was aborted.
         """
         self.finish()
-        self._thread.join()
+        self._wait()
         self._raise_error()
         if self._aborted:
             raise ValueError(f"{self.path}: the sink was aborted")
@@ -128,14 +128,24 @@ class QueuedSink:
             self._aborted = True
             self._waiting.clear()
             self._changed.notify_all()
-        self._thread.join(_PATIENCE_S)
         with self._changed:
+            self._changed.wait_for(lambda: self._ended, _PATIENCE_S)
             self._abandoned = not self._ended
         if self._abandoned:  # the thread still writes: only it can clear up safely
             _log.warning("%s: its writer does not answer; the file may be left behind", self.path)
         else:
             self._thread.join()
             self._sink.abort()
+
+    def _wait(self) -> None:
+        """Wait until the thread has done its work.
+
+        Not by `Thread.join` alone: up to Python 3.12 a thread counts as dead once a Ctrl-C has
+        interrupted that, whatever it is still writing.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended)
+        self._thread.join()
 
     def _raise_error(self) -> None:
         if self._error is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -65,13 +66,16 @@ class VideoFileSource(BaseSource):
         )
         self._maker = pixels.PictureMaker(self.layout)
 
-    def _open(self) -> InputContainer:
-        try:
-            return pyav.open_input(self._file)
-        except (FFmpegError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            message = f"{self.name}: is not a video that can be read ({reason})"
-            raise InputError(f"{message}; check that it is whole and plays") from error
+    @contextmanager
+    def _open(self) -> Iterator[InputContainer]:
+        with ExitStack() as stack:
+            try:
+                container = stack.enter_context(pyav.open_input(self._file))
+            except (FFmpegError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or str(error)
+                message = f"{self.name}: is not a video that can be read ({reason})"
+                raise InputError(f"{message}; check that it is whole and plays") from error
+            yield container
 
     def _video_stream(self, container: InputContainer) -> VideoStream:
         stream = container.streams.best("video")

@@ -1,4 +1,7 @@
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import av
 import numpy as np
@@ -97,3 +100,30 @@ class TestVersions:
     def test_an_old_one_is_named(self):
         with pytest.raises(BgsubError, match=r"PyAV 14\.2\.0 .*too old"):
             pyav.check_version("14.2.0")
+
+
+_READ_AGAIN_AND_AGAIN = """
+import sys
+import av
+from bgsub.video.source import open_source
+av.logging.set_level(av.logging.VERBOSE)
+for _ in range(8):
+    print(sum(1 for _ in open_source(sys.argv[1], threads=8)))
+"""
+
+
+def test_a_damaged_film_does_not_hang_a_program_that_hears_ffmpegs_messages(encode):
+    frames = np.random.default_rng(0).integers(0, 255, (40, 120, 160, 3), dtype=np.uint8)
+    path = encode(frames)
+    data = bytearray(Path(path).read_bytes())
+    for place in np.linspace(0.1 * len(data), 0.9 * len(data), 20).astype(int):
+        data[place : place + 8] = b"\xff" * 8
+    Path(path).write_bytes(data)
+    done = subprocess.run(
+        [sys.executable, "-c", _READ_AGAIN_AND_AGAIN, path],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert len(done.stdout.split()) == 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import weakref
 from pathlib import Path
@@ -268,3 +269,40 @@ def test_abort_of_a_real_sink_leaves_nothing(tmp_path):
         queued.write(np.zeros((64, 64), np.uint8))
     queued.abort()
     assert list(tmp_path.iterdir()) == []
+
+
+class Slow(Recorder):
+    """A sink whose file takes a while to finish."""
+
+    def write(self, frame, time_s=None):
+        self.count += 1
+
+    def close(self):
+        self.gate.wait(10)
+        return super().close()
+
+    def abort(self):
+        assert self.closed, "removed while it was still being written"
+        super().abort()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="POSIX")
+def test_an_interrupt_while_the_file_is_finished_waits_for_its_writer(caplog):
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    sink = Slow(gate=threading.Event())
+    queued = QueuedSink(sink, 3)
+    queued.write(frame())
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            queued.close()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    threading.Timer(0.2, sink.gate.set).start()
+    queued.abort()
+    assert sink.aborted
+    assert caplog.text == ""
