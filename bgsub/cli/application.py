@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from bgsub.cli import failures
+from bgsub.cli import failures, interrupts
 from bgsub.cli.help import program_epilog
 from bgsub.cli.logs import Session
 from bgsub.errors import Interrupted
@@ -120,6 +120,7 @@ class Application(click.Group):
         try:
             result = call()
             code = result if isinstance(result, int) else 0
+            interrupts.work_is_done()
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of all errors
             # A usage error may come before the options are read.
             session.log_json = session.log_json or "--log-json" in arguments

@@ -10,6 +10,7 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.help import Command, examples, option
+from bgsub.cli.interrupts import tell_results
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.saving import preamble, write
@@ -78,7 +79,7 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
         results.commit(manifest("compare", path, comparison, options.to_json(), stages))
         click.echo(list_rows(form, COLUMNS, rows, **_listing(comparison)), nl=False)
         tell(comparison, session)
-        session.tell("result", f"results are in {out}", out=out)
+        tell_results(out, session)
 
 
 def compare_options(params: dict[str, Any]) -> CompareOptions:

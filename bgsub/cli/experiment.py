@@ -13,6 +13,7 @@ from bgsub.cli import values
 from bgsub.cli.experiment_background import background_command
 from bgsub.cli.experiment_options import result_options
 from bgsub.cli.help import Command, examples, option, together
+from bgsub.cli.interrupts import tell_results
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.saving import preamble, write
@@ -121,7 +122,7 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
         title = f"Synthetic data, n = {options.samples}, k = {options.components}"
         _save(results, "synthetic", SYNTHETIC_COLUMNS, points, panels, title, options.to_json())
     _print(form, _SYNTHETIC_TABLE, points)
-    session.tell("result", f"results are in {out}", out=out)
+    tell_results(out, session)
 
 
 @experiment_command.command(
@@ -219,7 +220,7 @@ def digits_command(
         columns = len(options.ks)
         _save(results, "digits", DIGIT_COLUMNS, points, panels, title, plain, columns=columns)
     _print(form, _DIGITS_TABLE, points)
-    session.tell("result", f"results are in {out}", out=out)
+    tell_results(out, session)
 
 
 _SYNTHETIC_TABLE = ("data", "p", "share", "variant", "tre_mean", "tre_std", "seconds", "converged")

@@ -13,6 +13,7 @@ from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.experiment_options import result_options
 from bgsub.cli.help import Command, examples
+from bgsub.cli.interrupts import tell_results
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.saving import write
 from bgsub.comparison.result import CompareOptions
@@ -67,4 +68,4 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
         results.commit({**facts, "paper_2014_seconds": paper})
         click.echo(list_rows(form, BACKGROUND_COLUMNS, rows), nl=False)
         comparing.tell(comparison, session)
-        session.tell("result", f"results are in {out}", out=out)
+        tell_results(out, session)

@@ -6,6 +6,7 @@ import os
 import signal
 from types import FrameType
 
+from bgsub.cli.logs import Session
 from bgsub.errors import Interrupted
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -20,6 +21,20 @@ def install() -> None:
     for number in _numbers():
         if number.name != "SIGHUP" or signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _first)
+
+
+def work_is_done() -> None:
+    """Ignore these signals from now on: what was asked for is there, and the exit code says so."""
+    for number in _numbers():
+        if signal.getsignal(number) in {_first, _second}:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def tell_results(out: str | os.PathLike[str], session: Session) -> None:
+    """Say where results are; if they are all that was asked for, no signal makes them a failure."""
+    if session.label is None:
+        work_is_done()
+    session.tell("result", f"results are in {os.fspath(out)}", out=os.fspath(out))
 
 
 def _numbers() -> list[signal.Signals]:

@@ -13,6 +13,7 @@ from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.batch import read_list, run_batch
 from bgsub.cli.help import Command, examples, option, together
+from bgsub.cli.interrupts import tell_results
 from bgsub.cli.jobs import Job, Work, check_out, plan
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
@@ -181,7 +182,7 @@ def show_result(result: RunResult, session: Session) -> None:
         session.tell("finding", finding)
     for hint in result.hints:
         session.tell("hint", hint)
-    session.tell("result", f"results are in {result.out}", out=str(result.out))
+    tell_results(result.out, session)
 
 
 def _refuse_loose_images(inputs: tuple[str, ...]) -> None:

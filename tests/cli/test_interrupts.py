@@ -71,3 +71,40 @@ def test_an_ignored_interrupt_is_heard_and_an_ignored_hangup_is_not(tmp_path) ->
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
     assert process.returncode == 130
+
+
+DONE = """
+import os, signal, sys, time, types
+from pathlib import Path
+import bgsub.cli.logs as logs
+from bgsub.pipeline.outcome import RunResult
+moment = sys.argv.pop(1)
+def hit():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), number)
+        time.sleep(0.05)
+if moment == "told":
+    write = logs.write_line
+    def write_and_hit(line):
+        write(line)
+        hit()
+    logs.write_line = write_and_hit
+else:
+    import atexit
+    atexit.register(hit)
+pipeline = types.ModuleType("bgsub.pipeline.run")
+def run(path, out, options, *, progress):
+    return RunResult(out, {}, [], [], [])
+pipeline.run = run
+import bgsub.pipeline
+sys.modules["bgsub.pipeline.run"] = bgsub.pipeline.run = pipeline
+from bgsub.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("moment", ["told", "at the end"])
+def test_a_signal_after_the_results_are_in_changes_nothing(moment, tmp_path) -> None:
+    command = [sys.executable, "-c", DONE, moment, "run", "a.avi", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, f"results are in {tmp_path}\n")
