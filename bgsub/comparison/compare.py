@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from bgsub.comparison.fit_task import FitOutcome, FitTask
 from bgsub.comparison.frame_file import FrameFile, write_frames
 from bgsub.comparison.labels import UNKNOWN, read_labels
 from bgsub.comparison.result import CompareOptions, Comparison, MethodRow
+from bgsub.comparison.shared_file import SharedFile
 from bgsub.errors import UsageError
 from bgsub.fit.frame_fit import check_rank
 from bgsub.fit.method_fit import FittedFrames
@@ -67,16 +67,12 @@ def compare(
     progress = progress or (lambda _stage, _done, _total: None)
     run = options.run
     watch = manifests.Stopwatch()
-    place = run.temp or str(spill_folder())
-    with tempfile.TemporaryDirectory(prefix="bgsub-compare-", dir=place) as folder:
+    place = spill_folder() if run.temp is None else Path(run.temp)
+    with SharedFile(place) as frame_file, SharedFile(place) as gram_file:
         source = open_frames(path, run.source, threads=run.threads, color="gray")
         with watch.stage("decode"):
             frames = write_frames(
-                source,
-                Path(folder) / "frames",
-                most=run.fit_frames,
-                seed=run.seed,
-                progress=progress,
+                source, frame_file, most=run.fit_frames, seed=run.seed, progress=progress
             )
         check_rank(max(options.ks), frames.numbers.size)
         labels = None
@@ -89,8 +85,8 @@ def compare(
                 progress=lambda done, total: progress("fit", done, total),
             )
         rows = _chosen_rows(options, frames, gram)
-        save_gram(gram, Path(folder) / "gram.npz")
-        with FitProcess(frames, Path(folder) / "gram.npz") as process:
+        save_gram(gram, gram_file)
+        with FitProcess(frames, gram_file) as process:
             judge = _Judge(options, frames, labels)
             found = list(_fit_all(process, judge, options, rows, progress))
         pictures = [frames.picture(frames.map()[row].astype(np.float64)) for row in rows]

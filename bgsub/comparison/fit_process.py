@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +21,8 @@ import numpy as np
 
 from bgsub.comparison.fit_task import FitOutcome, FitTask, fit_task
 from bgsub.comparison.frame_file import FrameFile
+from bgsub.comparison.shared_file import SharedFile
+from bgsub.errors import OutputError
 from bgsub.fit.method_fit import with_residual
 from bgsub.robustpca.gram import Gram
 from bgsub.runtime.threads import one_blas_thread
@@ -44,12 +45,12 @@ class FitProcess:
     Parameters
     ----------
     frames : FrameFile
-    gram_path : Path
+    gram_file : SharedFile
         What `save_gram` wrote.
     """
 
-    def __init__(self, frames: FrameFile, gram_path: Path) -> None:
-        self._arguments = (frames, gram_path)
+    def __init__(self, frames: FrameFile, gram_file: SharedFile) -> None:
+        self._arguments = (frames, gram_file)
         self._context = multiprocessing.get_context("spawn")
         self._process: Any = None
         self._connection: Connection | None = None
@@ -152,13 +153,23 @@ def _signals_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def save_gram(gram: Gram, path: Path) -> None:
-    """Write a Gram matrix for a `FitProcess`."""
-    with path.open("wb") as file:
-        np.savez(file, values=gram.values, offset=gram.offset, n_features=gram.n_features)
+def save_gram(gram: Gram, file: SharedFile) -> None:
+    """Write a Gram matrix for a `FitProcess`.
+
+    Raises
+    ------
+    OutputError
+        If the disk is too small.
+    """
+    try:
+        np.savez(file.file, values=gram.values, offset=gram.offset, n_features=gram.n_features)
+        file.file.flush()
+    except OSError as error:
+        message = f"{file.folder}: has no room for the Gram matrix ({error.strerror}); use --temp"
+        raise OutputError(message) from error
 
 
-def _serve(connection: Connection, frames: FrameFile, gram_path: Path) -> None:
+def _serve(connection: Connection, frames: FrameFile, gram_file: SharedFile) -> None:
     """Make the fits that are asked for, until the parent is gone."""
     # Ctrl-C goes to all processes of a terminal, and where signals cannot be blocked also here.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -169,7 +180,8 @@ def _serve(connection: Connection, frames: FrameFile, gram_path: Path) -> None:
     # As everywhere in bgsub: more would gain little on matrices of this size, lose much when the
     # cores are busy, and change the last bits.
     one_blas_thread()
-    with np.load(gram_path) as saved:
+    gram_file.file.seek(0)
+    with np.load(gram_file.file) as saved:
         gram = Gram(saved["values"], saved["offset"], int(saved["n_features"]), 0, 0)
     X = frames.map()
     # LAPACK is loaded and its threads are started before the first clock is.

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.comparison.shared_file import SharedFile
 from bgsub.errors import OutputError
 from bgsub.fit.demand import AUTO_FIT_FRAMES
 from bgsub.fit.store import sample_rows
@@ -23,7 +24,7 @@ class FrameFile:
 
     Attributes
     ----------
-    path : Path
+    file : SharedFile
         n·p bytes, row by row.
     numbers, times : ndarray of shape (n,)
         Frame numbers from 1, and seconds.
@@ -34,7 +35,7 @@ class FrameFile:
         Frames of the input, of which these may be a sample.
     """
 
-    path: Path
+    file: SharedFile
     numbers: NDArray[np.int64]
     times: NDArray[np.float64]
     height: int
@@ -50,7 +51,7 @@ class FrameFile:
 
     def map(self) -> Bytes:
         """The matrix, uint8, of shape (n, p); read from the file as it is looked at."""
-        return np.memmap(self.path, dtype=np.uint8, mode="r", shape=self.shape)
+        return np.memmap(self.file.file, dtype=np.uint8, mode="r", shape=self.shape)
 
     def picture(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
         """A row of p values as a picture of shape (h, w); 0 outside the mask."""
@@ -63,7 +64,7 @@ class FrameFile:
 
 def write_frames(
     source: FrameSource,
-    path: Path,
+    file: SharedFile,
     *,
     progress: ProgressCallback,
     most: int | None = None,
@@ -74,8 +75,8 @@ def write_frames(
     Parameters
     ----------
     source : FrameSource
-    path : Path
-        Replaced if it exists.
+    file : SharedFile
+        Empty.
     progress : callable
     most : int, optional
         Longer inputs are sampled; None is `AUTO_FIT_FRAMES`.
@@ -110,24 +111,24 @@ def write_frames(
         expected = total
     mask = None if source.pixel_mask is None else source.pixel_mask.ravel()
     pixels = source.layout.pixels if mask is None else int(mask.sum())
-    _check_room(path, (len(wanted) if wanted is not None else expected) * pixels)
+    _check_room(file.folder, (len(wanted) if wanted is not None else expected) * pixels)
     numbers, times = [], []
     try:
-        with path.open("wb") as file:
-            for index, frame in enumerate(source):
-                total = index + 1
-                progress("decode", total, expected)
-                if wanted is not None and index not in wanted:
-                    continue
-                luma = frame.data[: source.layout.pixels]
-                file.write((luma if mask is None else luma[mask]).tobytes())
-                numbers.append(frame.number)
-                times.append(frame.time_s)
+        for index, frame in enumerate(source):
+            total = index + 1
+            progress("decode", total, expected)
+            if wanted is not None and index not in wanted:
+                continue
+            luma = frame.data[: source.layout.pixels]
+            file.file.write((luma if mask is None else luma[mask]).tobytes())
+            numbers.append(frame.number)
+            times.append(frame.time_s)
+        file.file.flush()
     except OSError as error:
-        message = f"{path.parent}: frames cannot be kept there ({error.strerror}); use --temp"
+        message = f"{file.folder}: frames cannot be kept there ({error.strerror}); use --temp"
         raise OutputError(message) from error
     return FrameFile(
-        path=path,
+        file=file,
         numbers=np.array(numbers, dtype=np.int64),
         times=np.array(times),
         height=source.layout.height,
@@ -137,11 +138,11 @@ def write_frames(
     )
 
 
-def _check_room(path: Path, needed: int) -> None:
-    free = free_space(path.parent)
+def _check_room(folder: Path, needed: int) -> None:
+    free = free_space(folder)
     if free and needed > free:
         message = (
-            f"{path.parent}: has {amount(free)} free, but the frames take {amount(needed)}; "
+            f"{folder}: has {amount(free)} free, but the frames take {amount(needed)}; "
             "use --temp with another folder, or --every, --scale or --fit-frames"
         )
         raise OutputError(message)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import tempfile
 
 import numpy as np
@@ -32,6 +33,22 @@ def whole(clip):
         truth=str(clip / "frames.csv"),
     )
     return compare(str(clip / "clip.npy"), options)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files there have names")
+def test_nothing_has_a_name_that_a_kill_would_leave(clip, tmp_path):
+    seen, stages = set(), set()
+
+    def look(stage, done, total):
+        stages.add(stage)
+        seen.update(tmp_path.iterdir())
+
+    run = RunOptions(temp=str(tmp_path), source=SourceOptions(end=20))
+    compare(
+        str(clip / "clip.npy"), CompareOptions(run=run, ks=(1,), methods=("pca",)), progress=look
+    )
+    assert stages >= {"decode", "pca k=1"}
+    assert not seen
 
 
 def test_every_method_has_a_row_for_every_k(whole):

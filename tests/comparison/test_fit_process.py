@@ -9,6 +9,7 @@ import pytest
 from bgsub.comparison.fit_process import FitError, FitProcess, save_gram
 from bgsub.comparison.fit_task import FitTask, fit_task
 from bgsub.comparison.frame_file import write_frames
+from bgsub.comparison.shared_file import SharedFile
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.video.source import open_source
@@ -21,7 +22,8 @@ def no_progress(stage, done, total):
 @pytest.fixture
 def frames(scene, tmp_path):
     source = open_source(scene(24, height=20, width=30, visit=18, color=False))
-    return write_frames(source, tmp_path / "frames", progress=no_progress)
+    with SharedFile(tmp_path) as file:
+        yield write_frames(source, file, progress=no_progress)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -39,11 +41,12 @@ def test_a_task_gives_errors_and_backgrounds(frames, name):
 
 def test_one_process_makes_all_fits_and_survives_its_own_death(frames, tmp_path):
     X = np.array(frames.map())
-    save_gram(gram_matrix(X), tmp_path / "gram.npz")
+    gram_file = SharedFile(tmp_path)
+    save_gram(gram_matrix(X), gram_file)
     task = FitTask(method="trpca", k=2, rows=(1,))
     here = fit_task(task, X, gram_matrix(X))
     stages = []
-    with FitProcess(frames, tmp_path / "gram.npz") as process:
+    with gram_file, FitProcess(frames, gram_file) as process:
 
         def note(stage, done, total):
             stages.append(stage)
