@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import struct
 import zipfile
 import zlib
@@ -84,6 +85,12 @@ class BackgroundModel:
     facts: dict[str, Any]
     local: LocalModel | None = None
     ignored: NDArray[np.bool_] | None = None
+
+    def __repr__(self) -> str:
+        layout, name = self.layout, self.facts.get("name", "?")
+        size, k = f"{layout.width}x{layout.height} {layout.kind}", len(self.components)
+        masks = "paper's" if self.local is None else "local"
+        return f"<BackgroundModel of {name!r}: {size}, k={k}, {masks} masks>"
 
     @property
     def inside(self) -> NDArray[np.bool_] | None:
@@ -189,7 +196,7 @@ class BackgroundModel:
             raise OutputError(message) from error
 
     @classmethod
-    def load(cls, path: Path) -> BackgroundModel:
+    def load(cls, path: str | os.PathLike[str]) -> BackgroundModel:
         """Read a model that `save` wrote.
 
         Raises
@@ -197,6 +204,7 @@ class BackgroundModel:
         InputError
             If the file is missing, damaged, or not a model of this version.
         """
+        path = Path(path)
         try:
             # Opened here, because NumPy leaves a file open that turns out to be no archive.
             with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

@@ -152,7 +152,7 @@ def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
             found = SceneChange(int(change["first_frame"]), float(change["first_time_s"]))
             table = replace(table, scene_change=found)
         footage = manifest["input"]
-        name, size, where = str(footage["name"]), footage["size_bytes"], str(footage["path"])
+        name, size, where = str(footage["name"]), footage["size_bytes"], footage["path"]
     except (KeyError, TypeError, ValueError) as error:
         message = f"{path.parent / 'run.json'}: is damaged; run bgsub again, or give {path} alone"
         raise InputError(message) from error

@@ -133,6 +133,8 @@ def belongs(folder: Path, given: str) -> bool:
         path = recorded["path"]
     except (InputError, KeyError, TypeError):
         return True
+    if path is None:  # frames that a program passed as an array
+        return False
     if Path(path).absolute() == Path(given).absolute():
         return True
     if recorded.get("name") != Path(given).name or not Path(given).is_file():

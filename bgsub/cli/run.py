@@ -57,7 +57,7 @@ class Repeated:
     """An earlier run: its run.json, input and the input's SHA-256."""
 
     path: Path
-    input: str
+    input: str | None
     sha256: str | None
 
 
@@ -74,7 +74,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
     try:
         ctx.default_map = shared.as_defaults(RunOptions.from_json(manifest["options"]))
         recorded = manifest["input"]
-        return Repeated(Path(value), str(recorded["path"]), recorded.get("sha256"))
+        return Repeated(Path(value), recorded["path"], recorded.get("sha256"))
     except (UsageError, InputError) as error:
         raise type(error)(f"{value}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -131,7 +131,7 @@ def run_command(
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     _refuse_loose_images(inputs)
     digest = None
-    if not given and from_json is not None:
+    if not given and from_json is not None and from_json.input is not None:
         given, digest = [from_json.input], from_json.sha256
     if out is None and from_json is not None:
         out = str(from_json.path if from_json.path.is_dir() else from_json.path.parent)

@@ -55,6 +55,10 @@ class ErrorTable:
     scene_change: SceneChange | None = None
     marked: NDArray[np.bool_] | None = None
 
+    def __repr__(self) -> str:
+        flagged = int(self.outliers.sum())
+        return f"<ErrorTable of {self.frames.size} frames: {flagged} above cut-off {self.cutoff:g}>"
+
     @property
     def outliers(self) -> NDArray[np.bool_]:
         """Which frames are outliers, shape (n,)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from bgsub.pipeline.needs import VIDEOS, fitted_at_most, needs_fit, needs_masks,
 from bgsub.runtime.limits import memory_bytes
 from bgsub.runtime.threads import own_threads
 from bgsub.video.geometry import ColorMode
-from bgsub.video.source import FrameSource, open_source
+from bgsub.video.source import Footage, FrameSource, open_source
 
 notes = logging.getLogger("bgsub.notes")
 """What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""
@@ -26,7 +27,7 @@ DEFAULT_MEMORY = "50%"
 
 
 def open_frames(
-    path: str,
+    footage: Footage,
     options: SourceOptions,
     *,
     threads: int | None,
@@ -36,28 +37,30 @@ def open_frames(
 ) -> FrameSource:
     """Open an input as options say, but in another `color`; see `open_source` for the errors."""
     wanted: dict[str, Any] = vars(options) | ({} if color is None else {"color": color})
-    return open_source(path, **wanted, ignore=ignore, threads=threads, exact_color=exact_color)
+    return open_source(footage, **wanted, ignore=ignore, threads=threads, exact_color=exact_color)
 
 
-def open_input(path: str, options: RunOptions, like: BackgroundModel | None = None) -> FrameSource:
+def open_input(
+    footage: Footage, options: RunOptions, like: BackgroundModel | None = None
+) -> FrameSource:
     """Open an input in the layout that the outputs need, or in that of a model."""
     color, wanted = options.source.color, options.source
     exact = options.format != "mp4"
     if like is not None:
         color = "gray" if like.layout.kind == "gray" else "color"
         exact = like.layout.kind == "bgr"
-        wanted = _geometry_of(path, options.source, like)
+        wanted = _geometry_of(footage, options.source, like)
     elif not needs_pixels(options):
         color = "gray"
     threads = options.threads
     if options.jobs > 1:
         threads = own_threads(threads, options.jobs)
     return open_frames(
-        path, wanted, threads=threads, color=color, exact_color=exact, ignore=options.ignore
+        footage, wanted, threads=threads, color=color, exact_color=exact, ignore=options.ignore
     )
 
 
-def _geometry_of(path: str, options: SourceOptions, model: BackgroundModel) -> SourceOptions:
+def _geometry_of(footage: Footage, options: SourceOptions, model: BackgroundModel) -> SourceOptions:
     """Cut and scale footage of the size that a model was fitted to as that was, unless told how."""
     if options.mask_image is not None:
         message = "--mask-image: a model has the mask that it was fitted with; leave the option out"
@@ -65,7 +68,7 @@ def _geometry_of(path: str, options: SourceOptions, model: BackgroundModel) -> S
     geometry = model.geometry
     if options.roi is not None or options.scale != 1.0:
         return options
-    size = open_frames(path, options, threads=1, color="auto").input_size
+    size = open_frames(footage, options, threads=1, color="auto").input_size
     if list(size) != list(geometry.get("input_size", ())):
         return options
     roi = geometry.get("roi")
@@ -74,7 +77,7 @@ def _geometry_of(path: str, options: SourceOptions, model: BackgroundModel) -> S
     )
 
 
-def load_for(path: Path, options: RunOptions) -> BackgroundModel:
+def load_for(path: str | os.PathLike[str], options: RunOptions) -> BackgroundModel:
     """Load a model and let the options override its threshold and cut-off."""
     if "spectrum" in options.outputs:
         message = "--spectrum: a model has its rank already, and nothing is fitted; leave it out"
@@ -87,7 +90,9 @@ def load_for(path: Path, options: RunOptions) -> BackgroundModel:
     return model
 
 
-def model_for(model: BackgroundModel, source: FrameSource, model_path: Path) -> BackgroundModel:
+def model_for(
+    model: BackgroundModel, source: FrameSource, model_path: str | os.PathLike[str]
+) -> BackgroundModel:
     """Give the model with the pixels to be ignored in this footage, if it names any of its own.
 
     Raises

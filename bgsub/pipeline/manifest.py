@@ -6,17 +6,21 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError
 from bgsub.pipeline.directory import MANIFEST
 from bgsub.version import __version__
+
+if TYPE_CHECKING:
+    from bgsub.video.source import Footage
 
 SCHEMA_VERSION = 1
 
@@ -40,21 +44,28 @@ class Stopwatch:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + elapsed, 4)
 
 
-def input_identity(path: str) -> dict[str, Any]:
+def input_identity(footage: Footage) -> dict[str, Any]:
     """Name, size in bytes and SHA-256 of an input.
 
     Parameters
     ----------
-    path : str
-        A file; or a folder, glob or pattern of images, whose digest runs over the names and
-        contents of these images in their order.
+    footage : path or ndarray
+        A file; a folder, glob or pattern of images, whose digest runs over the names and contents
+        of these images in their order; or frames, whose digest runs over their values.
 
     Returns
     -------
     dict
-        ``path``, ``name``, ``size_bytes``, ``sha256`` (the last two None where nothing is there,
-        or a file cannot be read).
+        ``path`` (None for an array), ``name``, ``size_bytes``, ``sha256`` (the last two None where
+        nothing is there, or a file cannot be read).
     """
+    if not isinstance(footage, (str, os.PathLike)):
+        values = hashlib.sha256()
+        for frame in footage:
+            values.update(frame.tobytes())
+        size = int(footage.nbytes)
+        return {"path": None, "name": "array", "size_bytes": size, "sha256": values.hexdigest()}
+    path = os.fsdecode(footage)
     root = Path(path)
     name = root.name or root.resolve().name
     facts: dict[str, Any] = {"path": path, "name": name, "size_bytes": None, "sha256": None}

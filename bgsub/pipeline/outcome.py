@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ class RunResult:
     """
 
     out: Path
-    manifest: dict[str, Any]
+    manifest: dict[str, Any] = field(repr=False)
     findings: list[str]
     hints: list[str]
     warnings: list[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +24,9 @@ from bgsub.pipeline.outputs import FrameOutputs, output_names
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.runtime.threads import Workers
-from bgsub.video.source import FrameSource
+from bgsub.video.source import Footage, FrameSource
+
+StrPath = str | os.PathLike[str]
 
 
 def _no_progress(stage: str, done: int, total: int | None) -> None:
@@ -31,17 +34,22 @@ def _no_progress(stage: str, done: int, total: int | None) -> None:
 
 
 def run(
-    path: str, out: Path, options: RunOptions, *, progress: ProgressCallback | None = None
+    footage: Footage,
+    out: StrPath,
+    options: RunOptions | None = None,
+    *,
+    progress: ProgressCallback | None = None,
 ) -> RunResult:
     """Fit a video and write its results.
 
     Parameters
     ----------
-    path : str
-        A video file, image directory, glob, printf pattern or .npy/.npz file.
-    out : Path
+    footage : path or ndarray
+        A video file, folder of images, glob, printf pattern or .npy/.npz file; or the frames, as
+        `bgsub.open_source` takes them.
+    out : path
         The results directory.
-    options : RunOptions
+    options : RunOptions, optional
     progress : callable, optional
 
     Returns
@@ -59,17 +67,17 @@ def run(
     are learned without a fit of the frames: no Gram matrix, so time and memory grow with the number
     of frames and not with its square.
     """
-    progress = progress or _no_progress
+    options, progress = options or RunOptions(), progress or _no_progress
     watch = Stopwatch()
     with (
-        ResultsDirectory(out, output_names(options), force=options.force) as results,
+        ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
         if needs_fit(options):
             load_libraries(workers)
-        source = open_input(path, options)
+        source = open_input(footage, options)
         plan = plan_run(source, options)
-        identity = workers.beside(input_identity, path)
+        identity = workers.beside(input_identity, footage)
         with watch.stage("decode"):
             store = _store(source, plan, options, progress)
         with store:
@@ -108,10 +116,10 @@ def run(
 
 
 def apply(
-    model_path: Path,
-    path: str,
-    out: Path,
-    options: RunOptions,
+    model_path: StrPath,
+    footage: Footage,
+    out: StrPath,
+    options: RunOptions | None = None,
     *,
     progress: ProgressCallback | None = None,
 ) -> RunResult:
@@ -119,9 +127,9 @@ def apply(
 
     Parameters
     ----------
-    model_path : Path
+    model_path : path
         A model.npz.
-    path, out, options, progress
+    footage, out, options, progress
         As for `run`. The options of the fit have no effect; a threshold or cut-off of None is
         that of the model.
 
@@ -136,17 +144,17 @@ def apply(
     -----
     One pass over the footage; memory does not depend on its length.
     """
-    progress = progress or _no_progress
+    options, progress = options or RunOptions(), progress or _no_progress
     watch = Stopwatch()
     model = load_for(model_path, options)
     with (
-        ResultsDirectory(out, output_names(options), force=options.force) as results,
+        ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
-        source = open_input(path, options, like=model)
+        source = open_input(footage, options, like=model)
         model = model_for(model, source, model_path)
         scene = saved_scene(model, options)
-        identity = workers.beside(input_identity, path)
+        identity = workers.beside(input_identity, footage)
         frames = ProjectedFrames(model, workers)
         with watch.stage("write"), _outputs(results, scene, source, options, workers) as outputs:
             blocks = frames.blocks(decoded_blocks(source))
@@ -179,7 +187,7 @@ class FrameErrors:
 
 
 def fit_errors(
-    path: str, options: RunOptions, *, progress: ProgressCallback | None = None
+    footage: Footage, options: RunOptions | None = None, *, progress: ProgressCallback | None = None
 ) -> FrameErrors:
     """Fit a video and return the errors of its frames; nothing is written.
 
@@ -188,11 +196,11 @@ def fit_errors(
     BgsubError
         As for `run`.
     """
-    progress = progress or _no_progress
+    options, progress = options or RunOptions(), progress or _no_progress
     options = replace(options, outputs=frozenset({"errors"}))
     with Workers(options.threads, options.jobs) as workers:
         load_libraries(workers)
-        source = open_input(path, options)
+        source = open_input(footage, options)
         with _store(source, plan_run(source, options), options, progress) as store:
             fit = fit_frames(store, source.pixel_mask, options, workers, progress)
             table = fit.table
@@ -207,7 +215,11 @@ def fit_errors(
 
 
 def model_errors(
-    model_path: Path, path: str, options: RunOptions, *, progress: ProgressCallback | None = None
+    model_path: StrPath,
+    footage: Footage,
+    options: RunOptions | None = None,
+    *,
+    progress: ProgressCallback | None = None,
 ) -> FrameErrors:
     """Return the errors that a saved model makes on new footage; nothing is written.
 
@@ -216,10 +228,10 @@ def model_errors(
     BgsubError
         As for `apply`.
     """
-    progress = progress or _no_progress
+    options, progress = options or RunOptions(), progress or _no_progress
     model = load_for(model_path, options)
     with Workers(options.threads, options.jobs) as workers:
-        source = open_input(path, options, like=model)
+        source = open_input(footage, options, like=model)
         model = model_for(model, source, model_path)
         frames = ProjectedFrames(model, workers)
         done = 0

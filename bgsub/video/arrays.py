@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.video.base import ASSUMED_RATE, BaseSource, Item, Options
+from bgsub.video.base import ASSUMED_RATE, Item, Options
 from bgsub.video.geometry import Picture
+from bgsub.video.indexed import IndexedSource
 
 ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
 _EXPECTED = "expected uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3)"
@@ -50,7 +51,7 @@ def load_array(path: Path) -> NDArray[Any]:
         raise InputError(f"{message}; save it anew with numpy.save or numpy.savez") from error
 
 
-class ArraySource(BaseSource):
+class ArraySource(IndexedSource):
     """An array as frames.
 
     Parameters

@@ -111,6 +111,12 @@ class BaseSource(ABC):
 
     _assumed_rate: Fraction | None = None
 
+    def __repr__(self) -> str:
+        width, height = self.input_size
+        count = "" if self.frames_estimate is None else f", about {self.frames_estimate} frames"
+        kind = "colour" if self.layout.is_color else "grey"
+        return f"<{type(self).__name__} {self.path!r}: {width}x{height} {kind}{count}>"
+
     @abstractmethod
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         """Go through the input from its beginning; put warnings into `notes`."""

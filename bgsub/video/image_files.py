@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from bgsub.errors import InputError
-from bgsub.video.base import ASSUMED_RATE, BadPicture, BaseSource, Item, Options
+from bgsub.video.base import ASSUMED_RATE, BadPicture, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import Image, ImageError, decode_image, is_image_name
+from bgsub.video.indexed import IndexedSource
 
 _PRINTF = re.compile(r"%\d*d")
 
@@ -109,7 +110,7 @@ def _is_visible_image(path: Path) -> bool:
     return is_image_name(path) and not path.name.startswith(".") and path.is_file()
 
 
-class ImageFilesSource(BaseSource):
+class ImageFilesSource(IndexedSource):
     """Images of one size as frames; only those selected are read.
 
     Parameters

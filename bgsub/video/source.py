@@ -29,7 +29,10 @@ from bgsub.video.pixel_masks import Painted
 from bgsub.video.selection import Region, Selection, parse_region
 from bgsub.video.timecode import Position
 
-__all__ = ["BadFrame", "FrameSource", "open_source"]
+__all__ = ["BadFrame", "Footage", "FrameSource", "open_source"]
+
+Footage = str | os.PathLike[str] | NDArray[Any]
+"""What `open_source` opens: a path, or an array of frames."""
 
 
 class FrameSource(Protocol):
@@ -97,7 +100,7 @@ class FrameSource(Protocol):
 
 
 def open_source(
-    source: str | os.PathLike[str] | NDArray[Any],
+    source: Footage,
     *,
     start: str | int | Position | None = None,
     end: str | int | Position | None = None,
