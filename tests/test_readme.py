@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bgsub.cli.application import COMMANDS
 from bgsub.cli.help import exit_code_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,3 +68,18 @@ def test_batch_script_reacts_to_exit_codes(tmp_path: Path) -> None:
     assert "broken.mp4" in done.stderr
     assert (tmp_path / "results" / "shots" / "run.json").is_file()
     assert "shots: nothing unusual" in done.stdout or "shots: look at" in done.stdout
+
+
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) <= 200
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+def test_every_command_is_in_the_table() -> None:
+    named = set(re.findall(r"^\| `bgsub (\w+)", README, flags=re.MULTILINE))
+    assert named == set(COMMANDS)
