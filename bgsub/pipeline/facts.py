@@ -73,7 +73,7 @@ def fit_facts(fit: FrameFit | None, model: BackgroundModel | None) -> dict[str, 
         "error_scale": estimator.error_scale_,
         "gram_blocks": None
         if fit.gram is None
-        else {"all": fit.gram.blocks, "float64": fit.gram.float64_blocks},
+        else {"all": fit.gram.blocks, "cut": fit.gram.cut_blocks},
         "threshold": None if model is None else model.threshold,
         "fit_warnings": list(fit.notes),
     }

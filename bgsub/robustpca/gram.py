@@ -2,11 +2,11 @@
 
 For 8-bit frames every product is an integer, so a float32 matrix product over a block of pixels is
 exact as long as no partial sum leaves the integers that float32 can hold. By the Cauchy-Schwarz
-inequality every partial sum of ⟨x_i, x_j⟩ is at most max_i ‖x_i‖², and that maximum stands on the
-diagonal of the product itself: partial sums of squares only grow and rounding is monotone, so the
-computed diagonal stays below 2²⁴ exactly if the true one does. Hence the check costs nothing: a
-block whose diagonal reaches 2²⁴ is multiplied again in float64. Blocks are summed in float64, where
-integers below 2⁵³ are exact, so the result depends on neither block size nor order.
+inequality every partial sum of ⟨x_i, x_j⟩ is at most max_i ‖x_i‖²: partial sums of squares only
+grow and rounding is monotone, so a computed ‖x_i‖² stays below 2²⁴ exactly if the true one does. A
+block in which one reaches 2²⁴ is cut into halves until none does, which takes half the time and a
+third of the memory of a product in float64. Blocks are summed in float64, where integers below 2⁵³
+are exact, so the result depends on neither block size nor order.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Gram:
         integer), float64 otherwise.
     n_features : int
         p.
-    float64_blocks : int
-        Blocks of an integer matrix for which float32 was not exact.
+    cut_blocks : int
+        Blocks of an integer matrix that were cut, as float32 would not have been exact.
     blocks : int
         All blocks.
     share : ndarray of shape (n, n), float64, or None
@@ -95,7 +95,7 @@ class Gram:
     values: NDArray[np.float64]
     offset: NDArray[Any]
     n_features: int
-    float64_blocks: int
+    cut_blocks: int
     blocks: int
     share: NDArray[np.float64] | None = None
 
@@ -110,25 +110,25 @@ def block_columns(n_samples: int) -> int:
     return int(min(max(_BLOCK_ELEMENTS // max(n_samples, 1), _MIN_COLUMNS), _MAX_COLUMNS))
 
 
-def integer_product(centred: NDArray[np.float32]) -> tuple[NDArray[Any], bool]:
-    """A·Aᵀ of a block of integers held in float32, exactly.
+def exact_pieces(centred: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    """Cut a block of integers into columns whose A·Aᵀ float32 holds exactly.
 
     Parameters
     ----------
     centred : ndarray of shape (n, b), float32
-        Integers of magnitude below 2²⁴.
+        Integers of magnitude up to 2¹².
 
     Returns
     -------
-    product : ndarray of shape (n, n), float32 or float64
-    exact_in_float32 : bool
-        False if the float64 road had to be taken.
+    list of ndarray of shape (n, c), float32
+        Views, the block itself where nothing is to be cut.
     """
-    product = centred @ centred.T
-    if product.diagonal().max(initial=0.0) < FLOAT32_EXACT:
-        return product, True
-    wide = centred.astype(np.float64)
-    return wide @ wide.T, False
+    columns = centred.shape[1]
+    squares = np.einsum("ij,ij->i", centred, centred)
+    if columns < 2 or squares.max(initial=0.0) < FLOAT32_EXACT:
+        return [centred]
+    half = columns // 2
+    return exact_pieces(centred[:, :half]) + exact_pieces(centred[:, half:])
 
 
 def gram_matrix(
@@ -191,11 +191,11 @@ class _Block(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Sums over some blocks: of all of them, of those apart, and how many took float64."""
+    """Sums over some blocks: of all of them, of those apart, and how many were cut."""
 
     whole: NDArray[np.float64]
     apart: NDArray[np.float64] | None
-    float64_blocks: int
+    cut_blocks: int
 
 
 def _cut(n: int, p: int, apart: Sequence[slice]) -> list[_Block]:
@@ -231,18 +231,17 @@ class _GramTask:
         n = self._reader.shape[0]
         values = np.zeros((n, n), dtype=np.float64)
         share = np.zeros((n, n), dtype=np.float64) if self._has_share else None
-        float64_blocks = 0
+        cut_blocks = 0
         for part, is_apart in blocks:
             if self.stop.is_set():
                 break
-            product, exact = self._product(part)
-            if share is not None and is_apart:
-                share += product
-            else:
-                values += product
-            float64_blocks += not exact
+            pieces = self._centred(part)
+            total = share if share is not None and is_apart else values
+            for piece in pieces:
+                total += piece @ piece.T
+            cut_blocks += len(pieces) > 1
             self._tell(part.stop - part.start)
-        return _Sums(values, share, float64_blocks)
+        return _Sums(values, share, cut_blocks)
 
     def gram(self, sums: list[_Sums]) -> Gram:
         """Put together what the lanes have summed."""
@@ -253,24 +252,24 @@ class _GramTask:
                 share += more.apart
         if share is not None:
             values += share
-        count = sum(each.float64_blocks for each in sums)
+        count = sum(each.cut_blocks for each in sums)
         return Gram(values, self.offset, self._reader.shape[1], count, len(self.blocks), share)
 
-    def _product(self, part: slice) -> tuple[NDArray[Any], bool]:
+    def _centred(self, part: slice) -> list[NDArray[Any]]:
+        """Read a block less its median, in pieces whose products are to be added up."""
         block = self._reader.columns(part.start, part.stop)
         if self.is_integer:
             median = column_median(block)
             self.offset[part] = median
             centred = block.astype(np.float32)
             centred -= median.astype(np.float32)
-            return integer_product(centred)
+            return exact_pieces(centred)
         if not np.isfinite(block).all():
             columns = f"columns {part.start} to {part.stop - 1}"
             message = f"{columns} of X hold entries that are no finite numbers"
             raise ValueError(message)
         self.offset[part] = column_median(block)
-        wide = np.subtract(block, self.offset[part], dtype=np.float64)
-        return wide @ wide.T, True
+        return [np.subtract(block, self.offset[part], dtype=np.float64)]
 
     def _tell(self, columns: int) -> None:
         with self._lock:
