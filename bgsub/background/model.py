@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import struct
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +17,13 @@ from bgsub.local.model import LocalModel
 from bgsub.runtime.threads import Workers
 from bgsub.version import __version__
 from bgsub.video.frames import Bytes, Layout
+from bgsub.video.npy import ArrayArchive
 
 MODEL_VERSION = 1
 
-# What reading an archive that is not one of ours, or is damaged, can raise.
-_DAMAGE = (
-    *(ValueError, KeyError, TypeError, EOFError, AttributeError, OverflowError, MemoryError),
-    # An unknown or an encrypting method of compression.
-    *(NotImplementedError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile),
-)
+# What an archive that is not one of ours can raise.
+_FOREIGN = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
+_LONGEST_HEADER = 64 << 20
 
 Singles = NDArray[np.float32]
 
@@ -206,27 +201,29 @@ class BackgroundModel:
         """
         path = Path(path)
         try:
-            # Opened here, because NumPy leaves a file open that turns out to be no archive.
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            header = json.loads(str(arrays.pop("bgsub_model")))
-            return cls._of(header, arrays)
+            with ArrayArchive(path) as archive:
+                if archive.header("bgsub_model").nbytes > _LONGEST_HEADER:
+                    raise _not_a_model(path)
+                return cls._of(json.loads(str(archive["bgsub_model"])), archive)
         except FileNotFoundError as error:
             message = f"{path}: there is no such model; `bgsub run` writes one as model.npz"
             raise InputError(message) from error
         except OSError as error:
-            if error.errno is not None:
-                message = f"{path}: the model cannot be read ({error.strerror})"
-                raise InputError(message) from error
-            raise _not_a_model(path) from error
-        except _DAMAGE as error:
+            message = f"{path}: the model cannot be read ({error.strerror})"
+            raise InputError(message) from error
+        except _FOREIGN as error:
             raise _not_a_model(path) from error
 
     @classmethod
-    def _of(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> BackgroundModel:
+    def _of(cls, header: dict[str, Any], arrays: ArrayArchive) -> BackgroundModel:
         if header["model_version"] != MODEL_VERSION:
             raise ValueError(header["model_version"])
         layout = Layout(header["layout"], header["height"], header["width"], header["matrix"])
+        # Before they are read: what they say decides how much memory that takes.
+        said = {name: arrays.header(name).shape for name in ("center", "components", "noise")}
+        shapes = (said["center"], said["components"][1:], said["noise"])
+        if shapes != ((layout.size,), (layout.size,), (layout.pixels,)):
+            raise ValueError(shapes)
         model = cls(
             layout=layout,
             center=arrays["center"].astype(np.float32, copy=False),
@@ -246,9 +243,6 @@ class BackgroundModel:
         )
         if model.local is not None and model.local.shape != (layout.height, layout.width):
             raise ValueError(model.local.shape)
-        shapes = (model.center.shape, model.components.shape[1:], model.noise.shape)
-        if shapes != ((layout.size,), (layout.size,), (layout.pixels,)):
-            raise ValueError(shapes)
         for mask in (model.pixel_mask, model.ignored, model.inside):
             if mask is not None and (mask.shape != (layout.height, layout.width) or not mask.any()):
                 raise ValueError(mask.shape)

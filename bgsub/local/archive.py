@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
     return found
 
 
-def scenes_in(arrays: dict[str, NDArray[Any]], count: int) -> list[Scene]:
+def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
     """Give the scenes whose `arrays_of` these are.
 
     Raises

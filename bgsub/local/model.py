@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -269,7 +269,7 @@ class LocalModel:
 
     @classmethod
     def from_arrays(
-        cls, arrays: dict[str, NDArray[Any]], options: MaskOptions | None = None
+        cls, arrays: Mapping[str, NDArray[Any]], options: MaskOptions | None = None
     ) -> LocalModel:
         """Give the model whose `arrays` these are.
 

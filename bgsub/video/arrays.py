@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
+import mmap
 from collections.abc import Generator
 from functools import partial
 from pathlib import Path
@@ -16,39 +16,46 @@ from bgsub.errors import InputError
 from bgsub.video.base import ASSUMED_RATE, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.indexed import IndexedSource
+from bgsub.video.npy import ArrayArchive, ArrayFileError, map_array
 
 ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
 _EXPECTED = "expected uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3)"
 
 
-def load_array(path: Path) -> NDArray[Any]:
-    """Read the frames of a .npy or .npz file; never anything pickled.
+def open_array(path: Path, name: str, given: str, options: Options) -> ArraySource:
+    """Open the frames of a .npy or .npz file; never anything pickled.
 
-    A .npy file is mapped, not read, so that it may be larger than the memory. In a .npz file the
-    frames are its only array, or the one called ``frames``.
+    Files are mapped, and what is compressed is unpacked into a temporary file and mapped there, so
+    that the frames may take more than the memory. In a .npz file they are its only array, or the
+    one called ``frames``.
 
     Raises
     ------
     InputError
-        If the file cannot be read or holds no such array.
+        If the file cannot be read or holds no such array, or there is no room to unpack it.
+    EmptySelectionError
+        If no frame is selected.
     """
     try:
         if path.suffix.lower() == ".npy":
-            mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-            return mapped
-        # Opened here, because NumPy leaves a file open that turns out to be no archive.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            names = archive.files
-            name = "frames" if "frames" in names else names[0] if len(names) == 1 else None
-            if name is None:
-                held = ", ".join(names) or "nothing"
-                message = f"{path.name}: holds {held}"
-                raise InputError(f'{message}; save the frames alone, or under the name "frames"')
-            loaded: NDArray[Any] = archive[name]
-            return loaded
-    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        message = f"{path.name}: is not an array file that can be read"
+            frames = map_array(path)
+        else:
+            with ArrayArchive(path) as archive:
+                frames = archive.map(_frames_member(path, archive))
+    except (OSError, ArrayFileError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        message = f"{path.name}: is not an array file that can be read: {reason}"
         raise InputError(f"{message}; save it anew with numpy.save or numpy.savez") from error
+    return ArraySource(name, given, frames, options)
+
+
+def _frames_member(path: Path, archive: ArrayArchive) -> str:
+    names = archive.names
+    if "frames" in names or len(names) == 1:
+        return "frames" if "frames" in names else names[0]
+    found = ", ".join(names[:9]) or "nothing"
+    message = f"{path.name}: holds {found}"
+    raise InputError(f'{message}; save the frames alone, or under the name "frames"')
 
 
 class ArraySource(IndexedSource):
@@ -92,6 +99,7 @@ class ArraySource(IndexedSource):
         if frames.size == 0:
             raise InputError(f"{name}: is empty, of shape {frames.shape}; {_EXPECTED}")
         self._frames = frames
+        self._mapping = getattr(frames, "_mmap", None)
         count = len(frames)
         self.input_frames = count
         self.duration_s = float(count / ASSUMED_RATE)
@@ -107,6 +115,9 @@ class ArraySource(IndexedSource):
             yield Item(index + 1, float(index / ASSUMED_RATE), load)
 
     def _picture(self, index: int) -> Picture:
+        # Pages of a mapped file that were read count as memory of this process until then.
+        if self._mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._mapping.madvise(mmap.MADV_DONTNEED)
         image = self._to_8_bit(np.ascontiguousarray(self._frames[index]))
         if image.ndim == 3:
             image = cv2.cvtColor(image, cv2.COLOR_RGB2BGR).astype(np.uint8, copy=False)

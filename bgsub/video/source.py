@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
-from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, load_array
+from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, open_array
 from bgsub.video.base import BadFrame, OnBadFrame, Options
 from bgsub.video.frames import Bytes, Frame, Layout
 from bgsub.video.geometry import ColorMode
@@ -191,7 +191,7 @@ def _open_path(given: str, options: Options) -> FrameSource:
 
 def _open_file(path: Path, name: str, given: str, options: Options) -> FrameSource:
     if path.suffix.lower() in ARRAY_SUFFIXES:
-        return ArraySource(name, given, load_array(path), options)
+        return open_array(path, name, given, options)
     if path.suffix.lower() in {".tif", ".tiff"}:
         pages = read_pages(path)
         if len(pages) > 1:

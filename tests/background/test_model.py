@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import io
 import json
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -139,6 +141,29 @@ class TestRefusals:
         for length in np.linspace(0, len(data) - 1, 60).astype(int):
             path.write_bytes(data[:length])
             self.refused(path)
+
+    def test_a_member_that_nobody_asks_for_is_not_read(self, tmp_path):
+        path = tmp_path / "model.npz"
+        make_model().save(path)
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+            file = io.BytesIO()
+            np.save(file, np.zeros((60, 1000, 1000), np.uint8))
+            archive.writestr("extra.npy", file.getvalue())
+        tracemalloc.start()
+        try:
+            BackgroundModel.load(path)
+            assert tracemalloc.get_traced_memory()[1] < 20_000_000
+        finally:
+            tracemalloc.stop()
+
+    def test_arrays_of_another_size_are_not_read(self, tmp_path):
+        path = self.saved(tmp_path, center=np.zeros(20_000_000, np.float32))
+        tracemalloc.start()
+        try:
+            self.refused(path)
+            assert tracemalloc.get_traced_memory()[1] < 20_000_000
+        finally:
+            tracemalloc.stop()
 
     def test_a_damaged_file_wherever_the_damage_is(self, tmp_path):
         path = tmp_path / "model.npz"
