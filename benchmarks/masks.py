@@ -21,7 +21,8 @@ import numpy as np
 
 from bgsub.evaluation.confusion import Counts
 from bgsub.evaluation.evaluate import evaluate
-from bgsub.evaluation.result import EvaluationOptions, Pair, SequenceScore
+from bgsub.evaluation.options import EvaluationOptions
+from bgsub.evaluation.result import Pair, SequenceScore
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import run
 from bgsub.robustpca.median import column_median

@@ -123,7 +123,7 @@ class RunOptions(Declared):
     )
     support_fraction: float | None = _fit(
         None,
-        Number("a share of the frames from 0.5 to 1", 0.5, 1.0),
+        Number("a share of the frames from 0.5 to 1", 0.5, 1),
         "Share of the frames that certainly show no object, 0.5 to 1.",
         metavar="T",
         unset="half",
@@ -139,7 +139,7 @@ class RunOptions(Declared):
     n_init: int = _fit(10, Integer(1), "Random starts; the best one is kept.")
     tol: float = _fit(
         1e-5,
-        Number("a number of 0 or more", 0.0),
+        Number("a number of 0 or more", 0),
         "Stop when an iteration lowers the objective by less than this share.",
         metavar="TOL",
     )
@@ -181,7 +181,7 @@ class RunOptions(Declared):
     fill_holes: bool = _masks(True, Switch(), "Local model: fill the holes of objects.")
     threshold: float | None = _masks(
         None,
-        Number("a number of grey levels from 0 to 255", 0.0, 255.0),
+        Number("a number of grey levels from 0 to 255", 0, 255),
         "Mark pixels that differ from the background by more than this many grey levels.",
         metavar="LEVEL",
         unset="from the noise",

@@ -126,7 +126,7 @@ class Number(Rule):
         return self.read(name, number)
 
 
-POSITIVE = Number("a number above 0", least=0.0, open_least=True)
+POSITIVE = Number("a number above 0", least=0, open_least=True)
 
 
 @dataclass(frozen=True)
@@ -213,6 +213,17 @@ class File(Rule):
         text = os.fsdecode(value)
         if not text or "\0" in text:
             self.refuse(name, repr(text))
+        return text
+
+
+class Drawing(File):
+    """A path whose name says the format of a drawing, ``.png`` or ``.svg``."""
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the path."""
+        text = super().read(name, value)
+        if Path(text).suffix.lower() not in {".png", ".svg"}:
+            raise UsageError(f"{name} {text}: the name must end with .png or .svg")
         return text
 
 

@@ -9,13 +9,13 @@ import click
 
 from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.help import Command, examples, option
+from bgsub.cli.files import preamble, write
+from bgsub.cli.help import Command, examples
 from bgsub.cli.interrupts import tell_results
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.cli.saving import preamble, write
 from bgsub.comparison.result import COLUMNS, CompareOptions
-from bgsub.report.tables import FORMATS, list_rows
+from bgsub.report.tables import list_rows
 
 if TYPE_CHECKING:
     from bgsub.comparison.result import Comparison
@@ -37,20 +37,7 @@ SCHEMA_VERSION = 1
     ),
 )
 @click.argument("path", type=values.PATH, metavar="INPUT")
-@option(
-    "Results", "-o", "--out", type=values.PATH, required=True, metavar="DIR",
-    help="Folder for the results.",
-)  # fmt: skip
-@option(
-    "Results",
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="Of the table on stdout; compare.csv is written in any case.",
-)
-@shared.named("force", section="Results")
+@shared.table_options
 @shared.section("Comparison", kind=CompareOptions)
 @shared.named("support_fraction", "fit_frames", "seed", section="Comparison")
 @shared.source_options

@@ -10,9 +10,11 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.errors_input import Loaded, load
+from bgsub.cli.files import make_folder
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.logs import current_session, log_options
-from bgsub.errors import InputError, OutliersFound, OutputError, UsageError
+from bgsub.errors import InputError, OutliersFound
+from bgsub.outliers.event_options import EventOptions
 from bgsub.runtime.temporary import write_file, write_in
 
 if TYPE_CHECKING:
@@ -20,57 +22,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
 
-
-def _plot_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:  # noqa: ARG001
-    if value is None:
-        return None
-    path = Path(value)
-    if path.suffix.lower() not in {".png", ".svg"}:
-        message = f"--plot {value}: the name must end with .png or .svg"
-        raise UsageError(message)
-    return path
-
-
-event_options = together(
-    option(
-        "Events",
-        "--cutoff",
-        type=values.FiniteRange(),
-        metavar="Z",
-        help="Robust z-score above which a frame is an outlier.  [default: that of the run, or 12]",
-    ),
-    option(
-        "Events",
-        "--quantile",
-        type=values.FiniteRange(0, 1, max_open=True),
-        metavar="Q",
-        help="Instead of a cut-off: 0.99 makes the highest 1 % of the frames outliers.",
-    ),
-    option(
-        "Events",
-        "--merge-gap",
-        type=values.COUNT_OR_ZERO,
-        default=0,
-        metavar="N",
-        help="Join events with at most N ordinary frames between them.",
-    ),
-    option(
-        "Events",
-        "--min-length",
-        type=values.COUNT,
-        default=1,
-        metavar="N",
-        help="Leave out events of fewer than N frames.",
-    ),
-    option(
-        "Events",
-        "--top",
-        type=values.COUNT,
-        metavar="N",
-        help="List only the N events with the highest scores.",
-    ),
-)
-"""--cutoff --quantile --merge-gap --min-length --top"""
 
 result_options = together(
     option(
@@ -85,9 +36,8 @@ result_options = together(
     option(
         "Results",
         "--plot",
-        type=values.PATH,
+        type=values.PLOT,
         metavar="FILE",
-        callback=_plot_path,
         help="Draw the errors and the events into FILE (.png or .svg), which is replaced.",
     ),
     option(
@@ -122,7 +72,7 @@ result_options = together(
 )
 @click.argument("given", type=values.PATH, metavar="RESULTS|VIDEO|MODEL")
 @click.argument("footage", type=values.PATH, metavar="[INPUT]", required=False)
-@event_options
+@shared.section("Events", kind=EventOptions)
 @result_options
 @shared.named("k")
 @shared.source_options
@@ -132,13 +82,9 @@ def errors_command(
     given: str,
     footage: str | None,
     form: str,
-    plot: Path | None,
-    save_frames: Path | None,
+    plot: str | None,
+    save_frames: str | None,
     fail_on_outliers: bool,
-    quantile: float | None,
-    top: int | None,
-    min_length: int,
-    merge_gap: int,
     **params: Any,
 ) -> None:
     """List the events in which frames do not fit the background: when something was in sight.
@@ -151,20 +97,25 @@ def errors_command(
     from bgsub.report.listings import list_events, summary
 
     session = current_session()
-    if params["cutoff"] is not None and quantile is not None:
-        message = "--cutoff and --quantile exclude each other; give one of them"
-        raise UsageError(message)
+    options = shared.chosen(EventOptions, params)
     with session.about(given):
         loaded = load(given, footage, params, session)
         if save_frames is not None:
             loaded.check_footage(session)
-        table = with_cutoff(loaded.table, cutoff=params["cutoff"], quantile=quantile)
-        events = find_events(table, top=top, min_length=min_length, merge_gap=merge_gap)
+        table = with_cutoff(loaded.table, cutoff=options.cutoff, quantile=options.quantile)
+        events = find_events(
+            table,
+            merge_gap=options.merge_gap,
+            min_length=options.min_length,
+            top=options.top,
+        )
         if plot is not None:
             from bgsub.report.plots import render_errors
 
-            kind: Any = plot.suffix.lower()[1:]
-            write_file(plot, render_errors(table, events, title=loaded.name, plot_format=kind))
+            kind: Any = Path(plot).suffix.lower()[1:]
+            write_file(
+                Path(plot), render_errors(table, events, title=loaded.name, plot_format=kind)
+            )
         if save_frames is not None and events:
             save_peaks(loaded, events, Path(save_frames))
         click.echo(list_events(form, events, table, loaded.name), nl=False)
@@ -187,11 +138,7 @@ def save_peaks(loaded: Loaded, events: list[Event], folder: Path) -> None:
         exact_color=True,
         threads=loaded.threads,
     )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        message = f"{folder}: the folder cannot be made ({error.strerror}); choose another"
-        raise OutputError(message) from error
+    make_folder(folder)
     for frame in source:
         if frame.number in numbers:
             name = f"event{numbers.pop(frame.number):03d}_frame{frame.number:06d}.png"

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bgsub.cli import options as shared
 from bgsub.cli import values
+from bgsub.cli.files import make_folder
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.errors import EmptySelectionError, InputError, OutputError, UsageError
+from bgsub.errors import EmptySelectionError, InputError, UsageError
+from bgsub.evaluation.options import EvaluationOptions
 from bgsub.runtime.temporary import write_file, write_in
 
 if TYPE_CHECKING:
@@ -42,12 +45,6 @@ matching_options = together(
     ),
     option(
         "Matching",
-        "--common",
-        is_flag=True,
-        help="Score the frames that both have, though the truth or the masks lack some.",
-    ),
-    option(
-        "Matching",
         "--name",
         "names",
         multiple=True,
@@ -55,42 +52,6 @@ matching_options = together(
         help="Name of a sequence, one for each.  [default: the truth's folder]",
     ),
 )
-"""--offset --input --common --name"""
-
-scoring_options = together(
-    option(
-        "Scoring",
-        "--threshold",
-        type=values.FiniteRange(0, 65535),
-        metavar="LEVEL",
-        help="Masks are foreground from this grey level on.  [default: 128; of scores, the best]",
-    ),
-    option(
-        "Scoring",
-        "--truth-threshold",
-        type=values.FiniteRange(0, 255),
-        metavar="LEVEL",
-        help="The truth is foreground from this level on, and all of it is scored.  [default: 255 "
-        "is foreground, 0 and 50 background, 85 and 170 are not scored]",
-    ),
-    option(
-        "Scoring",
-        "--scores",
-        is_flag=True,
-        help="MASKS are scores, what --save-scores wrote or grey images or video of 8 or 16 bits: "
-        "find the best threshold.",
-    ),
-)
-"""--threshold --truth-threshold --scores"""
-
-
-def _plot_path(ctx: click.Context, param: click.Parameter, value: str | None) -> Path | None:  # noqa: ARG001
-    if value is not None and Path(value).suffix.lower() not in {".png", ".svg"}:
-        message = f"--plot {value}: the name must end with .png or .svg"
-        raise UsageError(message)
-    return None if value is None else Path(value)
-
-
 result_options = together(
     option(
         "Results",
@@ -110,13 +71,6 @@ result_options = together(
     ),
     option(
         "Results",
-        "--worst",
-        type=values.COUNT,
-        metavar="N",
-        help="Draw the N frames of each sequence with the most wrong pixels, into --out.",
-    ),
-    option(
-        "Results",
         "--out",
         type=values.PATH,
         metavar="DIR",
@@ -125,13 +79,11 @@ result_options = together(
     option(
         "Results",
         "--plot",
-        type=values.PATH,
+        type=values.PLOT,
         metavar="FILE",
-        callback=_plot_path,
         help="With --scores: draw precision against recall into FILE (.png or .svg).",
     ),
 )
-"""--format --per-frame --worst --out --plot"""
 
 
 @click.command(
@@ -150,15 +102,15 @@ result_options = together(
     "places", type=values.PATH, metavar="MASKS TRUTH [MASKS TRUTH]...", nargs=-1, required=True
 )
 @matching_options
-@scoring_options
+@shared.named("common", kind=EvaluationOptions)
+@shared.section("Scoring", kind=EvaluationOptions)
 @result_options
 @log_options
 def evaluate_command(
     places: tuple[str, ...],
     form: str,
     per_frame: str | None,
-    plot: Path | None,
-    worst: int | None,
+    plot: str | None,
     out: str | None,
     **params: Any,
 ) -> None:
@@ -175,20 +127,18 @@ def evaluate_command(
     recall is not defined; F is 0 if a pixel is marked, and not defined if none is.
     """
     session = current_session()
-    _check_usage(worst, out, plot, scores=params["scores"])
+    options = shared.chosen(EvaluationOptions, params)
+    _check_usage(options, out, plot)
     pairs = _pairs(places, **{name: params[name] for name in ("offset", "footage", "names")})
     from bgsub.evaluation import tables as texts
     from bgsub.evaluation.evaluate import evaluate
-    from bgsub.evaluation.result import EvaluationOptions
 
-    scoring = ("scores", "threshold", "truth_threshold", "common")
-    options = EvaluationOptions(**{name: params[name] for name in scoring}, worst=worst or 0)
     with make_progress(session) as progress:
         found = evaluate(pairs, options, progress=progress)
     if per_frame is not None:
         write_file(Path(per_frame), texts.frames_csv(found).encode())
     if plot is not None:
-        write_file(plot, _plot(found, plot.suffix.lower()[1:]))
+        write_file(Path(plot), _plot(found, Path(plot).suffix.lower()[1:]))
     for one in found.sequences:
         if out is not None:
             save_worst(one, Path(out), session)
@@ -199,12 +149,12 @@ def evaluate_command(
         session.tell("summary", texts.summary(one), **one.counts.measures())
 
 
-def _check_usage(worst: int | None, out: str | None, plot: Path | None, *, scores: bool) -> None:
-    if (worst is None) != (out is None):
-        given, missing = ("--out", "--worst N") if worst is None else ("--worst", "--out DIR")
+def _check_usage(options: EvaluationOptions, out: str | None, plot: str | None) -> None:
+    if bool(options.worst) != (out is not None):
+        given, missing = ("--worst", "--out DIR") if options.worst else ("--out", "--worst N")
         message = f"{given} has no effect without {missing}; give both"
         raise UsageError(message)
-    if plot is not None and not scores:
+    if plot is not None and not options.scores:
         message = "--plot draws the curve of scores; give --scores with it"
         raise UsageError(message)
 
@@ -250,11 +200,7 @@ def save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
     from bgsub.evaluation.figures import draw_verdicts
     from bgsub.video.images import encode_image
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        message = f"{folder}: the folder cannot be made ({error.strerror}); choose another"
-        raise OutputError(message) from error
+    make_folder(folder)
     frames = {}
     try:
         frames = footage_frames(one)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.experiment_background import background_command
-from bgsub.cli.experiment_options import result_options
+from bgsub.cli.files import preamble, write
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.interrupts import tell_results
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.cli.saving import preamble, write
 from bgsub.report.tables import list_rows
 from bgsub.rules import Integer, Number, Several
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bgsub.experiments.report import Panel
 
 
-_SHARE = Number("a share of 0 or more, below 0.5", 0.0, 0.5, open_most=True)
+_SHARE = Number("a share of 0 or more, below 0.5", 0, 0.5, open_most=True)
 
 
 def _draw_options(sets: int) -> Callable[[Any], Any]:
@@ -89,7 +89,7 @@ experiment_command.add_command(background_command)
         "bgsub experiment synthetic --shares 0.4 --sets 20 --format markdown --out fig1/",
     ),
 )
-@result_options
+@shared.table_options
 @_draw_options(5)
 @log_options
 def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
@@ -135,7 +135,7 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
         "bgsub experiment digits --data train-images-idx3-ubyte.gz --samples 500 --out digits/",
     ),
 )
-@result_options
+@shared.table_options
 @option(
     "Experiment",
     "--data",

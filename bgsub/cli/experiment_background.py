@@ -11,11 +11,10 @@ import click
 from bgsub.cli import compare as comparing
 from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.experiment_options import result_options
+from bgsub.cli.files import write
 from bgsub.cli.help import Command, examples
 from bgsub.cli.interrupts import tell_results
 from bgsub.cli.logs import current_session, log_options
-from bgsub.cli.saving import write
 from bgsub.comparison.result import CompareOptions
 from bgsub.report.tables import list_rows
 
@@ -30,7 +29,7 @@ from bgsub.report.tables import list_rows
     ),
 )
 @click.argument("path", type=values.PATH, metavar="INPUT")
-@result_options
+@shared.table_options
 @shared.named("methods", "ks", "timeout", kind=CompareOptions)
 @shared.named("support_fraction", "fit_frames", "seed", section="Comparison")
 @shared.source_options

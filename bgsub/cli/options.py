@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields
 from typing import Any, TypeVar
 
+import click
+
 from bgsub.cli.help import F, option, together
-from bgsub.cli.values import click_type
+from bgsub.cli.values import PATH, click_type
 from bgsub.declared import Declared, declaration, declared_fields, flag
 from bgsub.errors import UsageError
 from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions, SourceOptions
+from bgsub.report.tables import FORMATS
 from bgsub.rules import Switch
 
 D = TypeVar("D", bound=Declared)
@@ -79,6 +82,28 @@ output_options = together(
         "bits. `bgsub evaluate --scores` finds the best threshold.",
     ),
     section("Output", without=["outputs"]),
+)
+
+table_options = together(
+    option(
+        "Results",
+        "-o",
+        "--out",
+        type=PATH,
+        required=True,
+        metavar="DIR",
+        help="Folder for tables, figures and run.json.",
+    ),
+    option(
+        "Results",
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="Format of the table on stdout; the CSV file is written in any case.",
+    ),
+    named("force", section="Results"),
 )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.rules import Choice, File, Integer, Number, Rule
+from bgsub.rules import Choice, Drawing, File, Folder, Integer, Number, Rule
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
@@ -68,8 +68,11 @@ def click_type(rule: Rule) -> ParamType:
     """Give click's own type where it says the same as the rule, and one that asks it elsewhere."""
     if isinstance(rule, Integer):
         return IntegerRange(rule.least, rule.most)
-    if isinstance(rule, Number):
+    if isinstance(rule, Number) and (rule.least, rule.most) != (None, None):
         return FiniteRange(rule.least, rule.most, min_open=rule.open_least, max_open=rule.open_most)
     if isinstance(rule, Choice):
         return click.Choice(rule.names)
-    return PATH if isinstance(rule, File) else ByRule(rule)
+    return PATH if type(rule) in {File, Folder} else ByRule(rule)
+
+
+PLOT = ByRule(Drawing())

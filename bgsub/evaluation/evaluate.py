@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from bgsub.errors import InputError, UsageError
 from bgsub.evaluation.confusion import UNSCORED, Counts, Means, count, judge
 from bgsub.evaluation.mask_files import MaskFiles, footage_numbers, open_masks
+from bgsub.evaluation.options import EvaluationOptions
 from bgsub.evaluation.pairing import match
 from bgsub.evaluation.result import (
     Evaluation,
-    EvaluationOptions,
     FrameCounts,
     Pair,
     SequenceScore,

@@ -1,4 +1,4 @@
-"""What is to be evaluated, how, and what comes out."""
+"""What is to be evaluated, and what comes out."""
 
 from __future__ import annotations
 
@@ -34,32 +34,6 @@ class Pair:
     offset: int | None = None
     footage: str | None = None
     name: str | None = None
-
-
-@dataclass(frozen=True)
-class EvaluationOptions:
-    """How masks are scored.
-
-    Attributes
-    ----------
-    scores : bool
-        The masks are scores, to which a threshold is applied.
-    threshold : float, optional
-        Grey level from which a pixel is foreground: 128 by default, and for scores that of the
-        highest F.
-    truth_threshold : float, optional
-        The same of the truth, in place of the levels 0, 50, 85, 170 and 255.
-    common : bool
-        Score what masks and truth have in common, though either lacks some.
-    worst : int
-        How many frames of each sequence are kept for pictures.
-    """
-
-    scores: bool = False
-    threshold: float | None = None
-    truth_threshold: float | None = None
-    common: bool = False
-    worst: int = 0
 
 
 @dataclass(frozen=True)

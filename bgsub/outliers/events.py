@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import UsageError
 from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.event_options import EventOptions
 from bgsub.outliers.frame_scores import DEFAULT_CUTOFF, frame_scores, score_scale
 from bgsub.outliers.scene_change import lasting_change
 
@@ -126,16 +125,9 @@ def find_events(
     Parameters
     ----------
     table : ErrorTable
-    cutoff : float, optional
-        Score above which a frame is an outlier instead of what the table says.
-    top : int, optional
-        Keep this many events, those with the highest peaks; they stay in order of time.
-    quantile : float, optional
-        In [0, 1): outliers are the frames above this quantile of the scores, instead of a cut-off.
-    min_length : int
-        Events of fewer frames are dropped, after merging.
-    merge_gap : int
-        Events with at most this many ordinary frames between them become one.
+    cutoff, top, quantile, min_length, merge_gap
+        See `EventOptions`; a cut-off of None is that of the table. Events are merged before those
+        that are too short are left out.
 
     Returns
     -------
@@ -147,7 +139,7 @@ def find_events(
     UsageError
         For a value out of range, or both a cut-off and a quantile.
     """
-    _check(top, min_length, merge_gap)
+    EventOptions(top=top, min_length=min_length, merge_gap=merge_gap)
     table = with_cutoff(table, cutoff=cutoff, quantile=quantile)
     runs = _merge(_runs(outlier_frames(table)), merge_gap)
     runs = [(first, stop) for first, stop in runs if stop - first >= min_length]
@@ -181,17 +173,12 @@ def with_cutoff(
     UsageError
         For a value out of range, or if both are given.
     """
-    if cutoff is not None and quantile is not None:
-        raise UsageError("a cut-off and a quantile exclude each other; give one of them")
+    EventOptions(cutoff=cutoff, quantile=quantile)
     if quantile is not None:
-        if not 0.0 <= quantile < 1.0:
-            raise UsageError(f"quantile {quantile:g}: must be 0 or more and less than 1")
         ordinary = table.scores[_before_change(table)]
         cutoff = float(np.quantile(ordinary, quantile)) if ordinary.size else table.cutoff
     if cutoff is None:
         return table
-    if math.isnan(cutoff):
-        raise UsageError("cut-off nan: must be a number, such as 12")
     return replace(table, cutoff=cutoff, marked=None)
 
 
@@ -199,14 +186,6 @@ def _before_change(table: ErrorTable) -> NDArray[np.bool_]:
     if table.scene_change is None:
         return np.ones(table.frames.size, dtype=np.bool_)
     return table.frames < table.scene_change.first_frame
-
-
-def _check(top: int | None, min_length: int, merge_gap: int) -> None:
-    for name, value, least in (("top", top, 1), ("min-length", min_length, 1)):
-        if value is not None and value < least:
-            raise UsageError(f"{name} {value}: must be {least} or more")
-    if merge_gap < 0:
-        raise UsageError(f"merge-gap {merge_gap}: must be 0 or more")
 
 
 def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ import pytest
 
 from bgsub.cli import values
 from bgsub.errors import UsageError
-from bgsub.rules import POSITIVE, Choice, File, Folder, Integer, OrAuto, Rectangle, Switch
+from bgsub.rules import POSITIVE, Choice, File, Folder, Integer, Number, OrAuto, Rectangle, Switch
 
 K = click.Option(["--k"])
 
@@ -17,6 +17,7 @@ K = click.Option(["--k"])
     [
         (Integer(1, 9), click.IntRange),
         (POSITIVE, click.FloatRange),
+        (Number("a number"), values.ByRule),
         (Choice(("a", "b")), click.Choice),
         (File(), click.Path),
         (Folder(), click.Path),

@@ -10,7 +10,8 @@ from bgsub.cli.evaluate import FORMATS
 from bgsub.evaluation import tables as texts
 from bgsub.evaluation.confusion import MEASURES
 from bgsub.evaluation.evaluate import evaluate
-from bgsub.evaluation.result import EvaluationOptions, Pair
+from bgsub.evaluation.options import EvaluationOptions
+from bgsub.evaluation.result import Pair
 from bgsub.video.images import write_image
 
 

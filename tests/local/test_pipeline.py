@@ -9,7 +9,8 @@ import pytest
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import UsageError
 from bgsub.evaluation.evaluate import evaluate
-from bgsub.evaluation.result import EvaluationOptions, Pair
+from bgsub.evaluation.options import EvaluationOptions
+from bgsub.evaluation.result import Pair
 from bgsub.options import RunOptions, SourceOptions
 from bgsub.pipeline.run import apply, run
 from bgsub.video.grey import open_grey

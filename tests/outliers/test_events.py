@@ -130,7 +130,7 @@ def test_no_event_in_a_changed_scene() -> None:
     ("options", "words"),
     [
         ({"cutoff": 3.0, "quantile": 0.5}, "exclude each other"),
-        ({"cutoff": float("nan")}, "cut-off nan"),
+        ({"cutoff": float("nan")}, "--cutoff nan: must be a finite number"),
         ({"quantile": 1.0}, "quantile 1"),
         ({"quantile": -0.1}, "quantile -0.1"),
         ({"top": 0}, "top 0"),

@@ -1,7 +1,8 @@
-"""Results of the commands about several methods: files, and what run.json begins with."""
+"""Write what commands save beside the results of a run."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import OutputError
@@ -10,8 +11,17 @@ if TYPE_CHECKING:
     from bgsub.pipeline.directory import ResultsDirectory
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder that somebody named, unless it is there; raises OutputError if that fails."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{folder}: the folder cannot be made ({error.strerror}); choose another"
+        raise OutputError(message) from error
+
+
 def write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
-    """Write an output; raises OutputError if it cannot be written."""
+    """Write a file of the results; raises OutputError if it cannot be written."""
     raw = data.encode() if isinstance(data, str) else data
     try:
         results.stage(name).write_bytes(raw)
@@ -24,7 +34,7 @@ def write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
 
 
 def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
-    """What every run.json of these commands begins with."""
+    """Give what run.json begins with, whatever the command."""
     from bgsub.pipeline import manifest as manifests
     from bgsub.version import __version__
 
