@@ -5,7 +5,7 @@ python -m benchmarks.option_tables > docs/options.md
 
 from __future__ import annotations
 
-from bgsub.declared import Declared, declaration, declared_fields, flag
+from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.options import RunOptions, SourceOptions
 from bgsub.rules import Switch
 
@@ -31,7 +31,7 @@ def tables(*kinds: type[Declared]) -> str:
             if isinstance(declared.rule, Switch):
                 names += f", `--no-{name[2:]}`" if one.default else ""
                 value, default = "", "on" if one.default else "off"
-            default = declared.unset or default
+            default = default_in_words(one) or default
             cells = (names, f"`{one.name}`", declared.help, value, default)
             sections.setdefault(declared.section, []).append(
                 "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -70,13 +70,21 @@ def flag(one: Field[Any]) -> str:
     return declaration(one).flag or f"--{one.name.replace('_', '-')}"
 
 
+def default_in_words(one: Field[Any]) -> str:
+    """Say what the default of an option means where its value alone does not."""
+    if isinstance(one.default, tuple) and one.default:
+        return declaration(one).unset or ",".join(str(each) for each in one.default)
+    return declaration(one).unset
+
+
 def documented(kind: T) -> T:
     """Add the options of a class to its docstring, as numpydoc attributes."""
     lines = ["", "", "Attributes", "----------"]
     for one in declared_fields(kind):
         declared = declaration(one)
-        unset = f" Default: {declared.unset}." if declared.unset else ""
-        text = textwrap.wrap(declared.help + unset, 88)
+        words = default_in_words(one)
+        default = f" Default: {words}." if words else ""
+        text = textwrap.wrap(declared.help + default, 88)
         lines += [f"{one.name} : {one.type}", *(f"    {line}" for line in text)]
     kind.__doc__ = "\n".join([inspect.cleandoc(kind.__doc__ or ""), *lines[1:]])
     return kind

@@ -53,7 +53,7 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
     from bgsub.pipeline.directory import ResultsDirectory
     from bgsub.pipeline.manifest import Stopwatch
 
-    options = compare_options(params)
+    options = shared.chosen(CompareOptions, {**params, "run": shared.run_options(params)})
     session = current_session()
     names = ["compare.csv", "frame_errors.csv", "errors.png", "decomposition.png"]
     with session.about(path), ResultsDirectory(Path(out), names, force=force) as results:
@@ -67,11 +67,6 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
         click.echo(list_rows(form, COLUMNS, rows, **_listing(comparison)), nl=False)
         tell(comparison, session)
         tell_results(out, session)
-
-
-def compare_options(params: dict[str, Any]) -> CompareOptions:
-    """Put the values of a comparison's options together."""
-    return shared.chosen(CompareOptions, {**params, "run": shared.run_options(params)})
 
 
 def run_comparison(path: str, options: CompareOptions, session: Session) -> Comparison:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,54 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
 from bgsub.cli.experiment_background import background_command
 from bgsub.cli.files import preamble, write
-from bgsub.cli.help import Command, examples, option, together
+from bgsub.cli.help import Command, examples
 from bgsub.cli.interrupts import tell_results
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
+from bgsub.experiments.options import DigitOptions, SyntheticOptions
 from bgsub.report.tables import list_rows
-from bgsub.rules import Integer, Number, Several
 
 if TYPE_CHECKING:
     from bgsub.experiments.report import Panel
-
-
-_SHARE = Number("a share of 0 or more, below 0.5", 0, 0.5, open_most=True)
-
-
-def _draw_options(sets: int) -> Callable[[Any], Any]:
-    """Make --shares --sets --seed."""
-    return together(
-        option(
-            "Experiment",
-            "--shares",
-            type=values.ByRule(Several(_SHARE, least=1)),
-            default="0.1,0.2,0.3,0.4,0.45",
-            show_default=True,
-            metavar="LIST",
-            help="Shares of outliers, with commas.",
-        ),
-        option(
-            "Experiment",
-            "--sets",
-            type=values.COUNT,
-            default=sets,
-            show_default=True,
-            metavar="N",
-            help="Data sets for each point.",
-        ),
-        option(
-            "Experiment",
-            "--seed",
-            type=values.COUNT_OR_ZERO,
-            default=0,
-            show_default=True,
-            metavar="SEED",
-            help="The same seed gives the same numbers.",
-        ),
-    )
 
 
 @click.group(
@@ -90,7 +53,7 @@ experiment_command.add_command(background_command)
     ),
 )
 @shared.table_options
-@_draw_options(5)
+@shared.section("Experiment", kind=SyntheticOptions)
 @log_options
 def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     """Fit every row-outlier method to synthetic data whose outliers are known.
@@ -103,12 +66,11 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     from bgsub.experiments.synthetic import (
         DATA,
         SYNTHETIC_COLUMNS,
-        SyntheticOptions,
         run_synthetic,
     )
     from bgsub.pipeline.directory import ResultsDirectory
 
-    options = SyntheticOptions(**params)
+    options = shared.chosen(SyntheticOptions, params)
     session = current_session()
     names = ["synthetic.csv", "synthetic.png"]
     with ResultsDirectory(Path(out), names, force=force) as results:
@@ -136,57 +98,12 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     ),
 )
 @shared.table_options
-@option(
-    "Experiment",
-    "--data",
-    type=values.PATH,
-    metavar="PATH",
-    help="USPS or MNIST: IDX, IDX.gz or libsvm text.  [default: the 8×8 digits of scikit-learn]",
-)
-@option(
-    "Experiment",
-    "--true",
-    type=click.IntRange(0, 9),
-    default=0,
-    show_default=True,
-    metavar="DIGIT",
-    help="The digit of the true observations.",
-)
-@option(
-    "Experiment",
-    "--outliers",
-    default="1,others",
-    show_default=True,
-    metavar="LIST",
-    help="A panel each: another digit, or others for all of them in equal proportion.",
-)
-@option(
-    "Experiment",
-    "--k",
-    "ks",
-    type=values.ByRule(Several(Integer(1), least=1)),
-    default="1,5,10",
-    show_default=True,
-    metavar="LIST",
-    help="Components, with commas.",
-)
-@option(
-    "Experiment",
-    "--samples",
-    type=values.COUNT,
-    default=200,
-    show_default=True,
-    metavar="N",
-    help="Pictures in each data set, at most.",
-)
-@_draw_options(3)
+@shared.section("Experiment", kind=DigitOptions)
 @log_options
 def digits_command(
     out: str,
     form: str,
     force: bool,
-    data: str | None,
-    outliers: str,
     **params: Any,
 ) -> None:
     """Fit every row-outlier method to pictures of one digit with others among them.
@@ -195,16 +112,15 @@ def digits_command(
     outliers and each k.
     """
     from bgsub.experiments.digit_data import load_digits
-    from bgsub.experiments.digits import DIGIT_COLUMNS, DigitOptions, run_digits
+    from bgsub.experiments.digits import DIGIT_COLUMNS, run_digits
     from bgsub.experiments.report import Panel
     from bgsub.pipeline.directory import ResultsDirectory
 
-    kinds = tuple(dict.fromkeys(part.strip() for part in outliers.split(",") if part.strip()))
-    options = DigitOptions(outliers=kinds, **params)
+    options = shared.chosen(DigitOptions, params)
     session = current_session()
     names = ["digits.csv", "digits.png"]
     with ResultsDirectory(Path(out), names, force=force) as results:
-        digits = load_digits(None if data is None else Path(data))
+        digits = load_digits(None if options.data is None else Path(options.data))
         with make_progress(session) as progress:
             points = run_digits(digits, options, progress=progress)
         panels = [
@@ -216,9 +132,17 @@ def digits_command(
             for k in options.ks
         ]
         title = f"{digits.name.replace('$', '')}, true digit {options.true}, n = {points[0].n}"
-        plain = {**options.to_json(), "data": data}
         columns = len(options.ks)
-        _save(results, "digits", DIGIT_COLUMNS, points, panels, title, plain, columns=columns)
+        _save(
+            results,
+            "digits",
+            DIGIT_COLUMNS,
+            points,
+            panels,
+            title,
+            options.to_json(),
+            columns=columns,
+        )
     _print(form, _DIGITS_TABLE, points)
     tell_results(out, session)
 

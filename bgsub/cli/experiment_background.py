@@ -15,7 +15,7 @@ from bgsub.cli.files import write
 from bgsub.cli.help import Command, examples
 from bgsub.cli.interrupts import tell_results
 from bgsub.cli.logs import current_session, log_options
-from bgsub.comparison.result import CompareOptions
+from bgsub.experiments.options import TimesOptions
 from bgsub.report.tables import list_rows
 
 
@@ -30,7 +30,7 @@ from bgsub.report.tables import list_rows
 )
 @click.argument("path", type=values.PATH, metavar="INPUT")
 @shared.table_options
-@shared.named("methods", "ks", "timeout", kind=CompareOptions)
+@shared.named("methods", "ks", "timeout", kind=TimesOptions)
 @shared.named("support_fraction", "fit_frames", "seed", section="Comparison")
 @shared.source_options
 @shared.resource_options
@@ -42,15 +42,12 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
     we know none the cell is empty. Writes times.csv, times.png, frame_errors.csv and errors.png.
     """
     from bgsub.comparison.report import render_errors
-    from bgsub.experiments.background import BACKGROUND_COLUMNS, PAPER_KS, time_rows
+    from bgsub.experiments.background import BACKGROUND_COLUMNS, time_rows
     from bgsub.experiments.paper_times import PAPER_TIMES
     from bgsub.experiments.times import render_times
     from bgsub.pipeline.directory import ResultsDirectory
 
-    context = click.get_current_context()
-    if context.get_parameter_source("ks") is click.core.ParameterSource.DEFAULT:
-        params["ks"] = PAPER_KS
-    options = comparing.compare_options(params)
+    options = shared.chosen(TimesOptions, {**params, "run": shared.run_options(params)})
     session = current_session()
     names = ["times.csv", "times.png", "frame_errors.csv", "errors.png"]
     with session.about(path), ResultsDirectory(Path(out), names, force=force) as results:

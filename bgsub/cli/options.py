@@ -10,7 +10,7 @@ import click
 
 from bgsub.cli.help import F, option, together
 from bgsub.cli.values import PATH, click_type
-from bgsub.declared import Declared, declaration, declared_fields, flag
+from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.errors import UsageError
 from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions, SourceOptions
 from bgsub.report.tables import FORMATS
@@ -34,8 +34,8 @@ def section(
 
 
 def _click_option(one: Field[Any], title: str) -> Callable[[Any], Any]:
-    declared, name = declaration(one), flag(one)
-    settings: dict[str, Any] = {"default": None if declared.unset else one.default}
+    declared, name, words = declaration(one), flag(one), default_in_words(one)
+    settings: dict[str, Any] = {"default": None if words else one.default}
     if not isinstance(declared.rule, Switch):
         metavar = declared.metavar or declared.rule.metavar or None
         settings |= {"type": click_type(declared.rule), "metavar": metavar}
@@ -43,7 +43,7 @@ def _click_option(one: Field[Any], title: str) -> Callable[[Any], Any]:
         name = f"{name}/--no-{name.removeprefix('--')}"
     else:
         settings["is_flag"] = True
-    shown = declared.unset or (one.default is not None and one.default is not False)
+    shown = words or (one.default is not None and one.default is not False)
     return option(
         title or declared.section,
         *([declared.short] if declared.short else []),

@@ -50,7 +50,6 @@ class CompareOptions(Declared):
         Several(Integer(1), least=1),
         "Numbers of components, separated by commas: 1,3,5,7,9.",
         flag="--k",
-        unset="10",
     )
     frames: tuple[int, ...] = _comparison(
         (),

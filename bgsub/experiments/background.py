@@ -7,8 +7,6 @@ from typing import Any
 from bgsub.comparison.result import Comparison
 from bgsub.experiments.paper_times import PAPER_TIMES
 
-PAPER_KS = (1, 3, 5, 7, 9)
-
 BACKGROUND_COLUMNS = (
     *("method", "k", "seconds", "iterations", "converged", "objective"),
     *("paper_2014_seconds_low", "paper_2014_seconds_high", "paper_note", "reason"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import UsageError
 from bgsub.experiments.digit_data import Digits
+from bgsub.experiments.options import OTHERS, DigitOptions
 from bgsub.experiments.variants import (
     VARIANTS,
     Progress,
@@ -20,53 +20,6 @@ from bgsub.experiments.variants import (
     measured,
 )
 from bgsub.runtime.threads import one_blas_thread
-
-OTHERS = "others"
-"""All other digits, in equal proportion."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DigitOptions:
-    """Which digits, and how many outliers.
-
-    Attributes
-    ----------
-    true : int
-        The digit of the true observations.
-    outliers : tuple of str
-        A panel each: another digit, or ``others`` for all of them in equal proportion.
-    ks : tuple of int
-    shares : tuple of float
-        Of outliers, below 0.5.
-    sets : int
-        Draws for each point.
-    samples : int
-        n, pictures in each draw, at most; less where the data have fewer.
-    seed : int
-    """
-
-    true: int = 0
-    outliers: tuple[str, ...] = ("1", OTHERS)
-    ks: tuple[int, ...] = (1, 5, 10)
-    shares: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.45)
-    sets: int = 3
-    samples: int = 200
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.true <= 9:
-            raise UsageError(f"--true {self.true}: must be a digit from 0 to 9")
-        for name in self.outliers:
-            is_digit = len(name) == 1 and name.isdecimal()
-            if name != OTHERS and (not is_digit or int(name) == self.true):
-                message = f"--outliers {name}: must be {OTHERS} or a digit other than {self.true}"
-                raise UsageError(message)
-
-    def to_json(self) -> dict[str, Any]:
-        """All options as plain JSON values."""
-        plain = asdict(self)
-        lists = {name: list(plain[name]) for name in ("outliers", "ks", "shares")}
-        return {**plain, **lists}
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from bgsub.experiments.options import SyntheticOptions
 from bgsub.experiments.variants import (
     VARIANTS,
     Progress,
@@ -20,41 +20,6 @@ from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
 from bgsub.runtime.threads import one_blas_thread
 
 DATA = {"Data1": data1, "Data2": data2}
-
-
-@dataclass(frozen=True, kw_only=True)
-class SyntheticOptions:
-    """What is drawn.
-
-    Attributes
-    ----------
-    samples : int
-        n, rows of each data set.
-    features : tuple of int
-        p, a panel each.
-    components : int
-        k of the data and of the fits.
-    shares : tuple of float
-        λ, shares of outliers, below 0.5.
-    sets : int
-        Data sets for each point.
-    noise : float
-        σ.
-    seed : int
-    """
-
-    samples: int = 200
-    features: tuple[int, ...] = (100, 20)
-    components: int = 5
-    shares: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.45)
-    sets: int = 5
-    noise: float = 0.05
-    seed: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """All options as plain JSON values."""
-        plain = asdict(self)
-        return {**plain, "features": list(self.features), "shares": list(self.shares)}
 
 
 @dataclass(frozen=True)
