@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, OutputError
+from bgsub.files import check_plain
 from bgsub.local.model import LocalModel
 from bgsub.runtime.threads import Workers
 from bgsub.version import __version__
@@ -200,6 +201,7 @@ class BackgroundModel:
             If the file is missing, damaged, or not a model of this version.
         """
         path = Path(path)
+        check_plain(path)
         try:
             with ArrayArchive(path) as archive:
                 if archive.header("bgsub_model").nbytes > _LONGEST_HEADER:

@@ -9,9 +9,10 @@ __all__ = ["cli", "main"]
 
 def main() -> None:
     """Run `bgsub` on the arguments of the process, and exit with its code."""
-    from bgsub.cli import interrupts
+    from bgsub.cli import interrupts, streams
     from bgsub.runtime import tuning
 
+    streams.prepare()
     tuning.tune()
     interrupts.install()
     cli.main()

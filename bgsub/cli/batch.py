@@ -11,6 +11,7 @@ from bgsub.cli import failures
 from bgsub.cli.jobs import Job, Outcome, Work, attempt, do_job
 from bgsub.cli.logs import Session
 from bgsub.errors import BatchError, EmptySelectionError, InputError, Interrupted
+from bgsub.files import check_plain
 
 _NAMED_FAILURES = 10
 
@@ -33,11 +34,15 @@ def read_list(name: str) -> list[str]:
     if name == "-":
         data = sys.stdin.buffer.read()
     else:
+        check_plain(name)
         try:
-            data = Path(name).read_bytes()
+            data = Path(name).read_bytes() if _is_text(Path(name)) else b"\0"
         except OSError as error:
             message = f"{name}: the list of inputs cannot be read ({error.strerror})"
             raise InputError(message) from error
+    if b"\0" in data:
+        message = f"{name}: is binary data and no list of inputs; give a video without --from-file"
+        raise InputError(message)
     # As the system decodes file names, so that any name survives.
     lines = [os.fsdecode(line).strip() for line in data.removeprefix(b"\xef\xbb\xbf").splitlines()]
     paths = [line for line in lines if line and not line.startswith("#")]
@@ -46,6 +51,12 @@ def read_list(name: str) -> list[str]:
         message = f"{where}: the list names no input; write one path a line"
         raise EmptySelectionError(message)
     return paths
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a file may be a list; a film given by mistake is not read whole."""
+    with path.open("rb") as file:
+        return b"\0" not in file.read(1 << 16)
 
 
 def run_batch(

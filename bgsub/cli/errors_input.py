@@ -14,6 +14,7 @@ from bgsub.cli import options as shared
 from bgsub.cli.logs import Session
 from bgsub.cli.progress import make_progress
 from bgsub.errors import InputError, UsageError
+from bgsub.files import check_plain
 
 if TYPE_CHECKING:
     from bgsub.outliers.errors_table import ErrorTable
@@ -86,6 +87,7 @@ def load(given: str, footage: str | None, params: Mapping[str, Any], session: Se
     BgsubError
         Of the kind that says what is wrong.
     """
+    check_plain(given)
     path = Path(given)
     if footage is not None:
         if path.suffix.lower() != ".npz":

@@ -26,6 +26,12 @@ INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+_TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
+
+_NO_MEMORY = re.compile(
+    "failed to map segment|cannot allocate memory|start new thread|insufficient memory",
+    re.IGNORECASE,
+)
 
 
 def describe(error: BaseException) -> tuple[str, int]:
@@ -35,22 +41,58 @@ def describe(error: BaseException) -> tuple[str, int]:
 
 
 def _describe(error: BaseException) -> tuple[str, int]:
+    if _is_out_of_memory(error):
+        advice = "take fewer frames with --every or smaller ones with --scale"
+        reason = getattr(error, "strerror", None) or str(error)
+        what = f"out of memory ({reason})" if reason else "out of memory"
+        return f"{what}; {advice}", MemoryLimitError.exit_code
     if isinstance(error, BgsubError):
         return str(error) or error.meaning, error.exit_code
     if isinstance(error, click.ClickException):
         return _describe_click(error)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return INTERRUPTED, Interrupted.exit_code
-    if isinstance(error, MemoryError):
-        need = f"out of memory ({error})" if str(error) else "out of memory"
-        advice = "take fewer frames with --every or smaller ones with --scale"
-        return f"{need}; {advice}", MemoryLimitError.exit_code
-    if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        name = error.filename or "an output"
-        return f"{name}: cannot be written ({error.strerror})", OutputError.exit_code
+    found = _describe_system(error) if isinstance(error, OSError) else None
+    if found is not None:
+        return found
     kind = type(error).__name__
     advice = "(run with --debug for the traceback)"
     return f"unexpected error: {kind}: {error} {advice}", BgsubError.exit_code
+
+
+def _describe_system(error: OSError) -> tuple[str, int] | None:
+    """Describe what the system refused, where nobody who knew what it was for has."""
+    if error.errno in _NO_ROOM:
+        name = error.filename or "an output"
+        return f"{name}: cannot be written ({error.strerror})", OutputError.exit_code
+    if error.errno in _TOO_MANY_FILES:
+        advice = "allow more with `ulimit -n`, or use fewer --jobs"
+        return f"too many files are open at once ({error.strerror}); {advice}", UsageError.exit_code
+    if error.errno == errno.ENAMETOOLONG:
+        name = f"{str(error.filename)[:60]}…"
+        return f"{name}: cannot be opened ({error.strerror})", InputError.exit_code
+    return None
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether there was no memory for what failed, whatever it was made of on its way.
+
+    An input that cannot be read stays one: its header may ask for more than there is anywhere.
+    """
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, (InputError, UsageError, MemoryLimitError)):
+        if isinstance(seen, MemoryError):
+            return True
+        if isinstance(seen, OSError) and seen.errno == errno.ENOMEM:
+            return True
+        # A library that does not fit, a thread for whose stack there is no room, OpenCV's own.
+        kinds = (ImportError, RuntimeError, OSError) if not isinstance(seen, BgsubError) else ()
+        if isinstance(seen, kinds) and _NO_MEMORY.search(str(seen)):
+            return True
+        if type(seen).__module__ == "cv2" and _NO_MEMORY.search(str(seen)):
+            return True
+        seen = seen.__cause__
+    return False
 
 
 def _describe_click(error: click.ClickException) -> tuple[str, int]:

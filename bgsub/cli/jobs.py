@@ -147,7 +147,15 @@ def belongs(folder: Path, given: str) -> bool:
 
 def check_out(out: Path) -> None:
     """Raise OutputError if results can certainly not be written there, before any work."""
-    present = next((p for p in (out, *out.absolute().parents) if p.exists()), out)
+    try:
+        present = next((p for p in (out, *out.absolute().parents) if p.exists()), out)
+        os.stat(out)  # noqa: PTH116 - Path.exists hides names that are refused from Python 3.14 on
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        message = f"--out {str(out)[:60]}…: cannot be a folder ({reason}); choose another --out"
+        raise OutputError(message) from error
     if not present.is_dir():
         message = f"{out}: {present} is a file, but results need a folder; choose another --out"
         raise OutputError(message)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
+from bgsub.files import check_plain
 
 UNKNOWN = -1
 """Label of a frame that is not listed."""
@@ -47,6 +48,7 @@ def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
         If the file cannot be read, is in no such form, or does not mark some of the frames as
         outliers and some as ordinary; names the line where one is wrong.
     """
+    check_plain(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             labels = _parse(csv.reader(file, strict=True), path, numbers)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError
 from bgsub.evaluation.truth import counts_from_0
+from bgsub.files import check_plain
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST
 from bgsub.pipeline.manifest import load_manifest
@@ -69,6 +70,7 @@ def open_masks(path: str, kind: Kind = "mask") -> MaskFiles:
     InputError
         If they cannot be read, or it cannot be told which frames they are of.
     """
+    check_plain(path)
     place = Path(path)
     if (place / MANIFEST).is_file():
         return _of_results(path, place, None, kind)
@@ -160,7 +162,7 @@ def footage_numbers(footage: str | None) -> NDArray[np.int64] | None:
     if footage is None or not Path(footage).is_dir():
         return None
     numbers = numbers_of(list_directory(Path(footage)))
-    if None in numbers:
+    if any(number is None or number >= 1 << 63 for number in numbers):
         return None
     found = np.array(numbers, dtype=np.int64)
     return found if bool((np.diff(found) > 0).all()) else None

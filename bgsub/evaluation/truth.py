@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError
 from bgsub.evaluation.confusion import BACKGROUND, FOREGROUND, UNSCORED
+from bgsub.files import check_plain
 from bgsub.video.grey import GreyImages, GreyPictures, open_grey, to_grey
 from bgsub.video.image_files import list_directory
 from bgsub.video.images import Image, read_image
@@ -106,6 +107,7 @@ def open_truth(path: str) -> Truth:
     InputError
         If it cannot be read or is not understood.
     """
+    check_plain(path)
     place = Path(path)
     if not place.exists() and not glob.has_magic(path) and "%" not in path:
         raise InputError(f"{path}: no such ground truth; check the path")

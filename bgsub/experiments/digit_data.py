@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
+from bgsub.files import check_plain
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _IDX_BYTES = 8
@@ -62,6 +63,7 @@ def load_digits(path: Path | None) -> Digits:
     """
     if path is None:
         return _shipped()
+    check_plain(path)
     try:
         if path.is_dir():
             path = _images_in(path)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, OutputError
+from bgsub.files import check_plain
 from bgsub.outliers.frame_scores import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
 
@@ -128,6 +129,7 @@ def read_csv(path: Path) -> ErrorTable:
     InputError
         If it is no errors.csv; names the line and what is wrong.
     """
+    check_plain(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             values = _parse(csv.reader(file, strict=True), path)

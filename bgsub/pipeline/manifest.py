@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError
+from bgsub.files import check_plain
 from bgsub.pipeline.directory import MANIFEST
 from bgsub.version import __version__
 
@@ -128,7 +129,9 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     InputError
         If it is missing or is not a manifest of bgsub.
     """
+    check_plain(folder)
     path = folder / MANIFEST if folder.is_dir() else folder
+    check_plain(path)
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

@@ -111,6 +111,11 @@ class GreyImages:
             if number is None:
                 message = f"{file}: has no number in its name to match it by; rename it"
                 raise InputError(message)
+            if number >= 1 << 63:
+                message = (
+                    f"{file}: has a number of {len(str(number))} digits in its name; rename it"
+                )
+                raise InputError(message)
             if number in numbered:
                 message = f"{file}: has the same number as {numbered[number].name}, {number}"
                 raise InputError(f"{message}; every image needs a number of its own")

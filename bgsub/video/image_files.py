@@ -87,7 +87,8 @@ def list_printf(path: Path) -> list[Path]:
     if not found:
         message = f"{path}: no file has a name of this pattern"
         raise InputError(f"{message}; check the folder and the number of digits")
-    return [path.parent / name for _, name in sorted(found)]
+    files = [path.parent / name for _, name in sorted(found)]
+    return [file for file in files if file.is_file()] or files
 
 
 def list_glob(pattern: str) -> list[Path]:

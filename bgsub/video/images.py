@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, OutputError
+from bgsub.files import check_plain
 
 #: What counts as an image, by the end of its name in lower case.
 IMAGE_SUFFIXES = frozenset(
@@ -103,6 +104,7 @@ def read_pages(path: str | os.PathLike[str]) -> list[Image]:
 
 
 def _read(path: str | os.PathLike[str], *, several: bool) -> list[Image]:
+    check_plain(path)
     try:
         return _decode(Path(path).read_bytes(), several=several)
     except OSError as error:

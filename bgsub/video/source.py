@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
+from bgsub.files import check_plain
 from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, open_array
 from bgsub.video.base import BadFrame, OnBadFrame, Options
 from bgsub.video.frames import Bytes, Frame, Layout
@@ -177,6 +178,7 @@ def open_source(
 def _open_path(given: str, options: Options) -> FrameSource:
     path = Path(given)
     name = path.name or given
+    check_plain(given)
     if not path.exists():
         if is_printf(path.name):
             return ImageFilesSource(name, given, list_printf(path), options)
@@ -215,8 +217,6 @@ def _stack(name: str, pages: list[Image]) -> NDArray[Any]:
 
 
 def _check_readable(path: Path) -> None:
-    if not path.is_file():
-        raise InputError(f"{path}: is not a file; save the video to a file first")
     try:
         with path.open("rb") as file:
             is_empty = not file.read(1)

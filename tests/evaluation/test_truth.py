@@ -127,3 +127,10 @@ def test_what_is_not_there(tmp_path):
     write_image(tmp_path / "ROI.png", LEVELS)
     with pytest.raises(InputError, match="holds no images of ground truth"):
         open_truth(str(tmp_path))
+
+
+def test_names_with_numbers_of_20_digits_are_refused(tmp_path):
+    for name in ("1", "12345678901234567890"):
+        write_image(tmp_path / f"{name}.png", np.zeros((4, 4), np.uint8))
+    with pytest.raises(InputError, match="a number of 20 digits in its name"):
+        open_truth(str(tmp_path))

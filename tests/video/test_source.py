@@ -430,7 +430,7 @@ def test_unreadable_permission(tmp_path, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_pipes_are_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.mp4")
-    with pytest.raises(InputError, match=r"pipe.mp4: is not a file"):
+    with pytest.raises(InputError, match=r"pipe.mp4: is a pipe"):
         open_source(tmp_path / "pipe.mp4")
 
 

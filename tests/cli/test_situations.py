@@ -1,0 +1,132 @@
+"""What people give by mistake or have around: the documented code, in one line, before the work."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bgsub.cli.failures import describe
+from bgsub.errors import InputError, OutputError
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and limits of POSIX")
+
+
+@pytest.fixture
+def place(tmp_path: Path, scene, monkeypatch) -> Path:
+    np.save(tmp_path / "clip.npy", scene(12, visit=9))
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "pipe.png")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+READING = [
+    "run pipe --out out",
+    "run clip.npy --mask-image pipe --out out",
+    "run clip.npy --ignore pipe --out out",
+    "run --from-json pipe --out out",
+    "run --from-file pipe --out out",
+    "run --from-file /dev/urandom --out out",
+    "run p%de.png --out out",
+    "apply pipe clip.npy --out out",
+    "errors pipe",
+    "errors pipe clip.npy",
+    "evaluate pipe clip.npy",
+    "evaluate clip.npy pipe",
+    "evaluate clip.npy pipe.png",
+    "compare clip.npy --methods pca --k 1 --truth pipe --out out",
+    "experiment digits --data pipe --out out",
+    "info pipe",
+]
+
+
+@pytest.mark.parametrize("command", READING)
+def test_pipes_and_devices_are_refused_where_a_file_is_read(command, place, invoke) -> None:
+    done = invoke(*command.split())
+    assert done.exit_code == 3
+    assert len(done.stderr.splitlines()) == 1
+    assert not (place / "out").exists()
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (f"run {LONG} --out out", 3),
+        (f"run clip.npy --mask-image {LONG} --out out", 3),
+        (f"run --from-json {LONG} --out out", 3),
+        (f"run --from-file {LONG} --out out", 3),
+        (f"run clip.npy --out {LONG[:300]}", 5),
+        (f"run clip.npy --temp {LONG} --out out", 5),
+        (f"apply {LONG} clip.npy --out out", 3),
+        (f"errors {LONG}", 3),
+        (f"evaluate {LONG} clip.npy", 3),
+        (f"evaluate clip.npy {LONG}", 3),
+        (f"info {LONG}", 3),
+        ("run clip.npy --threads 1e20 --out out", 2),
+        ("run clip.npy --threads 100000000000000000000 --out out", 2),
+        ("run --from-file clip.npy --out out", 3),
+    ],
+    ids=range(14),
+)
+def test_names_and_numbers_beyond_all_bounds(command, code, place, invoke) -> None:
+    done = invoke(*command.split())
+    assert done.exit_code == code
+    assert len(done.stderr.splitlines()) == 1
+    assert "unexpected" not in done.stderr
+
+
+def limited(arguments: str, kind: int, limit: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bgsub", *arguments.split()],
+        preexec_fn=lambda: resource.setrlimit(kind, (limit, limit)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_too_few_open_files_are_said(place) -> None:
+    done = limited("run clip.npy clip.npy --jobs 2 --out out", resource.RLIMIT_NOFILE, 22)
+    assert done.returncode == 2
+    assert "too many files are open" in done.stderr
+    assert "ulimit -n" in done.stderr
+
+
+def test_too_little_address_space_is_out_of_memory(place) -> None:
+    done = limited("run clip.npy --k 2 --out out", resource.RLIMIT_AS, 500_000_000)
+    assert done.returncode == 7
+    assert "bgsub: out of memory (" in done.stderr
+    assert not (place / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), 7),
+        (MemoryError(), 7),
+        (RuntimeError("can't start new thread"), 7),
+        (OSError(errno.ENOSPC, "No space left on device"), 5),
+    ],
+)
+def test_out_of_memory_is_7_whatever_it_prevented(cause, code) -> None:
+    error = OutputError("mask.mp4: cannot be written")
+    error.__cause__ = cause
+    assert describe(error)[1] == code
+    assert describe(cause)[1] == code
+
+
+def test_a_header_that_asks_for_more_memory_than_there_is_stays_a_damaged_input() -> None:
+    error = InputError("a.npz: is damaged")
+    error.__cause__ = MemoryError()
+    assert describe(error) == ("a.npz: is damaged", 3)
