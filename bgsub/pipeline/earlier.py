@@ -16,8 +16,9 @@ Facts = dict[str, int | str]
 """Of an output: ``bytes``, ``sha256`` and, of a folder, the number of its ``pictures``."""
 
 _OURS = re.compile(
-    r"(background|foreground|mask|preview|scores)(\.mp4|\.mkv)?"
+    r"(background|foreground|mask|preview|overlay|scores)(\.mp4|\.mkv)?"
     r"|(errors|spectrum)\.(png|svg)"
+    r"|(objects|tracks|regions|events)\.csv|events\.json"
     r"|(errors|frame_errors|compare|synthetic|digits|times)\.csv"
     r"|(decomposition|synthetic|digits|times)\.png"
     r"|model\.npz"

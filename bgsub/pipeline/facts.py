@@ -7,9 +7,12 @@ from typing import Any
 from bgsub.background.model import BackgroundModel
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.memory_plan import Plan
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.events import find_events
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.robustpca.trpca import TRPCA
+from bgsub.tracking.recorder import describe
 from bgsub.video.source import FrameSource
 
 
@@ -76,6 +79,22 @@ def fit_facts(fit: FrameFit | None, model: BackgroundModel | None) -> dict[str, 
         else {"all": fit.gram.blocks, "cut": fit.gram.cut_blocks},
         "threshold": None if model is None else model.threshold,
         "fit_warnings": list(fit.notes),
+    }
+
+
+def object_facts(outputs: FrameOutputs, table: ErrorTable | None) -> dict[str, Any]:
+    """Write the tables of objects, where they are followed, and describe what was found."""
+    if outputs.objects is None:
+        return {}
+    found = outputs.objects.finish([] if table is None else find_events(table))
+    kinds = [event.kind for event in found.events]
+    return {
+        "objects": {
+            "observations": found.observations,
+            "tracks": len(found.tracks),
+            "events": {kind: kinds.count(kind) for kind in ("object", "frame", "both")},
+            "summary": describe(found),
+        }
     }
 
 

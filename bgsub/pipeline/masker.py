@@ -148,6 +148,10 @@ class Masker(Protocol):
     def mask_and_scores(self, frame: SceneFrame, inside: Flags | None) -> tuple[Bytes, Scores]:
         """Give the mask of a frame and the scores, (h, w) uint16, that it is cut from."""
 
+    def background(self, frame: SceneFrame) -> Bytes:
+        """Give what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""
+        return frame.background
+
     def facts(self) -> dict[str, Any]:
         """Describe for run.json what was learned, as JSON values."""
         return {"mask_notes": []}
@@ -268,6 +272,10 @@ class LocalMasker(Masker):
     def mask_and_scores(self, frame: SceneFrame, inside: Flags | None) -> tuple[Bytes, Scores]:
         """Compare a frame with the colours of its places, once for both."""
         return self._learned().mask_and_scores(frame.picture, inside)
+
+    def background(self, frame: SceneFrame) -> Bytes:
+        """Give the usual colours of the state of the scene that a frame shows."""
+        return self._learned().background(frame.picture)
 
     def facts(self) -> dict[str, Any]:
         """Describe the states of the scene, and what was decided about its places."""

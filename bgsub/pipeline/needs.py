@@ -6,11 +6,12 @@ from bgsub.fit.demand import AUTO_FIT_FRAMES
 from bgsub.options import RunOptions
 from bgsub.pipeline.masker import MASKERS
 
-VIDEOS = ("background", "foreground", "mask", "preview", "scores")
+VIDEOS = ("background", "foreground", "mask", "preview", "overlay", "scores")
 """Outputs that show frames, in the order in which they are written."""
 
 _OF_ERRORS = {"errors", "plot", "spectrum"}
-_OF_MASKS = {"mask", "scores"}
+_TABLES_OF_OBJECTS = {"objects", "tracks", "events"}
+_OF_MASKS = {"mask", "scores", "overlay", *_TABLES_OF_OBJECTS}
 
 
 def _with_masks(options: RunOptions) -> set[str]:
@@ -26,6 +27,11 @@ def needs_pixels(options: RunOptions) -> bool:
 def needs_masks(options: RunOptions) -> bool:
     """Whether masks are wanted: as an output, within one, or for later footage (model.npz)."""
     return bool(options.outputs & (_with_masks(options) | {"preview", "model"}))
+
+
+def needs_objects(options: RunOptions) -> bool:
+    """Whether objects are followed: for their tables, or to be drawn."""
+    return bool(options.outputs & {*_TABLES_OF_OBJECTS, "overlay", "preview"})
 
 
 def needs_fit(options: RunOptions) -> bool:

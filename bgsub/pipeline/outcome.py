@@ -53,6 +53,7 @@ def finish(
     """Write the manifest last, and say what was found; no table where no frame was fitted."""
     errors = _no_errors(facts) if table is None else _error_facts(table)
     findings = [] if table is None else outlier_findings(table)
+    findings += [facts["objects"]["summary"]] if "objects" in facts else []
     findings += bad_frame_findings(source, options)
     frames = {"decoded": source.decoded, "bad": len(source.bad_frames), **errors.pop("frames")}
     manifest = {

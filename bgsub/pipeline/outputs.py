@@ -19,9 +19,11 @@ from bgsub.pipeline.consumers import FrameConsumer, Need, Renderer, feed
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.needs import VIDEOS
-from bgsub.pipeline.preview import preview
+from bgsub.pipeline.objects import ObjectsOutput, ObjectsVideo
+from bgsub.pipeline.preview import PreviewPanels, preview
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
+from bgsub.tracking.drawing import draw_objects
 from bgsub.video.frames import Bytes
 from bgsub.video.images import Image
 from bgsub.video.queued import QueuedSink
@@ -35,8 +37,8 @@ _SPAN_IN_THRESHOLDS = 6.0
 
 def output_name(output: str, video_format: SinkKind, plot_format: PlotFormat) -> str:
     """Name the file (or folder of pictures) that an output is written to."""
-    if output == "errors":
-        return "errors.csv"
+    if output in {"errors", "objects", "tracks", "events"}:
+        return f"{output}.csv"
     if output == "plot":
         return f"errors.{plot_format}"
     if output == "spectrum":
@@ -58,12 +60,15 @@ def output_names(options: RunOptions) -> list[str]:
         message = "--only names no output; name at least one"
         raise UsageError(message)
     formats = options.format, options.plot_format
-    return [output_name(output, *formats) for output in sorted(options.outputs)]
+    names = [output_name(output, *formats) for output in sorted(options.outputs)]
+    names += ["events.json"] if "events" in options.outputs else []
+    watched = options.regions is not None or options.line
+    return names + (["regions.csv"] if watched and "objects" in options.outputs else [])
 
 
 def _kind(output: str, video_format: SinkKind) -> SinkKind:
     """Give the format of a video; scores are numbers of 16 bits, which H.264 does not hold."""
-    if output == "preview":
+    if output in {"preview", "overlay"}:
         return "mp4"
     return "mkv" if output == "scores" and video_format == "mp4" else video_format
 
@@ -166,6 +171,8 @@ class FrameOutputs:
     rate : Fraction or None
         Frames a second.
     workers : Workers
+    objects : ObjectsOutput, optional
+        Follows the objects, where they are wanted.
 
     Attributes
     ----------
@@ -189,6 +196,7 @@ class FrameOutputs:
         style: ForegroundStyle,
         rate: Fraction | None,
         workers: Workers,
+        objects: ObjectsOutput | None = None,
     ) -> None:
         self._scene, self._format, self._style = scene, video_format, style
         self._workers = workers
@@ -197,8 +205,9 @@ class FrameOutputs:
         if threshold is not None:
             self.gain = max(1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(threshold, 1.0)))
         self.tally: MaskTally | None = None
-        self._videos: dict[str, VideoOutput] = {}
-        self.consumers: list[FrameConsumer] = []
+        self._videos: dict[str, VideoOutput | ObjectsVideo] = {}
+        self.objects = objects
+        self.consumers: list[FrameConsumer] = [] if objects is None else [objects]
         try:
             for output in VIDEOS:
                 if output in wanted:
@@ -211,21 +220,31 @@ class FrameOutputs:
             self.tally = MaskTally(scene.n_inside)
             self.consumers.append(self.tally)
 
-    def _open(self, results: ResultsDirectory, output: str, rate: Fraction | None) -> VideoOutput:
+    def _open(
+        self, results: ResultsDirectory, output: str, rate: Fraction | None
+    ) -> VideoOutput | ObjectsVideo:
         layout, kind = self._scene.layout, _kind(output, self._format)
         path = results.stage(output + SUFFIXES[kind])
         sink = QueuedSink(
             open_sink(path, output, layout=layout, kind=kind, rate=rate), queue_frames(layout.size)
         )
+        if self.objects is not None and output in {"preview", "overlay"}:
+            return self._open_drawn(sink, output, self.objects)
         drawings: dict[str, tuple[set[Need], Callable[[SceneFrame], Image]]] = {
             "background": ({"background"}, self._draw_background),
             "foreground": (self._foreground_needs, lambda frame: frame.foreground),
             "mask": ({"mask"}, lambda frame: frame.mask),
-            "preview": ({"background", "mask"}, self._draw_preview),
             "scores": ({"scores"}, lambda frame: frame.scores),
         }
         needs, draw = drawings[output]
         return VideoOutput(sink, frozenset(needs), draw)
+
+    def _open_drawn(self, sink: QueuedSink, output: str, objects: ObjectsOutput) -> ObjectsVideo:
+        """Open a video in which objects are drawn, as soon as they are known."""
+        if output == "overlay":
+            return ObjectsVideo(sink, frozenset(), _picture, draw_objects, objects)
+        needs: frozenset[Need] = frozenset({"background", "mask"})
+        return ObjectsVideo(sink, needs, self._panels, preview, objects)
 
     def __enter__(self) -> Self:
         return self
@@ -283,23 +302,33 @@ class FrameOutputs:
         wrap = self._format != "mp4"
         return signed_difference(frame.layout, frame.row, frame.own, wrap=wrap)
 
-    def _draw_preview(self, frame: SceneFrame) -> Image:
+    def _panels(self, frame: SceneFrame) -> PreviewPanels:
         front = frame.foreground
-        panels = {
-            "input": frame.picture,
-            "background": frame.background,
-            "foreground": frame.layout.to_bgr(front) if front.ndim == 1 else front,
-            "mask": frame.mask,
-        }
         score, background = frame.outlier_score, self._scene.background
-        outlier = score is not None and background is not None and score > background.cutoff
-        return preview(panels, frame.number, frame.time_s, score, outlier=outlier)
+        return PreviewPanels(
+            {
+                "input": frame.picture,
+                "background": frame.background,
+                "foreground": frame.layout.to_bgr(front) if front.ndim == 1 else front,
+                "mask": frame.mask,
+            },
+            frame.number,
+            frame.time_s,
+            score,
+            outlier=score is not None and background is not None and score > background.cutoff,
+        )
 
     def close(self) -> None:
         """Finish all files side by side; each is read again and its frames are counted."""
+        if self.objects is not None:
+            self.objects.close()
         for video in self._videos.values():
             video.sink.finish()
         for consumer in self.consumers:
             consumer.close()
         self.counts = {name: video.count for name, video in self._videos.items()}
         self.padded = any(video.sink.padded for video in self._videos.values())
+
+
+def _picture(frame: SceneFrame) -> Bytes:
+    return frame.picture

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import cv2
 import numpy as np
 
+from bgsub.tracking.drawing import draw_objects
+from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Bytes
 
 
-def preview(
-    pictures: dict[str, Bytes], number: int, time_s: float, score: float | None, *, outlier: bool
-) -> Bytes:
-    """Input, background, foreground and mask in one picture, with the frame's number.
+@dataclass(frozen=True, eq=False)
+class PreviewPanels:
+    """What one picture of a preview shows.
 
-    Parameters
+    Attributes
     ----------
     pictures : dict of str to ndarray of uint8, shape (h, w) or (h, w, 3)
-        Four panels by caption, all of one size.
+        Four panels by caption, all of one size; the first is the input.
     number : int
         Of the frame, from 1.
     time_s : float
@@ -25,28 +29,43 @@ def preview(
         Robust z-score of the frame's error.
     outlier : bool
         Adds a red bar with the word OUTLIER, so that the mark does not rest on its colour alone.
+    """
+
+    pictures: dict[str, Bytes]
+    number: int
+    time_s: float
+    score: float | None
+    outlier: bool
+
+
+def preview(panels: PreviewPanels, objects: Sequence[Observation] = ()) -> Bytes:
+    """Show input, background, foreground and mask in one picture, with the frame's number.
+
+    Parameters
+    ----------
+    panels : PreviewPanels
+    objects : sequence of Observation
+        In pixels of the input panel, on which they are drawn.
 
     Returns
     -------
     ndarray of uint8, shape (H, W, 3), both even
     """
-    height, width = next(iter(pictures.values())).shape[:2]
+    height, width = next(iter(panels.pictures.values())).shape[:2]
     # Small pictures grow and large ones shrink; strips of a few pixels stay pictures.
     factor = max(1.0, 320.0 / max(width, height)) if width < 640 else 640.0 / width
     size = (max(2 * round(width * factor / 2), 2), max(2 * round(height * factor / 2), 2))
-    way = cv2.INTER_AREA if factor < 1 else cv2.INTER_NEAREST
-    tiles_ = []
-    for caption, picture in pictures.items():
-        colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
-        tile = np.asarray(cv2.resize(colored, size, interpolation=way), dtype=np.uint8)
+    tiles = []
+    for index, (caption, picture) in enumerate(panels.pictures.items()):
+        tile = draw_objects(picture, objects if index == 0 else (), size=size)
         _write(tile, caption, (6, 16))
-        tiles_.append(tile)
-    grid = np.vstack([np.hstack(tiles_[:2]), np.hstack(tiles_[2:])])
+        tiles.append(tile)
+    grid = np.vstack([np.hstack(tiles[:2]), np.hstack(tiles[2:])])
     bar = np.full((28, grid.shape[1], 3), 40, dtype=np.uint8)
-    text = f"frame {number}   {time_s:.2f} s"
-    if score is not None:
-        text += f"   score {score:.1f}"
-    if outlier:
+    text = f"frame {panels.number}   {panels.time_s:.2f} s"
+    if panels.score is not None:
+        text += f"   score {panels.score:.1f}"
+    if panels.outlier:
         bar[:] = (0, 0, 190)
         text += "   OUTLIER"
     _write(bar, text, (8, 20))

@@ -13,17 +13,19 @@ from bgsub.options import ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.error_outputs import write_spectrum, write_table
-from bgsub.pipeline.facts import fit_facts, frame_facts, plan_facts, source_facts
+from bgsub.pipeline.facts import fit_facts, frame_facts, object_facts, plan_facts, source_facts
 from bgsub.pipeline.findings import mask_hints
 from bgsub.pipeline.fit_hints import fit_hints
 from bgsub.pipeline.inputs import load_for, model_for, open_input, plan_run
 from bgsub.pipeline.manifest import Stopwatch, input_identity
-from bgsub.pipeline.needs import fitted_at_most, needs_fit, needs_pixels
+from bgsub.pipeline.needs import fitted_at_most, needs_fit, needs_objects, needs_pixels
+from bgsub.pipeline.objects import ObjectsOutput, object_options
 from bgsub.pipeline.outcome import RunResult, bad_frame_findings, finish
 from bgsub.pipeline.outputs import FrameOutputs, output_names
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.runtime.threads import Workers
+from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, View
 from bgsub.video.source import Footage, FrameSource
 
 StrPath = str | os.PathLike[str]
@@ -69,6 +71,7 @@ def run(
     """
     options, progress = options or RunOptions(), progress or _no_progress
     watch = Stopwatch()
+    watched = object_options(options)
     with (
         ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
@@ -98,7 +101,7 @@ def run(
                 plotting = workers.beside(write_table, results, table, options, source.name)
             with (
                 watch.stage("write"),
-                _outputs(results, scene, source, options, workers) as outputs,
+                _outputs(results, scene, source, options, watched, workers) as outputs,
             ):
                 if outputs.consumers or table is None:
                     outputs.write(frames.blocks(), len(store), progress)
@@ -110,7 +113,7 @@ def run(
                     write_table(results, table, options, source.name)
         facts = {"command": "run", **source_facts(source, identity.result())}
         facts |= plan_facts(plan, int(store.fit_rows.size)) | fit_facts(fit, scene.background)
-        facts |= frame_facts(outputs, scene)
+        facts |= frame_facts(outputs, scene) | object_facts(outputs, table)
         hints = fit_hints(fit) + mask_hints(outputs.tally, scene.threshold)
         return finish(results, source, table, options, watch, facts, hints)
 
@@ -146,6 +149,7 @@ def apply(
     """
     options, progress = options or RunOptions(), progress or _no_progress
     watch = Stopwatch()
+    watched = object_options(options)
     model = load_for(model_path, options)
     with (
         ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
@@ -156,7 +160,7 @@ def apply(
         scene = saved_scene(model, options)
         identity = workers.beside(input_identity, footage)
         frames = ProjectedFrames(model, workers)
-        with watch.stage("write"), _outputs(results, scene, source, options, workers) as outputs:
+        with watch.stage("write"), _outputs(results, scene, source, options, watched, workers) as outputs:
             blocks = frames.blocks(decoded_blocks(source))
             outputs.write(blocks, source.frames_estimate, progress)
             outputs.close()
@@ -167,6 +171,7 @@ def apply(
             write_table(results, table, options, source.name)
         facts = {"command": "apply", "model": str(model_path), "threshold": model.threshold}
         facts |= source_facts(source, identity.result()) | frame_facts(outputs, scene)
+        facts |= object_facts(outputs, table)
         hints = mask_hints(outputs.tally, scene.threshold)
         return finish(results, source, table, options, watch, facts, hints)
 
@@ -255,6 +260,7 @@ def _outputs(
     scene: LearnedScene,
     source: FrameSource,
     options: RunOptions,
+    watched: ObjectOptions,
     workers: Workers,
 ) -> FrameOutputs:
     return FrameOutputs(
@@ -265,7 +271,26 @@ def _outputs(
         style=options.foreground,
         rate=source.rate,
         workers=workers,
+        objects=_objects(results, scene, source, options, watched),
     )
+
+
+def _objects(
+    results: ResultsDirectory,
+    scene: LearnedScene,
+    source: FrameSource,
+    options: RunOptions,
+    watched: ObjectOptions,
+) -> ObjectsOutput | None:
+    """Prepare to follow the objects of the masks, where anything is made of them."""
+    if scene.masker is None or not needs_objects(options):
+        return None
+    width, height = source.input_size
+    region = options.source.roi or (0, 0, width, height)
+    view = View((width, height), region, (source.layout.width, source.layout.height))
+    rate = float(source.rate or 25)
+    recorder = ObjectRecorder(results.stage(""), view, rate=rate, options=watched)
+    return ObjectsOutput(recorder, scene.masker)
 
 
 __all__ = ["RunResult", "apply", "fit_errors", "model_errors", "run"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.events import Event
-from bgsub.tracking.detections import Box, find_detections
+from bgsub.tracking.detections import Box, Detection, find_detections
 from bgsub.tracking.events import (
     EventCollector,
     SceneEvent,
@@ -78,6 +78,14 @@ class View:
     def scale(self) -> tuple[float, float]:
         """Pixels of the input for one of a mask, across and down."""
         return self.region[2] / self.mask_size[0], self.region[3] / self.mask_size[1]
+
+    def on_mask(self, seen: Observation) -> Observation:
+        """Move an object from the input's picture back into the mask."""
+        (x0, y0), (across, down) = self.region[:2], self.scale
+        x, y, width, height = seen.box
+        return replace(
+            seen, box=((x - x0) / across, (y - y0) / down, width / across, height / down)
+        )
 
     def place(self, seen: Observation) -> Observation:
         """Move an object from the mask into the input's picture."""
@@ -152,6 +160,15 @@ class ObjectRecorder:
         self._writer = ObjectsWriter(self._file, regions=bool(self.options.regions))
         self._rows = 0
 
+    @property
+    def view(self) -> View:
+        """Where the pixels of masks lie in the input's pictures."""
+        return self._view
+
+    def close(self) -> None:
+        """Close the file that is being written, without finishing it."""
+        self._file.close()
+
     def __enter__(self) -> Self:
         return self
 
@@ -161,17 +178,37 @@ class ObjectRecorder:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._file.close()
+        self.close()
 
-    def add(
+    def detect(
         self,
-        frame: int,
-        time_s: float,
         mask: Bytes,
         *,
         picture: Bytes | None = None,
         difference: NDArray[np.int16] | None = None,
         scores: NDArray[np.float32] | None = None,
+    ) -> list[Detection]:
+        """Find the regions of a mask that may be objects; in any thread, frames in any order.
+
+        Parameters
+        ----------
+        mask : ndarray of shape (h, w), uint8
+        picture, difference, scores : ndarray, optional
+            As for `bgsub.tracking.detections.find_detections`.
+        """
+        across, down = self._view.scale
+        least, most = self.options.min_area or 0, self.options.max_area
+        return find_detections(
+            mask,
+            min_area=max(1, round(least / (across * down))),
+            max_area=None if most is None else round(most / (across * down)),
+            picture=picture,
+            difference=difference,
+            scores=scores,
+        )
+
+    def add(
+        self, frame: int, time_s: float, found: list[Detection], picture: Bytes | None = None
     ) -> list[list[Observation]]:
         """Take in the next frame.
 
@@ -180,26 +217,16 @@ class ObjectRecorder:
         frame : int
             Its number, from 1.
         time_s : float
-        mask : ndarray of shape (h, w), uint8
-        picture, difference, scores : ndarray, optional
-            As for `bgsub.tracking.detections.find_detections`.
+        found : list of Detection
+            What `detect` gave for its mask.
+        picture : ndarray of shape (h, w) or (h, w, 3), uint8, optional
+            See `bgsub.tracking.tracker.Tracker.update`.
 
         Returns
         -------
         list of list of Observation
             The objects of the frames that are decided by now, in pixels of the input.
         """
-        across, down = self._view.scale
-        least = self.options.min_area or 0
-        most = self.options.max_area
-        found = find_detections(
-            mask,
-            min_area=max(1, round(least / (across * down))),
-            max_area=None if most is None else round(most / (across * down)),
-            picture=picture,
-            difference=difference,
-            scores=scores,
-        )
         return self._record(self._tracker.update(frame, time_s, found, picture))
 
     def _record(self, frames: list[list[Observation]]) -> list[list[Observation]]:
@@ -230,6 +257,10 @@ class ObjectRecorder:
                 self._tracks.over.append(recorder.summary())
                 del self._tracks.going[number]
 
+    def end_tracks(self) -> list[list[Observation]]:
+        """End all tracks, and give the objects of the frames that were not decided."""
+        return self._record(self._tracker.finish())
+
     def finish(self, frame_events: Sequence[Event] = ()) -> Recorded:
         """End all tracks and write the other tables.
 
@@ -238,7 +269,7 @@ class ObjectRecorder:
         frame_events : sequence of Event
             Events of whole frames, to be listed too.
         """
-        self._record(self._tracker.finish())
+        self.end_tracks()
         self._file.close()
         ended = [recorder.summary() for recorder in self._tracks.going.values()]
         tracks = sorted([*self._tracks.over, *ended], key=lambda track: track.track)

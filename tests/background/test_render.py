@@ -14,7 +14,6 @@ from bgsub.background.render import (
     reconstruct,
     signed_difference,
 )
-from bgsub.pipeline.preview import preview
 from bgsub.video.frames import Layout
 
 KINDS = ["gray", "yuv420", "bgr"]
@@ -142,28 +141,3 @@ def test_without_a_mask_nothing_is_put_back():
     before = backgrounds.copy()
     OutsideMask(layout, None).restore(backgrounds, rows)
     np.testing.assert_array_equal(backgrounds, before)
-
-
-class TestPreview:
-    def panels(self, height, width, *, color=True):
-        shape = (height, width, 3) if color else (height, width)
-        return {name: np.full(shape, 90, np.uint8) for name in ("input", "background", "a", "mask")}
-
-    @given(st.integers(1, 900), st.integers(1, 900))
-    def test_is_an_even_picture_of_bearable_size_whatever_the_frame(self, height, width):
-        picture = preview(self.panels(height, width, color=False), 1, 0.0, None, outlier=False)
-        assert picture.shape[0] % 2 == picture.shape[1] % 2 == 0
-        assert picture.dtype == np.uint8
-        assert max(picture.shape) <= 2000
-
-    def test_an_outlier_has_a_bar_of_another_colour_and_another_text(self):
-        shown = {
-            outlier: preview(self.panels(36, 48), 7, 0.28, 3.5, outlier=outlier)[:28]
-            for outlier in (False, True)
-        }
-        assert tuple(shown[False][-1, -1]) == (40, 40, 40)
-        blue, green, red = shown[True][-1, -1].astype(int)
-        assert red > blue + 100
-        assert red > green + 100
-        white = {outlier: np.count_nonzero(bar.min(axis=2) > 200) for outlier, bar in shown.items()}
-        assert white[True] > white[False] > 50

@@ -19,7 +19,8 @@ def record(folder, frames, view=WHOLE, events=(), **options):
     with ObjectRecorder(folder, view, rate=RATE, options=ObjectOptions(**options)) as recorder:
         for number, places in enumerate(frames, start=1):
             mask, picture = draw(places, view.mask_size)
-            recorder.add(number, (number - 1) / RATE, mask, picture=picture)
+            found = recorder.detect(mask, picture=picture)
+            recorder.add(number, (number - 1) / RATE, found, picture)
         return recorder.finish(events)
 
 

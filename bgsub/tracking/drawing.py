@@ -1,0 +1,79 @@
+"""Draw boxes and track numbers on pictures, legible at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+
+from bgsub.tracking.tracker import Observation
+from bgsub.video.frames import Bytes
+
+# The palette of Okabe and Ito, which colour-blind people tell apart, as BGR; black is left out.
+_COLORS = (
+    *((0, 159, 230), (233, 180, 86), (115, 158, 0), (66, 228, 240)),
+    *((178, 114, 0), (0, 94, 213), (167, 121, 204)),
+)
+
+_LEAST_WIDTH = 480
+"""Pixels below which a picture is enlarged before it is drawn on: letters need them."""
+
+
+def enlargement(width: int) -> int:
+    """Give the whole number of times that a picture is enlarged, so that letters are legible."""
+    return max(1, -(-_LEAST_WIDTH // width))
+
+
+def draw_objects(
+    picture: Bytes, objects: Sequence[Observation], *, size: tuple[int, int] | None = None
+) -> Bytes:
+    """Draw boxes with track numbers on a copy of a picture.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (h, w) or (h, w, 3), uint8
+    objects : sequence of Observation
+        In pixels of the picture.
+    size : tuple of int, optional
+        Width and height of the result; None enlarges by `enlargement`.
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), uint8
+        Every box has a dark rim, so that it shows on any ground.
+    """
+    height, width = picture.shape[:2]
+    if size is None:
+        size = (enlargement(width) * width, enlargement(width) * height)
+    across, down = size[0] / width, size[1] / height
+    colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
+    way = cv2.INTER_AREA if across < 1 else cv2.INTER_NEAREST
+    canvas = np.array(cv2.resize(colored, size, interpolation=way), dtype=np.uint8)
+    thick = max(1, round(max(canvas.shape[:2]) / 640))
+    for seen in objects:
+        x, y = round(across * seen.box[0]), round(down * seen.box[1])
+        corner = round(across * (seen.box[0] + seen.box[2])), round(down * (seen.box[1] + seen.box[3]))
+        color = _COLORS[(seen.track - 1) % len(_COLORS)]
+        cv2.rectangle(canvas, (x, y), corner, (0, 0, 0), 3 * thick, cv2.LINE_AA)
+        cv2.rectangle(canvas, (x, y), corner, color, thick, cv2.LINE_AA)
+        _label(canvas, str(seen.track), (x, y), corner[1], color)
+    return canvas
+
+
+def _label(
+    canvas: Bytes, text: str, corner: tuple[int, int], below: int, color: tuple[int, int, int]
+) -> None:
+    """Write a number on a plate above a box, or below it where there is no room."""
+    height = max(12, max(canvas.shape[:2]) // 45)
+    scale = height / 22
+    thick = max(1, round(scale))
+    (wide, high), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, thick)
+    pad = max(2, height // 6)
+    x = min(max(corner[0], 0), max(canvas.shape[1] - wide - 2 * pad, 0))
+    top = corner[1] - high - 2 * pad
+    if top < 0:
+        top = min(below, canvas.shape[0] - high - 2 * pad)
+    cv2.rectangle(canvas, (x, top), (x + wide + 2 * pad, top + high + 2 * pad), color, cv2.FILLED)
+    at = (x + pad, top + high + pad)
+    cv2.putText(canvas, text, at, cv2.FONT_HERSHEY_SIMPLEX, scale, (0, 0, 0), thick, cv2.LINE_AA)
