@@ -25,6 +25,7 @@ from bgsub.rules import (
     OrAuto,
     Place,
     Rectangle,
+    Segment,
     Several,
     Switch,
 )
@@ -32,12 +33,12 @@ from bgsub.video.selection import Selection
 
 OUTPUTS = (
     *("background", "foreground", "mask", "errors", "plot", "model"),
-    *("preview", "spectrum", "scores"),
+    *("objects", "tracks", "events", "preview", "overlay", "spectrum", "scores"),
 )
-"""What a run can write: three videos, errors.csv, errors.png, model.npz, preview.mp4, spectrum.png
-and scores.mkv."""
+"""What a run can write: three videos, errors.csv, errors.png, model.npz, objects.csv, tracks.csv,
+events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png and scores.mkv."""
 
-EXTRA_OUTPUTS = frozenset({"preview", "spectrum", "scores"})
+EXTRA_OUTPUTS = frozenset({"preview", "overlay", "spectrum", "scores"})
 """Those that are only written when they are asked for."""
 
 DEFAULT_OUTPUTS = frozenset(OUTPUTS) - EXTRA_OUTPUTS
@@ -48,9 +49,9 @@ MOST_AUTO_COMPONENTS = 10
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the stage, the frames (or blocks) done and their number if it is known."""
 
-_input, _fit, _masks, _output, _resources = (
+_input, _fit, _masks, _objects, _output, _resources = (
     functools.partial(option, section)
-    for section in ("Input", "Fit", "Masks", "Output", "Resources")
+    for section in ("Input", "Fit", "Masks", "Objects", "Output", "Resources")
 )
 
 
@@ -202,12 +203,43 @@ class RunOptions(Declared):
         metavar="IMAGE",
     )
 
+    max_area: int | None = _objects(
+        None,
+        Integer(1),
+        "Largest region of the mask that is taken for an object, in pixels of the input.",
+        metavar="PIXELS",
+        unset="no limit",
+    )
+    min_track: int = _objects(
+        3, Integer(1), "Frames in which an object must be seen to count.", metavar="FRAMES"
+    )
+    max_gap: float = _objects(
+        1.0,
+        Number("a number of seconds of 0 or more", 0.0),
+        "Seconds for which an object may be hidden and keep its number.",
+        metavar="SECONDS",
+    )
+    regions: str | None = _objects(
+        None,
+        File(),
+        'Named regions, {"arena 1": [[x, y], …], …} in pixels of the input: objects.csv gets a '
+        "column, regions.csv counts entries, exits and seconds.",
+        metavar="JSON",
+    )
+    line: tuple[tuple[str, float, float, float, float], ...] = _objects(
+        (),
+        Several(Segment(), separator=";"),
+        'Count in regions.csv who crosses a line, in each direction; several: "A:1,2,3,4; …".',
+        metavar="X1,Y1,X2,Y2",
+        unset="none",
+    )
+
     outputs: frozenset[str] = _output(
         DEFAULT_OUTPUTS,
         Several(Choice(OUTPUTS), frozenset),
         f"Write only these, separated by commas: {', '.join(OUTPUTS)}.",
         flag="--only",
-        unset="all but preview, spectrum and scores",
+        unset="all but preview, overlay, spectrum and scores",
     )
     format: Literal["mp4", "mkv", "png"] = _output(
         "mp4",

@@ -280,6 +280,36 @@ class Rectangle(Rule):
         return list(value)
 
 
+class Segment(Rule):
+    """A line from one point to another, with a name: (name, x1, y1, x2, y2)."""
+
+    metavar = "X1,Y1,X2,Y2"
+
+    def words(self) -> str:
+        """Say what it consists of."""
+        return "X1,Y1,X2,Y2 in pixels, two different points, or NAME:X1,Y1,X2,Y2"
+
+    def read(self, name: str, value: Any) -> tuple[str, float, float, float, float]:
+        """Check name and numbers, or read ``NAME:X1,Y1,X2,Y2``; the numbers name what has none."""
+        parts = value
+        if isinstance(value, str):
+            label, _, coordinates = value.rpartition(":")
+            parts = [label or coordinates, *coordinates.split(",")]
+        try:
+            label, *given = parts
+            x1, y1, x2, y2 = (float(number) for number in given)
+        except (TypeError, ValueError):
+            self.refuse(name, value)
+        is_finite = all(math.isfinite(number) for number in (x1, y1, x2, y2))
+        if not isinstance(label, str) or not is_finite or (x1, y1) == (x2, y2):
+            self.refuse(name, value)
+        return label, x1, y1, x2, y2
+
+    def to_json(self, value: Any) -> list[Any]:
+        """Give name and numbers as a list."""
+        return list(value)
+
+
 class Memory(Rule):
     """An amount of memory or a share of what is available, kept as it is written."""
 
@@ -309,16 +339,20 @@ class Several(Rule):
         What they are stored in.
     least : int
         How many there must be.
+    separator : str
+        What parts them on the command line.
     """
 
     rule: Rule
     kind: type[tuple[Any, ...]] | type[frozenset[Any]] = tuple
     least: int = 0
+    separator: str = ","
     metavar = "LIST"
 
     def words(self) -> str:
         """Say the rule of each."""
-        return f"{self.rule.words()}, separated by commas"
+        parted = "commas" if self.separator == "," else f"{self.separator!r}"
+        return f"{self.rule.words()}, separated by {parted}"
 
     def read(self, name: str, value: Any) -> Any:
         """Check the values, any iterable of them."""
@@ -330,9 +364,11 @@ class Several(Rule):
         return self.kind(found)
 
     def parse(self, name: str, text: str) -> Any:
-        """Read the values, with commas between them."""
-        return self.read(name, [self.rule.parse(name, part.strip()) for part in text.split(",")])
+        """Read the values, with separators between them."""
+        parts = [part.strip() for part in text.split(self.separator)]
+        return self.read(name, [self.rule.parse(name, part) for part in parts])
 
     def to_json(self, value: Any) -> list[Any]:
         """Give the values as a list, sorted where they have no order."""
-        return sorted(value) if self.kind is frozenset else list(value)
+        plain = [self.rule.to_json(each) for each in value]
+        return sorted(plain) if self.kind is frozenset else plain

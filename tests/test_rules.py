@@ -22,6 +22,7 @@ from bgsub.rules import (
     OrAuto,
     Place,
     Rectangle,
+    Segment,
     Several,
     Switch,
 )
@@ -42,6 +43,11 @@ RULES = [
     (File(), [("a", "a"), (Path("b/c"), str(Path("b/c")))], ["", "a\0b", 7, None, []]),
     (Place(), [("12.5s", "12.5s"), (3, 3)], [0, "soon", True, None, [1], 1.5, math.inf]),
     (Place(step=True), [("2s", "2s"), ("5", "5")], [0, "0s"]),
+    (
+        Segment(),
+        [("gate:1,2,3,4", ("gate", 1, 2, 3, 4)), (["a", 1, 2, 3, 4], ("a", 1, 2, 3, 4))],
+        ["1,2,3", "1,2,1,2", "1,2,3,x", "inf,0,1,1", 7, [1, 2, 3, 4]],
+    ),
     (Rectangle(), [("1,2,3,4", (1, 2, 3, 4)), ([1, 2, 3, 4], (1, 2, 3, 4))], ["1,2", 7, [1.5] * 4]),
     (Memory(), [("600M", "600M"), ("50%", "50%")], ["much", "0", "200%", 7, None, math.inf]),
     (Several(Integer(1)), [((3, 1, 3), (3, 1)), ([], ())], ["1", 1, [0], [1.5], None]),

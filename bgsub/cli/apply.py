@@ -34,6 +34,7 @@ from bgsub.options import RunOptions
 @batch_options
 @shared.source_options
 @shared.section("Masks", without=["model"])
+@shared.section("Objects")
 @shared.output_options
 @shared.named("threads")
 @log_options

@@ -69,6 +69,12 @@ output_options = together(
     ),
     option(
         "Output",
+        "--overlay/--no-overlay",
+        default=None,
+        help="Write overlay.mp4 too: the input with boxes and numbers of the objects.",
+    ),
+    option(
+        "Output",
         "--spectrum/--no-spectrum",
         default=None,
         help="Write spectrum.png too: what --k auto chooses from.",

@@ -110,6 +110,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
 @shared.source_options
 @shared.fit_options
 @shared.section("Masks")
+@shared.section("Objects")
 @shared.output_options
 @shared.resource_options
 @log_options

@@ -100,9 +100,10 @@ def object_facts(outputs: FrameOutputs, table: ErrorTable | None) -> dict[str, A
 
 def frame_facts(outputs: FrameOutputs, scene: LearnedScene) -> dict[str, Any]:
     """Describe what was made of the frames."""
-    if not outputs.counts:
+    if not outputs.consumers:
         return {}
     facts: dict[str, Any] = {
+        "frames_passed": outputs.frames,
         "frames_written": outputs.counts,
         "padded_to_even_size": outputs.padded,
         "foreground_gain": round(outputs.gain, 3),

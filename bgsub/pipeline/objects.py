@@ -19,7 +19,7 @@ from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Masker
 from bgsub.tracking.detections import Detection
 from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded
-from bgsub.tracking.regions import parse_line, read_regions
+from bgsub.tracking.regions import Line, read_regions
 from bgsub.tracking.tracker import Observation
 from bgsub.video.images import Image
 from bgsub.video.queued import QueuedSink
@@ -35,8 +35,6 @@ def object_options(options: RunOptions) -> ObjectOptions:
     ------
     InputError
         If the file of regions cannot be read.
-    UsageError
-        If a line is none.
     """
     regions = [] if options.regions is None else read_regions(Path(options.regions))
     return ObjectOptions(
@@ -44,7 +42,7 @@ def object_options(options: RunOptions) -> ObjectOptions:
         min_track=options.min_track,
         max_gap_s=options.max_gap,
         regions=tuple(regions),
-        lines=tuple(parse_line(line) for line in options.line),
+        lines=tuple(Line(name, (x1, y1), (x2, y2)) for name, x1, y1, x2, y2 in options.line),
     )
 
 

@@ -94,7 +94,7 @@ def _error_facts(table: ErrorTable) -> dict[str, Any]:
 
 def _no_errors(facts: dict[str, Any]) -> dict[str, Any]:
     """The same where no frame was fitted, so that nothing is known of outliers."""
-    used = max(facts["frames_written"].values())
+    used = facts["frames_passed"]
     return {
         "frames": {"used": used, "outliers": None, "after_scene_change": None},
         "cutoff": None,

@@ -178,6 +178,8 @@ class FrameOutputs:
     ----------
     tally : MaskTally or None
         None where no mask is wanted.
+    frames : int
+        Frames that have passed.
     counts : dict of str to int
         Frames written, by output.
     padded : bool
@@ -207,6 +209,7 @@ class FrameOutputs:
         self.tally: MaskTally | None = None
         self._videos: dict[str, VideoOutput | ObjectsVideo] = {}
         self.objects = objects
+        self.frames = 0
         self.consumers: list[FrameConsumer] = [] if objects is None else [objects]
         try:
             for output in VIDEOS:
@@ -234,6 +237,8 @@ class FrameOutputs:
             "background": ({"background"}, self._draw_background),
             "foreground": (self._foreground_needs, lambda frame: frame.foreground),
             "mask": ({"mask"}, lambda frame: frame.mask),
+            "preview": ({"background", "mask"}, lambda frame: preview(self._panels(frame))),
+            "overlay": (set(), lambda frame: draw_objects(frame.picture, [])),
             "scores": ({"scores"}, lambda frame: frame.scores),
         }
         needs, draw = drawings[output]
@@ -276,6 +281,7 @@ class FrameOutputs:
                 feed(renderer.frames(block, self._workers), self.consumers, self._workers)
             done += len(block.rows)
             progress("write", done, total)
+        self.frames = done
 
     def _renderer(self) -> Renderer:
         scene, masker = self._scene, self._scene.masker

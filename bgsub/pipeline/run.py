@@ -160,7 +160,10 @@ def apply(
         scene = saved_scene(model, options)
         identity = workers.beside(input_identity, footage)
         frames = ProjectedFrames(model, workers)
-        with watch.stage("write"), _outputs(results, scene, source, options, watched, workers) as outputs:
+        with (
+            watch.stage("write"),
+            _outputs(results, scene, source, options, watched, workers) as outputs,
+        ):
             blocks = frames.blocks(decoded_blocks(source))
             outputs.write(blocks, source.frames_estimate, progress)
             outputs.close()

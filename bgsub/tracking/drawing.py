@@ -52,8 +52,9 @@ def draw_objects(
     canvas = np.array(cv2.resize(colored, size, interpolation=way), dtype=np.uint8)
     thick = max(1, round(max(canvas.shape[:2]) / 640))
     for seen in objects:
-        x, y = round(across * seen.box[0]), round(down * seen.box[1])
-        corner = round(across * (seen.box[0] + seen.box[2])), round(down * (seen.box[1] + seen.box[3]))
+        left, top, wide, high = seen.box
+        x, y = round(across * left), round(down * top)
+        corner = (round(across * (left + wide)), round(down * (top + high)))
         color = _COLORS[(seen.track - 1) % len(_COLORS)]
         cv2.rectangle(canvas, (x, y), corner, (0, 0, 0), 3 * thick, cv2.LINE_AA)
         cv2.rectangle(canvas, (x, y), corner, color, thick, cv2.LINE_AA)

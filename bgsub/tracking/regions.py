@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import InputError
 from bgsub.tracking.tracker import Observation
 
 Point = tuple[float, float]
@@ -99,25 +99,6 @@ def _polygon(path: Path, name: str, points: Any) -> NDArray[np.float32]:
 def _is_coordinate(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and math.isfinite(value) and abs(value) < 1e6
-
-
-def parse_line(text: str) -> Line:
-    """Read a line from ``X1,Y1,X2,Y2`` or ``NAME:X1,Y1,X2,Y2``.
-
-    Raises
-    ------
-    UsageError
-        If it is something else.
-    """
-    name, _, numbers = text.rpartition(":")
-    try:
-        x0, y0, x1, y1 = (float(number) for number in numbers.split(","))
-    except ValueError:
-        x0 = y0 = x1 = y1 = math.nan
-    if not all(map(math.isfinite, (x0, y0, x1, y1))) or (x0, y0) == (x1, y1):
-        message = f"--line {text!r}: must be X1,Y1,X2,Y2 in pixels, such as 0,120,320,120"
-        raise UsageError(message)
-    return Line(name or numbers, (x0, y0), (x1, y1))
 
 
 @dataclass

@@ -44,17 +44,22 @@ def decoded(path, **selection):
 class TestWholeRun:
     def test_writes_what_it_says_and_nothing_else(self, whole_run):
         names = "background.mkv foreground.mkv mask.mkv errors.csv errors.png model.npz preview.mp4"
-        names += " spectrum.png scores.mkv"
+        names += (
+            " overlay.mp4 spectrum.png scores.mkv objects.csv tracks.csv events.csv events.json"
+        )
         written = {path.name for path in whole_run.out.iterdir()}
         assert written == {*names.split(), "run.json"}
 
     def test_every_video_has_every_frame(self, whole_run, video):
-        for name in ("background.mkv", "foreground.mkv", "mask.mkv", "preview.mp4"):
+        for name in ("background.mkv", "foreground.mkv", "mask.mkv", "preview.mp4", "overlay.mp4"):
             assert len(video(whole_run.out / name)) == 48
 
     def test_finds_the_visitor(self, whole_run, video):
         assert outlier_frames(whole_run.out) == list(VISITED)
-        assert whole_run.result.findings == ["16 of 48 frames stand out from the background: 33-48"]
+        assert whole_run.result.findings == [
+            "16 of 48 frames stand out from the background: 33-48",
+            "1 object in 1 event, in sight for up to 0.6 s",
+        ]
         mask = video(whole_run.out / "mask.mkv", "gray")
         assert set(np.unique(mask)) == {0, 255}
         assert not mask[:32].any()

@@ -7,7 +7,7 @@ import numpy as np
 
 from bgsub.outliers.events import Event
 from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded, View, describe
-from bgsub.tracking.regions import Region, parse_line
+from bgsub.tracking.regions import Line, Region
 from bgsub.tracking.tables import read_objects, read_tracks
 
 from .conftest import RATE, SIZE, draw
@@ -76,7 +76,7 @@ def test_frame_events_are_listed_too(tmp_path):
 
 def test_regions_and_lines_have_a_table(tmp_path):
     square = np.array([[0, 0], [60, 0], [60, 119], [0, 119]], np.float32)
-    arena, gate = Region("left", square), parse_line("gate:60,0,60,119")
+    arena, gate = Region("left", square), Line("gate", (60, 0), (60, 119))
     record(tmp_path, walk(50), regions=(arena,), lines=(gate,))
     rows = list(csv.DictReader((tmp_path / "regions.csv").read_text().splitlines()))
     assert [row["region"] for row in rows] == ["left", "gate"]

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from bgsub.errors import InputError, UsageError
-from bgsub.tracking.regions import Line, RegionCounter, parse_line, read_regions
+from bgsub.errors import InputError
+from bgsub.tracking.regions import Line, RegionCounter, read_regions
 from bgsub.tracking.tracker import Observation
 
 SQUARE = [[10, 10], [50, 10], [50, 50], [10, 50]]
@@ -46,7 +46,7 @@ def test_who_vanishes_within_has_left(regions):
 
 
 def test_a_line_counts_each_direction():
-    line = parse_line("gate:60,0,60,100")
+    line = Line("gate", (60, 0), (60, 100))
     counter = RegionCounter([], [line])
     for t, x in enumerate([50, 55, 65, 70, 55, 50, 65]):
         counter.add([seen(t, x, 30)])
@@ -69,9 +69,3 @@ def test_anything_else_is_an_input_error(text, tmp_path):
     path.write_text(text)
     with pytest.raises(InputError, match=r"regions\.json"):
         read_regions(path)
-
-
-@pytest.mark.parametrize("text", ["", "1,2,3", "1,2,3,x", "1,2,1,2", "inf,0,1,1"])
-def test_a_line_that_is_none_is_refused(text):
-    with pytest.raises(UsageError, match="--line"):
-        parse_line(text)

@@ -1,0 +1,105 @@
+"""Objects of a run: tables, drawings, and what the run says of them."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from bgsub.errors import InputError
+from bgsub.pipeline.run import apply, run
+from bgsub.tracking.tables import read_objects, read_tracks
+
+TABLES = {"objects", "tracks", "events"}
+
+
+@pytest.fixture
+def clip(scene, save):
+    return save(scene(), "clip.npy")
+
+
+def test_the_visitor_is_one_object_with_one_track(clip, tmp_path, options):
+    result = run(clip, tmp_path / "r", options(outputs=TABLES))
+    assert result.manifest["objects"]["tracks"] == 1
+    (track,) = read_tracks(tmp_path / "r" / "tracks.csv")
+    assert (track.first_frame, track.last_frame, track.frames) == (33, 48, 16)
+    seen = list(read_objects(tmp_path / "r" / "objects.csv"))
+    for each in seen:
+        index = each.frame - 1
+        expected = (8 + index % 7, 8 + index % 5, 7, 7)
+        assert np.abs(np.subtract(each.box, expected)).max() <= 2
+        assert each.score > 1
+    (event,) = json.loads((tmp_path / "r" / "events.json").read_text())["events"]
+    assert (event["kind"], event["first_frame"], event["tracks"]) == ("object", 33, [1])
+
+
+def test_beside_errors_the_event_is_both(clip, tmp_path, options):
+    run(clip, tmp_path / "r", options(outputs={"errors", *TABLES}))
+    (row,) = csv.DictReader((tmp_path / "r" / "events.csv").read_text().splitlines())
+    assert (row["kind"], row["first_frame"], row["last_frame"]) == ("both", "33", "48")
+
+
+def test_the_paper_model_has_signs_too(clip, tmp_path, options):
+    run(clip, tmp_path / "r", options(outputs=TABLES, model="paper"))
+    signs = {each.sign for each in read_objects(tmp_path / "r" / "objects.csv")}
+    assert signs == {"brighter"}
+
+
+def test_places_are_those_of_the_input(clip, tmp_path, options):
+    part = options(outputs=TABLES, roi=(4, 4, 32, 24), scale=2.0)
+    run(clip, tmp_path / "r", part)
+    whole = {}
+    for each in read_objects(tmp_path / "r" / "objects.csv"):
+        whole[each.frame] = each.box
+    for frame, box in whole.items():
+        index = frame - 1
+        assert np.abs(np.subtract(box, (8 + index % 7, 8 + index % 5, 7, 7))).max() <= 2
+
+
+def test_tables_alone_need_no_fit(clip, tmp_path, options):
+    result = run(clip, tmp_path / "r", options(outputs=TABLES))
+    assert "objective" not in result.manifest
+    assert result.manifest["frames"]["used"] == 48
+    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [
+        *("events.csv", "events.json", "objects.csv", "run.json", "tracks.csv")
+    ]
+
+
+def test_a_saved_model_gives_the_same_objects(clip, tmp_path, options):
+    chosen = options(outputs={"model", "mask", *TABLES})
+    run(clip, tmp_path / "r", chosen)
+    apply(tmp_path / "r" / "model.npz", clip, tmp_path / "a", options(outputs=TABLES))
+    assert (tmp_path / "a" / "objects.csv").read_text() == (
+        tmp_path / "r" / "objects.csv"
+    ).read_text()
+
+
+def test_regions_are_read_before_any_work(clip, tmp_path, options):
+    regions = tmp_path / "regions.json"
+    regions.write_text("{}")
+    with pytest.raises(InputError, match=r"regions\.json"):
+        run(clip, tmp_path / "r", options(outputs=TABLES, regions=str(regions)))
+    assert not (tmp_path / "r").exists()
+    regions.write_text(json.dumps({"all": [[0, 0], [48, 0], [48, 36], [0, 36]]}))
+    run(clip, tmp_path / "r", options(outputs=TABLES, regions=str(regions)))
+    (row,) = csv.DictReader((tmp_path / "r" / "regions.csv").read_text().splitlines())
+    assert (row["region"], row["entries"], row["tracks"]) == ("all", "1", "1")
+
+
+def test_nothing_there_gives_headers_and_a_word(scene, save, tmp_path, options):
+    empty = save(scene(visit=48), "empty.npy")
+    result = run(empty, tmp_path / "r", options(outputs=TABLES))
+    assert "no object was found" in result.findings
+    assert len((tmp_path / "r" / "objects.csv").read_text().splitlines()) == 1
+
+
+def test_the_overlay_shows_a_box_where_the_visitor_is(clip, tmp_path, options, video):
+    run(clip, tmp_path / "r", options(outputs={"overlay"}))
+    shown = video(tmp_path / "r" / "overlay.mp4")
+    assert len(shown) == 48
+    factor = shown.shape[2] // 48
+    assert factor == 10
+    before, after = shown[20].astype(int), shown[40].astype(int)
+    x, y = (8 + 40 % 7) * factor, (8 + 40 % 5) * factor
+    rim = np.s_[y + 10 : y + 60, x - 4 : x + 4]
+    assert np.abs(after[rim] - before[rim]).max() > 80
