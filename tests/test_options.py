@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bgsub.declared import declared_fields
 from bgsub.errors import InputError, UsageError
-from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
+from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -24,7 +24,7 @@ def test_the_defaults_are_the_documented_ones():
     options = RunOptions()
     assert (options.k, options.n_init, options.reweight) == ("auto", 10, True)
     assert (options.format, options.foreground) == ("mp4", "abs")
-    assert options.outputs == DEFAULT_OUTPUTS == set(OUTPUTS) - {"preview", "spectrum", "scores"}
+    assert options.outputs == DEFAULT_OUTPUTS == set(OUTPUTS) - EXTRA_OUTPUTS
 
 
 @given(

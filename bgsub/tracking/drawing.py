@@ -16,13 +16,16 @@ _COLORS = (
     *((178, 114, 0), (0, 94, 213), (167, 121, 204)),
 )
 
+_MOST_HEIGHT = 1080
+"""Pixels above which a narrow picture is not enlarged."""
+
 _LEAST_WIDTH = 480
 """Pixels below which a picture is enlarged before it is drawn on: letters need them."""
 
 
-def enlargement(width: int) -> int:
+def enlargement(width: int, height: int) -> int:
     """Give the whole number of times that a picture is enlarged, so that letters are legible."""
-    return max(1, -(-_LEAST_WIDTH // width))
+    return max(1, min(-(-_LEAST_WIDTH // width), _MOST_HEIGHT // height))
 
 
 def draw_objects(
@@ -45,7 +48,7 @@ def draw_objects(
     """
     height, width = picture.shape[:2]
     if size is None:
-        size = (enlargement(width) * width, enlargement(width) * height)
+        size = (enlargement(width, height) * width, enlargement(width, height) * height)
     across, down = size[0] / width, size[1] / height
     colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
     way = cv2.INTER_AREA if across < 1 else cv2.INTER_NEAREST

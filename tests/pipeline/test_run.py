@@ -167,7 +167,11 @@ NAMES = {
     "errors": "errors.csv",
     "plot": "errors.png",
     "model": "model.npz",
+    "objects": "objects.csv",
+    "tracks": "tracks.csv",
+    "events": "events.csv",
     "preview": "preview.mp4",
+    "overlay": "overlay.mp4",
     "spectrum": "spectrum.png",
     "scores": "scores.mkv",
 }
@@ -186,11 +190,14 @@ class TestOnly:
             progress=lambda stage, done, total: stages.add(stage),
         )
         written = {path.name for path in (tmp_path / "out").iterdir()}
-        assert written == {NAMES[output], "run.json"}
-        expected = {"decode"} if output in ("mask", "scores") else {"decode", "fit"}
-        if output not in ("errors", "plot", "spectrum"):
+        more = {"events.json"} if output == "events" else set()
+        assert written == {NAMES[output], "run.json", *more}
+        of_errors = ("errors", "plot", "spectrum")
+        of_masks = ("mask", "scores", "objects", "tracks", "events", "overlay")
+        expected = {"decode"} if output in of_masks else {"decode", "fit"}
+        if output not in of_errors:
             expected.add("model")
-        if output in ("background", "foreground", "mask", "preview", "scores"):
+        if output not in (*of_errors, "model"):
             expected.add("write")
         assert stages == expected
 
@@ -647,7 +654,7 @@ class TestDegenerateVideos:
             frames[12, 3:9, 4:10] = 200
         result = self.result(frames, tmp_path, save, options)
         assert outlier_frames(tmp_path / "out") == [13]
-        assert result.findings == ["1 of 20 frames stands out from the background: 13"]
+        assert result.findings[0] == "1 of 20 frames stands out from the background: 13"
         assert (video(tmp_path / "out" / "background.mkv", "gray") == 77).all()
         mask = video(tmp_path / "out" / "mask.mkv", "gray")
         assert mask[12].any()

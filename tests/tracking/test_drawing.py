@@ -13,7 +13,7 @@ def seen(track, box):
 
 @pytest.mark.parametrize(("width", "factor"), [(160, 3), (320, 2), (640, 1), (3840, 1)])
 def test_small_pictures_grow(width, factor):
-    assert enlargement(width) == factor
+    assert enlargement(width, width * 3 // 4) == factor
     picture = np.full((width * 3 // 4, width), 90, np.uint8)
     drawn = draw_objects(picture, [])
     assert drawn.shape == (factor * picture.shape[0], factor * width, 3)
@@ -26,7 +26,7 @@ def test_a_box_and_its_number_can_be_seen(size):
     picture = np.full((height, width, 3), 90, np.uint8)
     box = (width // 4, height // 4, width // 8, height // 4)
     drawn = draw_objects(picture, [seen(12, box)])
-    factor = enlargement(width)
+    factor = enlargement(width, height)
     x, y, w, h = (factor * value for value in box)
     assert (drawn[y + h // 2, x] != 90).any()
     assert (drawn[y + h // 2, x + w // 2] == 90).all()
