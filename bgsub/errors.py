@@ -1,4 +1,4 @@
-"""Every error that bgsub raises on purpose, with its exit code.
+"""Define every error that bgsub raises on purpose, with its exit code.
 
 ::
 
@@ -61,7 +61,7 @@ class BatchError(BgsubError):
 
 
 class MemoryLimitError(BgsubError):
-    """The memory limit cannot be kept whatever the road taken."""
+    """A memory limit that is too small, however the frames are stored."""
 
     exit_code = 7
     meaning = "the memory limit is too small for this input"

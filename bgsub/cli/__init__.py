@@ -1,4 +1,4 @@
-"""The command line: one module a command, each parses, calls the library and prints."""
+"""Parse commands, call the library and print: one module for each command."""
 
 from __future__ import annotations
 

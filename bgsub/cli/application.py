@@ -1,4 +1,4 @@
-"""The command `bgsub`: imports its commands when they are called, turns errors into exit codes."""
+"""Find the command that is called, import it, and turn its errors into exit codes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ COMMANDS = {
     "apply": ("bgsub.cli.apply:apply_command", "Use a saved model on new footage."),
     "compare": (
         "bgsub.cli.compare:compare_command",
-        "Fit every method to the same frames, and compare.",
+        "Fit every method to the same frames and compare them.",
     ),
     "experiment": (
         "bgsub.cli.experiment:experiment_command",
-        "Do the experiments of the TRPCA paper again.",
+        "Repeat the experiments of the TRPCA paper.",
     ),
     "methods": (
         "bgsub.cli.methods:methods_command",
-        "List the methods: paper, outlier model, parameters, cost.",
+        "List the methods of robust PCA.",
     ),
     "evaluate": ("bgsub.cli.evaluate:evaluate_command", "Compare masks with ground truth."),
 }
@@ -83,7 +83,7 @@ class Application(click.Group):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the command, and see that all its output is out."""
+        """Call the command, and flush its output."""
         with _stdout_may_close():
             try:
                 result = super().invoke(ctx)
@@ -146,8 +146,8 @@ def _stdout_may_close() -> Iterator[None]:
 )
 @click.version_option(__version__, prog_name="bgsub", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Take fixed-camera video apart into what is always there and what is not.
+    """Separate what is always there from what is not in the footage of a fixed camera.
 
-    Robust PCA (TRPCA) learns the background, moving water and leaves included, while people are in
-    the picture for up to half of the time; frames that show something foreign are named.
+    Robust PCA (TRPCA) learns the background, including moving water and leaves, even if people are
+    visible for up to half of the time. Frames that show something foreign are listed.
     """

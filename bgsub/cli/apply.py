@@ -47,10 +47,11 @@ def apply_command(
     jobs: int,
     **params: Any,
 ) -> None:
-    """Write the results of INPUT with the background of MODEL, the model.npz of an earlier run.
+    """Write the results of INPUT with the background in MODEL, the model.npz of an earlier run.
 
-    Nothing is fitted, and memory does not depend on the length of INPUT. Its frames must have the
-    size that MODEL was fitted to: give the same --roi and --scale.
+    Nothing is fitted, and the memory needed does not depend on the length of INPUT. Its frames must
+    have the size of those that MODEL was fitted to; --roi and --scale of that run apply again
+    unless you give your own.
     """
     options = shared.run_options(params)
     given = [*inputs, *(read_list(from_file) if from_file else [])]
@@ -60,7 +61,7 @@ def apply_command(
 
 
 def apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> None:
-    """Do one input."""
+    """Apply the model to one input."""
     from bgsub.pipeline import run as pipeline
 
     with make_progress(session) as progress:

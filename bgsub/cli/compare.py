@@ -1,4 +1,4 @@
-"""``bgsub compare``: every method on the same frames."""
+"""``bgsub compare``: fit every method to the same frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMA_VERSION = 1
 @click.command(
     "compare",
     cls=Command,
-    short_help="Fit every method to the same frames, and compare.",
+    short_help="Fit every method to the same frames and compare them.",
     epilog=examples(
         "bgsub compare water.avi --k 1,3,5,7,9 --out comparison/",
         "bgsub compare water.avi --methods trpca,pca --truth frames.csv --out comparison/",
@@ -44,11 +44,11 @@ SCHEMA_VERSION = 1
 @shared.resource_options
 @log_options
 def compare_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:
-    """Fit methods to the same frames of INPUT: run times, objectives, errors, backgrounds.
+    """Fit methods to the same frames of INPUT and compare times, objectives, errors, backgrounds.
 
-    Writes compare.csv, frame_errors.csv, errors.png and decomposition.png, run.json last, and
-    prints the table. The frames are read once, as grey, and their Gram matrix is computed once. A
-    method that fails keeps its row, with the reason.
+    The table is printed and written to compare.csv, with frame_errors.csv, errors.png,
+    decomposition.png and run.json. Frames are read once, in grey, and their Gram matrix is computed
+    once. A method that fails keeps its row, with the reason.
     """
     from bgsub.pipeline.directory import ResultsDirectory
     from bgsub.pipeline.manifest import Stopwatch
@@ -70,7 +70,7 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
 
 
 def run_comparison(path: str, options: CompareOptions, session: Session) -> Comparison:
-    """Compare, with progress on stderr."""
+    """Compare, and show the progress on stderr."""
     from bgsub.comparison.compare import compare
 
     with make_progress(session) as progress:
@@ -89,7 +89,7 @@ def write_comparison(results: ResultsDirectory, comparison: Comparison) -> None:
 
 
 def frame_errors(comparison: Comparison) -> str:
-    """The error of every frame, a column for each method and k."""
+    """Tabulate the error of every frame, a column for each method and k."""
     done = [row for row in comparison.rows if row.errors is not None]
     names = [f"{row.method}_k{row.k}" for row in done]
     rows = [
@@ -110,7 +110,7 @@ def manifest(
     options: dict[str, Any],
     stages: dict[str, float],
 ) -> dict[str, Any]:
-    """What run.json says of a comparison."""
+    """Give what run.json says of a comparison."""
     from bgsub.pipeline.manifest import input_identity
 
     return {
@@ -134,7 +134,7 @@ def _listing(comparison: Comparison) -> dict[str, Any]:
 
 
 def tell(comparison: Comparison, session: Session) -> None:
-    """Say what a comparison warned of, and what was done once for all of it."""
+    """Log the warnings of a comparison, and what was done once for all its rows."""
     for warning in comparison.warnings:
         session.tell("warning", warning)
     for row in comparison.rows:

@@ -31,27 +31,27 @@ result_options = together(
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="frames: the number of each frame, one a line; ffmpeg: a filter that keeps events.",
+        help="frames: one frame number a line; ffmpeg: a filter that keeps only the events.",
     ),
     option(
         "Results",
         "--plot",
         type=values.PLOT,
         metavar="FILE",
-        help="Draw the errors and the events into FILE (.png or .svg), which is replaced.",
+        help="Draw the errors and the events to FILE (.png or .svg).",
     ),
     option(
         "Results",
         "--save-frames",
         type=values.PATH,
         metavar="DIR",
-        help="Save the frame of the highest score of each event as a PNG file.",
+        help="Save the frame with the highest score of each event to DIR, as PNG.",
     ),
     option(
         "Results",
         "--fail-on-outliers",
         is_flag=True,
-        help="Exit with 8 if an event is listed, or the scene stays different to the end.",
+        help="Exit with 8 if an event is listed, or if the scene stays changed to the end.",
     ),
 )
 """--format --plot --save-frames --fail-on-outliers"""
@@ -87,11 +87,11 @@ def errors_command(
     fail_on_outliers: bool,
     **params: Any,
 ) -> None:
-    """List the events in which frames do not fit the background: when something was in sight.
+    """List when something foreign was in sight: events whose frames do not fit the background.
 
-    RESULTS is a folder that bgsub run wrote, or its errors.csv. A VIDEO (or folder of images) is
-    fitted at once, with nothing else written. MODEL, a model.npz, is followed by the INPUT it is
-    applied to. The events go to stdout, one line about them to stderr.
+    RESULTS is a folder that `bgsub run` wrote, or its errors.csv. A VIDEO or folder of images is
+    fitted now, and no results are written. MODEL is a model.npz, followed by the INPUT to apply it
+    to. The events go to stdout, a line that sums them up to stderr.
     """
     from bgsub.outliers.events import find_events, with_cutoff
     from bgsub.report.listings import list_events, summary

@@ -1,4 +1,4 @@
-"""``bgsub evaluate``: how right masks are, by ground truth."""
+"""``bgsub evaluate``: compare masks with ground truth."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ matching_options = together(
         type=int,
         multiple=True,
         metavar="N",
-        help="Frame = number of the truth + N: 1 where the truth counts from 0. One for all "
-        "sequences or one for each.  [default: found, and said]",
+        help="Frame = number of the truth + N: 1 where the truth counts from 0. Once for all "
+        "sequences, or once for each.  [default: found and printed]",
     ),
     option(
         "Matching",
@@ -40,8 +40,8 @@ matching_options = together(
         type=values.PATH,
         multiple=True,
         metavar="INPUT",
-        help="What the masks were made of; the names of its images number the frames, and "
-        "--worst shows it. One for each sequence.  [default: what run.json says]",
+        help="What the masks were made from: the names of its images number the frames, and "
+        "--worst shows them. Once for each sequence.  [default: what run.json says]",
     ),
     option(
         "Matching",
@@ -49,7 +49,7 @@ matching_options = together(
         "names",
         multiple=True,
         metavar="NAME",
-        help="Name of a sequence, one for each.  [default: the truth's folder]",
+        help="Name of the sequence, once for each.  [default: the folder of the truth]",
     ),
 )
 result_options = together(
@@ -60,28 +60,28 @@ result_options = together(
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="How the measures are printed; where one is not defined: –, nothing, or null.",
+        help="How the measures are printed; an undefined one is –, empty or null.",
     ),
     option(
         "Results",
         "--per-frame",
         type=values.PATH,
         metavar="FILE",
-        help="Write the measures of every frame into FILE, as CSV.",
+        help="Write the measures of every frame to FILE, as CSV.",
     ),
     option(
         "Results",
         "--out",
         type=values.PATH,
         metavar="DIR",
-        help="Folder for the pictures of --worst; those of the same name are replaced.",
+        help="Folder for the pictures of --worst; pictures of the same name are replaced.",
     ),
     option(
         "Results",
         "--plot",
         type=values.PLOT,
         metavar="FILE",
-        help="With --scores: draw precision against recall into FILE (.png or .svg).",
+        help="With --scores: draw precision against recall to FILE (.png or .svg).",
     ),
 )
 
@@ -116,15 +116,15 @@ def evaluate_command(
 ) -> None:
     """Print precision, recall, F-measure and other measures of masks against ground truth.
 
-    MASKS is a folder that bgsub run wrote, a video of masks, or a folder of images. TRUTH is a
-    folder of images or a CDnet sequence (groundtruth/, ROI.bmp, temporalROI.txt), a video, or a
-    single image that its name ties to a frame. More pairs are more sequences: each gets a line,
-    then follow the total of their pixels and the mean of their measures.
+    MASKS is a folder that `bgsub run` wrote, a video of masks or a folder of images. TRUTH is a
+    folder of images, a CDnet sequence (groundtruth/, ROI.bmp, temporalROI.txt), a video, or a
+    single image whose name gives the number of its frame. Each pair is a sequence with a line of
+    its own; the total of all pixels and the mean of the measures follow.
 
-    Frames and truth are matched by number. A run and a video count from 1, unless the input is
-    images whose names number them; names of truth such as b00247.png count from 0, and so do names
-    of which one has the number 0. --offset says it otherwise. Where the truth has no foreground,
-    recall is not defined; F is 0 if a pixel is marked, and not defined if none is.
+    Frames and truth are matched by number. Runs and videos count from 1, unless the names of the
+    input's images number them. Names of truth such as b00247.png count from 0, and so do names of
+    which one has the number 0. --offset overrides this. Where the truth has no foreground, recall
+    is undefined; F is 0 if a pixel is marked, and undefined if none is.
     """
     session = current_session()
     options = shared.chosen(EvaluationOptions, params)
@@ -195,7 +195,7 @@ def _plot(found: Evaluation, kind: Any) -> bytes:
 
 
 def save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
-    """Save a picture of each of the worst frames of a sequence, beside the frame if it is known."""
+    """Save a picture of each of the worst frames of a sequence, with the frame if it is known."""
     from bgsub.evaluation.evaluate import footage_frames
     from bgsub.evaluation.figures import draw_verdicts
     from bgsub.video.images import encode_image

@@ -1,4 +1,4 @@
-"""``bgsub experiment``: the experiments of the TRPCA paper, done again."""
+"""``bgsub experiment``: repeat the experiments of the TRPCA paper."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.group(
     "experiment",
-    short_help="Do the experiments of the TRPCA paper again.",
+    short_help="Repeat the experiments of the TRPCA paper.",
     epilog=examples(
         "bgsub experiment synthetic --out fig1/",
         "bgsub experiment digits --data train-images-idx3-ubyte.gz --true 1 --out digits/",
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     ),
 )
 def experiment_command() -> None:
-    """Do the experiments of the TRPCA paper again: data, figure and run.json of each.
+    """Repeat an experiment of the TRPCA paper: write its data, its figure and run.json.
 
     Podosinnikova, Setzer, Hein: Robust PCA: Optimization of the Robust Reconstruction Error over
     the Stiefel Manifold, GCPR 2014.
@@ -59,8 +59,8 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     """Fit every row-outlier method to synthetic data whose outliers are known.
 
     Data1 has outliers in all directions, Data2 on a subspace of their own. tre is the error of the
-    true observations above that of their own PCA; methods are told the true t, or take half.
-    Writes synthetic.csv and synthetic.png.
+    true observations above that of their own PCA; methods know the true t, or take half of the
+    rows. Writes synthetic.csv and synthetic.png.
     """
     from bgsub.experiments.report import Panel
     from bgsub.experiments.synthetic import (
@@ -106,7 +106,7 @@ def digits_command(
     force: bool,
     **params: Any,
 ) -> None:
-    """Fit every row-outlier method to pictures of one digit with others among them.
+    """Fit every row-outlier method to pictures of one digit, with other digits among them.
 
     Writes digits.csv and digits.png: tre over the share of outliers, a panel for each kind of
     outliers and each k.
@@ -172,7 +172,7 @@ def _save(
 
 
 def _print(form: str, columns: Sequence[str], points: Sequence[Any]) -> None:
-    """Print the points; for people only what they look at."""
+    """Print the points; the table for people leaves some columns out."""
     rows = [asdict(point) for point in points]
-    whole = tuple(rows[0]) if form in {"csv", "json"} else columns
-    click.echo(list_rows(form, whole, rows), nl=False)
+    shown = tuple(rows[0]) if form in {"csv", "json"} else columns
+    click.echo(list_rows(form, shown, rows), nl=False)

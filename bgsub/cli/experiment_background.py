@@ -1,4 +1,4 @@
-"""``bgsub experiment background``: the paper's Table 1 on a video."""
+"""``bgsub experiment background``: repeat the paper's Table 1 on a video."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from bgsub.report.tables import list_rows
 @shared.resource_options
 @log_options
 def background_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:
-    """Measure how long each method takes on INPUT for several k, beside the paper's own seconds.
+    """Measure how long each method takes on INPUT for several k, and show the paper's own seconds.
 
     The paper's figures were measured in 2014, on other hardware, for 633 frames of 160×128; where
     we know none the cell is empty. Writes times.csv, times.png, frame_errors.csv and errors.png.

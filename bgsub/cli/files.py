@@ -1,4 +1,4 @@
-"""Write what commands save beside the results of a run."""
+"""Write the folders and files that commands are asked for."""
 
 from __future__ import annotations
 

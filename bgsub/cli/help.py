@@ -1,4 +1,4 @@
-"""Help texts: options in sections, examples that keep their lines, the table of exit codes."""
+"""Lay out help texts: options in sections, examples line by line, the table of exit codes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bgsub import errors
 F = TypeVar("F", bound=Callable[..., Any])
 
 COMPLETION = """\
-Shell completion of commands, options and files; put the line into your shell's start file:
+Shell completion of commands, options and files: add the line to the start-up file of your shell
   bash   eval "$(_BGSUB_COMPLETE=bash_source bgsub)"
   zsh    eval "$(_BGSUB_COMPLETE=zsh_source bgsub)"
   fish   _BGSUB_COMPLETE=fish_source bgsub | source"""
 
 
 def exit_code_table() -> list[tuple[int, str]]:
-    """Every exit code with its meaning, in order; made from the kinds of `bgsub.errors`.
+    """List every exit code with its meaning, from the classes in `bgsub.errors`.
 
     Examples
     --------

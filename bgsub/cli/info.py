@@ -33,15 +33,15 @@ SCHEMA_VERSION = 1
     ),
 )
 @click.argument("path", type=values.PATH, metavar="INPUT")
-@option("Results", "--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@option("Results", "--json", "as_json", is_flag=True, help="Print one JSON object.")
 @shared.named("k", "fit_frames")
 @shared.source_options
 @shared.resource_options
 @log_options
 def info_command(path: str, as_json: bool, **params: Any) -> None:
-    """Decode INPUT once, and print its size, frames, rate, duration and codec.
+    """Decode INPUT once and print its size, frames, rate, duration and codec.
 
-    Below stand the memory and the time that bgsub run would need for it with the same options.
+    The last lines are the memory and the time that `bgsub run` would need for its default outputs.
     """
     options = shared.run_options(params)
     session = current_session()
@@ -56,7 +56,7 @@ def info_command(path: str, as_json: bool, **params: Any) -> None:
 
 
 def examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]:
-    """Decode an input and give what is known of it, and what reading it had to say.
+    """Decode an input; give what is known of it, and the warnings of its decoder.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def _estimate(
 
 
 def describe(facts: dict[str, Any]) -> str:
-    """Put the facts into lines for people."""
+    """Write the facts as lines for people."""
     from bgsub.video.timecode import format_time
 
     size = f"{facts['width']} x {facts['height']} pixels"
@@ -175,7 +175,7 @@ def describe(facts: dict[str, Any]) -> str:
 
 
 def memory(size: int) -> str:
-    """Give a number of bytes in words.
+    """Write a number of bytes for people.
 
     Examples
     --------

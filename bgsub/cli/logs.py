@@ -1,4 +1,4 @@
-"""What is said on stderr: plain lines, or with --log-json one JSON object a line."""
+"""Write to stderr: plain lines, or with --log-json one JSON object a line."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def one_line(text: object) -> str:
 
 
 def write_line(line: str) -> None:
-    """Write a whole line to stderr, above the progress bar if there is one; never fails."""
+    """Write a line to stderr, above the progress bar if there is one; never fail."""
     bars = sys.modules.get("tqdm.std")
     # A message that cannot be shown (a closed pipe, a full disk) must not end a run.
     with contextlib.suppress(OSError, ValueError):
@@ -228,20 +228,22 @@ def log_options(function: F) -> F:
     # Eager, so that a mistake in any other option is already reported as they say.
     settings: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _note}
     decorate = together(
-        option("Messages", "-q", "--quiet", is_flag=True, help="Only errors.", **settings),
-        option("Messages", "-v", "--verbose", count=True, help="More; -vv even more.", **settings),
+        option("Messages", "-q", "--quiet", is_flag=True, help="Print errors only.", **settings),
+        option(
+            "Messages", "-v", "--verbose", count=True, help="Print more; -vv even more.", **settings
+        ),
         option(
             "Messages",
             "--log-json",
             is_flag=True,
-            help="One JSON object a line on stderr, progress and errors too.",
+            help="Write one JSON object a line to stderr, for progress and errors as well.",
             **settings,
         ),
         option(
             "Messages",
             "--debug",
             is_flag=True,
-            help="Show the traceback of an error.",
+            help="Print the traceback of an error.",
             **settings,
         ),
     )

@@ -1,4 +1,4 @@
-"""``bgsub methods``: what `--method` accepts."""
+"""``bgsub methods``: list what `--method` accepts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ("name", "paper", "outlier_model", "parameters", "cost")
 @click.command(
     "methods",
     cls=Command,
-    short_help="List the methods: paper, outlier model, parameters, cost.",
+    short_help="List the methods of robust PCA.",
     epilog=examples("bgsub methods", "bgsub methods --format json | jq -r '.rows[].name'"),
 )
 @option(
@@ -31,13 +31,13 @@ COLUMNS = ("name", "paper", "outlier_model", "parameters", "cost")
     type=click.Choice(["table", "json", "markdown"]),
     default="table",
     show_default=True,
-    help="Columns for people, one JSON object, or a table for a README.",
+    help="A table for people, one JSON object, or a table in Markdown.",
 )
 @log_options
 def methods_command(form: str) -> None:
-    """List the methods that bgsub run, compare and experiment know.
+    """List the methods of robust PCA with their paper, outlier model, parameters and cost.
 
-    n is the number of frames, p of pixels, k of components, t of frames taken for inliers.
+    n is the number of frames, p of pixels, k of components, t of frames that are taken for inliers.
     """
     rows = [{name: getattr(method, name) for name in COLUMNS} for method in METHODS.values()]
     if form == "table" and sys.stdout.isatty():

@@ -1,4 +1,4 @@
-"""Several inputs side by side, in processes that each take one input after the other.
+"""Work on several inputs at the same time, in processes that each take one after the other.
 
 Each process has a pool of its own, so that one that is killed takes no other input with it.
 """
@@ -80,44 +80,44 @@ def attempt_side_by_side(
     KeyboardInterrupt
         When it comes, after all processes have cleared up and ended.
     """
-    lanes = [_Lane() for _ in range(min(processes, len(jobs)))]
-    idle, ahead = list(lanes), iter(enumerate(jobs))
-    running: dict[Future[Done], tuple[int, _Lane]] = {}
+    workers = [_Worker() for _ in range(min(processes, len(jobs)))]
+    idle, ahead = list(workers), iter(enumerate(jobs))
+    running: dict[Future[Done], tuple[int, _Worker]] = {}
     done: dict[int, Done] = {}
-    told = 0
+    written = 0
     try:
         with make_progress(session) as progress:
-            while told < len(jobs):
-                for lane, (index, job) in zip(idle[:], ahead, strict=False):
-                    idle.remove(lane)
-                    running[lane.submit(job, work, _kept(session), skip=skip)] = (index, lane)
+            while written < len(jobs):
+                for worker, (index, job) in zip(idle[:], ahead, strict=False):
+                    idle.remove(worker)
+                    running[worker.submit(job, work, _kept(session), skip=skip)] = (index, worker)
                 ready, _ = wait(running, timeout=_PATIENCE_S, return_when=FIRST_COMPLETED)
                 for future in ready:
-                    index, lane = running.pop(future)
-                    done[index] = lane.result(future, jobs[index], session)
-                    idle.append(lane)
+                    index, worker = running.pop(future)
+                    done[index] = worker.result(future, jobs[index], session)
+                    idle.append(worker)
                 if sys.stderr.isatty():
                     progress("batch", len(done), len(jobs))
-                while told in done:
-                    outcome, lines = done[told]
+                while written in done:
+                    outcome, lines = done[written]
                     for line in lines:
                         write_line(line)
-                    told += 1
+                    written += 1
                     yield outcome
     except BaseException:
-        for lane in lanes:
-            lane.interrupt()
+        for worker in workers:
+            worker.interrupt()
         raise
     finally:
-        for lane in lanes:
-            lane.close()
+        for worker in workers:
+            worker.close()
 
 
 def _kept(session: Session) -> KeptSession:
     return KeptSession(**asdict(session) | {"bars": False})
 
 
-class _Lane:
+class _Worker:
     """One process, started when there is work, and started anew when it was killed."""
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ class _Lane:
             theirs.close()
 
     def result(self, future: Future[Done], job: Job, session: Session) -> Done:
-        """What became of a job; a process that was killed is replaced."""
+        """Give what became of a job; replace a process that was killed."""
         try:
             return future.result()
         except BrokenProcessPool:
@@ -174,7 +174,7 @@ class _Lane:
 
 @contextlib.contextmanager
 def _blocked(*names: str) -> Iterator[None]:
-    """Let processes that are started inside never hear of these signals."""
+    """Block these signals in processes that are started inside."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -193,7 +193,7 @@ class _Child:
 
 
 def _begin(line: Connection) -> None:
-    """Prepare a process: it stops when it is told to, or when the one that started it is gone."""
+    """Prepare a process: it stops when asked to, or when its parent is gone."""
     tune()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)

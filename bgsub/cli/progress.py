@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, now and then a line in a log file."""
+"""Show how far a run is: a bar on a terminal, now and then a line in a log file."""
 
 from __future__ import annotations
 
@@ -193,10 +193,10 @@ def duration(seconds: float) -> str:
     >>> duration(6.4), duration(80), duration(7500)
     ('6 s', '1 min 20 s', '2 h 5 min')
     """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, second = divmod(whole, 60)
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    minutes, second = divmod(rounded, 60)
     if minutes < 60:
         return f"{minutes} min {second} s"
     hours, minute = divmod(minutes, 60)

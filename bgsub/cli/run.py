@@ -32,7 +32,7 @@ batch_options = together(
         "--out",
         type=values.PATH,
         metavar="DIR",
-        help="Folder for the results; several inputs get a sub-folder each.",
+        help="Folder for the results; each of several inputs gets a folder in it.",
     ),
     option(
         "Results",
@@ -45,7 +45,7 @@ batch_options = together(
         "Results",
         "--skip-existing",
         is_flag=True,
-        help="Leave inputs alone whose whole results are there: resumes a batch.",
+        help="Skip inputs whose results are complete: continues a batch that was stopped.",
     ),
     shared.named("jobs", section="Results"),
 )
@@ -91,9 +91,9 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
         "bgsub run 'shots/*.png' --every 2 --format mkv --out results/",
         "bgsub run door.mp4 --start 00:01:00 --end 00:05:00 --scale 0.5 --out results/",
         "bgsub run hall.mp4 --ignore clock.png --save-scores --out results/",
-        "bgsub run *.mp4 --jobs 2 --memory 4G --out results/   a sub-folder each",
+        "bgsub run *.mp4 --jobs 2 --memory 4G --out results/   a folder each",
         "find . -name '*.avi' | bgsub run --from-file - --only errors,plot --out results/",
-        "bgsub run --from-json results/run.json --out again/   the same once more",
+        "bgsub run --from-json results/run.json --out again/   the same run again",
     ),
 )
 @click.argument("inputs", nargs=-1, type=values.PATH, metavar="INPUT...")
@@ -105,7 +105,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
     metavar="RUN.JSON",
     is_eager=True,
     callback=_repeat,
-    help="Repeat the run that wrote this; what is given besides is changed.",
+    help="Repeat the run that wrote this file; options that you give replace its own.",
 )
 @shared.source_options
 @shared.fit_options
@@ -126,7 +126,7 @@ def run_command(
     """Learn the background of INPUT; write background, foreground, mask and error of each frame.
 
     INPUT is a video, a folder of images, a glob in quotes ('shots/*.png'), a pattern (f%04d.png) or
-    a NumPy file of frames. run.json is written last: where it is, the results are whole.
+    a NumPy file of frames. run.json is written last: where it exists, the results are complete.
     """
     options = shared.run_options(params)
     given = [*inputs, *(read_list(from_file) if from_file else [])]
@@ -142,7 +142,7 @@ def run_command(
 
 
 def processes_for(jobs: int, given: list[str]) -> int:
-    """Processes that --jobs means for some inputs: no more than there are inputs."""
+    """Count the processes that --jobs asks for: no more than there are inputs."""
     return max(1, min(jobs, len(given)))
 
 
@@ -164,7 +164,7 @@ def do_all(
 
 
 def run_one(options: RunOptions, digest: str | None, job: Job, session: Session) -> None:
-    """Do one input; `digest` is the SHA-256 that a repeated input should have."""
+    """Run one input; `digest` is the SHA-256 that a repeated input should have."""
     from bgsub.pipeline import run as pipeline
 
     with make_progress(session) as progress:
@@ -176,7 +176,7 @@ def run_one(options: RunOptions, digest: str | None, job: Job, session: Session)
 
 
 def show_result(result: RunResult, session: Session) -> None:
-    """Say what a run found, on stderr."""
+    """Log what a run found."""
     for warning in result.warnings:
         session.tell("warning", warning)
     for finding in result.findings:
@@ -187,7 +187,7 @@ def show_result(result: RunResult, session: Session) -> None:
 
 
 def _refuse_loose_images(inputs: tuple[str, ...]) -> None:
-    """Catch a glob that the shell expanded: a run on a single image is never meant."""
+    """Refuse a glob that the shell has expanded: a run on a single image is never meant."""
     if len(inputs) > 1 and all(Path(given).suffix.lower() in _IMAGES for given in inputs):
         message = (
             f"{len(inputs)} single images are given ({inputs[0]}, …), each would be a video of one "
