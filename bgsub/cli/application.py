@@ -124,7 +124,7 @@ class Application(click.Group):
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of all errors
             # A usage error may come before the options are read.
             session.log_json = session.log_json or "--log-json" in arguments
-            code = failures.tell(error, session)
+            code = failures.log_error(error, session)
         sys.exit(code)
 
 

@@ -108,7 +108,7 @@ def summarize(outcomes: Sequence[Outcome], session: Session) -> None:
     done = len(outcomes) - len(failed) - skipped
     if not failed:
         left = f", {skipped} skipped" if skipped else ""
-        session.tell("summary", f"{len(outcomes)} inputs: {done} done{left}")
+        session.log("summary", f"{len(outcomes)} inputs: {done} done{left}")
         return
     names = ", ".join(failed[:_NAMED_FAILURES])
     if len(failed) > _NAMED_FAILURES:

@@ -11,7 +11,7 @@ from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.files import preamble, write
 from bgsub.cli.help import Command, examples
-from bgsub.cli.interrupts import tell_results
+from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.comparison.result import COLUMNS, CompareOptions
@@ -65,8 +65,8 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
         stages = {**comparison.stages, **watch.seconds}
         results.commit(manifest("compare", path, comparison, options.to_json(), stages))
         click.echo(list_rows(form, COLUMNS, rows, **_listing(comparison)), nl=False)
-        tell(comparison, session)
-        tell_results(out, session)
+        log_comparison(comparison, session)
+        log_results(out, session)
 
 
 def run_comparison(path: str, options: CompareOptions, session: Session) -> Comparison:
@@ -133,16 +133,16 @@ def _listing(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def tell(comparison: Comparison, session: Session) -> None:
+def log_comparison(comparison: Comparison, session: Session) -> None:
     """Log the warnings of a comparison, and what was done once for all its rows."""
     for warning in comparison.warnings:
-        session.tell("warning", warning)
+        session.log("warning", warning)
     for row in comparison.rows:
         if row.failed:
-            session.tell("warning", f"{row.method}, k = {row.k}: {row.reason}")
+            session.log("warning", f"{row.method}, k = {row.k}: {row.reason}")
     decode, gram = (comparison.stages[name] for name in ("decode", "gram"))
     text = (
         f"{comparison.name}: {comparison.numbers.size} frames of {comparison.pixels} pixels; read "
         f"in {decode:.2g} s, Gram matrix in {gram:.2g} s, once for all rows"
     )
-    session.tell("summary", text)
+    session.log("summary", text)

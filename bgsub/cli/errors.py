@@ -120,7 +120,7 @@ def errors_command(
             save_peaks(loaded, events, Path(save_frames))
         click.echo(list_events(form, events, table, loaded.name), nl=False)
         text = summary(events, table, loaded.name)
-        session.tell("summary", text, events=len(events), cutoff=table.cutoff)
+        session.log("summary", text, events=len(events), cutoff=table.cutoff)
     if fail_on_outliers and (events or table.scene_change is not None):
         raise OutliersFound(f"{loaded.name}: outlier frames were found")
 

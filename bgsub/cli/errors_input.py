@@ -66,7 +66,7 @@ class Loaded:
             )
             raise InputError(message)
         if path.is_file() and path.stat().st_size != self.size_bytes:
-            session.tell("warning", f"{path} has changed since these errors were made")
+            session.log("warning", f"{path} has changed since these errors were made")
 
 
 def load(given: str, footage: str | None, params: Mapping[str, Any], session: Session) -> Loaded:
@@ -121,7 +121,7 @@ def _computed(
         else:
             found = pipeline.model_errors(Path(model), footage, options, progress=progress)
     for note in found.notes:
-        session.tell("warning", note)
+        session.log("warning", note)
     name = Path(footage).resolve().name
     return Loaded(found.table, name, footage, None, footage, options.threads)
 

@@ -143,10 +143,10 @@ def evaluate_command(
         if out is not None:
             save_worst(one, Path(out), session)
         for note in one.notes:
-            session.tell("warning", f"{one.name}: {note}")
+            session.log("warning", f"{one.name}: {note}")
     click.echo(texts.list_evaluation(form, found), nl=False)
     for one in found.sequences:
-        session.tell("summary", texts.summary(one), **one.counts.measures())
+        session.log("summary", texts.summary(one), **one.counts.measures())
 
 
 def _check_usage(options: EvaluationOptions, out: str | None, plot: str | None) -> None:
@@ -205,10 +205,10 @@ def save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
     try:
         frames = footage_frames(one)
     except (InputError, EmptySelectionError) as error:  # the verdicts can be drawn without it
-        session.tell("warning", str(error))
+        session.log("warning", str(error))
     if one.worst and one.footage is None:
         message = "the footage is not known, so its frames are not shown; name it with --input"
-        session.tell("hint", f"{one.name}: {message}")
+        session.log("hint", f"{one.name}: {message}")
     stem = re.sub(r"[^\w.-]+", "_", one.name)
     for rank, bad in enumerate(one.worst, 1):
         title = f"frame {bad.frame}"

@@ -13,7 +13,7 @@ from bgsub.cli import options as shared
 from bgsub.cli.experiment_background import background_command
 from bgsub.cli.files import preamble, write
 from bgsub.cli.help import Command, examples
-from bgsub.cli.interrupts import tell_results
+from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.experiments.options import DigitOptions, SyntheticOptions
@@ -84,7 +84,7 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
         title = f"Synthetic data, n = {options.samples}, k = {options.components}"
         _save(results, "synthetic", SYNTHETIC_COLUMNS, points, panels, title, options.to_json())
     _print(form, _SYNTHETIC_TABLE, points)
-    tell_results(out, session)
+    log_results(out, session)
 
 
 @experiment_command.command(
@@ -144,7 +144,7 @@ def digits_command(
             columns=columns,
         )
     _print(form, _DIGITS_TABLE, points)
-    tell_results(out, session)
+    log_results(out, session)
 
 
 _SYNTHETIC_TABLE = ("data", "p", "share", "variant", "tre_mean", "tre_std", "seconds", "converged")

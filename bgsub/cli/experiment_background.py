@@ -13,7 +13,7 @@ from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.files import write
 from bgsub.cli.help import Command, examples
-from bgsub.cli.interrupts import tell_results
+from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import current_session, log_options
 from bgsub.experiments.options import TimesOptions
 from bgsub.report.tables import list_rows
@@ -63,5 +63,5 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
         paper = {name: asdict(seconds) for name, seconds in PAPER_TIMES.items()}
         results.commit({**facts, "paper_2014_seconds": paper})
         click.echo(list_rows(form, BACKGROUND_COLUMNS, rows), nl=False)
-        comparing.tell(comparison, session)
-        tell_results(out, session)
+        comparing.log_comparison(comparison, session)
+        log_results(out, session)

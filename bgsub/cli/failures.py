@@ -108,7 +108,7 @@ def _describe_click(error: click.ClickException) -> tuple[str, int]:
     return message, code
 
 
-def tell(error: BaseException, session: Session) -> int:
+def log_error(error: BaseException, session: Session) -> int:
     """Say an error on stderr as the session wants it, and give its exit code."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         for line in error.format_message().splitlines():
@@ -119,7 +119,7 @@ def tell(error: BaseException, session: Session) -> int:
     if trace and not session.log_json:
         session.put(trace.rstrip("\n"), "error")
     facts = {"traceback": trace} if session.log_json else {}
-    session.tell("error", message, exit_code=code, **facts)
+    session.log("error", message, exit_code=code, **facts)
     return code
 
 

@@ -48,7 +48,7 @@ def info_command(path: str, as_json: bool, **params: Any) -> None:
     with session.about(path):
         facts, warnings = examine(path, options)
         for warning in warnings:
-            session.tell("warning", warning)
+            session.log("warning", warning)
     if as_json:
         click.echo(json.dumps(facts, indent=2))
     else:

@@ -30,11 +30,11 @@ def work_is_done() -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
-def tell_results(out: str | os.PathLike[str], session: Session) -> None:
+def log_results(out: str | os.PathLike[str], session: Session) -> None:
     """Say where results are; if they are all that was asked for, no signal makes them a failure."""
     if session.label is None:
         work_is_done()
-    session.tell("result", f"results are in {os.fspath(out)}", out=os.fspath(out))
+    session.log("result", f"results are in {os.fspath(out)}", out=os.fspath(out))
 
 
 def _numbers() -> list[signal.Signals]:

@@ -68,7 +68,7 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
     """
     if not subfolders:
         return [Job(given, out, i, len(inputs)) for i, given in enumerate(inputs, start=1)]
-    taken: dict[str, int] = {}  # file systems may not tell Water from water
+    taken: dict[str, int] = {}  # file systems may take Water for water
     if keep:
         for index, given in enumerate(inputs):
             for name in _names(given):
@@ -172,18 +172,18 @@ def attempt(job: Job, work: Work, session: Session, *, skip: bool) -> Outcome:
     """Do one of several jobs, and say it if it fails."""
     with session.about(job.input, label=job.label):
         try:
-            tell_start(job, session)
+            log_start(job, session)
             done = do_job(job, work, session, skip=skip)
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - one bad input must not stop a thousand others
-            return Outcome(job, "failed", failures.tell(error, session))
+            return Outcome(job, "failed", failures.log_error(error, session))
     return Outcome(job, "done" if done else "skipped")
 
 
-def tell_start(job: Job, session: Session) -> None:
+def log_start(job: Job, session: Session) -> None:
     """Say that a job begins, and its place among the others."""
-    session.tell("start", f"{job.number} of {job.of}", out=str(job.out))
+    session.log("start", f"{job.number} of {job.of}", out=str(job.out))
 
 
 def do_job(job: Job, work: Work, session: Session, *, skip: bool) -> bool:
@@ -193,7 +193,7 @@ def do_job(job: Job, work: Work, session: Session, *, skip: bool) -> bool:
             _recover(job.out)
         if skip and _is_whole(job.out) and belongs(job.out, job.input):
             message = f"skipped, its whole results are in {job.out}"
-            session.tell("result", message, out=str(job.out), skipped=True)
+            session.log("result", message, out=str(job.out), skipped=True)
             return False
         work(job, session)
         return True

@@ -72,7 +72,7 @@ class Session:
             return logging.DEBUG
         return logging.INFO if self.verbose else logging.WARNING
 
-    def tell(self, event: Event, message: str, **facts: object) -> None:
+    def log(self, event: Event, message: str, **facts: object) -> None:
         """Say one thing on stderr.
 
         Parameters
@@ -161,7 +161,7 @@ class SessionHandler(logging.Handler):
         event: Event = "note" if record.name == NOTES else "log"
         if record.levelno >= logging.WARNING:
             event = "warning" if record.levelno < logging.ERROR else "error"
-        self.session.tell(event, message, level=level, logger=record.name)
+        self.session.log(event, message, level=level, logger=record.name)
 
 
 @contextlib.contextmanager
@@ -180,7 +180,7 @@ def reporting(session: Session) -> Iterator[None]:
         line: str | None = None,  # noqa: ARG001
     ) -> None:
         where = f" ({filename}:{lineno})" if session.debug else ""
-        session.tell("warning", f"{message}{where}")
+        session.log("warning", f"{message}{where}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")

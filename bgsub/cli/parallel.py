@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from types import FrameType
 
-from bgsub.cli.failures import tell
-from bgsub.cli.jobs import Job, Outcome, Work, attempt, tell_start
+from bgsub.cli.failures import log_error
+from bgsub.cli.jobs import Job, Outcome, Work, attempt, log_start
 from bgsub.cli.logs import Event, Session, reporting, write_line
 from bgsub.cli.progress import make_progress
 from bgsub.errors import BgsubError, Interrupted
@@ -155,8 +155,8 @@ class _Worker:
             self.close()
             kept = _kept(session)
             with kept.about(job.input, label=job.label):
-                tell_start(job, kept)
-                code = tell(BgsubError(KILLED), kept)
+                log_start(job, kept)
+                code = log_error(BgsubError(KILLED), kept)
             return Outcome(job, "failed", code), kept.lines
 
     def interrupt(self) -> None:

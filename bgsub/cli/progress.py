@@ -92,7 +92,7 @@ class LineProgress(Progress):
         elapsed = now - began
         rate = done / elapsed if elapsed > 0 else None
         left = (total - done) / rate if rate and total and total >= done else None
-        self.session.tell(
+        self.session.log(
             "progress",
             describe(stage, done, total, rate, left) + self._detail_behind(),
             stage=stage,

@@ -13,7 +13,7 @@ from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.batch import read_list, run_batch
 from bgsub.cli.help import Command, examples, option, together
-from bgsub.cli.interrupts import tell_results
+from bgsub.cli.interrupts import log_results
 from bgsub.cli.jobs import Job, Work, check_out, plan
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
@@ -171,19 +171,19 @@ def run_one(options: RunOptions, digest: str | None, job: Job, session: Session)
         result = pipeline.run(job.input, job.out, options, progress=progress)
     found = result.manifest.get("input", {}).get("sha256")
     if digest and found and found != digest:
-        session.tell("warning", f"{job.input} is not the same file as in the run that was repeated")
+        session.log("warning", f"{job.input} is not the same file as in the run that was repeated")
     show_result(result, session)
 
 
 def show_result(result: RunResult, session: Session) -> None:
     """Log what a run found."""
     for warning in result.warnings:
-        session.tell("warning", warning)
+        session.log("warning", warning)
     for finding in result.findings:
-        session.tell("finding", finding)
+        session.log("finding", finding)
     for hint in result.hints:
-        session.tell("hint", hint)
-    tell_results(result.out, session)
+        session.log("hint", hint)
+    log_results(result.out, session)
 
 
 def _refuse_loose_images(inputs: tuple[str, ...]) -> None:

@@ -96,10 +96,10 @@ def test_everything_is_as_before_afterwards() -> None:
 def test_lines_about_an_input_begin_with_its_label(capsys) -> None:
     session = Session()
     with session.about("x/a.avi", label="x/a.avi"):
-        session.tell("finding", "none of 9 frames stands out")
-        session.tell("warning", "a.avi: cut off")
-        session.tell("error", "x/a.avi: cannot be read")
-    session.tell("hint", "all\ndone")
+        session.log("finding", "none of 9 frames stands out")
+        session.log("warning", "a.avi: cut off")
+        session.log("error", "x/a.avi: cannot be read")
+    session.log("hint", "all\ndone")
     assert capsys.readouterr().err.splitlines() == [
         "x/a.avi: none of 9 frames stands out",
         "warning: x/a.avi: cut off",
@@ -111,8 +111,8 @@ def test_lines_about_an_input_begin_with_its_label(capsys) -> None:
 def test_quiet_lets_errors_through(capsys) -> None:
     session = Session(quiet=True)
     for event in ("start", "progress", "finding", "hint", "warning", "result", "summary", "log"):
-        session.tell(event, "something")
-    session.tell("error", "broken")
+        session.log(event, "something")
+    session.log("error", "broken")
     assert capsys.readouterr().err == "bgsub: broken\n"
 
 
@@ -125,4 +125,4 @@ def test_a_closed_stderr_does_not_end_the_run(monkeypatch) -> None:
             raise BrokenPipeError
 
     monkeypatch.setattr(sys, "stderr", Closed())
-    Session().tell("warning", "nobody hears this")
+    Session().log("warning", "nobody hears this")

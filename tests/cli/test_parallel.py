@@ -31,7 +31,7 @@ def work(job, session):
         raise InputError("bad: cannot be read")
     if job.input == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
-    session.tell("finding", f"done in {os.getpid()}", pid=os.getpid())
+    session.log("finding", f"done in {os.getpid()}", pid=os.getpid())
 
 def wait(job, session):
     job.out.mkdir()
@@ -46,7 +46,7 @@ if __name__ == "__main__":
     import helper_of_parallel
     from bgsub.cli import interrupts
     from bgsub.cli.batch import run_batch
-    from bgsub.cli.failures import tell
+    from bgsub.cli.failures import log_error
     from bgsub.cli.logs import Session
     interrupts.install()
     jobs = [Job(str(n), Path(sys.argv[1]) / str(n), n, 4) for n in range(1, 5)]
@@ -54,7 +54,7 @@ if __name__ == "__main__":
     try:
         run_batch(jobs, helper_of_parallel.wait, session, skip=False, processes=2)
     except BaseException as error:
-        sys.exit(tell(error, session))
+        sys.exit(log_error(error, session))
 """
 
 
@@ -75,8 +75,8 @@ def jobs_of(names: list[str]) -> list[Job]:
 
 def test_lines_are_kept_and_progress_is_not(capsys) -> None:
     session = KeptSession(label="a.avi", bars=False)
-    session.tell("progress", "7 of 9")
-    session.tell("finding", "nothing")
+    session.log("progress", "7 of 9")
+    session.log("finding", "nothing")
     assert session.lines == ["a.avi: nothing"]
     assert capsys.readouterr().err == "a.avi: 7 of 9\n"
 

@@ -84,7 +84,7 @@ def test_a_bar_a_stage(monkeypatch) -> None:
     with BarProgress(session) as progress:
         for done in range(1, 5):
             progress("decode", done, 4)
-        session.tell("warning", "look")
+        session.log("warning", "look")
         progress("fit", 2, 3)
     text = terminal.getvalue()
     assert "decode: 100%" in text
