@@ -13,7 +13,7 @@ endif
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: help demo test test-lowest check format lock locked wheel sbom pictures bench bench-masks bench-pieces bench-growth bench-memory clean
+.PHONY: help demo test test-lowest test-readers check format lock locked wheel sbom pictures bench bench-masks bench-pieces bench-growth bench-memory clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,17 @@ $(LOWEST)/.installed: pyproject.toml
 test-lowest: $(LOWEST)/.installed  ## run the tests with the oldest allowed release of every dependency
 	@cat $(LOWEST)/requirements.txt
 	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest
+
+# What exports are read by is large and has needs of its own.
+READERS := .venv-readers
+
+$(READERS)/.installed: pyproject.toml
+	$(or $(INTERPRETER),$(PYTHON)) -m venv $(READERS)
+	$(READERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test,export,readers]'
+	@touch $@
+
+test-readers: $(READERS)/.installed  ## run the tests of exports with the programs that read them
+	OPENBLAS_NUM_THREADS=1 $(READERS)/bin/python -m pytest tests/export -W default
 
 check: $(VENV)/.installed-dev  ## ruff, ruff format and mypy --strict
 	$(BIN)/ruff check .

@@ -21,6 +21,15 @@ from bgsub.version import __version__
 COMMANDS = {
     "run": ("bgsub.cli.run:run_command", "Write background, foreground, masks and errors."),
     "errors": ("bgsub.cli.errors:errors_command", "List when something foreign was in sight."),
+    "events": (
+        "bgsub.cli.events:events_command",
+        "List when objects were in sight, or whole frames stood out.",
+    ),
+    "objects": ("bgsub.cli.objects:objects_command", "Follow the objects of masks that exist already."),
+    "export": (
+        "bgsub.cli.export:export_command",
+        "Write objects or events for other programs.",
+    ),
     "info": ("bgsub.cli.info:info_command", "Describe an input and what a run would need."),
     "apply": ("bgsub.cli.apply:apply_command", "Use a saved model on new footage."),
     "compare": (

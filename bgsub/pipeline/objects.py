@@ -38,6 +38,7 @@ def object_options(options: RunOptions) -> ObjectOptions:
     """
     regions = [] if options.regions is None else read_regions(Path(options.regions))
     return ObjectOptions(
+        min_area=options.min_area,
         max_area=options.max_area,
         min_track=options.min_track,
         max_gap_s=options.max_gap,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
@@ -76,17 +76,17 @@ def as_frames(events: list[Event], table: ErrorTable) -> str:
     return "".join(lines)
 
 
-def as_ffmpeg(events: list[Event]) -> str:
-    """A filter for ``ffmpeg -vf`` that leaves the events and nothing else.
+def as_ffmpeg(spans: Sequence[tuple[int, int]]) -> str:
+    """Give a filter for ``ffmpeg -vf`` that leaves spans of frames and nothing else.
 
     Examples
     --------
-    >>> print(as_ffmpeg([Event(1, 481, 633, 19.2, 25.28, 500, 19.96, 50.0, 153)]), end="")
+    >>> print(as_ffmpeg([(481, 633)]), end="")
     select='between(n,480,632)',setpts=N/FRAME_RATE/TB
     """
     # FFmpeg counts frames from 0.
-    spans = [f"between(n,{event.first_frame - 1},{event.last_frame - 1})" for event in events]
-    return f"select='{'+'.join(spans) or 0}',setpts=N/FRAME_RATE/TB\n"
+    parts = [f"between(n,{first - 1},{last - 1})" for first, last in spans]
+    return f"select='{'+'.join(parts) or 0}',setpts=N/FRAME_RATE/TB\n"
 
 
 def list_events(form: str, events: list[Event], table: ErrorTable, name: str) -> str:
@@ -96,7 +96,7 @@ def list_events(form: str, events: list[Event], table: ErrorTable, name: str) ->
         "csv": lambda: as_csv(events),
         "json": lambda: as_json(events, table, name),
         "frames": lambda: as_frames(events, table),
-        "ffmpeg": lambda: as_ffmpeg(events),
+        "ffmpeg": lambda: as_ffmpeg([(event.first_frame, event.last_frame) for event in events]),
     }
     return forms[form]()
 

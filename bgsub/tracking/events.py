@@ -260,9 +260,13 @@ def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
     with (folder / "events.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(EVENT_COLUMNS)
-        for event in events:
-            box = ["", "", "", ""] if event.box is None else [f"{v:g}" for v in event.box]
-            tracks = " ".join(str(number) for number in event.tracks)
-            times = [f"{value:.6g}" for value in (event.start_s, event.end_s)]
-            row = [event.number, event.kind, event.first_frame, event.last_frame, *times]
-            writer.writerow([*row, event.peak_frame, f"{event.area:g}", tracks, *box])
+        writer.writerows(event_row(event) for event in events)
+
+
+def event_row(event: SceneEvent) -> list[Any]:
+    """Give the row of an event in events.csv."""
+    box = ["", "", "", ""] if event.box is None else [f"{value:g}" for value in event.box]
+    tracks = " ".join(str(number) for number in event.tracks)
+    times = [f"{value:.6g}" for value in (event.start_s, event.end_s)]
+    row = [event.number, event.kind, event.first_frame, event.last_frame, *times]
+    return [*row, event.peak_frame, f"{event.area:g}", tracks, *box]

@@ -1,0 +1,199 @@
+"""``bgsub events``: list when objects were in sight, or whole frames stood out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bgsub.cli import options as shared
+from bgsub.cli import values
+from bgsub.cli.help import Command, examples, option, together
+from bgsub.cli.logs import Session, current_session, log_options
+from bgsub.cli.progress import make_progress
+from bgsub.errors import InputError, OutliersFound, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from bgsub.tracking.regions import Region
+
+FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
+
+choice_options = together(
+    option(
+        "Events",
+        "--min-area",
+        type=click.IntRange(min=1),
+        metavar="PIXELS",
+        help="Leave out objects of fewer pixels of the input.",
+    ),
+    option(
+        "Events",
+        "--max-area",
+        type=click.IntRange(min=1),
+        metavar="PIXELS",
+        help="Leave out objects of more.",
+    ),
+    option(
+        "Events",
+        "--min-length",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Leave out events of fewer than N frames.",
+    ),
+    option(
+        "Events",
+        "--merge-gap",
+        type=click.FloatRange(min=0),
+        default=1.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Join events with at most so many seconds between them.",
+    ),
+    option(
+        "Events",
+        "--regions",
+        type=values.PATH,
+        metavar="JSON",
+        help="Named regions, as for bgsub run.",
+    ),
+    option(
+        "Events",
+        "--region",
+        metavar="NAME",
+        help="Count only objects in this one of --regions.",
+    ),
+    option(
+        "Events",
+        "--ignore",
+        type=values.PATH,
+        metavar="IMAGE",
+        help="Image of the input's size: objects do not count where it is white.",
+    ),
+)
+"""--min-area --max-area --min-length --merge-gap --regions --region --ignore"""
+
+
+@click.command(
+    "events",
+    cls=Command,
+    short_help="List when objects were in sight, or whole frames stood out.",
+    epilog=examples(
+        "bgsub events results/",
+        "bgsub events results/ --min-area 200 --min-length 10 --format csv > events.csv",
+        "bgsub events door.mp4 --every 5",
+        "bgsub events results/ --regions yard.json --region gate",
+    ),
+)
+@click.argument("given", type=values.PATH, metavar="RESULTS|INPUT")
+@option(
+    "Results",
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="frames: the number of each frame, one a line; ffmpeg: a filter that keeps events.",
+)
+@option(
+    "Results",
+    "--fail-on-events",
+    is_flag=True,
+    help="Exit with 8 if an event is listed.",
+)
+@choice_options
+@shared.source_options
+@shared.resource_options
+@log_options
+def events_command(
+    given: str, form: str, fail_on_events: bool, ignore: str | None, **params: Any
+) -> None:
+    """List the times in which objects were in sight, or whole frames stood out, or both.
+
+    RESULTS is a folder that bgsub run or bgsub objects wrote. INPUT, a video or a folder of images,
+    is run at once, with nothing else written. The events go to stdout, a line about them to stderr.
+    """
+    from bgsub.report.event_listing import list_events
+
+    session = current_session()
+    with session.about(given):
+        folder = Path(given)
+        if folder.is_dir() and (folder / "run.json").is_file():
+            events = _of_results(folder, params, ignore)
+        else:
+            with tempfile.TemporaryDirectory(prefix="bgsub-") as place:
+                _run(given, Path(place) / "results", params, session)
+                events = _of_results(Path(place) / "results", params, ignore)
+        click.echo(list_events(form, events, Path(given).resolve().name), nl=False)
+        noun = "event" if len(events) == 1 else "events"
+        session.tell("summary", f"{given}: {len(events) or 'no'} {noun}", events=len(events))
+    if fail_on_events and events:
+        raise OutliersFound(f"{given}: events were found")
+
+
+def _run(given: str, out: Path, params: Mapping[str, Any], session: Session) -> None:
+    from bgsub.pipeline import run as pipeline
+
+    kept = {name: value for name, value in params.items() if name not in {"min_area", "max_area"}}
+    options = replace(
+        shared.run_options({**kept, "regions": None}),
+        outputs=frozenset({"objects", "tracks", "events", "errors"}),
+    )
+    with make_progress(session) as progress:
+        result = pipeline.run(given, out, options, progress=progress)
+    for warning in result.warnings:
+        session.tell("warning", warning)
+
+
+def _of_results(folder: Path, params: Mapping[str, Any], ignore: str | None) -> list[Any]:
+    """Form events of what a run has written."""
+    from bgsub.outliers.errors_table import read_csv
+    from bgsub.outliers.events import find_events
+    from bgsub.tracking.choosing import EventFilter, choose_events
+    from bgsub.tracking.tables import read_objects
+
+    table = folder / "objects.csv"
+    if not table.is_file():
+        message = f"{folder}: its run wrote no objects.csv; make it with bgsub objects {folder}"
+        raise InputError(message)
+    errors = folder / "errors.csv"
+    frames = find_events(read_csv(errors)) if errors.is_file() else []
+    chosen = EventFilter(
+        min_area=params["min_area"],
+        max_area=params["max_area"],
+        min_length=params["min_length"],
+        merge_gap_s=params["merge_gap"],
+        region=_region(params["regions"], params["region"]),
+        ignored=None if ignore is None else _ignored(ignore),
+    )
+    return choose_events(read_objects(table), frames, chosen)
+
+
+def _region(file: str | None, name: str | None) -> Region | None:
+    from bgsub.tracking.regions import read_regions
+
+    if name is None:
+        return None
+    if file is None:
+        raise UsageError("--region needs --regions, the file that says where it is")
+    found = [region for region in read_regions(Path(file)) if region.name == name]
+    if not found:
+        raise UsageError(f"--region {name}: {file} has no region of that name")
+    return found[0]
+
+
+def _ignored(path: str) -> NDArray[np.bool_]:
+    from bgsub.video.images import read_image
+
+    image = read_image(Path(path))
+    grey = image if image.ndim == 2 else image.max(axis=2)
+    ignored: NDArray[np.bool_] = grey >= 128
+    return ignored

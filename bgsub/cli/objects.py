@@ -1,0 +1,78 @@
+"""``bgsub objects``: follow the objects of masks that exist already."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bgsub.cli import options as shared
+from bgsub.cli import values
+from bgsub.cli.help import Command, examples, option
+from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.progress import make_progress
+from bgsub.errors import UsageError
+
+
+@click.command(
+    "objects",
+    cls=Command,
+    short_help="Follow the objects of masks that exist already.",
+    epilog=examples(
+        "bgsub objects results/",
+        "bgsub objects results/ --regions arenas.json --out arenas/",
+        "bgsub objects masks.mkv --min-area 40 --out objects/",
+        "bgsub objects masks/ --fps 30 --out objects/   a folder of images",
+    ),
+)
+@click.argument("given", type=values.PATH, metavar="RESULTS|MASKS")
+@option(
+    "Results",
+    "-o",
+    "--out",
+    type=values.PATH,
+    metavar="DIR",
+    help="Folder for the tables.  [default: RESULTS/objects]",
+)
+@option(
+    "Results",
+    "--fps",
+    type=click.FloatRange(0, 10_000, min_open=True),
+    metavar="RATE",
+    help="Frames a second, where the masks do not say it.",
+)
+@shared.named("force", section="Results")
+@shared.named("min_area", section="Objects")
+@shared.section("Objects")
+@log_options
+def objects_command(
+    given: str, out: str | None, fps: float | None, force: bool, **params: Any
+) -> None:
+    """Write objects.csv, tracks.csv, events.csv and events.json of masks.
+
+    RESULTS is a folder that bgsub run wrote with masks. MASKS is any mask video, or a folder of
+    mask images whose names are numbered.
+    """
+    from bgsub.export.from_masks import follow_masks
+    from bgsub.pipeline.objects import object_options
+
+    session = current_session()
+    with session.about(given):
+        chosen = object_options(shared.run_options(params))
+        if out is None:
+            if not (Path(given) / "run.json").is_file():
+                raise UsageError("--out is missing; name the folder for the tables")
+            out = str(Path(given) / "objects")
+        rate = None if fps is None else Fraction(fps).limit_denominator(100_000)
+        with make_progress(session) as progress:
+            found, notes = follow_masks(
+                given, Path(out), chosen, rate=rate, force=force, progress=progress
+            )
+        from bgsub.tracking.recorder import describe
+
+        for note in notes:
+            session.tell("warning", note)
+        session.tell("finding", describe(found))
+        session.tell("result", f"results are in {out}", out=out)

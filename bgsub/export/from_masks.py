@@ -1,0 +1,186 @@
+"""Follow the objects of masks that exist already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bgsub.errors import BgsubError, InputError
+from bgsub.evaluation.mask_files import MaskFiles, open_masks
+from bgsub.options import ProgressCallback, SourceOptions
+from bgsub.outliers.errors_table import read_csv
+from bgsub.outliers.events import Event, find_events
+from bgsub.pipeline.directory import MANIFEST, ResultsDirectory
+from bgsub.pipeline.manifest import SCHEMA_VERSION, load_manifest, versions
+from bgsub.tracking.recorder import (
+    FILES,
+    ObjectOptions,
+    ObjectRecorder,
+    Recorded,
+    View,
+    describe,
+)
+from bgsub.version import __version__
+from bgsub.video.frames import Bytes
+from bgsub.video.source import FrameSource, open_source
+
+
+@dataclass(frozen=True, eq=False)
+class _Footage:
+    """What masks were made of: its facts for run.json, and the film itself if it is there."""
+
+    facts: dict[str, Any]
+    source: dict[str, Any]
+    view: View
+    rate: Fraction | None
+    film: FrameSource | None
+    events: list[Event]
+
+
+def follow_masks(
+    given: str,
+    out: Path,
+    options: ObjectOptions,
+    *,
+    rate: Fraction | None = None,
+    force: bool = False,
+    progress: ProgressCallback | None = None,
+) -> tuple[Recorded, list[str]]:
+    """Write tables of objects, tracks and events of masks.
+
+    Parameters
+    ----------
+    given : str
+        A folder of results with masks; a mask video; or a folder of mask images.
+    out : Path
+        Folder for the tables.
+    options : ObjectOptions
+    rate : Fraction, optional
+        Frames a second, where the masks do not say it.
+    force : bool
+        Replace earlier results in `out`.
+    progress : callable, optional
+
+    Returns
+    -------
+    Recorded
+        What was found.
+    list of str
+        What there is to say of it.
+
+    Raises
+    ------
+    InputError
+        If there are no masks, or they cannot be read.
+    OutputError
+        If `out` cannot be written.
+
+    Notes
+    -----
+    One pass over the masks, and over the film where it still is there: with its pictures, objects
+    that merge are told apart by their looks, without them by their motion.
+    """
+    masks = open_masks(given)
+    footage = _of_results(given, masks) or _of_masks(masks, rate)
+    names = [*FILES, *(["regions.csv"] if options.regions or options.lines else [])]
+    notes = [] if footage.film else ["the film is not at hand: objects are told apart by motion"]
+    per_second = float(footage.rate or 25)
+    if footage.rate is None:
+        notes.append("the rate is not known, 25 frames a second are assumed; give it with --fps")
+    with ResultsDirectory(out, names, force=force) as results:
+        recorder = ObjectRecorder(results.stage(""), footage.view, rate=per_second, options=options)
+        with recorder:
+            frames = _frames(masks, footage, per_second)
+            for done, (number, time_s, mask, picture) in enumerate(frames, start=1):
+                found = recorder.detect(mask, picture=picture)
+                recorder.add(number, time_s, found, picture)
+                if progress is not None:
+                    progress("objects", done, len(masks.numbers))
+            recorded = recorder.finish(footage.events)
+        manifest = {
+            "schema_version": SCHEMA_VERSION,
+            "bgsub_version": __version__,
+            "command": "objects",
+            "masks": str(Path(given).absolute()),
+            "input": footage.facts,
+            "options": {"source": footage.source},
+            "bad_frames": [],
+            "frames": {"used": len(masks.numbers)},
+            "findings": [describe(recorded)],
+            "versions": versions(),
+        }
+        results.commit(manifest)
+    return recorded, notes
+
+
+def _of_results(given: str, masks: MaskFiles) -> _Footage | None:
+    """Read what a run says of the footage of its masks; None where no run made them."""
+    place = Path(given)
+    folder = next((f for f in (place, place.parent) if (f / MANIFEST).is_file()), None)
+    if folder is None:
+        return None
+    manifest = load_manifest(folder)
+    try:
+        facts = dict(manifest["input"])
+        options = SourceOptions.from_json(manifest["options"]["source"])
+        width, height = int(facts["width"]), int(facts["height"])
+        small = (int(manifest["frame_size"][0]), int(manifest["frame_size"][1]))
+        rate = None if facts["rate"] is None else Fraction(str(facts["rate"]))
+    except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+        message = f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again"
+        raise InputError(message) from error
+    film = None
+    if masks.footage is not None:
+        with suppress(BgsubError):  # gone or damaged since: the masks are enough
+            plain = {**options.to_json(), "mask_image": None}
+            film = open_source(masks.footage, **plain)
+    view = View((width, height), options.roi or (0, 0, width, height), small)
+    table = folder / "errors.csv"
+    events = find_events(read_csv(table)) if table.is_file() else []
+    return _Footage(facts, options.to_json(), view, rate, film, events)
+
+
+def _of_masks(masks: MaskFiles, rate: Fraction | None) -> _Footage:
+    first = next(iter(masks.pictures.pick([0])))
+    height, width = first.shape[:2]
+    if rate is None and Path(masks.path).is_file():
+        with suppress(BgsubError):
+            rate = open_source(masks.path).rate
+    facts = {
+        "path": masks.path,
+        "name": Path(masks.path).name,
+        "width": width,
+        "height": height,
+        "frames": int(masks.numbers[-1]) + int(masks.counts_from_0),
+        "rate": None if rate is None else str(rate),
+    }
+    view = View((width, height), (0, 0, width, height), (width, height))
+    return _Footage(facts, {}, view, rate, None, [])
+
+
+def _frames(
+    masks: MaskFiles, footage: _Footage, per_second: float
+) -> Iterator[tuple[int, float, Bytes, Bytes | None]]:
+    """Give number, time, mask and picture of every frame, the numbers counted from 1."""
+    film = None if footage.film is None else iter(footage.film)
+    pictures = masks.pictures.pick(range(len(masks.pictures)))
+    for number, small in zip(masks.numbers.tolist(), pictures, strict=True):
+        frame = number + int(masks.counts_from_0)
+        mask = np.where(small >= np.iinfo(small.dtype).max // 2 + 1, 255, 0).astype(np.uint8)
+        size = (mask.shape[1], mask.shape[0])
+        if size != footage.view.mask_size:
+            shown = "{}×{}".format(*size)
+            own = "{}×{}".format(*footage.view.mask_size)
+            raise InputError(f"{masks.path}: frame {frame} is {shown}, but the others are {own}")
+        shown_frame = next((f for f in film if f.number >= frame), None) if film else None
+        if shown_frame is None or shown_frame.number != frame:
+            yield frame, (frame - 1) / per_second, mask, None
+        else:
+            picture = shown_frame.layout.to_bgr(shown_frame.data)
+            yield frame, shown_frame.time_s, mask, picture
