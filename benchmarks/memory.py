@@ -52,7 +52,7 @@ class Measured:
 
     case: str
     limit: int
-    road: str
+    storage: str
     fit_frames: int
     estimate: int
     peak: int
@@ -113,7 +113,7 @@ def measure(video: Path, name: str, options: tuple[str, ...], folder: Path) -> M
     return Measured(
         case=name,
         limit=memory["limit_bytes"],
-        road=memory["frames_kept"],
+        storage=memory["frames_kept"],
         fit_frames=manifest["fit_frames"],
         estimate=memory["expected_bytes"],
         peak=usage.ru_maxrss * scale,
@@ -141,7 +141,7 @@ def row(found: Measured) -> str:
     """Put a measurement into a line of the table."""
     megabytes = (f"{count / 1e6:8.0f}" for count in (found.limit, found.estimate, found.peak))
     return (
-        f"{found.case:<32} {found.road:<7} {found.fit_frames:>5} {' '.join(megabytes)} "
+        f"{found.case:<32} {found.storage:<7} {found.fit_frames:>5} {' '.join(megabytes)} "
         f"{found.ratio:6.2f}  {found.verdict}"
     )
 

@@ -113,18 +113,18 @@ def _estimate(
     source: FrameSource, options: RunOptions, frames: int, decode_s: float
 ) -> dict[str, Any]:
     """Make the plan that a run would make, or say why there is none."""
-    from bgsub.fit.demand import Road
     from bgsub.fit.estimate import run_seconds
-    from bgsub.pipeline.inputs import demand_of, memory_limit, plan_demand
+    from bgsub.fit.memory_need import Storage
+    from bgsub.pipeline.inputs import memory_limit, memory_need, plan_memory
 
-    demand = demand_of(source, options, frames)
-    unrestricted = demand.total("memory", demand.sample)
+    need = memory_need(source, options, frames)
+    unrestricted = need.total("memory", need.sample)
     limit = memory_limit(options)
-    road: Road | None = None
-    needed, sample = unrestricted, demand.sample
+    storage: Storage | None = None
+    needed, sample = unrestricted, need.sample
     try:
-        plan = plan_demand(demand, limit, options, source.name)
-        road, needed, sample, reason = plan.road, plan.bytes, plan.fit_frames, plan.reason
+        plan = plan_memory(need, limit, options, source.name)
+        storage, needed, sample, reason = plan.storage, plan.bytes, plan.fit_frames, plan.reason
     except MemoryLimitError as error:
         reason = str(error).removeprefix(f"{source.name}: ")
     return {
@@ -132,11 +132,11 @@ def _estimate(
         "memory_bytes": needed,
         "unrestricted_bytes": unrestricted,
         "limit_bytes": limit,
-        "fits": road is not None,
-        "frames_kept": road,
+        "fits": storage is not None,
+        "frames_kept": storage,
         "fit_frames": sample,
         "reason": reason,
-        "seconds": round(run_seconds(demand, road or "memory", sample, decode_s), 1),
+        "seconds": round(run_seconds(need, storage or "memory", sample, decode_s), 1),
     }
 
 

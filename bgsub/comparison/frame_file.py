@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from bgsub.comparison.shared_file import SharedFile
 from bgsub.errors import OutputError
-from bgsub.fit.demand import AUTO_FIT_FRAMES
-from bgsub.fit.store import sample_rows
+from bgsub.fit.memory_need import AUTO_FIT_FRAMES
 from bgsub.options import ProgressCallback
 from bgsub.runtime.limits import amount, free_space
 from bgsub.video.frames import Bytes
+from bgsub.video.sample import sample_rows
 from bgsub.video.source import FrameSource
 
 

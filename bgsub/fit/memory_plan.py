@@ -1,4 +1,4 @@
-"""Which road a run takes, so that it keeps to its memory limit."""
+"""Choose how frames are stored so that a run stays within its memory limit."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 from bgsub.errors import MemoryLimitError
 from bgsub.fit.blocks import chunk_bytes
-from bgsub.fit.demand import Demand, Road
+from bgsub.fit.memory_need import MemoryNeed, Storage
 from bgsub.runtime.limits import amount, free_space, spill_folder
 
 LEAST_SAMPLE = 50
 """A sample of fewer frames is no fit to speak of."""
 
 # The work on a Gram matrix takes as much as forming it on so many threads.
-_LANES_FOR_NOTHING = 2
+_FREE_WORKERS = 2
 
 _COUNTLESS = 1 << 40
 
@@ -26,7 +26,7 @@ class Plan:
 
     Attributes
     ----------
-    road : Road
+    storage : Storage
     fit_frames : int
         Frames that are fitted, if the input has as many as it says.
     most_fitted : int
@@ -43,7 +43,7 @@ class Plan:
         The choice in one line; empty where there was none to make.
     """
 
-    road: Road
+    storage: Storage
     fit_frames: int
     most_fitted: int
     gram_threads: int
@@ -54,13 +54,13 @@ class Plan:
 
 
 def make_plan(
-    demand: Demand, limit: int, temp: Path | None = None, *, name: str = "input", jobs: int = 1
+    need: MemoryNeed, limit: int, temp: Path | None = None, *, name: str = "input", jobs: int = 1
 ) -> Plan:
-    """Choose the first road that fits: memory, spill, decode again, fewer fit frames.
+    """Choose the first storage that fits: memory, a file, a smaller sample decoded again.
 
     Parameters
     ----------
-    demand : Demand
+    need : MemoryNeed
     limit : int
         Bytes.
     temp : Path, optional
@@ -73,124 +73,123 @@ def make_plan(
     Raises
     ------
     MemoryLimitError
-        If no road fits, with what is needed and what would help.
+        If no storage fits, with what is needed and what would help.
     """
     folder = temp or spill_folder()
-    spill = free_space(folder) > 1.1 * on_disk(demand)
-    plan = _first_that_fits(demand, limit, folder, spill=spill)
+    spill = free_space(folder) > 1.1 * on_disk(need)
+    plan = _first_that_fits(need, limit, folder, spill=spill)
     if plan is None:
-        raise MemoryLimitError(_refusal(demand, limit, folder, name, jobs, spill=spill))
+        raise MemoryLimitError(_refusal(need, limit, folder, name, jobs, spill=spill))
     return plan
 
 
-def on_disk(demand: Demand) -> int:
+def on_disk(need: MemoryNeed) -> int:
     """Bytes of a file with all frames, which grows by whole chunks."""
-    chunk = chunk_bytes(demand.size)
-    return -(-demand.frames * demand.size // chunk) * chunk
+    chunk = chunk_bytes(need.size)
+    return -(-need.frames * need.size // chunk) * chunk
 
 
-def _first_that_fits(demand: Demand, limit: int, folder: Path, *, spill: bool) -> Plan | None:
-    sample = demand.sample
-    for road, what in _roads(demand, folder, spill=spill):
-        # Threads for the Gram matrix are given up before the road is.
-        for lanes in sorted({demand.threads, _few_lanes(demand)}, reverse=True):
-            needed = demand.total(road, sample, lanes)
+def _first_that_fits(need: MemoryNeed, limit: int, folder: Path, *, spill: bool) -> Plan | None:
+    sample = need.sample
+    for storage, what in _storages(folder, spill=spill):
+        # Rather fewer threads for the Gram matrix than a slower storage.
+        for workers in sorted({need.threads, _few_workers(need)}, reverse=True):
+            needed = need.total(storage, sample, workers)
             if needed <= limit:
                 return Plan(
-                    road=road,
+                    storage=storage,
                     fit_frames=sample,
-                    most_fitted=demand.most_fitted,
-                    gram_threads=lanes,
+                    most_fitted=need.most_fitted,
+                    gram_threads=workers,
                     bytes=needed,
                     limit=limit,
-                    most_frames=_most_frames(demand, road, lanes, limit),
-                    reason=_reason(demand, limit, what),
+                    most_frames=_most_frames(need, storage, workers, limit),
+                    reason=_reason(need, limit, what),
                 )
-    fewer = _largest_sample(demand, limit)
-    if fewer < _least_sample(demand):
+    fewer = _largest_sample(need, limit)
+    if fewer < _least_sample(need):
         return None
-    what = f"{fewer} of {demand.frames} are fitted, and the input is decoded again for the rest"
+    what = f"{fewer} of {need.frames} are fitted, and the input is decoded again for the rest"
     return Plan(
-        road="sample",
+        storage="sample",
         fit_frames=fewer,
         most_fitted=fewer,
-        gram_threads=_few_lanes(demand),
-        bytes=demand.total("sample", fewer, _few_lanes(demand)),
+        gram_threads=_few_workers(need),
+        bytes=need.total("sample", fewer, _few_workers(need)),
         limit=limit,
         most_frames=_COUNTLESS,
-        reason=_reason(demand, limit, what),
+        reason=_reason(need, limit, what),
     )
 
 
-def _roads(demand: Demand, folder: Path, *, spill: bool) -> Iterator[tuple[Road, str]]:
-    """Give the roads on which the whole sample is fitted, in order of cost, and in words."""
+def _storages(folder: Path, *, spill: bool) -> Iterator[tuple[Storage, str]]:
+    """Give the storages with which no smaller sample is fitted, in order of cost, and in words."""
     yield "memory", ""
     if spill:
         yield "spill", f"they are kept in {folder}"
-    if demand.fit and demand.sample == demand.frames and demand.size > demand.pixels:
-        luma = amount(demand.frames * demand.pixels)
-        yield "again", f"their luma ({luma}) is kept, and the input is decoded again for the rest"
 
 
-def _few_lanes(demand: Demand) -> int:
-    return min(demand.threads, _LANES_FOR_NOTHING)
+def _few_workers(need: MemoryNeed) -> int:
+    return min(need.threads, _FREE_WORKERS)
 
 
-def _most_frames(demand: Demand, road: Road, lanes: int, limit: int) -> int:
+def _most_frames(need: MemoryNeed, storage: Storage, workers: int, limit: int) -> int:
     """Frames that fit where the input turns out to have more than it says."""
-    low, high = demand.frames, _COUNTLESS
+    low, high = need.frames, _COUNTLESS
     while low < high:
         middle = (low + high + 1) // 2
-        more = replace(demand, frames=middle)
-        fits = more.total(road, more.sample, lanes) <= limit
+        more = replace(need, frames=middle)
+        fits = more.total(storage, more.sample, workers) <= limit
         low, high = (middle, high) if fits else (low, middle - 1)
     return low
 
 
-def _least_sample(demand: Demand) -> int:
+def _least_sample(need: MemoryNeed) -> int:
     # Local models do not get by with less than what they ask for.
-    return max(LEAST_SAMPLE, demand.k + 1) if demand.fit else demand.sample
+    return max(LEAST_SAMPLE, need.k + 1) if need.fit else need.sample
 
 
-def _largest_sample(demand: Demand, limit: int) -> int:
+def _largest_sample(need: MemoryNeed, limit: int) -> int:
     """Fit the largest sample that a limit allows; 0 if there is none."""
-    low, high = 0, min(demand.sample, demand.frames - 1)
+    low, high = 0, min(need.sample, need.frames - 1)
     while low < high:
         middle = (low + high + 1) // 2
-        fits = demand.total("sample", middle, _few_lanes(demand)) <= limit
+        fits = need.total("sample", middle, _few_workers(need)) <= limit
         low, high = (middle, high) if fits else (low, middle - 1)
     return low
 
 
-def _reason(demand: Demand, limit: int, what: str) -> str:
+def _reason(need: MemoryNeed, limit: int, what: str) -> str:
     parts = []
     if what:
-        frames = amount(demand.frames * demand.size)
+        frames = amount(need.frames * need.size)
         parts.append(f"{frames} of frames do not fit into {amount(limit)} of memory: {what}")
-    if demand.fit_frames is None and demand.sample < demand.frames and "fitted" not in what:
-        parts.append(f"{demand.frames} frames: a sample of {demand.sample} is fitted")
+    if need.fit_frames is None and need.sample < need.frames and "fitted" not in what:
+        parts.append(f"{need.frames} frames: a sample of {need.sample} is fitted")
     return "; ".join(parts)
 
 
-def _refusal(demand: Demand, limit: int, folder: Path, name: str, jobs: int, *, spill: bool) -> str:
+def _refusal(
+    need: MemoryNeed, limit: int, folder: Path, name: str, jobs: int, *, spill: bool
+) -> str:
     """Say what is needed, and which options would make it fit."""
-    sample, lanes, least = demand.sample, _few_lanes(demand), _least_sample(demand)
-    roads = _roads(demand, folder, spill=spill)
-    totals = [demand.total(road, sample, lanes) for road, _ in roads]
-    if least <= min(sample, demand.frames - 1):
-        totals.append(demand.total("sample", least, lanes))
+    sample, workers, least = need.sample, _few_workers(need), _least_sample(need)
+    storages = _storages(folder, spill=spill)
+    totals = [need.total(storage, sample, workers) for storage, _ in storages]
+    if least <= min(sample, need.frames - 1):
+        totals.append(need.total("sample", least, workers))
     needed = amount(min(totals))
     advice = [f"--memory {amount(min(totals) * jobs)}"]
-    if not spill and demand.total("spill", sample, lanes) <= limit:
-        advice.append(f"--temp with a folder that has {amount(int(1.1 * on_disk(demand)))} free")
+    if not spill and need.total("spill", sample, workers) <= limit:
+        advice.append(f"--temp with a folder that has {amount(int(1.1 * on_disk(need)))} free")
 
-    def would_fit(other: Demand) -> bool:
+    def would_fit(other: MemoryNeed) -> bool:
         return _first_that_fits(other, limit, folder, spill=spill) is not None
 
-    factor = next((f for f in (0.5, 0.25, 0.125) if would_fit(demand.scaled(f))), None)
+    factor = next((f for f in (0.5, 0.25, 0.125) if would_fit(need.scaled(f))), None)
     if factor is not None:
         advice.append(f"--scale {factor}")
-    if demand.k > 1 and would_fit(replace(demand, k=1)):
+    if need.k > 1 and would_fit(replace(need, k=1)):
         advice.append("--k 1")
     share = ""
     if jobs > 1:

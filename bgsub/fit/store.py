@@ -1,9 +1,8 @@
-"""Where the frames of a run are: in memory, in a file, or decoded again when they are wanted."""
+"""Keep the frames of a run: in memory, in a file, or decode them again when they are wanted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -16,9 +15,10 @@ from bgsub.fit.blocks import chunk_bytes, render_rows, sum_rows
 from bgsub.fit.memory_plan import Plan
 from bgsub.options import ProgressCallback
 from bgsub.runtime.limits import give_back, spill_folder
-from bgsub.video.frames import Bytes, Frame, Layout
+from bgsub.video.frames import Bytes, Frame
 from bgsub.video.matrix import FrameMatrix
 from bgsub.video.prefetch import Prefetch
+from bgsub.video.sample import sample_rows
 from bgsub.video.source import FrameSource
 
 
@@ -86,12 +86,10 @@ class FrameStore:
         self._fitted = fitted or plan.most_fitted
         self.gram_threads = plan.gram_threads
         layout = source.layout
-        if plan.road == "again":
-            layout = Layout("gray", layout.height, layout.width)
-        folder = None if plan.road != "spill" else temp or spill_folder()
+        folder = None if plan.storage != "spill" else temp or spill_folder()
         self._matrix = FrameMatrix(layout, folder, chunk_bytes=chunk_bytes(layout.size))
         try:
-            if plan.road == "sample":
+            if plan.storage == "sample":
                 self._read_sample(seed)
             else:
                 self._read_all()
@@ -129,17 +127,12 @@ class FrameStore:
 
     def _read_all(self) -> None:
         matrix = self._matrix
-        luma_only = matrix.layout != self._source.layout
         most = self._plan.most_frames
         every = render_rows(matrix.layout.size)
         # Not ahead of time: FFmpeg has threads of its own, and a frame that is freed by the thread
         # that made it leaves its memory to the next.
-        for frame in self._source.frames_into(None if luma_only else matrix.room):
-            kept = frame
-            if luma_only:
-                layout = matrix.layout
-                kept = replace(frame, data=frame.data[: layout.pixels], layout=layout)
-            matrix.append(kept)
+        for frame in self._source.frames_into(matrix.room):
+            matrix.append(frame)
             if len(matrix) > most:
                 message = (
                     f"{self._source.name}: has more frames than it announces, and they do not fit "
@@ -170,17 +163,14 @@ class FrameStore:
             self._progress("decode", index + 1, len(numbers))
 
     def fit_columns(self, pixel_mask: NDArray[np.bool_] | None) -> FitColumns:
-        """Luma of the fitted frames, by columns."""
-        whole = len(self._matrix) == self.fit_rows.size
-        return FitColumns(self._matrix, None if whole else self.fit_rows, pixel_mask)
+        """Give the luma of the fitted frames, by columns."""
+        all_fitted = len(self._matrix) == self.fit_rows.size
+        return FitColumns(self._matrix, None if all_fitted else self.fit_rows, pixel_mask)
 
     def fit_blocks(self) -> Iterator[tuple[int, Bytes]]:
-        """Blocks of the fitted frames in order: index of the first among them, and rows."""
-        if self._plan.road == "again":
-            yield from self._decoded_fit_blocks()
-            return
+        """Give blocks of the fitted frames in order: index of the first among them, and rows."""
         wanted = self.fit_rows
-        if self._plan.road == "sample":
+        if self._plan.storage == "sample":
             wanted = np.arange(self.fit_rows.size)
         step = sum_rows(self._source.layout.size)
         for start in range(0, wanted.size, step):
@@ -192,17 +182,9 @@ class FrameStore:
                 yield start, np.concatenate(parts)
             self._matrix.release()
 
-    def _decoded_fit_blocks(self) -> Iterator[tuple[int, Bytes]]:
-        wanted = set(self.fit_rows.tolist())
-        chosen = (f for i, f in enumerate(Prefetch(self._source)) if i in wanted)
-        start = 0
-        for block in _blocks(chosen, sum_rows(self._source.layout.size)):
-            yield start, block.rows
-            start += len(block.rows)
-
     def all_blocks(self) -> Iterator[FrameBlock]:
-        """Blocks of all frames in order."""
-        if self._plan.road in ("again", "sample"):
+        """Give blocks of all frames in order."""
+        if self._plan.storage == "sample":
             yield from decoded_blocks(self._source)
             return
         step = render_rows(self._source.layout.size)
@@ -214,7 +196,7 @@ class FrameStore:
 
 
 def decoded_blocks(source: FrameSource) -> Iterator[FrameBlock]:
-    """Blocks of the frames of a source as they are decoded."""
+    """Give blocks of the frames of a source as they are decoded."""
     step = render_rows(source.layout.size)
     return _blocks(Prefetch(source, depth=max(1, step // 2)), step)
 
@@ -236,24 +218,6 @@ def _blocks(frames: Iterable[Frame], step: int) -> Iterator[FrameBlock]:
     if rows is not None:
         rows = rows[: len(numbers)]
         yield FrameBlock(rows, np.array(numbers, dtype=np.int64), np.array(times))
-
-
-def sample_rows(n_frames: int, n_sample: int, seed: int) -> NDArray[np.int64]:
-    """Rows of a sample: one frame, drawn at random, from each of equal stretches; all if they fit.
-
-    Parameters
-    ----------
-    n_frames, n_sample : int
-    seed : int
-
-    Returns
-    -------
-    ndarray of shape (min(n_frames, n_sample),), increasing
-    """
-    if n_sample >= n_frames:
-        return np.arange(n_frames)
-    edges = np.arange(n_sample + 1) * n_frames // n_sample
-    return np.asarray(np.random.default_rng(seed).integers(edges[:-1], edges[1:]), dtype=np.int64)
 
 
 class FitColumns:
@@ -291,9 +255,7 @@ class FitColumns:
     def columns(self, start: int, stop: int) -> Bytes:
         """Pixels start to stop (exclusive) of all frames of the fit."""
         if self._index is None:
-            block = self._matrix.columns(start, stop)
-        else:
-            index = self._index[start:stop]
-            first = int(index[0])
-            block = self._matrix.columns(first, int(index[-1]) + 1)[:, index - first]
-        return block if self._rows is None else block[self._rows]
+            return self._matrix.columns(start, stop, self._rows)
+        index = self._index[start:stop]
+        first = int(index[0])
+        return self._matrix.columns(first, int(index[-1]) + 1, self._rows)[:, index - first]

@@ -12,6 +12,7 @@ from bgsub.local.history import Moment
 from bgsub.local.model import LocalModel
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
+from bgsub.video.sample import sample_rows
 
 _SAMPLE_BYTES = 70_000_000
 # Measured: the layers, as they are settled; the layers and the history of every place; threads.
@@ -59,8 +60,7 @@ class PictureSample:
     def __init__(self, layout: Layout, frames: int, seed: int) -> None:
         self._layout, self._seed = layout, seed
         count = min(frames, sample_size(layout.height, layout.width))
-        edges = np.arange(count + 1) * frames // count
-        self._chosen = np.random.default_rng(seed).integers(edges[:-1], edges[1:])
+        self._chosen = sample_rows(frames, count, seed)
         self._pictures = np.empty((count, layout.height, layout.width, 3), np.uint8)
 
     def add(self, start: int, rows: Bytes) -> None:

@@ -44,7 +44,7 @@ def plan_facts(plan: Plan, fitted: int) -> dict[str, Any]:
         "memory": {
             "limit_bytes": plan.limit,
             "expected_bytes": plan.bytes,
-            "frames_kept": plan.road,
+            "frames_kept": plan.storage,
             "reason": plan.reason,
         },
         "fit_frames": fitted,

@@ -10,7 +10,7 @@ from typing import Any
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
-from bgsub.fit.demand import Demand
+from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.options import RunOptions, SourceOptions
 from bgsub.pipeline.masker import MASKERS
@@ -116,7 +116,7 @@ def model_for(
     return model if source.ignored is None else replace(model, ignored=source.ignored)
 
 
-def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
+def memory_need(source: FrameSource, options: RunOptions, frames: int) -> MemoryNeed:
     """What decides how much memory a run on so many frames takes."""
     width, height = source.input_size
     size = source.layout.height, source.layout.width
@@ -125,7 +125,7 @@ def demand_of(source: FrameSource, options: RunOptions, frames: int) -> Demand:
     if not fit:
         fit_frames = min(fitted_at_most(options), kind.sample_size(*size) or frames)
     learning = kind.learning_bytes(frames, *size) if needs_masks(options) else (0, 0)
-    return Demand(
+    return MemoryNeed(
         frames=frames,
         pixels=source.layout.pixels,
         size=source.layout.size,
@@ -148,10 +148,10 @@ def memory_limit(options: RunOptions) -> int:
     return max(1, memory_bytes(options.memory or DEFAULT_MEMORY) // options.jobs)
 
 
-def plan_demand(demand: Demand, limit: int, options: RunOptions, name: str) -> Plan:
+def plan_memory(need: MemoryNeed, limit: int, options: RunOptions, name: str) -> Plan:
     """Choose where the frames of a run will be; see `plan_run` for the errors."""
     temp = None if options.temp is None else Path(options.temp)
-    return make_plan(demand, limit, temp, name=name, jobs=options.jobs)
+    return make_plan(need, limit, temp, name=name, jobs=options.jobs)
 
 
 def plan_run(source: FrameSource, options: RunOptions) -> Plan:
@@ -167,8 +167,8 @@ def plan_run(source: FrameSource, options: RunOptions) -> Plan:
     frames = source.frames_estimate
     if frames is None:
         frames = sum(1 for _ in source)
-    demand = demand_of(source, options, frames)
-    plan = plan_demand(demand, memory_limit(options), options, source.name)
+    need = memory_need(source, options, frames)
+    plan = plan_memory(need, memory_limit(options), options, source.name)
     if plan.reason:
         notes.info("%s: %s", source.name, plan.reason)
     return plan

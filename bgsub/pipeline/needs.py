@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bgsub.fit.demand import AUTO_FIT_FRAMES
+from bgsub.fit.memory_need import AUTO_FIT_FRAMES
 from bgsub.options import RunOptions
 from bgsub.pipeline.masker import MASKERS
 

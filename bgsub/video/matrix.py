@@ -127,13 +127,16 @@ class FrameMatrix:
         place: Bytes = self._chunks[chunk][row]
         return place
 
-    def columns(self, start: int, stop: int) -> Bytes:
-        """Gather a block of columns: the same bytes of every frame.
+    def columns(self, start: int, stop: int, rows: NDArray[np.int64] | None = None) -> Bytes:
+        """Gather a block of columns: the same bytes of every frame, or of some.
 
         Parameters
         ----------
         start, stop : int
             First column and the one behind the last, 0 <= start <= stop <= size.
+        rows : ndarray of int, increasing, optional
+            The frames that are wanted, from 0. No other is touched, which matters where a sample of
+            a long film is read from a file.
 
         Returns
         -------
@@ -146,11 +149,15 @@ class FrameMatrix:
             If the range lies outside the matrix, or the matrix is closed.
         """
         self._check_range(start, stop, self.layout.size, "columns")
-        block = np.empty((len(self), stop - start), dtype=np.uint8)
+        block = np.empty((len(self) if rows is None else rows.size, stop - start), dtype=np.uint8)
         for index, chunk in enumerate(self._chunks):
             first = index * self.chunk_rows
-            rows = block[first : first + self.chunk_rows]
-            rows[...] = chunk[: len(rows), start:stop]
+            if rows is None:
+                part = block[first : first + self.chunk_rows]
+                part[...] = chunk[: len(part), start:stop]
+            else:
+                low, high = np.searchsorted(rows, [first, first + self.chunk_rows])
+                block[low:high] = chunk[rows[low:high] - first, start:stop]
             self._release_chunk(chunk)
         return block
 

@@ -74,7 +74,7 @@ def test_a_limit_that_nothing_fits(clip, invoke) -> None:
 
 
 def test_a_long_input_is_sampled(clip, invoke, monkeypatch) -> None:
-    monkeypatch.setattr("bgsub.fit.demand.AUTO_FIT_FRAMES", 10)
+    monkeypatch.setattr("bgsub.fit.memory_need.AUTO_FIT_FRAMES", 10)
     text = " ".join(invoke("info", clip, "--k", 3).stdout.split())
     assert "12 frames: a sample of 10 is fitted" in text
     assert "a sample of" not in invoke("info", clip, "--k", 3, "--fit-frames", 11).stdout

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.fit.demand import Demand
 from bgsub.fit.estimate import run_seconds
+from bgsub.fit.memory_need import MemoryNeed
 
-VIDEO = Demand(
+VIDEO = MemoryNeed(
     frames=250,
     pixels=640 * 360,
     size=640 * 360 * 3 // 2,
@@ -22,8 +22,8 @@ VIDEO = Demand(
 )
 
 
-def seconds(demand: Demand = VIDEO, decode_s: float = 1.0) -> float:
-    return run_seconds(demand, "memory", demand.sample, decode_s)
+def seconds(need: MemoryNeed = VIDEO, decode_s: float = 1.0) -> float:
+    return run_seconds(need, "memory", need.sample, decode_s)
 
 
 @given(st.integers(1, 10**6), st.integers(1, 3000), st.integers(1, 30))
@@ -34,7 +34,7 @@ def test_more_frames_never_take_less(pixels: int, frames: int, k: int) -> None:
 
 def test_decoding_is_added_as_often_as_it_is_done() -> None:
     assert seconds(decode_s=5.0) == pytest.approx(seconds(decode_s=0.0) + 5.0)
-    again = run_seconds(VIDEO, "again", 250, 5.0) - run_seconds(VIDEO, "memory", 250, 5.0)
+    again = run_seconds(VIDEO, "sample", 250, 5.0) - run_seconds(VIDEO, "memory", 250, 5.0)
     assert again == pytest.approx(10.0)
 
 

@@ -1,4 +1,4 @@
-"""Which road a run takes."""
+"""Which storage a run takes."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from bgsub.errors import MemoryLimitError
 from bgsub.fit import memory_plan as memory
-from bgsub.fit.demand import Demand
+from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import make_plan, on_disk
 from bgsub.runtime.limits import memory_bytes
 
-VIDEO = Demand(
+VIDEO = MemoryNeed(
     frames=2000,
     pixels=1280 * 720,
     size=1280 * 720 * 3 // 2,
@@ -37,37 +37,24 @@ def disk(monkeypatch):
     return have
 
 
-class TestRoads:
+class TestStorage:
     def test_memory_when_the_frames_fit(self, disk):
         plan = make_plan(VIDEO, 8 * 10**9)
-        assert (plan.road, plan.fit_frames, plan.reason) == ("memory", 2000, "")
+        assert (plan.storage, plan.fit_frames, plan.reason) == ("memory", 2000, "")
         assert plan.bytes == VIDEO.total("memory", 2000) <= plan.limit == 8 * 10**9
 
     def test_a_file_when_they_do_not(self, disk, tmp_path):
         plan = make_plan(VIDEO, 600 * 10**6, tmp_path)
-        assert (plan.road, plan.fit_frames) == ("spill", 2000)
+        assert (plan.storage, plan.fit_frames) == ("spill", 2000)
         assert plan.bytes == VIDEO.total("spill", 2000) < 600e6
         assert plan.reason == (
             f"2765M of frames do not fit into 600M of memory: they are kept in {tmp_path}"
         )
 
-    def test_decoding_again_when_the_disk_is_full(self, disk):
-        disk(10**9)
-        plan = make_plan(VIDEO, 2800 * 10**6)
-        assert (plan.road, plan.fit_frames) == ("again", 2000)
-        assert plan.reason.endswith(
-            "their luma (1844M) is kept, and the input is decoded again for the rest"
-        )
-
-    def test_grey_frames_are_all_luma(self, disk):
-        disk(0)
-        grey = replace(VIDEO, size=VIDEO.pixels)
-        assert make_plan(grey, grey.total("memory", 2000) - 1).road == "sample"
-
-    def test_fewer_fit_frames_when_luma_does_not_fit_either(self, disk):
+    def test_fewer_fit_frames_when_the_disk_is_full(self, disk):
         disk(0)
         plan = make_plan(VIDEO, 10**9)
-        assert plan.road == "sample"
+        assert plan.storage == "sample"
         assert 50 <= plan.fit_frames < 2000
         more = VIDEO.total("sample", plan.fit_frames + 1)
         assert plan.bytes <= 10**9 < more
@@ -76,22 +63,22 @@ class TestRoads:
 
     def test_the_disk_needs_a_tenth_more(self, disk):
         disk(1.1 * on_disk(VIDEO))
-        assert make_plan(VIDEO, 10**9).road == "sample"
+        assert make_plan(VIDEO, 10**9).storage == "sample"
         disk(1.1 * on_disk(VIDEO) + 1)
-        assert make_plan(VIDEO, 10**9).road == "spill"
+        assert make_plan(VIDEO, 10**9).storage == "spill"
         assert on_disk(VIDEO) >= VIDEO.frames * VIDEO.size
 
     def test_threads_are_given_up_first(self, disk):
         many = replace(VIDEO, threads=32)
         assert make_plan(many, 10**10).gram_threads == 32
         plan = make_plan(many, many.total("spill", 2000, 32) - 1)
-        assert (plan.road, plan.gram_threads) == ("spill", 2)
+        assert (plan.storage, plan.gram_threads) == ("spill", 2)
 
 
 class TestLongInputs:
     def test_a_sample_is_said(self, disk):
         plan = make_plan(replace(VIDEO, frames=2345), 10**10)
-        assert (plan.road, plan.fit_frames) == ("memory", 2000)
+        assert (plan.storage, plan.fit_frames) == ("memory", 2000)
         assert plan.reason == "2345 frames: a sample of 2000 is fitted"
 
     def test_both_are_said(self, disk):
@@ -113,9 +100,9 @@ class TestLongInputs:
 
 
 class TestRefusal:
-    def refuse(self, demand, limit, **more):
+    def refuse(self, need, limit, **more):
         with pytest.raises(MemoryLimitError) as caught:
-            make_plan(demand, limit, name="a.mp4", **more)
+            make_plan(need, limit, name="a.mp4", **more)
         message = str(caught.value)
         assert "\n" not in message
         return message
@@ -169,7 +156,7 @@ class TestRefusal:
 def test_a_plan_keeps_to_its_limit_or_says_one_that_does(
     frames, pixels, colors, k, threads, videos, limit, free
 ):
-    demand = Demand(
+    need = MemoryNeed(
         frames=frames,
         pixels=pixels,
         size=int(pixels * colors),
@@ -183,11 +170,11 @@ def test_a_plan_keeps_to_its_limit_or_says_one_that_does(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "free_space", lambda _folder: free)
         try:
-            plan = make_plan(demand, limit, Path("there"))
+            plan = make_plan(need, limit, Path("there"))
         except MemoryLimitError as error:
             advised = memory_bytes(str(error).split("--memory ")[1].split()[0])
             assert advised > limit
-            plan = make_plan(demand, advised, Path("there"))
+            plan = make_plan(need, advised, Path("there"))
             limit = advised
         assert plan.bytes <= limit
         assert 1 <= plan.fit_frames <= plan.most_fitted <= max(2000, plan.fit_frames)

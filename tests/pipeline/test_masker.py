@@ -11,7 +11,7 @@ import pytest
 from bgsub.errors import UsageError
 from bgsub.local import sampling
 from bgsub.options import RunOptions
-from bgsub.pipeline.inputs import demand_of, open_input
+from bgsub.pipeline.inputs import memory_need, open_input
 from bgsub.pipeline.masker import MASKERS, LocalMasker, Masker, MaskSettings, ResidualMasker
 from bgsub.pipeline.needs import needs_fit, needs_masks
 from bgsub.pipeline.run import run
@@ -52,9 +52,9 @@ def test_a_sample_that_is_decoded_again_gives_the_same(
     monkeypatch.setattr(sampling, "sample_size", lambda height, width: 30)
     monkeypatch.setattr("bgsub.fit.memory_plan.free_space", lambda folder: 0)
     chosen = options(outputs={"mask"})
-    demand = demand_of(open_input(clip, chosen), chosen, 400)
-    between = (demand.total("memory", 30) + demand.total("sample", 30)) // 2
-    assert demand.total("sample", 30) < between < demand.total("memory", 30)
+    need = memory_need(open_input(clip, chosen), chosen, 400)
+    between = (need.total("memory", 30) + need.total("sample", 30)) // 2
+    assert need.total("sample", 30) < between < need.total("memory", 30)
     held, result = masks_of(clip, tmp_path / "held", options, video, outputs={"mask"})
     assert result.manifest["memory"]["frames_kept"] == "memory"
     again, result = masks_of(

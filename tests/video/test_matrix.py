@@ -1,4 +1,5 @@
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -49,6 +50,27 @@ def test_any_rows_for_any_chunk(start, stop, chunk_rows):
         return
     np.testing.assert_array_equal(matrix.rows(start, stop), rows[start:stop])
     np.testing.assert_array_equal(matrix.columns(start, stop), rows[:, start:stop])
+
+
+@given(st.sets(st.integers(0, 10)), st.integers(1, 12))
+def test_columns_of_some_frames(wanted, chunk_rows):
+    matrix = FrameMatrix(LAYOUT, chunk_bytes=chunk_rows * LAYOUT.size)
+    rows = fill(matrix, 11)
+    some = np.array(sorted(wanted), dtype=np.int64)
+    np.testing.assert_array_equal(matrix.columns(7, 20, some), rows[some, 7:20])
+
+
+def test_columns_of_some_frames_take_no_memory_for_the_others():
+    """A sample of 2,000 of 40,000 frames once took 42 MB a thread beside its own block."""
+    matrix = FrameMatrix(LAYOUT)
+    fill(matrix, 5000)
+    some = np.arange(0, 5000, 100)
+    tracemalloc.start()
+    block = matrix.columns(0, 80, some)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert block.shape == (50, 80)
+    assert peak < 40_000 < 5000 * 80
 
 
 def test_columns_are_contiguous_and_rows_within_a_chunk_are_views():

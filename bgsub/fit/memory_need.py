@@ -1,4 +1,4 @@
-"""How much memory a run takes, by what it reads, fits and writes."""
+"""Estimate how much memory a run takes, from what it reads, fits and writes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal
 from bgsub.fit.blocks import queue_frames, render_rows, sum_rows
 from bgsub.robustpca.competitors.methods import METHODS
 
-Road = Literal["memory", "spill", "again", "sample"]
-"""Frames in memory; in a memory-mapped file; luma in memory and the rest decoded again; a sample in
-memory and all decoded again."""
+Storage = Literal["memory", "spill", "sample"]
+"""All frames in memory; all in a memory-mapped file; the fitted ones in memory, and all decoded
+again when they are written."""
 
 AUTO_FIT_FRAMES = 2000
 """Longer inputs are fitted to a sample of so many frames, because the Gram matrix grows as n²."""
@@ -21,10 +21,10 @@ _PLOT = 38_000_000
 _ENCODING = 20_000_000
 _THREAD = 4_000_000
 _SCRATCH = 8_000_000
-_LANE = 16_000_000
+_WORKER = 16_000_000
 _KEPT_MATRIX = 32_000_000
 _FIT_COPIES = 4.0
-_LANE_COPIES = 1.5
+_WORKER_COPIES = 1.5
 _DECODED_FRAMES = 6
 _PACKED_FRAMES = 5
 _ENCODER_FRAMES = 9
@@ -33,8 +33,8 @@ _NOISE_FRAMES = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demand:
-    """What decides how much memory a run takes.
+class MemoryNeed:
+    """How much memory a run takes, and what decides it.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Demand:
     method : str
         What is fitted, a name in `bgsub.robustpca.competitors.methods.METHODS`.
     fit : bool
-        Whether whole frames are fitted at all; local models alone learn from pictures.
+        Whether frames are fitted at all; masks of local models alone need no fit.
     """
 
     frames: int
@@ -86,64 +86,63 @@ class Demand:
         """Frames that are fitted at most."""
         return self.fit_frames or AUTO_FIT_FRAMES
 
-    def scaled(self, factor: float) -> Demand:
-        """The same with frames of another size."""
+    def scaled(self, factor: float) -> MemoryNeed:
+        """Give the need of the same run with frames of another size."""
         pixels, size = (max(1, round(count * factor**2)) for count in (self.pixels, self.size))
         return replace(self, pixels=pixels, size=size)
 
-    def held(self, road: Road, fit_frames: int) -> int:
-        """Bytes of frames that are resident on a road."""
-        if road == "memory":
-            return self.frames * self.size
-        if road == "spill":
-            return min(self.frames, sum_rows(self.size)) * self.size
-        return fit_frames * (self.pixels if road == "again" else self.size)
+    def resident(self, storage: Storage, fit_frames: int) -> int:
+        """Give the bytes of frames that are in memory with a storage."""
+        counts = {
+            "memory": self.frames,
+            "spill": min(self.frames, sum_rows(self.size)),
+            "sample": fit_frames,
+        }
+        return counts[storage] * self.size
 
-    def total(self, road: Road, fit_frames: int, gram_threads: int | None = None) -> int:
-        """Peak bytes of the whole process on a road, the stages of a run one after another."""
-        lanes = min(gram_threads or self.threads, self.threads)
-        held = self.held(road, fit_frames)
-        peaks = [held + self._decoder(), held + self._fit(fit_frames, lanes)]
+    def total(self, storage: Storage, fit_frames: int, gram_threads: int | None = None) -> int:
+        """Give the peak bytes of the process: the most that one of the stages of a run takes."""
+        workers = min(gram_threads or self.threads, self.threads)
+        frames = self.resident(storage, fit_frames)
+        peaks = [frames + self.decoding(), frames + self._fit(fit_frames, workers)]
         if self.pictures or fit_frames < self.frames:
-            kept = self._fit_residue(fit_frames, lanes) + self._model() if self.fit else 0
-            peaks += [held + kept + self._forming(road, fit_frames)]
+            kept = self._fit_residue(fit_frames, workers) + self._model() if self.fit else 0
+            peaks += [frames + kept + self._forming(storage, fit_frames)]
             # Local models are fitted between the passes, when no spilled frame is resident and the
             # C library keeps nothing.
-            between = 0 if road == "spill" else held
-            peaks += [between + kept - self._kept_matrix(fit_frames, lanes) + self.local]
-            peaks += [held + kept + self._writing(road)]
+            between = 0 if storage == "spill" else frames
+            peaks += [between + kept - self._kept_matrix(fit_frames, workers) + self.local]
+            peaks += [frames + kept + self._writing(storage)]
         program = _PROGRAM + self.threads * _THREAD + (_PLOT if self.plot else 0)
         return program + max(peaks)
 
-    def _fit(self, fit_frames: int, lanes: int) -> int:
+    def _fit(self, fit_frames: int, workers: int) -> int:
         """Bytes of the Gram matrix and of the work on it, or of a method that needs the pixels."""
         if not self.fit:
             return 0
         method = METHODS[self.method]
         if method.needs_pixels:
             return method.memory_bytes(fit_frames, self.pixels, self.k)
-        copies = max(_FIT_COPIES + (lanes > 1), 1.0 + _LANE_COPIES * lanes)
-        return int(copies * 8 * fit_frames**2) + lanes * _LANE
+        copies = max(_FIT_COPIES + (workers > 1), 1.0 + _WORKER_COPIES * workers)
+        return int(copies * 8 * fit_frames**2) + workers * _WORKER
 
-    def _fit_residue(self, fit_frames: int, lanes: int) -> int:
+    def _fit_residue(self, fit_frames: int, workers: int) -> int:
         """Bytes of the Gram matrix, and of what the C library keeps for the next allocation."""
-        kept = self._kept_matrix(fit_frames, lanes)
-        return 8 * fit_frames**2 + kept + lanes * _LANE + self.threads * _SCRATCH
+        kept = self._kept_matrix(fit_frames, workers)
+        return 8 * fit_frames**2 + kept + workers * _WORKER + self.threads * _SCRATCH
 
-    def _kept_matrix(self, fit_frames: int, lanes: int) -> int:
+    def _kept_matrix(self, fit_frames: int, workers: int) -> int:
         """Bytes of one of the matrices of `_fit` that was freed, but not to the system."""
-        return min(8 * fit_frames**2, _KEPT_MATRIX) if lanes > 1 and self.fit else 0
+        return min(8 * fit_frames**2, _KEPT_MATRIX) if workers > 1 and self.fit else 0
 
     def _model(self) -> int:
         """Bytes of centre, components and noise."""
         return 4 * (self.k + 1) * self.size + 4 * self.pixels
 
-    def _forming(self, road: Road, fit_frames: int) -> int:
+    def _forming(self, storage: Storage, fit_frames: int) -> int:
         """Bytes of blocks of frames that are summed, and of the frames that the noise is of."""
         gathered = 0
-        if road == "again":
-            gathered = 2 * sum_rows(self.size) * self.size + self._decoder()
-        elif road != "sample" and fit_frames < self.frames:
+        if storage != "sample" and fit_frames < self.frames:
             gathered = min(sum_rows(self.size), fit_frames) * self.size
         forming = max(gathered, self._pictures())
         if self.fit:
@@ -155,18 +154,18 @@ class Demand:
         own = min(self.frames, render_rows(self.size)) * self.size
         return own + (self.threads + 1) * _PICTURE_FRAMES * self.pixels
 
-    def _writing(self, road: Road) -> int:
+    def _writing(self, storage: Storage) -> int:
         """Bytes of the pictures at work, those that wait, and the encoders."""
         decoded = 0
-        if road in ("again", "sample"):
-            decoded = self._decoder() + 3 * render_rows(self.size) * self.size
+        if storage == "sample":
+            decoded = self.decoding() + 3 * render_rows(self.size) * self.size
         if not self.videos:
             return decoded + render_rows(self.size) * self.size
         waiting = min(self.frames, queue_frames(self.size) + 1) * self.size
         each = int(_ENCODER_FRAMES * 1.5 * self.pixels)
         return decoded + self._pictures() + waiting + self.videos * each + _ENCODING
 
-    def _decoder(self) -> int:
+    def decoding(self) -> int:
         """Bytes of frames on their way, in FFmpeg and behind it."""
         packed = self.threads + _PACKED_FRAMES
         decoded = self.threads + _DECODED_FRAMES
