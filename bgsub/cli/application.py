@@ -25,7 +25,10 @@ COMMANDS = {
         "bgsub.cli.events:events_command",
         "List when objects were in sight, or whole frames stood out.",
     ),
-    "objects": ("bgsub.cli.objects:objects_command", "Follow the objects of masks that exist already."),
+    "objects": (
+        "bgsub.cli.objects:objects_command",
+        "Follow the objects of masks that exist already.",
+    ),
     "export": (
         "bgsub.cli.export:export_command",
         "Write objects or events for other programs.",

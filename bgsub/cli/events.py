@@ -134,7 +134,7 @@ def events_command(
                 events = _of_results(Path(place) / "results", params, ignore)
         click.echo(list_events(form, events, Path(given).resolve().name), nl=False)
         noun = "event" if len(events) == 1 else "events"
-        session.tell("summary", f"{given}: {len(events) or 'no'} {noun}", events=len(events))
+        session.log("summary", f"{given}: {len(events) or 'no'} {noun}", events=len(events))
     if fail_on_events and events:
         raise OutliersFound(f"{given}: events were found")
 
@@ -150,7 +150,7 @@ def _run(given: str, out: Path, params: Mapping[str, Any], session: Session) -> 
     with make_progress(session) as progress:
         result = pipeline.run(given, out, options, progress=progress)
     for warning in result.warnings:
-        session.tell("warning", warning)
+        session.log("warning", warning)
 
 
 def _of_results(folder: Path, params: Mapping[str, Any], ignore: str | None) -> list[Any]:

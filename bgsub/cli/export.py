@@ -64,4 +64,4 @@ def export_command(results: str, form: str, out: str, force: bool) -> None:
     session = current_session()
     with session.about(results):
         export(load_run(Path(results)), form, Path(out), force=force)
-        session.tell("result", f"{out} is written", out=out)
+        session.log("result", f"{out} is written", out=out)

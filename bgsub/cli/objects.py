@@ -73,6 +73,6 @@ def objects_command(
         from bgsub.tracking.recorder import describe
 
         for note in notes:
-            session.tell("warning", note)
-        session.tell("finding", describe(found))
-        session.tell("result", f"results are in {out}", out=out)
+            session.log("warning", note)
+        session.log("finding", describe(found))
+        session.log("result", f"results are in {out}", out=out)
