@@ -1,4 +1,4 @@
-"""Every method on the same frames: how long it takes, what it fits, which frames stand out."""
+"""Fit every method to the same frames: time, objective and errors of each."""
 
 from __future__ import annotations
 
@@ -122,13 +122,13 @@ def compare(
 
 
 def _filled(frames: FrameFile, background: Floats, picture: Floats) -> Floats:
-    """A background as a picture, with the frame's own pixels where the mask leaves them out."""
+    """Give a background as a picture, with the frame's own pixels outside the mask."""
     whole = frames.picture(background)
     return whole if frames.pixel_mask is None else np.where(frames.pixel_mask, whole, picture)
 
 
 def _chosen_rows(options: CompareOptions, frames: FrameFile, gram: Gram) -> tuple[int, ...]:
-    """Indices of the frames that pictures are wanted of."""
+    """Choose the frames whose decomposition is drawn, by index."""
     if options.frames:
         index = {int(number): row for row, number in enumerate(frames.numbers)}
         missing = [number for number in options.frames if number not in index]
@@ -160,7 +160,7 @@ class _Judge:
         self._labels = labels
 
     def refusal(self, method: MethodInfo, k: int) -> str | None:
-        """Why a fit is not begun, if it is not."""
+        """Say why a fit is not begun, if it is not."""
         needed = _PROGRAM_BYTES + method.memory_bytes(*self.shape, k)
         if needed <= self.limit:
             return None
@@ -192,7 +192,7 @@ class _Judge:
     def _against_truth(
         self, fitted: FittedFrames
     ) -> tuple[float | None, float | None, float | None]:
-        """AUC, average precision, and the share of true outliers that is flagged."""
+        """Measure AUC, average precision and the share of true outliers that is flagged."""
         if self._labels is None:
             return None, None, None
         known = self._labels != UNKNOWN

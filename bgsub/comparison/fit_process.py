@@ -1,4 +1,4 @@
-"""Fits in a process of their own, which can be stopped at any point, whatever it is at.
+"""Run fits in a child process that can be killed at any time.
 
 A thread cannot be stopped while it is inside LAPACK, and a fit that runs out of memory takes its
 process along. Here that costs one fit: the process is killed, and another one makes the next.

@@ -1,4 +1,4 @@
-"""One fit by one method, and what it found, without centre and components."""
+"""Do one fit by one method, and keep what a comparison needs of it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def fit_task(
 def _backgrounds(
     estimator: Estimator, fitted: FittedFrames, X: Any, rows: NDArray[np.int64]
 ) -> Floats:
-    """Backgrounds of some frames, shape (rows, p)."""
+    """Compute the backgrounds of some frames, shape (rows, p)."""
     coefficients = fitted.coefficients[rows]
     if hasattr(estimator, "components_"):
         return np.asarray(estimator.center_ + coefficients @ estimator.components_)

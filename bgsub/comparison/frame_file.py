@@ -1,4 +1,4 @@
-"""Luma of the frames of an input in one file, for several processes to read."""
+"""Write the luma of all frames into one file that several processes read."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class FrameFile:
         return self.numbers.size, whole if self.pixel_mask is None else int(self.pixel_mask.sum())
 
     def map(self) -> Bytes:
-        """The matrix, uint8, of shape (n, p); read from the file as it is looked at."""
+        """Map the matrix, uint8 of shape (n, p); it is read from the file where it is used."""
         return np.memmap(self.file.file, dtype=np.uint8, mode="r", shape=self.shape)
 
     def picture(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A row of p values as a picture of shape (h, w); 0 outside the mask."""
+        """Give a row of p values as a picture of shape (h, w), 0 outside the mask."""
         if self.pixel_mask is None:
             return row.reshape(self.height, self.width)
         picture = np.zeros((self.height, self.width))

@@ -1,4 +1,4 @@
-"""Which frames are outliers in truth, as a file says it.
+"""Read from a file which frames are true outliers.
 
 A CSV file with a header, in one of two forms; other columns are ignored, so that the ``errors.csv``
 of a run and the events of ``bgsub errors --format csv`` can be given once they have been checked by
@@ -29,7 +29,7 @@ _SPANS = (("first", "last"), ("first_frame", "last_frame"))
 
 
 def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
-    """Labels of frames.
+    """Read the labels of frames.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _within(numbers: NDArray[np.int64], first: int, last: int) -> NDArray[np.boo
 
 
 def _whole(row: list[str], column: int, name: str) -> int:
-    """The number in a column; ValueError says what is wrong with it."""
+    """Read the number in a column; ValueError says what is wrong with it."""
     if column >= len(row):
         raise ValueError(f"{name} is missing")
     text = row[column].strip()

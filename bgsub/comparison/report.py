@@ -1,4 +1,4 @@
-"""Figures of a comparison: errors of the frames by method, and what each takes for background."""
+"""Draw the figures of a comparison: the errors of the frames and the background by each method."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _draw_row(row: NDArray[np.object_], comparison: Comparison, method: str, top
 
 
 def _span(comparison: Comparison) -> float:
-    """Grey levels that are black in the foreground."""
+    """Choose the grey levels that are black in the foreground."""
     highest = [
         float(np.quantile(np.abs(picture - own), 0.999))
         for backgrounds in comparison.backgrounds.values()

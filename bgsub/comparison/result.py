@@ -1,4 +1,4 @@
-"""What is compared, and what came of it: options, rows of the table, all of it together."""
+"""Declare what is compared, and hold what came of it."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class MethodRow:
         return self.errors is None
 
     def cells(self) -> dict[str, Any]:
-        """The values of compare.csv by the names of its columns."""
+        """Give the values of compare.csv by the names of its columns."""
         return {name: getattr(self, name) for name in COLUMNS}
 
 

@@ -1,4 +1,4 @@
-"""Right and wrong pixels of a mask, and the measures made of their counts.
+"""Count right and wrong pixels of masks, and compute the measures made of these counts.
 
 Every measure is a ratio of counts. Where its denominator is 0 it is undefined, None: precision
 where nothing is marked, recall and the false negative rate where the truth holds no foreground,
@@ -102,7 +102,7 @@ class Counts(NamedTuple):
         return _ratio(100 * self.wrong, self.pixels)
 
     def measures(self) -> dict[str, float | None]:
-        """All measures by name."""
+        """Give all measures by name."""
         return {name: getattr(self, name) for name in MEASURES}
 
 

@@ -1,4 +1,4 @@
-"""Masks against ground truth: sequence by sequence, frame by frame."""
+"""Compare masks with ground truth, frame by frame and sequence by sequence."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class _Sequence:
     def _pictures(
         self, stage: str, progress: ProgressCallback | None
     ) -> Iterator[tuple[int, Image, NDArray[np.uint8]]]:
-        """Index, mask (or scores) and classes of the truth of each pair of pictures."""
+        """Yield index, mask (or scores) and classes of the truth of each pair of pictures."""
         matching = self.matching
         at_masks, at_truths = matching.masks.tolist(), matching.truths.tolist()
         pictures = zip(

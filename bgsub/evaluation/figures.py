@@ -1,4 +1,4 @@
-"""Pictures about masks: what is wrong in a frame, and precision against recall."""
+"""Draw what is wrong in a mask, and precision against recall."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _strip(width: int) -> Picture:
 
 
 def _scale_for(text: str, width: int) -> float:
-    """Size of the letters with which a text is not wider than the picture."""
+    """Choose the size of letters with which a text is not wider than the picture."""
     (needed, _), _ = cv2.getTextSize(text, _FONT, 0.5, 1)
     return min(0.5, 0.5 * (width - 16) / max(needed, 1))
 

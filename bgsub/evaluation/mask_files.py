@@ -1,4 +1,4 @@
-"""Masks to be evaluated, bgsub's own or anybody's: where they lie and which frames they are of."""
+"""Find masks to be evaluated, bgsub's own or others, and the frames that they belong to."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _output(folder: Path, kind: Kind) -> Path:
 def _frame_numbers(
     folder: Path, chosen: Path, used: int, count: int, *, plain: bool
 ) -> NDArray[np.int64]:
-    """Which frames of the input the pictures of a run are of."""
+    """Give the frames of the input that the pictures of a run belong to."""
     table = folder / "errors.csv"
     if table.is_file():
         numbers = read_csv(table).frames

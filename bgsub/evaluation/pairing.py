@@ -1,4 +1,4 @@
-"""Which picture of the truth belongs to which mask, by number; and how the numbers compare.
+"""Match the pictures of the truth with masks, by number.
 
 The truth's number t belongs to the frame f = t + offset. Where no offset is given it follows from
 the first of these rules that applies:
@@ -105,7 +105,7 @@ def match(
 def _keys(
     masks: MaskFiles, truth: Truth, offset: int | None, footage: str | None
 ) -> tuple[Numbers, int | None, str]:
-    """Number of the truth that each mask would have; the offset and the rule that gave it."""
+    """Give the number of the truth for each mask, the offset and the rule that gave it."""
     if offset is not None:
         return masks.numbers - offset, offset, f"by number with offset {offset}"
     named = _by_footage(masks, truth, footage)
@@ -116,7 +116,7 @@ def _keys(
 
 
 def _by_footage(masks: MaskFiles, truth: Truth, footage: str | None) -> Numbers | None:
-    """Number that the names of the input's images give each mask, where they have the truth's."""
+    """Number masks by the names of the input's images, where these match the truth."""
     names = footage_numbers(footage or masks.footage or truth.footage)
     if masks.is_named or names is None or masks.numbers[-1] > names.size:
         return None

@@ -1,4 +1,4 @@
-"""What is to be evaluated, and what comes out."""
+"""Hold what is to be evaluated, and what comes out."""
 
 from __future__ import annotations
 

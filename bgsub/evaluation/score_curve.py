@@ -1,4 +1,4 @@
-"""Scores against the truth at every threshold: precision, recall, and the best F-measure."""
+"""Compute precision, recall and the best F-measure of scores over all thresholds."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class ScoreCurve:
         return float(np.sum(np.diff(recall, prepend=0.0) * precision))
 
     def _marked(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Thresholds, and the true and false positives at each."""
+        """Count the true and false positives at each threshold."""
         levels = self.thresholds
         tp = np.cumsum(self.positives[levels][::-1])[::-1]
         fp = np.cumsum(self.negatives[levels][::-1])[::-1]

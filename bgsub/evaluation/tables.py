@@ -1,4 +1,4 @@
-"""Measures of masks as text: for people, for spreadsheets, for programs, for a README."""
+"""Write the measures of masks as text, CSV, JSON or Markdown."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def list_evaluation(form: str, evaluation: Evaluation) -> str:
 
 
 def as_table(evaluation: Evaluation) -> str:
-    """Columns for people; a dash is a measure that is not defined."""
+    """Write columns for people; a dash is an undefined measure."""
     header, *rows = _cells(evaluation)
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = []
@@ -66,7 +66,7 @@ def as_table(evaluation: Evaluation) -> str:
 
 
 def as_markdown(evaluation: Evaluation) -> str:
-    """A table in Markdown."""
+    """Write a table in Markdown."""
     header, *rows = _cells(evaluation)
     rule = ["---", *(["---:"] * (len(header) - 1))]
     # A name is the only thing in it that could hold the sign between two cells.
@@ -75,12 +75,12 @@ def as_markdown(evaluation: Evaluation) -> str:
 
 
 def as_csv(evaluation: Evaluation) -> str:
-    """One line a sequence below a header; then, of several, their total and the mean."""
+    """Write CSV: a line a sequence; then, of several, their total and the mean."""
     return _csv(_rows(evaluation))
 
 
 def frames_csv(evaluation: Evaluation) -> str:
-    """One line a frame, below a header."""
+    """Write CSV: a line a frame."""
     rows: list[Row] = [
         {"sequence": one.name, "frame": frame.frame, "truth": frame.truth, **_values(frame.counts)}
         for one in evaluation.sequences
@@ -90,7 +90,7 @@ def frames_csv(evaluation: Evaluation) -> str:
 
 
 def as_json(evaluation: Evaluation) -> str:
-    """One object with all counts and measures; null is a measure that is not defined."""
+    """Write one JSON object with all counts and measures; null is an undefined measure."""
     total: dict[str, Any] = {"frames": _n_frames(evaluation), **_values(evaluation.total)}
     if evaluation.curve is not None:
         total |= _curve(evaluation.curve, evaluation.threshold)
@@ -120,7 +120,7 @@ def _sequence(one: SequenceScore, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _curve(curve: ScoreCurve, threshold: float | None) -> dict[str, Any]:
-    """Threshold, average precision, and at most `_CURVE_POINTS` points of the curve."""
+    """Give threshold, average precision and at most `_CURVE_POINTS` points of the curve."""
     levels, precision, recall = curve.precision_recall()
     step = max(1, -(-levels.size // _CURVE_POINTS))
     points = [
@@ -141,7 +141,7 @@ def _curve(curve: ScoreCurve, threshold: float | None) -> dict[str, Any]:
 
 
 def _rows(evaluation: Evaluation) -> list[Row]:
-    """One row a sequence; of several, their total and the mean too."""
+    """Give a row for each sequence; of several, also their total and the mean."""
     with_curve = evaluation.curve is not None
     rows = [
         _row(one.name, len(one.frames), one.counts, one.threshold, one.curve, with_curve=with_curve)
@@ -182,13 +182,13 @@ def _row(
 
 
 def _values(counts: Counts) -> Row:
-    """Measures, then the counts they are made of."""
+    """Give the measures, then the counts that they are made of."""
     measures = {name: _rounded(value) for name, value in counts.measures().items()}
     return {**measures, **dict(zip(_COUNTS, counts, strict=True))}
 
 
 def _cells(evaluation: Evaluation) -> list[list[str]]:
-    """Header and rows as people read them."""
+    """Give header and rows as people read them."""
     rows = _rows(evaluation)
     return [
         [_TITLES[name] for name in rows[0]],

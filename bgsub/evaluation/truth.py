@@ -1,4 +1,4 @@
-"""Ground truth: where it lies, which pixels it scores, and how its pictures are numbered.
+"""Find ground truth, the pixels that it scores and the numbers of its pictures.
 
 Grey levels have the meaning that CDnet gave them: 255 is foreground, 0 background, 50 a cast
 shadow, which counts as background, 85 (outside the region of interest) and 170 (unknown) are not
@@ -86,7 +86,7 @@ class Truth:
         return self.pictures.numbers is None
 
     def scored(self) -> NDArray[np.bool_]:
-        """Tell which pictures lie within temporalROI.txt, shape (n,)."""
+        """Find the pictures within temporalROI.txt, shape (n,)."""
         low = -1 if self.first is None else self.first
         high = np.iinfo(np.int64).max if self.last is None else self.last
         inside: NDArray[np.bool_] = (self.numbers >= low) & (self.numbers <= high)
@@ -150,7 +150,7 @@ def _sequence_name(place: Path) -> str:
 
 
 def _numbering(pictures: GreyPictures) -> tuple[NDArray[np.int64], bool, bool]:
-    """Numbers; whether they count from 0, and whether the kind of their names says so."""
+    """Read numbers from names; say whether they count from 0, and whether their kind says so."""
     if not isinstance(pictures, GreyImages) or pictures.numbers is None:
         return np.arange(1, len(pictures) + 1, dtype=np.int64), False, False
     named = all(counts_from_0(file) for file in pictures.files)
@@ -206,7 +206,7 @@ def _to_8_bit(image: Image) -> NDArray[np.uint8]:
 
 
 def classify(image: Image, label: str, threshold: float | None = None) -> NDArray[np.uint8]:
-    """Tell foreground, background and unscored pixels of a picture of ground truth.
+    """Class the pixels of a picture of ground truth: foreground, background, not scored.
 
     Parameters
     ----------

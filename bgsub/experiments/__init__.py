@@ -1,1 +1,1 @@
-"""The experiments of the TRPCA paper, done again; they give plain data, `bgsub.report` draws."""
+"""Repeat the experiments of the TRPCA paper."""

@@ -1,4 +1,4 @@
-"""The paper's Table 1 and its reconstruction errors, on footage of one's own."""
+"""Repeat the paper's Table 1 and its reconstruction errors on any footage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BACKGROUND_COLUMNS = (
 
 
 def time_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """Rows of times.csv: our seconds with the paper's beside them.
+    """Make the rows of times.csv: our seconds and the paper's.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pictures of digits: those that scikit-learn ships, or USPS and MNIST in their published formats.
+"""Read pictures of digits: scikit-learn's own, or USPS and MNIST in their published formats.
 
 - IDX, also compressed (``train-images-idx3-ubyte``, ``.gz``), with the labels in a file beside it
   whose name has ``labels`` and ``idx1`` in place of ``images`` and ``idx3``; or a folder of such.

@@ -1,4 +1,4 @@
-"""The paper's digits: one digit is true, another one or all others are outliers."""
+"""Repeat the paper's experiment on digits: one is true, another one or all others are outliers."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _kinds(outliers: str, true: int) -> list[int]:
 
 
 def _sample_size(digits: Digits, options: DigitOptions) -> int:
-    """Pictures in each draw, the same for every share, such that the data have enough of each."""
+    """Choose the pictures in each draw: as many for every share as the data have of each digit."""
     present = np.bincount(digits.labels[(digits.labels >= 0) & (digits.labels <= 9)], minlength=10)
     n = min(options.samples, int(present[options.true] / (1.0 - min(options.shares))))
     for outliers in options.outliers:
@@ -141,7 +141,7 @@ def _sample_size(digits: Digits, options: DigitOptions) -> int:
 def _draws(
     digits: Digits, outliers: str, share: float, n: int, options: DigitOptions
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.bool_]]]:
-    """Pictures, which of them are true, and the seed of the fits."""
+    """Yield pictures, which of them are true, and the seed of the fits."""
     kinds = _kinds(outliers, options.true)
     count = round(share * n)
     for index in range(options.sets):

@@ -1,4 +1,4 @@
-"""Figures of the paper's experiments, in the paper's panels."""
+"""Draw the figures of the paper's experiments, in the paper's panels."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _power(value: float, floor: float) -> str:
 
 
 def _style(point: TrePoint) -> dict[str, Any]:
-    """Colour and mark by method; the line and the mark's filling by what it is told."""
+    """Choose colour and mark by the method, line and filling by the t that it is given."""
     color = METHOD_COLORS[point.method]
     line: Any = {"true": "solid", "half": (0, (4, 2)), "": (0, (1, 1.5))}[point.t]
     if "reweighted" in point.variant:

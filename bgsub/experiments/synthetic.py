@@ -1,4 +1,4 @@
-"""The paper's Fig. 1, panels 1 to 4: synthetic data with more and more outliers."""
+"""Repeat the paper's Fig. 1, panels 1 to 4: synthetic data with more and more outliers."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def run_synthetic(
 def _data_sets(
     name: str, p: int, share: float, options: SyntheticOptions
 ) -> Iterator[tuple[int, SyntheticData]]:
-    """The data sets of a point with the seeds of their fits."""
+    """Yield the data sets of a point with the seeds of their fits."""
     for index in range(options.sets):
         key = [options.seed, list(DATA).index(name), p, round(1000 * share), index]
         sequence = np.random.SeedSequence(key)

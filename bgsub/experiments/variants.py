@@ -1,4 +1,4 @@
-"""The row-outlier methods as the experiments run them, and how well they do on known outliers."""
+"""Run the row-outlier methods as the experiments need them, and score them on known outliers."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def judge(variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: 
 
 
 def measured(variant: Variant, scores: list[Score]) -> dict[str, Any]:
-    """What a point of a table says of a method's scores on several data sets, by field."""
+    """Sum up a method's scores on several data sets, by field of a point."""
     mean, deviation = mean_and_deviation([score.tre for score in scores])
     return {
         "variant": variant.name,
@@ -148,6 +148,6 @@ def measured(variant: Variant, scores: list[Score]) -> dict[str, Any]:
 
 
 def mean_and_deviation(values: list[float]) -> tuple[float, float]:
-    """Mean and standard deviation, of the sample (n − 1) where there is more than one."""
+    """Compute mean and standard deviation, of the sample (n − 1) where there is more than one."""
     deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
     return float(np.mean(values)), deviation

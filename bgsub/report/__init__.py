@@ -1,1 +1,1 @@
-"""Pictures of results; gets plain data and knows nothing of videos. Imports matplotlib."""
+"""Draw figures and write tables of plain data."""

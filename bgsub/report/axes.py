@@ -1,4 +1,4 @@
-"""Axes of the plot of errors: which scale, which marks, and where the cut-off lies on them."""
+"""Lay out the axes of the plot of errors: scale, ticks and the place of the cut-off."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def add_times(axes: Axes, table: ErrorTable) -> None:
 
 
 def _clock(seconds: float, step: float) -> str:
-    """A time as short as the step between its neighbours allows.
+    """Write a time as short as the step between its neighbours allows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the figures about several methods share: colours, marks, and how they become a file."""
+"""Share colours, marks and the way to a file among the figures about several methods."""
 
 from __future__ import annotations
 

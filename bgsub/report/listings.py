@@ -1,4 +1,4 @@
-"""Outlier events as text: for people, for spreadsheets, for programs, for shell scripts."""
+"""Write outlier events as a table, CSV, JSON, frame numbers or a filter for ffmpeg."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA_VERSION = 1
 
 
 def as_table(events: list[Event]) -> str:
-    """Columns for people; nothing at all where there is no event."""
+    """Write columns for people; nothing at all where there is no event."""
     if not events:
         return ""
     header = ("event", "first", "last", "start", "end", "peak", "score")
@@ -41,7 +41,7 @@ def as_table(events: list[Event]) -> str:
 
 
 def as_csv(events: list[Event]) -> str:
-    """One line an event below a header; times in seconds."""
+    """Write CSV: a line an event, times in seconds."""
     text = io.StringIO()
     names = list(_plain(Event(1, 1, 1, 0.0, 0.0, 1, 0.0, 0.0, 1)))
     writer = csv.DictWriter(text, names, lineterminator="\n")
@@ -51,7 +51,7 @@ def as_csv(events: list[Event]) -> str:
 
 
 def as_json(events: list[Event], table: ErrorTable, name: str) -> str:
-    """One object: what the events are of, and a list of them."""
+    """Write one JSON object: what the events are of, and a list of them."""
     change = table.scene_change
     listing = {
         "schema_version": SCHEMA_VERSION,
@@ -68,7 +68,7 @@ def as_json(events: list[Event], table: ErrorTable, name: str) -> str:
 
 
 def as_frames(events: list[Event], table: ErrorTable) -> str:
-    """The number of every frame in an event, one a line."""
+    """Write the number of every frame in an event, one a line."""
     lines = []
     for event in events:
         inside = (table.frames >= event.first_frame) & (table.frames <= event.last_frame)
@@ -90,7 +90,7 @@ def as_ffmpeg(spans: Sequence[tuple[int, int]]) -> str:
 
 
 def list_events(form: str, events: list[Event], table: ErrorTable, name: str) -> str:
-    """Events in one of the forms "table", "csv", "json", "frames" and "ffmpeg"."""
+    """Write events in one of the forms "table", "csv", "json", "frames" and "ffmpeg"."""
     forms: dict[str, Callable[[], str]] = {
         "table": lambda: as_table(events),
         "csv": lambda: as_csv(events),
@@ -102,7 +102,7 @@ def list_events(form: str, events: list[Event], table: ErrorTable, name: str) ->
 
 
 def summary(events: list[Event], table: ErrorTable, name: str) -> str:
-    """What was found, in one line.
+    """Sum up in one line what was found.
 
     Parameters
     ----------

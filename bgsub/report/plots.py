@@ -1,4 +1,4 @@
-"""errors.png: the error of every frame, the cut-off, and the events above it."""
+"""Draw errors.png: the error of every frame, the cut-off and the events above it."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _draw_scene_change(axes: Axes, table: ErrorTable) -> None:
 
 
 def _free_height(axes: Axes, table: ErrorTable, x: float) -> float:
-    """Height at which words hide the fewest frames, as a share of the axes."""
+    """Find the height at which words hide the fewest frames, as a share of the axes."""
     points = axes.transData.transform(np.column_stack([table.frames, table.rmse]))
     inside = axes.transAxes.inverted().transform(points)
     near = inside[np.abs(inside[:, 0] - x) < _WORDS_SIZE[0] / 2, 1]

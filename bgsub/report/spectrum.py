@@ -1,4 +1,4 @@
-"""spectrum.png: how strong a scene's components are, what they predict, and the rank chosen."""
+"""Draw spectrum.png: how strong a scene's components are, what they predict, the rank chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of values as text: for people, for spreadsheets, for programs, for papers."""
+"""Write a table of values as text, CSV, JSON, Markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LATEX = {
 
 
 def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: Any) -> str:
-    """Rows in one of `FORMATS`.
+    """Write rows in one of `FORMATS`.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: A
 
 
 def as_table(columns: Sequence[str], rows: Sequence[Row], *, width: int | None = None) -> str:
-    """Columns for people, numbers to the right; columns without any value are left out.
+    """Write columns for people, numbers to the right; columns without any value are left out.
 
     With a width, long words take several lines, with an empty one between the rows.
     """
@@ -92,7 +92,7 @@ def as_table(columns: Sequence[str], rows: Sequence[Row], *, width: int | None =
 
 
 def _narrowed(widths: list[int], room: int) -> list[int]:
-    """Widths that are cut to one common limit, the largest with which they fit."""
+    """Cut widths to one common limit, the largest with which they fit."""
     for limit in range(max(widths), _LEAST_WIDTH, -1):
         cut = [min(width, limit) for width in widths]
         if sum(cut) <= room:
@@ -101,7 +101,7 @@ def _narrowed(widths: list[int], room: int) -> list[int]:
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """One line a row below a header; true and false are 1 and 0."""
+    """Write CSV; true and false are 1 and 0."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -110,13 +110,13 @@ def as_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def as_json(columns: Sequence[str], rows: Sequence[Row], **facts: Any) -> str:
-    """One object with a list of rows."""
+    """Write one JSON object with a list of rows."""
     listing = {**facts, "rows": [{name: row[name] for name in columns} for row in rows]}
     return json.dumps(listing, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def as_markdown(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """A table as GitHub shows it."""
+    """Write a table in GitHub's Markdown."""
     numbers = _are_numbers(columns, rows)
     rules = ["---:" if number else "---" for number in numbers]
     cells = [[cell.replace("|", r"\|") for cell in row] for row in _cells(columns, rows)]
@@ -125,7 +125,7 @@ def as_markdown(columns: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def as_latex(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """A tabular in the style of booktabs."""
+    """Write a tabular in the style of booktabs."""
     numbers = _are_numbers(columns, rows)
     form = "".join("r" if number else "l" for number in numbers)
     lines = [rf"\begin{{tabular}}{{{form}}}", r"\toprule"]
@@ -145,7 +145,7 @@ def _cells(columns: Sequence[str], rows: Sequence[Row]) -> list[list[str]]:
 
 
 def _short(value: Any) -> str:
-    """A value as people read it.
+    """Write a value as people read it.
 
     Examples
     --------
@@ -162,14 +162,14 @@ def _short(value: Any) -> str:
 
 
 def _exact(value: Any) -> Any:
-    """A value as programs read it: eight digits are more than any of these figures is worth."""
+    """Write a value as programs read it, with eight digits."""
     if isinstance(value, bool):
         return int(value)
     return f"{value:.8g}" if isinstance(value, float) else value
 
 
 def _are_numbers(columns: Sequence[str], rows: Sequence[Row]) -> list[bool]:
-    """Which columns hold numbers and nothing else."""
+    """Find the columns that hold numbers and nothing else."""
     return [
         all(isinstance(row[name], (int, float)) or row[name] is None for row in rows)
         for name in columns

@@ -1,1 +1,1 @@
-"""Frames in and out: video files, image sequences and arrays; knows nothing of PCA."""
+"""Read and write frames: video files, image sequences and arrays."""

@@ -1,4 +1,4 @@
-"""Arrays as frames: NumPy arrays in memory, .npy and .npz files."""
+"""Read frames from arrays in memory and from .npy and .npz files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all sources have in common: selecting frames, counting bad ones, storing pictures."""
+"""Do what all sources do: select frames, count bad ones, store pictures."""
 
 from __future__ import annotations
 

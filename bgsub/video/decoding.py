@@ -1,4 +1,4 @@
-"""The order, the times and the damage of what a video file holds; pixels are not looked at."""
+"""Find the order, the times and the damage of the frames in a video file, without their pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How frames become packets: the settings of the containers and codecs, in one place.
+"""Encode frames as packets, with the settings of all containers and codecs.
 
 H.264 (``mp4``) is for looking at results: it plays in browsers and is made cheaply. FFV1 (``mkv``)
 is for computing with them: reading it back gives the same bytes.

@@ -1,4 +1,4 @@
-"""How one frame is stored: a flat vector of bytes that begins with its luma plane.
+"""Store a frame as a flat vector of bytes that begins with its luma plane.
 
 Everything that is fitted works on the luma plane, and everything that is written needs the
 colours. Keeping both in one vector, luma first, lets a block of frames be a plain matrix whose
@@ -104,7 +104,7 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """Number of bytes of a whole frame."""
+        """Number of bytes of a frame."""
         if self.kind == "gray":
             return self.pixels
         if self.kind == "bgr":

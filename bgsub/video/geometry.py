@@ -1,4 +1,4 @@
-"""From a decoded picture to a frame: orientation, region of interest, scale, range, layout."""
+"""Turn a decoded picture into a frame: orientation, region of interest, scale, range, layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grey pictures of 8 or 16 bits, picked by position: masks, ground truth and scores.
+"""Read grey pictures of 8 or 16 bits by their position: masks, ground truth and scores.
 
 Unlike a `FrameSource` it keeps 16-bit values, knows the numbers in file names, and lets no picture
 that is asked for be missing.

@@ -1,4 +1,4 @@
-"""Images as frames: a directory, a glob or a printf pattern, in natural order."""
+"""Read images as frames: a directory, a glob or a printf pattern, in natural order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FrameMatrix: frames as the rows of one big matrix, in memory or in a temporary file."""
+"""Store frames as the rows of one large matrix, in memory or in a temporary file."""
 
 from __future__ import annotations
 

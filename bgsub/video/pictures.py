@@ -1,4 +1,4 @@
-"""From arrays to the frames that encoders take."""
+"""Turn arrays into the frames that encoders take."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FFV1_FORMATS: dict[Pixels, str] = {
 
 
 def split(frame: Image, layout: Layout) -> tuple[Pixels, tuple[Image, ...]]:
-    """Tell what a frame is and give its planes: (Y,), (Y, U, V) or (BGR,), without a copy."""
+    """Find out what a frame is and give its planes: (Y,), (Y, U, V) or (BGR,), without a copy."""
     if frame.dtype == np.uint16 and frame.ndim == 2 and frame.size:
         return "gray16", (frame,)
     if frame.dtype != np.uint8:

@@ -1,4 +1,4 @@
-"""Pictures in which a user has painted which pixels count: --mask-image and --ignore."""
+"""Read pictures that say which pixels count: --mask-image and --ignore."""
 
 from __future__ import annotations
 

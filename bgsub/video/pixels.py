@@ -1,4 +1,4 @@
-"""The pixels of a frame that PyAV decoded, with as few copies as its format allows."""
+"""Take the pixels of a frame that PyAV decoded, with as few copies as its format allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directories of numbered PNG pictures."""
+"""Write directories of numbered PNG pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sink in a thread of its own, so that encoding overlaps with everything else."""
+"""Write frames in a thread of its own, so that encoding overlaps with everything else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bgsub.video.sink import FrameSink
 
 _log = logging.getLogger(__name__)
 
-#: Frames that wait in the queue at most, unless told otherwise.
+#: Most frames that wait in the queue, unless an argument says otherwise.
 QUEUE_FRAMES = 8
 
 # One frame takes milliseconds; only a file system that has stopped answering takes this long.
@@ -35,7 +35,7 @@ class QueuedSink:
 
     Examples
     --------
-    Several sinks finish side by side when all are told before the first is waited for::
+    Several sinks finish at the same time when all are asked to before the first is waited for::
 
         for sink in sinks:
             sink.finish()

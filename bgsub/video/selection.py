@@ -1,4 +1,4 @@
-"""Which frames and which part of the picture are wanted: start, end, every; region of interest."""
+"""Select frames by start, end and step, and a part of the picture."""
 
 from __future__ import annotations
 

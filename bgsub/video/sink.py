@@ -1,4 +1,4 @@
-"""Frames out: H.264 and FFV1 video files and directories of PNG pictures.
+"""Write frames as H.264 or FFV1 video files or as directories of PNG pictures.
 
 A sink writes to the path that it is given, checks what it wrote by reading it again, and leaves
 naming, renaming and the order of files to its caller.

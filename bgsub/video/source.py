@@ -1,4 +1,4 @@
-"""open_source(): the frames of a video file, images or an array, whatever they come from."""
+"""Open an input, whatever it is: a video file, images or an array."""
 
 from __future__ import annotations
 

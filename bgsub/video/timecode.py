@@ -1,4 +1,4 @@
-"""Positions in a video as people write them: frames, seconds, ``HH:MM:SS.mmm``."""
+"""Read and write positions in a video: frames, seconds, ``HH:MM:SS.mmm``."""
 
 from __future__ import annotations
 

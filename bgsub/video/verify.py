@@ -1,4 +1,4 @@
-"""Whether a result was written whole, and what to say when it was not."""
+"""Check that a result was written completely, and say why when it was not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Video files through PyAV, which carries FFmpeg."""
+"""Read video files through PyAV, which carries FFmpeg."""
 
 from __future__ import annotations
 
