@@ -60,6 +60,23 @@ def make_options(**changes):
     return RunOptions(**{"k": 2, "seed": 1, **changes}, source=SourceOptions(**of_source))
 
 
+def make_facts(path="/gone/a.avi", **changes):
+    """What a run.json holds at least; `input` is changed, the rest is replaced."""
+    return {
+        "schema_version": 1,
+        "bgsub_version": "0.1.0",
+        "command": "run",
+        "options": RunOptions().to_json(),
+        "frames": {"used": 9},
+        "cutoff": None,
+        "scene_change": None,
+        "bad_frames": [],
+        "input": {"path": path, "name": Path(path).name, "size_bytes": 1, "sha256": "ab" * 32}
+        | changes.pop("input", {}),
+        **changes,
+    }
+
+
 @pytest.fixture
 def scene():
     return make_scene

@@ -13,7 +13,7 @@ from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.batch import read_list
 from bgsub.cli.help import Command, examples
-from bgsub.cli.jobs import Job
+from bgsub.cli.jobs import Job, Recipe
 from bgsub.cli.logs import Session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.run import batch_options, do_all, processes_for, show_result
@@ -57,7 +57,8 @@ def apply_command(
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     options = replace(options, jobs=processes_for(jobs, given))
     work = functools.partial(apply_one, Path(model), options)
-    do_all(given, out, work, from_list=from_file is not None, skip=skip_existing, jobs=jobs)
+    skip = Recipe("apply", options, model) if skip_existing else None
+    do_all(given, out, work, from_list=from_file is not None, skip=skip, jobs=jobs)
 
 
 def apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> None:

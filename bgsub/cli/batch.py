@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bgsub.cli import failures
-from bgsub.cli.jobs import Job, Outcome, Work, attempt, do_job
+from bgsub.cli.jobs import Job, Outcome, Recipe, Work, attempt, do_job
 from bgsub.cli.logs import Session
 from bgsub.errors import BatchError, EmptySelectionError, InputError, Interrupted
 from bgsub.files import check_plain
@@ -60,7 +60,7 @@ def _is_text(path: Path) -> bool:
 
 
 def run_batch(
-    jobs: Sequence[Job], work: Work, session: Session, *, skip: bool, processes: int = 1
+    jobs: Sequence[Job], work: Work, session: Session, *, skip: Recipe | None, processes: int = 1
 ) -> None:
     """Do all jobs; where there are several, one that fails does not stop the others.
 
@@ -70,8 +70,8 @@ def run_batch(
     work : callable
         Does one job, and raises when it fails.
     session : Session
-    skip : bool
-        Leave jobs alone whose whole results are there already.
+    skip : Recipe, optional
+        Leave jobs alone whose whole results are there already, if they were made so.
     processes : int
         Jobs that are done side by side; what is said of them comes in the order of the jobs.
 

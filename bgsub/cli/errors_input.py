@@ -130,7 +130,7 @@ def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
     """Errors that a run has written, with what its run.json says of them."""
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.scene_change import SceneChange
-    from bgsub.pipeline.manifest import load_manifest
+    from bgsub.pipeline.manifest import load_manifest, recorded_path
 
     _refuse(
         {"k", "memory", "temp", *_OF_SOURCES},
@@ -146,19 +146,16 @@ def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
     threads = params["threads"]
     if manifest is None or manifest.get("frames", {}).get("used") != table.frames.size:
         return Loaded(table, path.name, None, None, given, threads)
-    try:
-        cutoff, change = float(manifest["cutoff"]), manifest["scene_change"]
-        if table.marked is None and ((table.scores > cutoff) == table.outliers).all():
-            table = replace(table, cutoff=cutoff)
-        if change is not None:
-            found = SceneChange(int(change["first_frame"]), float(change["first_time_s"]))
-            table = replace(table, scene_change=found)
-        footage = manifest["input"]
-        name, size, where = str(footage["name"]), footage["size_bytes"], footage["path"]
-    except (KeyError, TypeError, ValueError) as error:
-        message = f"{path.parent / 'run.json'}: is damaged; run bgsub again, or give {path} alone"
-        raise InputError(message) from error
-    return Loaded(table, name, where, size, given, threads)
+    cutoff, change = manifest["cutoff"], manifest["scene_change"]
+    agrees = cutoff is not None and ((table.scores > cutoff) == table.outliers).all()
+    if agrees and table.marked is None:
+        table = replace(table, cutoff=cutoff)
+    if change is not None:
+        found = SceneChange(change["first_frame"], change["first_time_s"])
+        table = replace(table, scene_change=found)
+    footage = manifest["input"]
+    where = recorded_path(manifest, footage["path"])
+    return Loaded(table, footage["name"], where, footage["size_bytes"], given, threads)
 
 
 def _refuse(names: set[str], reason: str) -> None:

@@ -36,10 +36,11 @@ def write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
 def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
     """Give what run.json begins with, whatever the command."""
     from bgsub.pipeline import manifest as manifests
+    from bgsub.pipeline.schema import SCHEMA_VERSION
     from bgsub.version import __version__
 
     return {
-        "schema_version": manifests.SCHEMA_VERSION,
+        "schema_version": SCHEMA_VERSION,
         "bgsub_version": __version__,
         "command": command,
         "options": options,

@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from bgsub.cli import failures
 from bgsub.cli.logs import Session
+from bgsub.declared import declared_fields, flag
 from bgsub.errors import InputError, Interrupted, OutputError
+from bgsub.options import RunOptions, SourceOptions
 
 
 @dataclass(frozen=True)
@@ -126,23 +128,74 @@ def belongs(folder: Path, given: str) -> bool:
 
     Results whose manifest does not say are taken to be.
     """
-    from bgsub.pipeline.manifest import input_identity, load_manifest
+    from bgsub.pipeline.manifest import input_identity, load_manifest, recorded_path
 
     try:
-        recorded: dict[str, Any] = load_manifest(folder)["input"]
-        path = recorded["path"]
-    except (InputError, KeyError, TypeError):
+        manifest = load_manifest(folder)
+    except InputError:
         return True
-    if path is None:  # frames that a program passed as an array
-        return False
-    if Path(path).absolute() == Path(given).absolute():
+    recorded = manifest.get("input", {})
+    if recorded.get("path") is None:  # of another command, or frames of a program's array
+        return "path" not in recorded
+    paths = {recorded["path"], str(recorded_path(manifest, recorded["path"]))}
+    if Path(given).absolute() in {Path(path).absolute() for path in paths}:
         return True
-    if recorded.get("name") != Path(given).name or not Path(given).is_file():
-        return False
     # The working directory may be another than it was then.
-    if recorded.get("size_bytes") != Path(given).stat().st_size:
+    may_be_same = recorded["name"] == Path(given).name and Path(given).is_file()
+    if not may_be_same or recorded["size_bytes"] != Path(given).stat().st_size:
         return False
-    return bool(input_identity(given)["sha256"] == recorded.get("sha256"))
+    return bool(input_identity(given)["sha256"] == recorded["sha256"])
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What results are made with: only those of the same are left alone by --skip-existing.
+
+    Attributes
+    ----------
+    command : str
+    options : RunOptions
+    model : str, optional
+        The model.npz of `bgsub apply`.
+    """
+
+    command: str
+    options: RunOptions
+    model: str | None = None
+
+    def differences(self, folder: Path) -> list[str]:
+        """Say in which options whole results were made otherwise, such as ``--k 2``.
+
+        Raises
+        ------
+        InputError
+            If their run.json is damaged.
+        """
+        from bgsub.pipeline.manifest import input_identity, load_manifest
+
+        manifest = load_manifest(folder)
+        if manifest.get("command", "run") != self.command:
+            return [f"bgsub {manifest['command']}"]
+        found = []
+        if self.model is not None:
+            sha256 = manifest.get("model_sha256")
+            if sha256 != input_identity(self.model)["sha256"]:
+                found.append(f"another model ({manifest.get('model')})")
+        ours, theirs = self.options.to_json(), manifest["options"]
+        for kind, now, then in (
+            (SourceOptions, ours["source"], theirs.get("source", {})),
+            (RunOptions, ours, theirs),
+        ):
+            for one in declared_fields(kind):
+                value = then.get(one.name, now[one.name])
+                if one.name not in _WITHOUT_EFFECT and value != now[one.name]:
+                    shown = "its default" if value is None else value
+                    found.append(f"{flag(one)} {shown}")
+        return found
+
+
+# Where and how fast a run is done; results are the same.
+_WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force"}
 
 
 def check_out(out: Path) -> None:
@@ -168,7 +221,7 @@ Work = Callable[[Job, Session], None]
 """Does one job, and raises when it fails."""
 
 
-def attempt(job: Job, work: Work, session: Session, *, skip: bool) -> Outcome:
+def attempt(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> Outcome:
     """Do one of several jobs, and say it if it fails."""
     with session.about(job.input, label=job.label):
         try:
@@ -186,14 +239,26 @@ def log_start(job: Job, session: Session) -> None:
     session.log("start", f"{job.number} of {job.of}", out=str(job.out))
 
 
-def do_job(job: Job, work: Work, session: Session, *, skip: bool) -> bool:
-    """Do one job; False if it was left alone because its whole results are there."""
+def do_job(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> bool:
+    """Do one job; False if it was left alone because its whole results are there.
+
+    Raises
+    ------
+    OutputError
+        If results are there that were made with other options and may not be replaced.
+    """
     with session.about(job.input, label=job.label):
-        if skip:
+        if skip is not None:
             _recover(job.out)
-        if skip and _is_whole(job.out) and belongs(job.out, job.input):
-            message = f"skipped, its whole results are in {job.out}"
-            session.log("result", message, out=str(job.out), skipped=True)
-            return False
+            if _is_whole(job.out) and belongs(job.out, job.input):
+                others = skip.differences(job.out)
+                if not others:
+                    message = f"skipped, its whole results are in {job.out}"
+                    session.log("result", message, out=str(job.out), skipped=True)
+                    return False
+                if not skip.options.force:
+                    message = f"{job.out}: its results were made with {', '.join(others)}"
+                    advice = "replace them with --force, or choose another --out"
+                    raise OutputError(f"{message}; {advice}")
         work(job, session)
         return True

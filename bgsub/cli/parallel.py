@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 
 from bgsub.cli.failures import log_error
-from bgsub.cli.jobs import Job, Outcome, Work, attempt, log_start
+from bgsub.cli.jobs import Job, Outcome, Recipe, Work, attempt, log_start
 from bgsub.cli.logs import Event, Session, reporting, write_line
 from bgsub.cli.progress import make_progress
 from bgsub.errors import BgsubError, Interrupted
@@ -57,7 +57,7 @@ Done = tuple[Outcome, list[str]]
 
 
 def attempt_side_by_side(
-    jobs: Sequence[Job], work: Work, session: Session, *, skip: bool, processes: int
+    jobs: Sequence[Job], work: Work, session: Session, *, skip: Recipe | None, processes: int
 ) -> Iterator[Outcome]:
     """Do jobs in several processes; see `bgsub.cli.jobs.attempt`.
 
@@ -67,7 +67,7 @@ def attempt_side_by_side(
     work : callable
         Goes to the processes, so it must be picklable.
     session : Session
-    skip : bool
+    skip : Recipe, optional
     processes : int
 
     Yields
@@ -124,7 +124,9 @@ class _Worker:
         self._pool: ProcessPoolExecutor | None = None
         self._line: Connection | None = None
 
-    def submit(self, job: Job, work: Work, session: KeptSession, *, skip: bool) -> Future[Done]:
+    def submit(
+        self, job: Job, work: Work, session: KeptSession, *, skip: Recipe | None
+    ) -> Future[Done]:
         """Hand a job to the process."""
         if self._pool is not None:
             try:
@@ -133,7 +135,9 @@ class _Worker:
                 self.close()
         return self._start(job, work, session, skip=skip)
 
-    def _start(self, job: Job, work: Work, session: KeptSession, *, skip: bool) -> Future[Done]:
+    def _start(
+        self, job: Job, work: Work, session: KeptSession, *, skip: Recipe | None
+    ) -> Future[Done]:
         # Forked copies of a process with threads (BLAS has some) may hang.
         context = multiprocessing.get_context("spawn")
         # When this end of the line is closed, or this process ends whatever the way, so does the
@@ -218,7 +222,7 @@ def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - Pytho
     raise KeyboardInterrupt
 
 
-def _do(job: Job, work: Work, session: KeptSession, *, skip: bool) -> Done:
+def _do(job: Job, work: Work, session: KeptSession, *, skip: Recipe | None) -> Done:
     """Do a job in a process of its own."""
     try:
         _Child.is_working = True

@@ -14,10 +14,10 @@ from bgsub.cli import values
 from bgsub.cli.batch import read_list, run_batch
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.interrupts import log_results
-from bgsub.cli.jobs import Job, Work, check_out, plan
+from bgsub.cli.jobs import Job, Recipe, Work, check_out, plan
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import BgsubError, UsageError
 from bgsub.options import RunOptions
 
 if TYPE_CHECKING:
@@ -65,21 +65,22 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
     """Make the options of an earlier run the defaults of this one."""
     if value is None or ctx.resilient_parsing:
         return None
-    from bgsub.pipeline.manifest import load_manifest
+    from bgsub.pipeline.manifest import load_manifest, recorded_path
 
     manifest = load_manifest(Path(value))
     if manifest.get("command", "run") != "run":
         message = f"{value}: was written by bgsub {manifest['command']}; only a run can be repeated"
         raise UsageError(message)
+    recorded = manifest["input"]
+    plain = {**manifest["options"], "source": dict(manifest["options"]["source"])}
+    for options, name in ((plain["source"], "mask_image"), (plain, "ignore"), (plain, "temp")):
+        options[name] = recorded_path(manifest, options.get(name))
     try:
-        ctx.default_map = shared.as_defaults(RunOptions.from_json(manifest["options"]))
-        recorded = manifest["input"]
-        return Repeated(Path(value), recorded["path"], recorded.get("sha256"))
-    except (UsageError, InputError) as error:
+        ctx.default_map = shared.as_defaults(RunOptions.from_json(plain))
+    except BgsubError as error:
         raise type(error)(f"{value}: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        message = f"{value}: is damaged, its options or its input cannot be read"
-        raise InputError(message) from error
+    given = recorded_path(manifest, recorded["path"])
+    return Repeated(Path(value), given, recorded["sha256"])
 
 
 @click.command(
@@ -138,7 +139,8 @@ def run_command(
         out = str(from_json.path if from_json.path.is_dir() else from_json.path.parent)
     options = replace(options, jobs=processes_for(jobs, given))
     work = functools.partial(run_one, options, digest)
-    do_all(given, out, work, from_list=from_file is not None, skip=skip_existing, jobs=jobs)
+    skip = Recipe("run", options) if skip_existing else None
+    do_all(given, out, work, from_list=from_file is not None, skip=skip, jobs=jobs)
 
 
 def processes_for(jobs: int, given: list[str]) -> int:
@@ -147,7 +149,13 @@ def processes_for(jobs: int, given: list[str]) -> int:
 
 
 def do_all(
-    given: list[str], out: str | None, work: Work, *, from_list: bool, skip: bool, jobs: int
+    given: list[str],
+    out: str | None,
+    work: Work,
+    *,
+    from_list: bool,
+    skip: Recipe | None,
+    jobs: int,
 ) -> None:
     """Plan and do the jobs of a command that takes inputs and --out."""
     if not given:
@@ -158,7 +166,7 @@ def do_all(
         raise UsageError(message)
     folder = Path(out)
     check_out(folder)
-    planned = plan(given, folder, subfolders=from_list or len(given) > 1, keep=skip)
+    planned = plan(given, folder, subfolders=from_list or len(given) > 1, keep=skip is not None)
     processes = processes_for(jobs, given)
     run_batch(planned, work, current_session(), skip=skip, processes=processes)
 

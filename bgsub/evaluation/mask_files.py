@@ -14,7 +14,7 @@ from bgsub.evaluation.truth import counts_from_0
 from bgsub.files import check_plain
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST
-from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.video.grey import GreyImages, GreyPictures, numbers_of, open_grey
 from bgsub.video.image_files import list_directory
 
@@ -98,14 +98,11 @@ def _of_results(path: str, folder: Path, chosen: Path | None, kind: Kind) -> Mas
     if chosen is None:
         chosen = _output(folder, kind)
     pictures = open_grey(str(chosen))
-    try:
-        options = manifest["options"]["source"]
-        bad = list(manifest["bad_frames"])
-        used = int(manifest["frames"]["used"])
-        footage = str(manifest["input"]["path"])
-    except (KeyError, TypeError, ValueError) as error:
-        message = f"{folder / MANIFEST}: is damaged; run bgsub again"
-        raise InputError(message) from error
+    if "input" not in manifest or "frames" not in manifest:
+        raise InputError(f"{folder}: was written by bgsub {manifest['command']}, and has no masks")
+    options, bad = manifest["options"]["source"], manifest["bad_frames"]
+    used = manifest["frames"]["used"]
+    footage = recorded_path(manifest, manifest["input"]["path"])
     selected = any(options.get(name) is not None for name in ("start", "end", "every"))
     numbers = _frame_numbers(folder, chosen, used, len(pictures), plain=not selected and not bad)
     return MaskFiles(
@@ -113,7 +110,7 @@ def _of_results(path: str, folder: Path, chosen: Path | None, kind: Kind) -> Mas
         pictures,
         numbers,
         left_out=selected or bool(bad),
-        footage=footage if Path(footage).exists() else None,
+        footage=footage if footage is not None and Path(footage).exists() else None,
         size_note=_size_note(options),
     )
 

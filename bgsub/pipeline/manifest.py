@@ -10,20 +10,21 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgsub.errors import InputError
+from bgsub.errors import InputError, UsageError
 from bgsub.files import check_plain
 from bgsub.pipeline.directory import MANIFEST
+from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
 from bgsub.version import __version__
 
 if TYPE_CHECKING:
     from bgsub.video.source import Footage
 
-SCHEMA_VERSION = 1
+_LARGEST = 64 << 20
 
 _LIBRARIES = ("numpy", "scipy", "opencv-python-headless", "av", "matplotlib")
 
@@ -57,19 +58,22 @@ def input_identity(footage: Footage) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``path`` (None for an array), ``name``, ``size_bytes``, ``sha256`` (the last two None where
-        nothing is there, or a file cannot be read).
+        ``path`` and ``absolute_path`` (None for an array), ``name``, ``size_bytes``, ``sha256``
+        (these None where nothing is there, or a file cannot be read).
     """
     if not isinstance(footage, (str, os.PathLike)):
         values = hashlib.sha256()
         for frame in footage:
             values.update(frame.tobytes())
         size = int(footage.nbytes)
-        return {"path": None, "name": "array", "size_bytes": size, "sha256": values.hexdigest()}
+        nowhere = {"path": None, "absolute_path": None, "name": "array"}
+        return {**nowhere, "size_bytes": size, "sha256": values.hexdigest()}
     path = os.fsdecode(footage)
     root = Path(path)
     name = root.name or root.resolve().name
-    facts: dict[str, Any] = {"path": path, "name": name, "size_bytes": None, "sha256": None}
+    absolute = os.path.abspath(path)  # noqa: PTH100 - Path.absolute keeps the dots
+    facts: dict[str, Any] = {"path": path, "absolute_path": absolute, "name": name}
+    facts |= {"size_bytes": None, "sha256": None}
     # What cannot be read is for the source to complain about: it may be a picture not selected.
     with contextlib.suppress(OSError, InputError):
         if root.is_file():
@@ -124,6 +128,11 @@ def peak_memory() -> int | None:
 def load_manifest(folder: Path) -> dict[str, Any]:
     """Read the run.json of a results folder (or that file itself).
 
+    Returns
+    -------
+    dict
+        Of `bgsub run` and `bgsub apply`, with values as `bgsub.pipeline.schema` says.
+
     Raises
     ------
     InputError
@@ -133,14 +142,17 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST if folder.is_dir() else folder
     check_plain(path)
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > _LARGEST:
+            message = f"{path}: is larger than any manifest of bgsub; it is damaged or another file"
+            raise InputError(message)
+        manifest = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except FileNotFoundError as error:
         message = f"{folder}: holds no finished results (no {MANIFEST}); run `bgsub run` first"
         raise InputError(message) from error
     except OSError as error:
         message = f"{path}: cannot be read ({error.strerror})"
         raise InputError(message) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         message = f"{path}: is not JSON ({error}); it is damaged or was not written by bgsub"
         raise InputError(message) from error
     if not isinstance(manifest, dict) or "schema_version" not in manifest:
@@ -148,8 +160,36 @@ def load_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(message)
     if manifest["schema_version"] != SCHEMA_VERSION:
         message = (
-            f"{path}: has schema version {manifest['schema_version']}, but this bgsub reads "
+            f"{path}: has schema version {manifest['schema_version']!r}, but this bgsub reads "
             f"version {SCHEMA_VERSION}; run it with the bgsub that wrote it"
         )
         raise InputError(message)
-    return manifest
+    try:
+        return check_facts(manifest)
+    except UsageError as error:
+        message = f"{path}: {error}; it is damaged, or of another version of bgsub"
+        raise InputError(message) from error
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def recorded_path(manifest: Mapping[str, Any], typed: str | None) -> str | None:
+    """Find a path that a run was given again, from whatever folder this is.
+
+    Parameters
+    ----------
+    manifest : mapping
+    typed : str or None
+        As the run was given it.
+
+    Returns
+    -------
+    str or None
+        The path from the folder of that run; as it was typed where nothing is there any more.
+    """
+    if typed is None or "directory" not in manifest:
+        return typed
+    there = os.path.normpath(Path(manifest["directory"]) / typed)
+    return typed if os.path.exists(typed) and not os.path.exists(there) else there  # noqa: PTH110

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.findings import outlier_findings, plural
+from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
 from bgsub.version import __version__
 from bgsub.video.source import FrameSource
 
@@ -57,10 +59,11 @@ def finish(
     findings += bad_frame_findings(source, options)
     frames = {"decoded": source.decoded, "bad": len(source.bad_frames), **errors.pop("frames")}
     manifest = {
-        "schema_version": manifests.SCHEMA_VERSION,
+        "schema_version": SCHEMA_VERSION,
         "bgsub_version": __version__,
         "options": options.to_json(),
         "seed": options.seed,
+        "directory": os.getcwd(),  # noqa: PTH109 - text
         **facts,
         "frames": frames,
         **errors,
@@ -70,7 +73,7 @@ def finish(
         "peak_memory_bytes": manifests.peak_memory(),
         "versions": manifests.versions(),
     }
-    manifest = results.commit(manifest)
+    manifest = results.commit(check_facts(manifest))
     return RunResult(results.path, manifest, findings, hints, list(source.warnings))
 
 

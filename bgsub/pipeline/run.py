@@ -173,6 +173,7 @@ def apply(
         with watch.stage("plot"):
             write_table(results, table, options, source.name)
         facts = {"command": "apply", "model": str(model_path), "threshold": model.threshold}
+        facts["model_sha256"] = input_identity(model_path)["sha256"]
         facts |= source_facts(source, identity.result()) | frame_facts(outputs, scene)
         facts |= object_facts(outputs, table)
         hints = mask_hints(outputs.tally, scene.threshold)

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 import bgsub.pipeline
 from bgsub.cli import cli
+from tests.conftest import make_facts
 
 Invoke = Callable[..., Result]
 
@@ -65,13 +66,7 @@ class FakePipeline(types.ModuleType):
 def write_manifest(out: Path, path: str, **more: Any) -> None:
     """Make a folder look like whole results of an input."""
     out.mkdir(parents=True, exist_ok=True)
-    manifest = {
-        "schema_version": 1,
-        "bgsub_version": "0.1.0",
-        "command": "run",
-        "input": {"path": path, "name": Path(path).name, "size_bytes": 1, "sha256": "ab"},
-        **more,
-    }
+    manifest = make_facts(path, **more)
     (out / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
 
 

@@ -233,3 +233,44 @@ class TestRunning:
         done = invoke("run", *names, "--out", tmp_path, "--quiet")
         assert done.stderr.splitlines()[-1].endswith(" 9.avi and 2 more")
         assert len(done.stderr.splitlines()) == 13
+
+
+class TestSkipExistingOfOtherOptions:
+    def test_says_which_differ_and_leaves_the_results(self, pipeline, invoke, tmp_path) -> None:
+        invoke("run", "a.avi", "--k", 2, "--out", tmp_path / "r")
+        before = (tmp_path / "r" / "run.json").read_text()
+        command = ["run", "a.avi", "--out", tmp_path / "r", "--skip-existing", "--scale", 0.5]
+        done = invoke(*command, "--k", 3)
+        assert done.exit_code == 5
+        assert "its results were made with --scale 1.0, --k 2; replace them" in done.stderr
+        assert len(pipeline.calls) == 1
+        assert (tmp_path / "r" / "run.json").read_text() == before
+        done = invoke(*command, "--k", 3, "--force")
+        assert done.exit_code == 0
+        assert len(pipeline.calls) == 2
+
+    def test_threads_and_memory_make_no_difference(self, pipeline, invoke, tmp_path) -> None:
+        invoke("run", "a.avi", "--out", tmp_path / "r")
+        more = ["--threads", 3, "--memory", "3G", "--temp", tmp_path, "--force"]
+        done = invoke("run", "a.avi", "--out", tmp_path / "r", "--skip-existing", *more)
+        assert (done.exit_code, len(pipeline.calls)) == (0, 1)
+
+    def test_another_command_and_another_model_do(
+        self, invoke, pipeline, tmp_path, make_manifest
+    ) -> None:
+        make_manifest(tmp_path / "r", "a.avi")
+        (tmp_path / "m.npz").write_bytes(b"1")
+        command = ["apply", tmp_path / "m.npz", "a.avi", "--out", tmp_path / "r", "--skip-existing"]
+        done = invoke(*command)
+        assert (done.exit_code, len(pipeline.calls)) == (5, 0)
+        assert "were made with bgsub run" in done.stderr
+        facts = {"command": "apply", "model": "m.npz", "model_sha256": "0" * 64}
+        make_manifest(tmp_path / "r", "a.avi", **facts)
+        done = invoke(*command)
+        assert "were made with another model (m.npz)" in done.stderr
+
+    def test_a_damaged_run_json_is_no_reason_to_skip(self, invoke, pipeline, tmp_path) -> None:
+        invoke("run", "a.avi", "--out", tmp_path / "r")
+        (tmp_path / "r" / "run.json").write_text("{}")
+        done = invoke("run", "a.avi", "--out", tmp_path / "r", "--skip-existing")
+        assert (done.exit_code, len(pipeline.calls)) == (3, 1)

@@ -301,4 +301,4 @@ def test_bad_results(results, tmp_path: Path, invoke) -> None:
     (folder / "run.json").write_text("{}")
     assert "run.json" in refusal(folder)
     damaged = results("damaged", scene_change={"first_frame": "soon"})
-    assert "run.json: is damaged" in refusal(damaged)
+    assert "run.json: scene_change.first_frame soon: must be" in refusal(damaged)

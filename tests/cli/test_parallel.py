@@ -52,7 +52,7 @@ if __name__ == "__main__":
     jobs = [Job(str(n), Path(sys.argv[1]) / str(n), n, 4) for n in range(1, 5)]
     session = Session()
     try:
-        run_batch(jobs, helper_of_parallel.wait, session, skip=False, processes=2)
+        run_batch(jobs, helper_of_parallel.wait, session, skip=None, processes=2)
     except BaseException as error:
         sys.exit(log_error(error, session))
 """
@@ -83,7 +83,7 @@ def test_lines_are_kept_and_progress_is_not(capsys) -> None:
 
 def test_outcomes_come_in_order_and_the_killed_fail_alone(helper, capsys) -> None:
     jobs = jobs_of(["slow", "bad", "a", "killed", "b", "c"])
-    found = list(attempt_side_by_side(jobs, helper.work, Session(), skip=False, processes=2))
+    found = list(attempt_side_by_side(jobs, helper.work, Session(), skip=None, processes=2))
     assert [outcome.job for outcome in found] == jobs
     assert [outcome.status for outcome in found] == [
         *("done", "failed", "done", "failed", "done", "done")
@@ -181,5 +181,5 @@ def test_errors_are_outcomes_here_too() -> None:
 
     job = Job("a", Path("a"), 1, 2)
     session = KeptSession()
-    assert attempt(job, fail, session, skip=False) == Outcome(job, "failed", 3)
+    assert attempt(job, fail, session, skip=None) == Outcome(job, "failed", 3)
     assert session.lines == ["a: 1 of 2", "bgsub: a: no"]

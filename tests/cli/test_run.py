@@ -193,7 +193,7 @@ class TestFromJson:
             return found
 
         pipeline.act = act
-        digest = "ab"
+        digest = "ab" * 32
         done = invoke("run", "--from-json", earlier, "--out", tmp_path / "same")
         assert "not the same file" not in done.stderr
         digest = "cd"
@@ -205,10 +205,14 @@ class TestFromJson:
     @pytest.mark.parametrize(
         ("change", "code", "message"),
         [
-            ({"options": {"kk": 1}}, 2, "option 'kk' is not known to this version of bgsub"),
-            ({"options": {"k": 0}}, 2, "--k 0: must be"),
-            ({"options": {"k": 2.5}}, 2, "--k 2.5: must be"),
-            ({"options": {"source": {"zoom": 1}}}, 2, "'zoom' is not known"),
+            (
+                {"options": {"kk": 1, "source": {}}},
+                3,
+                "option 'kk' is not known to this version of bgsub",
+            ),
+            ({"options": {"k": 0, "source": {}}}, 3, "--k 0: must be"),
+            ({"options": {"k": 2.5, "source": {}}}, 3, "--k 2.5: must be"),
+            ({"options": {"source": {"zoom": 1}}}, 3, "'zoom' is not known"),
             ({"options": 7}, 3, "is damaged"),
             ({"input": None}, 3, "is damaged"),
             ({"command": "apply"}, 2, "was written by bgsub apply; only a run can be repeated"),

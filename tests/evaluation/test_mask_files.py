@@ -6,6 +6,7 @@ import pytest
 from bgsub.errors import InputError
 from bgsub.evaluation.mask_files import footage_numbers, open_masks
 from bgsub.video.images import write_image
+from tests.conftest import make_facts
 
 MASK = np.zeros((4, 6), np.uint8)
 
@@ -23,14 +24,10 @@ def results(tmp_path):
     def make(frames=(1, 2, 3), *, table=True, name="results", source=None, **more):
         folder = tmp_path / name
         make_images(folder / "mask", [f"{i:06d}.png" for i in range(1, len(frames) + 1)])
-        manifest = {
-            "schema_version": 1,
-            "options": {"source": source or {}},
-            "input": {"path": str(tmp_path / "gone.avi")},
-            "bad_frames": [],
-            "frames": {"used": len(frames)},
-            **more,
-        }
+        options = {"source": source or {}}
+        used = {"used": len(frames)}
+        gone = str(tmp_path / "gone.avi")
+        manifest = make_facts(gone, **{"options": options, "frames": used, **more})
         (folder / "run.json").write_text(json.dumps(manifest))
         if table:
             lines = [f"{frame},0,1,1,0,0" for frame in frames]
@@ -59,7 +56,7 @@ def test_footage_that_is_still_there(results, tmp_path):
 
 def test_without_errors_a_whole_run_counts_from_1(results):
     assert open_masks(str(results(table=False))).numbers.tolist() == [1, 2, 3]
-    bad = [{"frame": 2}]
+    bad = [{"frame": 2, "time_s": 0.04, "reason": "its data are damaged"}]
     with pytest.raises(InputError, match=r"has no errors\.csv"):
         open_masks(str(results(table=False, name="bad", bad_frames=bad)))
 
@@ -84,8 +81,8 @@ def test_results_without_masks(results):
 
 
 def test_a_damaged_manifest(results):
-    folder = results(options={})
-    with pytest.raises(InputError, match=r"run\.json: is damaged"):
+    folder = results(options={"source": 3})
+    with pytest.raises(InputError, match=r"run\.json: .*; it is damaged"):
         open_masks(str(folder))
 
 

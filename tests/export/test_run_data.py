@@ -7,13 +7,12 @@ import pytest
 
 from bgsub.errors import InputError
 from bgsub.export.run_data import by_frame, load_run
+from tests.conftest import make_facts
 
 
 def write(folder, **changes):
-    source = {"name": "a.mp4", "path": "/x/a.mp4", "width": 64, "height": 48, "frames": 30}
-    source |= {"rate": "25", **changes}
-    plain = {"bgsub_version": "0", "schema_version": 1, "input": source, "outputs": {}}
-    plain["options"] = {"source": {"roi": [4, 6, 20, 10]}}
+    source = {"width": 64, "height": 48, "frames": 30, "rate": "25", **changes}
+    plain = make_facts("/x/a.mp4", input=source, options={"source": {"roi": [4, 6, 20, 10]}})
     folder.mkdir(exist_ok=True)
     (folder / "run.json").write_text(json.dumps(plain))
 

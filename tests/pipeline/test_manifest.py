@@ -7,13 +7,13 @@ import pytest
 
 from bgsub.errors import InputError
 from bgsub.pipeline.manifest import (
-    SCHEMA_VERSION,
     Stopwatch,
     input_identity,
     load_manifest,
     peak_memory,
     versions,
 )
+from tests.conftest import make_facts
 
 
 class TestInputIdentity:
@@ -22,6 +22,7 @@ class TestInputIdentity:
         path.write_bytes(b"12345")
         assert input_identity(str(path)) == {
             "path": str(path),
+            "absolute_path": str(path),
             "name": "Wasser ä.avi",
             "size_bytes": 5,
             "sha256": hashlib.sha256(b"12345").hexdigest(),
@@ -65,7 +66,7 @@ class TestLoadManifest:
         return folder
 
     def test_from_the_folder_or_the_file(self, tmp_path):
-        plain = {"schema_version": SCHEMA_VERSION, "k": 3}
+        plain = make_facts(k=3)
         self.save(tmp_path, json.dumps(plain))
         assert load_manifest(tmp_path) == load_manifest(tmp_path / "run.json") == plain
 

@@ -1,0 +1,165 @@
+"""Check what a run.json says, once and in one place: before it is written and when it is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bgsub.errors import InputError, OutputError, UsageError
+from bgsub.options import RunOptions
+from bgsub.rules import Choice, File, Integer, Number, Rule
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Text(Rule):
+    """A text, of a pattern if there is one."""
+
+    pattern: str = r"[\s\S]*"
+    meaning: str = "a text"
+
+    def words(self) -> str:
+        """Say it."""
+        return self.meaning
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the text."""
+        if not isinstance(value, str) or re.fullmatch(self.pattern, value) is None:
+            self.refuse(name, repr(value))
+        return value
+
+
+@dataclass(frozen=True)
+class Nullable(Rule):
+    """What another rule asks for, or null."""
+
+    rule: Rule
+
+    def words(self) -> str:
+        """Say it."""
+        return f"{self.rule.words()}, or null"
+
+    def read(self, name: str, value: Any) -> Any:
+        """Check the value."""
+        return None if value is None else self.rule.read(name, value)
+
+
+@dataclass(frozen=True)
+class Facts(Rule):
+    """An object whose values obey rules; further names are allowed.
+
+    Attributes
+    ----------
+    rules : mapping of str to Rule
+    optional : set of str
+        Names that may be missing.
+    """
+
+    rules: Mapping[str, Rule]
+    optional: frozenset[str] = frozenset()
+
+    def words(self) -> str:
+        """Say it."""
+        return f"an object with {', '.join(self.rules)}"
+
+    def read(self, name: str, value: Any) -> dict[str, Any]:
+        """Check every value."""
+        if not isinstance(value, dict):
+            self.refuse(name, type(value).__name__)
+        for each, rule in self.rules.items():
+            inner = f"{name}.{each}" if name else each
+            if each in value:
+                rule.read(inner, value[each])
+            elif each not in self.optional:
+                raise UsageError(f"{inner} is missing: must be {rule.words()}")
+        return value
+
+
+@dataclass(frozen=True)
+class ListOf(Rule):
+    """A list whose items obey a rule."""
+
+    rule: Rule
+
+    def words(self) -> str:
+        """Say it."""
+        return f"a list, of which each is {self.rule.words()}"
+
+    def read(self, name: str, value: Any) -> list[Any]:
+        """Check every item."""
+        if not isinstance(value, list):
+            self.refuse(name, type(value).__name__)
+        return [self.rule.read(f"{name}[{index}]", item) for index, item in enumerate(value)]
+
+
+class _Options(Rule):
+    """Options of a run, by what `bgsub.options` declares; a folder of them may be gone."""
+
+    def words(self) -> str:
+        """Say it."""
+        return "the options of a run"
+
+    def read(self, name: str, value: Any) -> Any:
+        """Check every option."""
+        if not isinstance(value, dict) or not isinstance(value.get("source"), dict):
+            self.refuse(name, type(value).__name__)
+        try:
+            RunOptions.from_json({**value, "temp": None})
+        except InputError as error:
+            raise UsageError(f"{name}: {error}") from error
+        if value.get("temp") is not None:
+            File().read("--temp", value["temp"])
+        return value
+
+
+_COUNT, _FRAME = Integer(0), Integer(1)
+_SECONDS = Number("a finite number of seconds")
+_RATE = Text(r"[0-9]{1,18}(/[1-9][0-9]{0,17})?", "a rate such as 25 or 30000/1001")
+
+BASE = Facts({"bgsub_version": Text(), "command": Text()}, frozenset({"command"}))
+"""Of every command."""
+
+RUN = Facts(
+    {
+        "options": _Options(),
+        "input": Facts(
+            {
+                "path": Nullable(File()),
+                "absolute_path": Nullable(File()),
+                "name": Text(),
+                "size_bytes": Nullable(_COUNT),
+                "sha256": Nullable(Text("[0-9a-f]{64}", "a SHA-256")),
+                "width": _FRAME,
+                "height": _FRAME,
+                "frames": Nullable(_COUNT),
+                "rate": Nullable(_RATE),
+            },
+            frozenset({"absolute_path", "width", "height", "frames", "rate"}),
+        ),
+        "directory": File(),
+        "frames": Facts({"used": _COUNT}),
+        "cutoff": Nullable(Number("a finite number")),
+        "scene_change": Nullable(Facts({"first_frame": _FRAME, "first_time_s": _SECONDS})),
+        "bad_frames": ListOf(Facts({"frame": _FRAME, "time_s": _SECONDS, "reason": Text()})),
+        "model": File(),
+        "model_sha256": Nullable(Text("[0-9a-f]{64}", "a SHA-256")),
+    },
+    frozenset({"model", "model_sha256", "directory"}),
+)
+"""Of `bgsub run` and `bgsub apply`."""
+
+COMMAND = Choice(("run", "apply"))
+
+
+def check_facts(manifest: Any) -> dict[str, Any]:
+    """Give a manifest back if it is one; raise UsageError, which names what is wrong."""
+    found = BASE.read("", manifest)
+    if found.get("command", "run") in COMMAND.names:
+        try:
+            RUN.read("", found)
+        except OutputError as error:
+            raise UsageError(str(error)) from error
+    return found
