@@ -17,7 +17,8 @@ from bgsub.options import ProgressCallback, SourceOptions
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.pipeline.directory import MANIFEST, ResultsDirectory
-from bgsub.pipeline.manifest import SCHEMA_VERSION, load_manifest, versions
+from bgsub.pipeline.manifest import load_manifest, versions
+from bgsub.pipeline.schema import SCHEMA_VERSION
 from bgsub.tracking.recorder import (
     FILES,
     ObjectOptions,
