@@ -153,7 +153,7 @@ class PCP(PixelMethod):
         shares = left.astype(np.float64) * lengths
         center = shares.mean(axis=0) @ right
         _, spread, turn = np.linalg.svd(shares - shares.mean(axis=0), full_matrices=False)
-        kept = spread > max(self.tol, 1e-6) * lengths.max(initial=0.0)
+        kept = spread > 1e-6 * lengths.max(initial=0.0)
         return center, turn[kept][: self.n_components] @ right
 
     def _pursue(
