@@ -53,6 +53,21 @@ class OutputError(BgsubError):
     meaning = "an output cannot be written, or exists already"
 
 
+def cannot_write(
+    path: object, error: OSError, advice: str = "check space and permissions"
+) -> OutputError:
+    """Make the error that says that a file cannot be written, why, and what to do.
+
+    Parameters
+    ----------
+    path : path
+    error : OSError
+        What the system said.
+    advice : str, optional
+    """
+    return OutputError(f"{path}: cannot be written ({error.strerror or error}); {advice}")
+
+
 class BatchError(BgsubError):
     """Some inputs of a batch failed; the others are done."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError
+from bgsub.errors import InputError, cannot_write
 from bgsub.files import check_plain
 from bgsub.local.model import LocalModel
 from bgsub.runtime.threads import Workers
@@ -188,8 +188,7 @@ class BackgroundModel:
                     file, allow_pickle=False, bgsub_model=np.array(json.dumps(header)), **arrays
                 )
         except OSError as error:
-            message = f"{path}: cannot be written ({error.strerror}); free some space"
-            raise OutputError(message) from error
+            raise cannot_write(path, error) from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> BackgroundModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgsub.errors import OutputError
+from bgsub.errors import OutputError, cannot_write
 
 if TYPE_CHECKING:
     from bgsub.pipeline.directory import ResultsDirectory
@@ -26,11 +26,8 @@ def write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
     try:
         results.stage(name).write_bytes(raw)
     except OSError as error:
-        message = (
-            f"{results.path / name}: cannot be written ({error.strerror}); "
-            "free some space or choose another folder with --out"
-        )
-        raise OutputError(message) from error
+        advice = "free some space or choose another folder with --out"
+        raise cannot_write(results.path / name, error, advice) from error
 
 
 def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 from bgsub.evaluation.confusion import MEASURES, Counts
 from bgsub.evaluation.result import Evaluation, SequenceScore
 from bgsub.evaluation.score_curve import ScoreCurve
+from bgsub.report.tables import align, csv_text, markdown_text
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""
@@ -55,23 +54,14 @@ def list_evaluation(form: str, evaluation: Evaluation) -> str:
 
 def as_table(evaluation: Evaluation) -> str:
     """Write columns for people; a dash is an undefined measure."""
-    header, *rows = _cells(evaluation)
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = []
-    for row in (header, *rows):
-        first, *others = zip(row, widths, strict=True)
-        cells = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]
-        lines.append("  ".join(cells).rstrip() + "\n")
-    return "".join(lines)
+    lines = _cells(evaluation)
+    return align(lines, _right_but_first(lines))
 
 
 def as_markdown(evaluation: Evaluation) -> str:
     """Write a table in Markdown."""
-    header, *rows = _cells(evaluation)
-    rule = ["---", *(["---:"] * (len(header) - 1))]
-    # A name is the only thing in it that could hold the sign between two cells.
-    lines = [[cell.replace("|", "\\|") for cell in row] for row in (header, rule, *rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    lines = _cells(evaluation)
+    return markdown_text(lines, _right_but_first(lines))
 
 
 def as_csv(evaluation: Evaluation) -> str:
@@ -207,11 +197,13 @@ def _cell(name: str, value: str | float | None) -> str:
 
 
 def _csv(rows: Sequence[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    names = list(rows[0])
+    return csv_text(names, ([row[name] for name in names] for row in rows))
+
+
+def _right_but_first(lines: Sequence[Sequence[str]]) -> list[bool]:
+    """Align everything but the names to the right."""
+    return [column > 0 for column in range(len(lines[0]))]
 
 
 def _rounded(value: float | None) -> float | None:

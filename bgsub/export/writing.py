@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from bgsub.errors import OutputError
+from bgsub.errors import OutputError, cannot_write
 from bgsub.export.formats import FORMATS
 from bgsub.export.run_data import RunData
 from bgsub.runtime.temporary import alone_in, make_folder, sync_all
@@ -45,8 +45,7 @@ def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
         finally:
             claim.remove()
     except OSError as error:
-        message = f"{path}: cannot be written ({error.strerror or error}); choose another place"
-        raise OutputError(message) from error
+        raise cannot_write(path, error, "choose another place") from error
 
 
 def _check_free(path: Path, *, force: bool) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError
+from bgsub.errors import InputError, cannot_write
 from bgsub.files import check_plain
 from bgsub.outliers.frame_scores import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
@@ -104,10 +104,7 @@ def write_csv(table: ErrorTable, path: Path) -> None:
                 for frame, time, error, rmse, score, flag in columns
             )
     except OSError as error:
-        message = (
-            f"{path}: cannot be written ({error.strerror or error}); check space and permissions"
-        )
-        raise OutputError(message) from error
+        raise cannot_write(path, error) from error
 
 
 def read_csv(path: Path) -> ErrorTable:

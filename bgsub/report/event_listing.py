@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Sequence
 
@@ -37,11 +35,7 @@ def as_table(events: Sequence[SceneEvent]) -> str:
 
 def as_csv(events: Sequence[SceneEvent]) -> str:
     """Give one line an event below a header, as events.csv has them."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(EVENT_COLUMNS)
-    writer.writerows(event_row(event) for event in events)
-    return text.getvalue()
+    return tables.csv_text(EVENT_COLUMNS, map(event_row, events))
 
 
 def list_events(form: str, events: Sequence[SceneEvent], name: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Sequence
 
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
+from bgsub.report.tables import align, csv_text
 from bgsub.video.timecode import format_time
 
 SCHEMA_VERSION = 1
@@ -32,22 +31,13 @@ def as_table(events: list[Event]) -> str:
         )
         for event in events
     ]
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = (
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in (header, *rows)
-    )
-    return "".join(f"{line}\n" for line in lines)
+    return align([header, *rows], [True] * len(header))
 
 
 def as_csv(events: list[Event]) -> str:
     """Write CSV: a line an event, times in seconds."""
-    text = io.StringIO()
     names = list(_plain(Event(1, 1, 1, 0.0, 0.0, 1, 0.0, 0.0, 1)))
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_plain(event) for event in events)
-    return text.getvalue()
+    return csv_text(names, (list(_plain(event).values()) for event in events))
 
 
 def as_json(events: list[Event], table: ErrorTable, name: str) -> str:

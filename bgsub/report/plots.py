@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from bgsub.errors import OutputError
+from bgsub.errors import cannot_write
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
 from bgsub.report.axes import GREY, add_times, cutoff_rmse, set_error_axis
@@ -67,9 +67,7 @@ def plot_errors(
     try:
         path.write_bytes(data)
     except OSError as error:
-        reason = error.strerror or str(error)
-        message = f"{path}: cannot be written ({reason}); check space and permissions"
-        raise OutputError(message) from error
+        raise cannot_write(path, error) from error
 
 
 def render_errors(

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from bgsub.errors import OutputError
+from bgsub.errors import cannot_write
 from bgsub.report.figures import BLUE, GREY, VERMILLION, PlotFormat, render, tidy
 from bgsub.robustpca.rank import RankChoice
 
@@ -51,9 +51,7 @@ def plot_spectrum(
     try:
         path.write_bytes(data)
     except OSError as error:
-        reason = error.strerror or str(error)
-        message = f"{path}: cannot be written ({reason}); check space and permissions"
-        raise OutputError(message) from error
+        raise cannot_write(path, error) from error
 
 
 def _draw(figure: Figure, choice: RankChoice, used: int, title: str) -> None:

@@ -7,7 +7,7 @@ import io
 import itertools
 import json
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 FORMATS = ("table", "csv", "json", "markdown", "latex")
@@ -82,13 +82,30 @@ def as_table(columns: Sequence[str], rows: Sequence[Row], *, width: int | None =
             textwrap.wrap(cell, most, break_on_hyphens=False) or [""]
             for cell, most in zip(row, widths, strict=True)
         ]
-        for parts in itertools.zip_longest(*texts, fillvalue=""):
-            aligned = [
-                part.rjust(most) if number else part.ljust(most)
-                for part, most, number in zip(parts, widths, numbers, strict=True)
-            ]
-            lines.append("  ".join(aligned).rstrip() + "\n")
+        together = itertools.zip_longest(*texts, fillvalue="")
+        lines += [_aligned(parts, widths, numbers) for parts in together]
     return "".join(lines)
+
+
+def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    """Put cells under each other in columns, those of some columns to the right.
+
+    Examples
+    --------
+    >>> print(align([("name", "n"), ("a", "10")], [False, True]), end="")
+    name   n
+    a     10
+    """
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "".join(_aligned(line, widths, right) for line in lines)
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    parts = [
+        cell.rjust(width) if to_right else cell.ljust(width)
+        for cell, width, to_right in zip(cells, widths, right, strict=True)
+    ]
+    return "  ".join(parts).rstrip() + "\n"
 
 
 def _narrowed(widths: list[int], room: int) -> list[int]:
@@ -102,10 +119,15 @@ def _narrowed(widths: list[int], room: int) -> list[int]:
 
 def as_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
     """Write CSV; true and false are 1 and 0."""
+    return csv_text(columns, ([_exact(row[name]) for name in columns] for row in rows))
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Give one line a row below a header, the values as they are."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_exact(row[name]) for name in columns] for row in rows)
+    writer.writerows(rows)
     return text.getvalue()
 
 
@@ -117,11 +139,14 @@ def as_json(columns: Sequence[str], rows: Sequence[Row], **facts: Any) -> str:
 
 def as_markdown(columns: Sequence[str], rows: Sequence[Row]) -> str:
     """Write a table in GitHub's Markdown."""
-    numbers = _are_numbers(columns, rows)
-    rules = ["---:" if number else "---" for number in numbers]
-    cells = [[cell.replace("|", r"\|") for cell in row] for row in _cells(columns, rows)]
-    lines = [list(columns), rules, *cells]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return markdown_text([columns, *_cells(columns, rows)], _are_numbers(columns, rows))
+
+
+def markdown_text(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    """Give lines of cells, the first of them the header, as a table in Markdown."""
+    header, *rows = [[cell.replace("|", r"\|") for cell in line] for line in lines]
+    rules = ["---:" if to_right else "---" for to_right in right]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (header, rules, *rows))
 
 
 def as_latex(columns: Sequence[str], rows: Sequence[Row]) -> str:

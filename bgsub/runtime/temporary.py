@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bgsub.errors import OutputError
+from bgsub.errors import OutputError, cannot_write
 
 try:
     import fcntl
@@ -236,9 +236,7 @@ def write_file(path: Path, data: bytes) -> None:
             with path.open("wb") as file:
                 file.write(data)
     except OSError as error:
-        reason = error.strerror or str(error)
-        message = f"{path}: cannot be written ({reason}); check the folder and its space"
-        raise OutputError(message) from error
+        raise cannot_write(path, error, "check the folder and its space") from error
 
 
 def write_in(folder: Path, name: str, data: bytes) -> None:

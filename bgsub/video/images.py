@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError
+from bgsub.errors import InputError, cannot_write
 from bgsub.files import check_plain
 
 #: What counts as an image, by the end of its name in lower case.
@@ -145,9 +145,7 @@ def write_image(path: str | os.PathLike[str], image: Image) -> None:
     try:
         Path(path).write_bytes(data)
     except OSError as error:
-        reason = error.strerror or str(error)
-        message = f"{path}: cannot be written ({reason})"
-        raise OutputError(f"{message}; free some space or choose another folder") from error
+        raise cannot_write(path, error, "free some space or choose another folder") from error
 
 
 def _is_whole(data: bytes) -> bool:
