@@ -127,7 +127,9 @@ class Declared:
             If it is no mapping.
         """
         if not isinstance(plain, Mapping):
-            raise InputError(f"is damaged: its options are {plain!r}, and no object with names")
+            raise InputError(
+                f"is damaged: its options are {plain!r}, where an object with names is needed"
+            )
         known = {one.name for one in fields(cls)}  # type: ignore[arg-type]
         for name in plain:
             if name not in known:

@@ -71,7 +71,7 @@ def run_batch(
         Does one job, and raises when it fails.
     session : Session
     skip : Recipe, optional
-        Leave jobs alone whose whole results are there already, if they were made so.
+        Leave jobs alone whose complete results are there, if they were made so.
     processes : int
         Jobs that are done side by side; what is said of them comes in the order of the jobs.
 
@@ -96,7 +96,7 @@ def run_batch(
         outcomes.extend(done)
     except (KeyboardInterrupt, Interrupted) as error:
         session.input = session.label = None
-        message = f"{failures.INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were dealt with"
+        message = f"{failures.INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were finished"
         raise Interrupted(f"{message}, --skip-existing goes on from there") from error
     summarize(outcomes, session)
 

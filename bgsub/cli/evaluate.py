@@ -155,7 +155,7 @@ def _check_usage(options: EvaluationOptions, out: str | None, plot: str | None) 
         message = f"{given} has no effect without {missing}; give both"
         raise UsageError(message)
     if plot is not None and not options.scores:
-        message = "--plot draws the curve of scores; give --scores with it"
+        message = "--plot draws the curve of scores, so it needs --scores"
         raise UsageError(message)
 
 
@@ -169,7 +169,7 @@ def _pairs(
 
     n = len(places) // 2
     if len(places) % 2:
-        message = f"masks and truth come in pairs, but {places[-1]} has no truth behind it"
+        message = f"masks and truth come in pairs, but no truth follows {places[-1]}"
         raise UsageError(message)
     offsets = offset * n if len(offset) == 1 else offset
     for name, given in (("--offset", offsets), ("--input", footage), ("--name", names)):

@@ -60,7 +60,7 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
         Give each a folder of its own in `out`, named after it: ``water``, and where a name is taken
         ``water-2``, ``water-3``, … in the order of the inputs.
     keep : bool
-        Let inputs whose whole results are there already keep the folder that these are in, also
+        Let inputs whose complete results are there keep the folder that these are in, also
         when the list of inputs has changed since.
 
     Returns
@@ -124,7 +124,7 @@ def _recover(folder: Path) -> None:
 
 
 def belongs(folder: Path, given: str) -> bool:
-    """Whether whole results are those of this input, by its path or else by its content.
+    """Whether complete results are those of this input, by its path or else by its content.
 
     Results whose manifest does not say are taken to be.
     """
@@ -240,7 +240,7 @@ def log_start(job: Job, session: Session) -> None:
 
 
 def do_job(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> bool:
-    """Do one job; False if it was left alone because its whole results are there.
+    """Do one job; False if it was left alone because its complete results are there.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def do_job(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> bo
             if _is_whole(job.out) and belongs(job.out, job.input):
                 others = skip.differences(job.out)
                 if not others:
-                    message = f"skipped, its whole results are in {job.out}"
+                    message = f"skipped: its complete results are in {job.out}"
                     session.log("result", message, out=str(job.out), skipped=True)
                     return False
                 if not skip.options.force:

@@ -115,7 +115,7 @@ class FitProcess:
             self._process.join()
             code = self._process.exitcode
             self.stop()
-            message = f"its process died (exit code {code}), for want of memory perhaps"
+            message = f"its process died (exit code {code}), perhaps for lack of memory"
             raise FitError(message) from error
 
     def _started(self) -> Connection:

@@ -194,7 +194,7 @@ def _find_roi(root: Path) -> tuple[NDArray[np.bool_] | None, str, tuple[str, ...
             return image >= 128, str(file), ()
         if name != "ROI.jpg":
             message = f"{file}: must be black and white, but has {between} pixels between"
-            raise InputError(f"{message}; mend or remove it")
+            raise InputError(f"{message}; repair or remove it")
         return None, "", (f"{file} is a picture and not a mask; it is not used",)
     return None, "", ()
 

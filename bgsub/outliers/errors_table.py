@@ -167,11 +167,11 @@ def _parse(rows: Iterable[list[str]], path: Path) -> list[tuple[float, ...]]:
             try:
                 values.append(_parse_row(row, values[-1][0] if values else 0.0))
             except ValueError as error:
-                message = f"{path}, line {line}: {error}; mend the line or make the file anew"
+                message = f"{path}, line {line}: {error}; repair the line or create the file again"
                 raise InputError(message) from error
     if not values:
         what = "holds no frames" if header else "is empty"
-        raise InputError(f"{path}: {what}; make it anew with bgsub run")
+        raise InputError(f"{path}: {what}; create it again with `bgsub run`")
     return values
 
 

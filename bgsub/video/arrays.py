@@ -45,7 +45,7 @@ def open_array(path: Path, name: str, given: str, options: Options) -> ArraySour
     except (OSError, ArrayFileError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         message = f"{path.name}: is not an array file that can be read: {reason}"
-        raise InputError(f"{message}; save it anew with numpy.save or numpy.savez") from error
+        raise InputError(f"{message}; save it again with numpy.save or numpy.savez") from error
     return ArraySource(name, given, frames, options)
 
 

@@ -205,7 +205,7 @@ class BaseSource(ABC):
         if 0 < self._peak_16_bit < _FAINT_16_BIT:
             notes.append(
                 f"values reach only {self._peak_16_bit} of 65535: as 8-bit frames they are nearly "
-                "black; stretch them to the full 16 bits beforehand"
+                "black; stretch them to the full 16 bits first"
             )
         self.warnings = self._opening_warnings + notes
         for warning in self.warnings:
@@ -216,7 +216,7 @@ class BaseSource(ABC):
             reason = f" ({self.bad_frames[0].reason})" if self.bad_frames else ""
             which = "" if self.options.selection.is_everything else " of those selected"
             message = f"{self.name}: no frame{which} can be decoded{reason}"
-            raise InputError(f"{message}; check that the file plays, or get it anew")
+            raise InputError(f"{message}; check that the file plays, or get a new copy")
         raise self._nothing_selected(last[0], last[1])
 
     def _nothing_selected(self, frames: int, last_time: float) -> EmptySelectionError:

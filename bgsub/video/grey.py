@@ -165,7 +165,7 @@ class GreyVideo:
                 number, image = next(frames, (None, None))
                 if image is None or number is None or number > position:
                     message = f"{self.label(position)}: cannot be decoded"
-                    raise InputError(f"{message}; the file is cut off or damaged, make it anew")
+                    raise InputError(f"{message}; the file is cut off or damaged, create it again")
                 if number == position:
                     yield image
                     position = next(wanted, None)

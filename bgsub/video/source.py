@@ -224,7 +224,7 @@ def _check_readable(path: Path) -> None:
         reason = (error.strerror or str(error)).lower()
         raise InputError(f"{path}: cannot be read ({reason}); check its permissions") from error
     if is_empty:
-        raise InputError(f"{path}: is empty (0 bytes); get the file anew")
+        raise InputError(f"{path}: is empty (0 bytes); get a new copy of the file")
 
 
 def _one_of(value: Any, allowed: tuple[Any, ...], name: str) -> Any:

@@ -74,7 +74,7 @@ class VideoFileSource(BaseSource):
             except (FFmpegError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or str(error)
                 message = f"{self.name}: is not a video that can be read ({reason})"
-                raise InputError(f"{message}; check that it is whole and plays") from error
+                raise InputError(f"{message}; check that it is complete and plays") from error
             yield container
 
     def _video_stream(self, container: InputContainer) -> VideoStream:

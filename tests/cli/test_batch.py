@@ -183,14 +183,14 @@ class TestRunning:
         done = invoke(*command)
         assert done.exit_code == 0
         assert [call[0] for call in pipeline.calls] == ["b.avi"]
-        assert f"a.avi: skipped, its whole results are in {tmp_path / 'a'}" in done.stderr
+        assert f"a.avi: skipped: its complete results are in {tmp_path / 'a'}" in done.stderr
         assert done.stderr.splitlines()[-1] == "2 inputs: 1 done, 1 skipped"
 
     def test_one_input_is_skipped_too(self, pipeline, invoke, tmp_path, make_manifest) -> None:
         make_manifest(tmp_path, "a.avi")
         done = invoke("run", "a.avi", "--out", tmp_path, "--skip-existing")
         assert (done.exit_code, pipeline.calls) == (0, [])
-        assert done.stderr == f"skipped, its whole results are in {tmp_path}\n"
+        assert done.stderr == f"skipped: its complete results are in {tmp_path}\n"
 
     def test_results_of_another_input_are_not_mistaken(
         self, pipeline, invoke, tmp_path, make_manifest
@@ -206,7 +206,7 @@ class TestRunning:
         assert done.exit_code == 130
         assert [call[0] for call in pipeline.calls] == ["a.avi", "b.avi"]
         assert done.stderr == (
-            f"bgsub: {INTERRUPTED}; 1 of 3 inputs were dealt with, "
+            f"bgsub: {INTERRUPTED}; 1 of 3 inputs were finished, "
             "--skip-existing goes on from there\n"
         )
 

@@ -129,7 +129,7 @@ class TestInterrupts:
         _, text = process.communicate(timeout=30)
         assert process.returncode == 130
         assert text.startswith("bgsub: interrupted; ")
-        assert "0 of 4 inputs were dealt with" in text
+        assert "0 of 4 inputs were finished" in text
         assert text.count("\n") == 1
         assert list((tmp_path / "out").iterdir()) == []
 
