@@ -13,7 +13,7 @@ endif
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: help demo test test-lowest test-readers check format lock locked wheel sbom pictures bench bench-masks bench-pieces bench-growth bench-memory clean
+.PHONY: help demo test test-lowest test-readers check format lock locked wheel sbom pictures bench bench-masks bench-pieces bench-growth bench-memory bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -109,6 +109,9 @@ pictures: demo  ## make the pictures of the README from the demo's results
 
 bench: $(VENV)/.installed-dev  ## run the benchmarks (BENCH_VIDEO=... for footage of yours)
 	$(BIN)/python -m benchmarks
+
+bench-tracks: $(READERS)/.installed  ## IDF1 and MOTA of tracks on known scenes (DATA=folder)
+	$(READERS)/bin/python -W ignore -m benchmarks.tracks $(DATA)
 
 bench-growth: $(VENV)/.installed-dev  ## chart of time against frames and pixels
 	$(BIN)/python -m benchmarks.growth
