@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -49,9 +49,8 @@ class Scene:
 def ground(height: int, width: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Draw a textured ground."""
     layers = [rng.normal(0, 1, (height, width, 3)) for _ in range(3)]
-    blurred = [
-        cv2.GaussianBlur(one, (0, 0), s) * s for one, s in zip(layers, (2, 7, 25), strict=True)
-    ]
+    sigmas = (2, 7, 25)
+    blurred = [cv2.GaussianBlur(one, (0, 0), s) * s for one, s in zip(layers, sigmas, strict=True)]
     texture = np.sum(blurred, axis=0)
     return np.asarray(120 + 22 * texture / texture.std())
 
@@ -76,7 +75,7 @@ def film(
     name: str,
     count: int,
     size: tuple[int, int],
-    objects: list[tuple[Callable[[int], Place], tuple[Frames, NDArray[np.bool_]]]],
+    objects: Sequence[tuple[Callable[[int], Place], tuple[Frames, NDArray[np.bool_]]]],
     seed: int,
     base: Frames | None = None,
 ) -> Scene:
@@ -99,10 +98,8 @@ def film(
             left, top, right, bottom = max(x, 0), max(y, 0), min(x + w, width), min(y + h, height)
             if right - left < 2 or bottom - top < 2:
                 continue
-            part = inside[top - y : bottom - y, left - x : right - x]
-            picture[top:bottom, left:right][part] = look[
-                top - y : bottom - y, left - x : right - x
-            ][part]
+            own = np.s_[top - y : bottom - y, left - x : right - x]
+            picture[top:bottom, left:right][inside[own]] = look[own][inside[own]]
             boxes[number] = (left, top, right - left, bottom - top)
         noise = 0 if base is not None else rng.normal(0, 2.5, picture.shape)
         frames[t] = np.clip(picture + noise, 0, 255)
@@ -175,7 +172,7 @@ def insect(seed: int) -> Callable[[int], Place]:
     place, heading = rng.uniform([30, 30], [290, 210]), rng.uniform(0, 6.3)
     way, rest = [], 0
     for _ in range(1000):
-        rest = rest - 1 if rest else (rng.integers(20, 80) if rng.random() < 0.006 else 0)
+        rest = rest - 1 if rest else int(rng.integers(20, 80)) * int(rng.random() < 0.006)
         if not rest:
             heading += rng.normal(0, 0.12)
             step = 1.3 * np.array([np.cos(heading), np.sin(heading)])
@@ -232,18 +229,19 @@ def of_mog2(scene: Scene) -> list[Observation]:
     subtractor = cv2.createBackgroundSubtractorMOG2(detectShadows=True)
     view = View((width, height), (0, 0, width, height), (width, height))
     found: list[Observation] = []
-    with tempfile.TemporaryDirectory() as folder:
-        with ObjectRecorder(Path(folder), view, rate=RATE) as recorder:
-            for t, frame in enumerate(scene.frames):
-                mask = (subtractor.apply(frame) == 255).astype(np.uint8) * 255
-                mask = cv2.medianBlur(mask, 5) if height > 100 else mask
-                regions = recorder.detect(mask, picture=frame)
-                least = default_min_area(height, width)
-                regions = [region for region in regions if region.area >= least]
-                for objects in recorder.add(t + 1, t / RATE, regions, frame):
-                    found += objects
-            for objects in recorder.end_tracks():
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ObjectRecorder(Path(folder), view, rate=RATE) as recorder,
+    ):
+        for t, frame in enumerate(scene.frames):
+            mask = (subtractor.apply(frame) == 255).astype(np.uint8) * 255
+            mask = cv2.medianBlur(mask, 5).astype(np.uint8)
+            least = default_min_area(height, width)
+            regions = [one for one in recorder.detect(mask, picture=frame) if one.area >= least]
+            for objects in recorder.add(t + 1, t / RATE, regions, frame):
                 found += objects
+        for objects in recorder.end_tracks():
+            found += objects
     return found
 
 
