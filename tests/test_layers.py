@@ -15,7 +15,7 @@ LAYERS = (
     ("files",),
     ("video", "robustpca", "runtime"),
     ("rules",),
-    ("declared",),
+    ("declared", "facts"),
     ("local", "outliers", "options", "metrics"),
     ("tracking",),
     ("fit", "report"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, cannot_write
+from bgsub.background.model_header import HEADER
+from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.files import check_plain
 from bgsub.local.model import LocalModel
 from bgsub.runtime.threads import Workers
@@ -23,8 +23,15 @@ from bgsub.video.npy import ArrayArchive
 MODEL_VERSION = 1
 
 # What an archive that is not one of ours can raise.
-_FOREIGN = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
+_FOREIGN = (
+    *(ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError),
+    UsageError,
+)
 _LONGEST_HEADER = 64 << 20
+
+# A grey level of a film is 255 at most; a colour may follow a luma that hardly changes.
+_LARGEST_LEVEL = 1e6
+_UNIT = 1.01
 
 Singles = NDArray[np.float32]
 
@@ -217,6 +224,7 @@ class BackgroundModel:
 
     @classmethod
     def _of(cls, header: dict[str, Any], arrays: ArrayArchive) -> BackgroundModel:
+        HEADER.read("", header)
         if header["model_version"] != MODEL_VERSION:
             raise ValueError(header["model_version"])
         layout = Layout(header["layout"], header["height"], header["width"], header["matrix"])
@@ -227,19 +235,19 @@ class BackgroundModel:
             raise ValueError(shapes)
         model = cls(
             layout=layout,
-            center=arrays["center"].astype(np.float32, copy=False),
-            components=arrays["components"].astype(np.float32, copy=False),
-            noise=arrays["noise"].astype(np.float32, copy=False),
+            center=_read(arrays, "center", "f").astype(np.float32, copy=False),
+            components=_read(arrays, "components", "f").astype(np.float32, copy=False),
+            noise=_read(arrays, "noise", "f").astype(np.float32, copy=False),
             threshold=float(header["threshold"]),
             error_location=float(header["error_location"]),
             error_scale=float(header["error_scale"]),
             cutoff=float(header["cutoff"]),
-            support=arrays["support"].astype(bool),
-            frame_numbers=arrays["frame_numbers"].astype(np.int64),
-            pixel_mask=arrays["pixel_mask"].astype(bool) if "pixel_mask" in arrays else None,
+            support=_read(arrays, "support", "b"),
+            frame_numbers=_read(arrays, "frame_numbers", "iu").astype(np.int64),
+            pixel_mask=_read(arrays, "pixel_mask", "b") if "pixel_mask" in arrays else None,
             geometry=dict(header["geometry"]),
             facts=dict(header["facts"]),
-            ignored=arrays["ignored"].astype(bool) if "ignored" in arrays else None,
+            ignored=_read(arrays, "ignored", "b") if "ignored" in arrays else None,
             local=LocalModel.from_arrays(arrays) if "local_usual" in arrays else None,
         )
         if model.local is not None and model.local.shape != (layout.height, layout.width):
@@ -247,12 +255,33 @@ class BackgroundModel:
         for mask in (model.pixel_mask, model.ignored, model.inside):
             if mask is not None and (mask.shape != (layout.height, layout.width) or not mask.any()):
                 raise ValueError(mask.shape)
-        levels = (model.threshold, model.error_location, model.error_scale, model.cutoff)
-        arrays_ = (model.center, model.components, model.noise)
-        if not all(map(math.isfinite, levels)) or not all(np.isfinite(a).all() for a in arrays_):
-            message = "a value is not finite"
-            raise ValueError(message)
+        model._check_values()
         return model
+
+    def _check_values(self) -> None:
+        """Raise ValueError for numbers that no fit gives, and that would overflow in a run."""
+        if self.support.ndim != 1 or self.support.shape != self.frame_numbers.shape:
+            raise ValueError(self.support.shape)
+        if (self.frame_numbers < 1).any():
+            raise ValueError("frame numbers count from 1")
+        # Comparisons that NaN fails.
+        for levels in (self.center, self.noise, self.components):
+            if not (np.abs(levels) <= _LARGEST_LEVEL).all():
+                raise ValueError(f"a value beyond {_LARGEST_LEVEL:g}")
+        fitted = slice(None) if self.pixel_mask is None else self.pixel_mask.ravel()
+        luma = self.components[:, : self.layout.pixels][:, fitted].astype(np.float64)
+        if not (np.einsum("ij,ij->i", luma, luma) <= _UNIT).all():
+            raise ValueError("components that are not orthonormal")
+        if (self.noise < 0).any():
+            raise ValueError("a negative noise")
+
+
+def _read(arrays: ArrayArchive, name: str, kinds: str) -> NDArray[Any]:
+    """Read an array of a kind of numbers."""
+    found: NDArray[Any] = arrays[name]
+    if found.dtype.kind not in kinds:
+        raise ValueError(f"{name} is {found.dtype}")
+    return found
 
 
 def pixels_inside(

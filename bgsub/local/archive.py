@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from bgsub.local.palette import Palette
 from bgsub.local.scene import Scene
 
+_MOST_NOISE = 255.0  # grey levels
+
 
 def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
     """Give the scenes as arrays by name."""
@@ -41,8 +43,10 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
         sigma = float(arrays[f"local_sigma_{i}"])
         band = arrays.get(f"local_band_{i}")
         fits = colors.shape[1:] == (*restless.shape, 3) and restless.ndim == 2
-        if not fits or colors.dtype != np.uint8 or restless.dtype != np.uint8 or not sigma >= 1:
+        if not fits or colors.dtype != np.uint8 or restless.dtype != np.uint8:
             raise ValueError(colors.shape)
+        if not len(colors) or not 1 <= sigma <= _MOST_NOISE:
+            raise ValueError(sigma)
         if scenes and restless.shape != scenes[0].restless.shape:
             raise ValueError(restless.shape)
         if band is not None and (band.dtype != np.uint8 or band.shape != (2, *colors.shape[1:])):

@@ -119,8 +119,9 @@ def _channel_light(x: Singles, c: Singles, pairs: np.ndarray, width: float) -> t
     if np.count_nonzero(inside) <= 20:
         return 1.0, 0.0
     terms = np.stack([c[inside], np.ones(np.count_nonzero(inside), np.float32)], axis=1)
-    gain, offset = np.linalg.lstsq(terms, x[inside], rcond=None)[0]
-    return float(gain), float(offset)
+    gain, offset = map(float, np.linalg.lstsq(terms, x[inside], rcond=None)[0])
+    # A frame without contrast, such as a black one, has any offset and no gain: that is no light.
+    return (gain, offset) if _GAINS[0] < gain < _GAINS[1] else (1.0, 0.0)
 
 
 def tone_curve(seen: Bytes | Singles, model: Singles, light: Light, sigma: float) -> Bytes | None:

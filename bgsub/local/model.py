@@ -279,7 +279,7 @@ class LocalModel:
             If they are not those of a model.
         """
         usual = [float(share) for share in arrays["local_usual"]]
-        if not usual:
+        if not usual or not all(0 <= share <= 1 for share in usual):
             raise ValueError(usual)
         history = None
         if "local_history" in arrays:  # models of earlier versions have none

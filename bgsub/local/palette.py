@@ -59,7 +59,9 @@ class Palette:
         """
         if cells is None or distances is None:
             return None
-        if cells.shape != shape or cells.dtype != np.int16 or cells.max() >= len(distances):
+        if cells.shape != shape or cells.dtype != np.int16:
+            raise ValueError(cells.shape)
+        if cells.size and not -1 <= int(cells.min()) <= int(cells.max()) < len(distances):
             raise ValueError(cells.shape)
         if distances.shape[1:] != (_COLORS,) or distances.dtype != np.uint8:
             raise ValueError(distances.shape)

@@ -5,6 +5,7 @@ import dataclasses
 import io
 import json
 import tracemalloc
+import warnings
 import zipfile
 
 import numpy as np
@@ -106,6 +107,50 @@ class TestRefusals:
         arrays["bgsub_model"] = np.array(json.dumps(header))
         np.savez(path, **arrays)
         return path
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"components": np.full((3, 48), 1e30, np.float32)},
+            {"components": np.full((3, 48), 2.0, np.float32)},
+            {"components": np.full((3, 48), np.nan, np.float32)},
+            {"components": np.zeros((3, 48), complex)},
+            {"center": np.full(48, -1e30, np.float32)},
+            {"center": np.array(["1"] * 48)},
+            {"noise": np.full(48, -1.0, np.float32)},
+            {"noise": np.full(48, np.inf, np.float32)},
+            {"support": np.ones(3, bool)},
+            {"support": np.ones((20, 2), bool)},
+            {"support": np.full(20, np.nan)},
+            {"frame_numbers": np.zeros(20, np.int64)},
+            {"frame_numbers": np.full(20, np.inf)},
+            {"pixel_mask": np.full((6, 8), np.nan)},
+            {"threshold": None},
+            {"threshold": True},
+            {"threshold": "17"},
+            {"threshold": -1.0},
+            {"threshold": 1e300},
+            {"error_location": float("inf")},
+            {"error_scale": float("nan")},
+            {"cutoff": [12.0]},
+            {"height": 6.0},
+            {"height": -6},
+            {"width": 10**30},
+            {"layout": 7},
+            {"matrix": "bt2020"},
+            {"geometry": [8, 6]},
+            {"geometry": {"input_size": [8]}},
+            {"geometry": {"scale": 0}},
+            {"geometry": {"roi": [1, 2, 3, "4"]}},
+            {"facts": None},
+            {"model_version": True},
+        ],
+        ids=str,
+    )
+    def test_values_that_no_fit_gives(self, tmp_path, changes):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.refused(self.saved(tmp_path, **changes))
 
     def test_a_missing_file(self, tmp_path):
         self.refused(tmp_path / "model.npz", "there is no such model")

@@ -9,6 +9,7 @@ from bgsub.local.light import (
     thumbnail,
     tone_curve,
 )
+from bgsub.local.model import LocalModel
 
 
 @pytest.fixture
@@ -46,3 +47,27 @@ def test_thumbnails_are_means():
     picture = np.zeros((60, 80, 3), np.uint8)
     picture[::2] = 100
     assert (thumbnail(picture) == 50).all()
+
+
+@pytest.mark.parametrize("level", [0, 128, 255])
+@pytest.mark.parametrize("span", [(0, 50), (40, 180), (200, 255)])
+def test_a_frame_without_contrast_has_no_gain_and_divides_by_nothing(level, span):
+    rng = np.random.default_rng(0)
+    model = rng.uniform(*span, (THUMBNAIL[1], THUMBNAIL[0], 3)).astype(np.float32)
+    seen = np.full(model.shape, level, np.uint8)
+    light = find_light(seen, model, 2.0)
+    assert (light.gain > 0.3).all()
+    curve = tone_curve(seen, model, light, 2.0)
+    assert curve is None or curve.dtype == np.uint8
+
+
+EVEN = {"black": 0, "white": 255, "grey": 90}
+
+
+@pytest.mark.parametrize("film", EVEN)
+@pytest.mark.parametrize("frame", EVEN)
+def test_films_of_one_level_are_learnt_and_a_frame_of_another_is_foreground(film, frame, workers):
+    pictures = np.full((12, 36, 48, 3), EVEN[film], np.uint8)
+    model = LocalModel.fit(pictures, workers=workers)
+    mask = model.mask(np.full((36, 48, 3), EVEN[frame], np.uint8))
+    assert (mask == (0 if film == frame else 255)).all()
