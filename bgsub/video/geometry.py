@@ -33,11 +33,14 @@ class Picture:
     planes : tuple of ndarray of uint8
         ``(Y,)``; ``(Y, U, V)`` with U and V at half the size, rounded up; or ``(BGR,)``.
     limited : bool
-        Whether the planes use the limited range, 16..235 and 16..240.
+        Whether the planes use the limited range, 16..235 and 16..240; BGR never does.
+    own_luma : ndarray of uint8, optional
+        Y as the file has it, beside ``(BGR,)`` that was converted from it.
     """
 
     planes: tuple[Bytes, ...]
     limited: bool = False
+    own_luma: Bytes | None = None
 
     @property
     def kind(self) -> LayoutKind:
@@ -188,26 +191,31 @@ class Geometry:
         -------
         ndarray of uint8, shape (layout.size,)
             `out`, or a new vector. Planes that need no turning and scaling are copied once, while
-            their range is expanded.
+            their range is expanded. The luma is the same bytes in every layout: that of the file,
+            or of its BGR before anything is scaled.
         """
         vector = np.empty(layout.size, dtype=np.uint8) if out is None else out
-        targets = layout.planes(vector)
+        luma, *colors = layout.planes(vector)
+        self._place_luma(picture, luma)
         first = picture.planes[0]
         if layout.kind == "bgr":
             if first.ndim == 2:
                 full = _expand(first, _LUMA_RANGE) if picture.limited else first
                 first = cv2.cvtColor(full, cv2.COLOR_GRAY2BGR).astype(np.uint8, copy=False)
-            self._place(first, targets[1])
-            cv2.cvtColor(targets[1], cv2.COLOR_BGR2GRAY, dst=targets[0])
-        elif first.ndim == 3:
-            gray = cv2.cvtColor(first, cv2.COLOR_BGR2GRAY)
-            self._place(gray.astype(np.uint8, copy=False), targets[0])
+            self._place(first, colors[0])
         else:
-            ranges = (_LUMA_RANGE, _CHROMA_RANGE, _CHROMA_RANGE)
-            for index, target in enumerate(targets):
-                expansion = ranges[index] if picture.limited else None
-                self._place(picture.planes[index], target, expansion, halve=index > 0)
+            expansion = _CHROMA_RANGE if picture.limited else None
+            for plane, target in zip(picture.planes[1:], colors, strict=False):
+                self._place(plane, target, expansion, halve=True)
         return vector
+
+    def _place_luma(self, picture: Picture, target: Bytes) -> None:
+        plane = picture.planes[0] if picture.own_luma is None else picture.own_luma
+        if plane.ndim == 3:
+            gray = cv2.cvtColor(plane, cv2.COLOR_BGR2GRAY).astype(np.uint8, copy=False)
+            self._place(gray, target)
+        else:
+            self._place(plane, target, _LUMA_RANGE if picture.limited else None)
 
     def _place(
         self,

@@ -54,7 +54,8 @@ class PictureMaker:
         """Give the frame in a kind that the layout takes.
 
         Gray, 8-bit 4:2:0 and, for the layout gray, the luma of all common formats are views of the
-        decoder's memory. Everything else is converted to BGR by swscale. Alpha is dropped.
+        decoder's memory. Everything else is converted to BGR by swscale, and keeps the file's luma
+        beside it. Alpha is dropped.
 
         Raises
         ------
@@ -68,9 +69,10 @@ class PictureMaker:
             limited = frame.color_range != _FULL_RANGE and not name.startswith("yuvj")
             if self._layout.kind == "yuv420" and _YUV420.fullmatch(name):
                 return Picture((_plane(frame, 0), _plane(frame, 1), _plane(frame, 2)), limited)
-            if self._layout.kind == "gray" and _LUMA_PLANE_FIRST.fullmatch(name):
-                return Picture((_plane(frame, 0),), limited)
-            return Picture((self._bgr(frame),))
+            luma = _plane(frame, 0) if _LUMA_PLANE_FIRST.fullmatch(name) else None
+            if self._layout.kind == "gray" and luma is not None:
+                return Picture((luma,), limited)
+            return Picture((self._bgr(frame),), limited and luma is not None, luma)
         except (FFmpegError, ValueError) as error:
             reason = f"frames of the format {name} cannot be converted"
             raise BadPicture(reason) from error
