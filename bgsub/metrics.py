@@ -1,4 +1,4 @@
-"""How good a centre and components are, and how well reconstruction errors tell outliers.
+"""Measure how good a centre and components are, and how well errors separate outliers.
 
 In all of them r_i(m, U) = ‖(UUᵀ − I)(x_i − m)‖² is the reconstruction error of an observation.
 """
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from bgsub.robustpca.base import residuals
 from bgsub.robustpca.checks import check_matrix
 
-__all__ = ["auc", "average_precision", "objective", "subspace_angle", "tre"]
+__all__ = ["auc", "average_precision", "tre"]
 
 
 def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
@@ -51,62 +51,6 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
     centred = T - T.mean(axis=0, dtype=np.float64)
     least = (scipy.linalg.svdvals(centred)[len(components) :] ** 2).sum()
     return float((reached - least) / len(T))
-
-
-def subspace_angle(first: ArrayLike, second: ArrayLike) -> float:
-    r"""Largest principal angle between two subspaces.
-
-    .. math::
-        \theta = \max_{u \in \mathrm{span}\,U} \min_{v \in \mathrm{span}\,V} \angle(u, v)
-
-    for spans of equal dimension; of unequal ones, from the smaller to the larger.
-
-    Parameters
-    ----------
-    first, second : array_like of shape (k, p), (l, p)
-        Linearly independent rows, as ``components_``.
-
-    Returns
-    -------
-    float
-        In radians, from 0 (one contains the other) to π/2; small angles are accurate, too.
-    """
-    U = np.atleast_2d(np.asarray(first, dtype=np.float64)).T
-    V = np.atleast_2d(np.asarray(second, dtype=np.float64)).T
-    return float(scipy.linalg.subspace_angles(U, V).max(initial=0.0))
-
-
-def objective(center: ArrayLike, components: ArrayLike, X: NDArray[Any], t: int) -> float:
-    r"""Trimmed reconstruction error R, which TRPCA minimises.
-
-    .. math::
-        R(m, U) = \frac{1}{t} \sum_{i=1}^{t} r_{(i)}(m, U), \qquad r_{(1)} \le \dots \le r_{(n)}
-
-    Parameters
-    ----------
-    center : array_like of shape (p,)
-    components : array_like of shape (k, p)
-        Orthonormal rows.
-    X : ndarray of shape (n, p)
-    t : int
-        Number of observations, those with the smallest errors, of which the mean is taken.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        For t outside 1 … n.
-    """
-    components = np.atleast_2d(np.asarray(components, dtype=np.float64))
-    X = check_matrix(X, components.shape[1])
-    if not 1 <= t <= len(X):
-        message = f"t={t}: from 1 to the number of rows, {len(X)}, is needed"
-        raise ValueError(message)
-    errors = residuals(X, np.asarray(center, dtype=np.float64), components)
-    return float(np.sort(errors)[:t].mean())
 
 
 def auc(errors: ArrayLike, outliers: ArrayLike) -> float:

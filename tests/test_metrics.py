@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bgsub.metrics import auc, average_precision, objective, subspace_angle, tre
+from bgsub.metrics import auc, average_precision, tre
 from bgsub.robustpca.competitors.reference import random_orthonormal
-from bgsub.robustpca.competitors.synthetic import data1
 
 
 def pca(T, k):
@@ -36,27 +35,6 @@ def test_tre_of_bytes_and_of_no_components():
     T = np.random.default_rng(0).integers(0, 256, (10, 6)).astype(np.uint8)
     assert abs(tre(T.mean(axis=0), np.zeros((0, 6)), T)) < 1e-9
     assert tre(np.zeros(6), np.zeros((0, 6)), T) == pytest.approx((T.mean(axis=0) ** 2).sum())
-
-
-def test_objective_is_the_mean_of_the_smallest_errors():
-    data = data1(random_state=0)
-    m, U = pca(data.X, 4)
-    errors = np.sort(direct_errors(data.X, m, U))
-    for t in (1, 100, 200):
-        assert objective(m, U, data.X, t) == pytest.approx(errors[:t].mean())
-    for t in (0, 201):
-        with pytest.raises(ValueError, match=f"t={t}: from 1 to the number of rows, 200"):
-            objective(m, U, data.X, t)
-
-
-def test_subspace_angle():
-    axes = np.eye(4)
-    assert subspace_angle(axes[:2], axes[1::-1]) == pytest.approx(0.0, abs=1e-15)
-    assert subspace_angle(axes[:2], axes[1:3]) == pytest.approx(np.pi / 2)
-    assert subspace_angle(axes[0], axes[:2]) == pytest.approx(0.0, abs=1e-15)
-    for angle in (1e-9, 0.3):
-        turned = [np.cos(angle), 0, np.sin(angle), 0]
-        assert subspace_angle(axes[:2], [turned, axes[1]]) == pytest.approx(angle)
 
 
 @settings(max_examples=100, deadline=None)

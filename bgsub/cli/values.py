@@ -60,8 +60,6 @@ class ByRule(ParamType):
 
 #: Whether a file can be read or written is for the library to find out, with its exit codes.
 PATH = click.Path(readable=False)
-COUNT = IntegerRange(1)
-COUNT_OR_ZERO = IntegerRange(0)
 
 
 def click_type(rule: Rule) -> ParamType:

@@ -14,8 +14,6 @@ from bgsub.report.tables import align, csv_text, markdown_text
 SCHEMA_VERSION = 1
 """Of the JSON listing."""
 
-FORMATS = ("table", "csv", "json", "markdown")
-
 _COUNTS = ("tp", "fp", "fn", "tn")
 _TITLES = {
     "sequence": "sequence",
@@ -42,7 +40,7 @@ Row = dict[str, str | int | float | None]
 
 
 def list_evaluation(form: str, evaluation: Evaluation) -> str:
-    """Give an evaluation in one of `FORMATS`."""
+    """Write an evaluation as "table", "csv", "json" or "markdown"."""
     forms: dict[str, Callable[[Evaluation], str]] = {
         "table": as_table,
         "csv": as_csv,

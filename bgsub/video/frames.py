@@ -25,22 +25,6 @@ _LUMA_WEIGHTS: dict[str, tuple[float, float]] = {
 }
 
 
-def _table(scale: float, black: float, centre: float) -> Bytes:
-    """Tabulate ``round((v - black) * scale + centre)`` for every byte v, clipped to 0..255."""
-    levels = (np.arange(256, dtype=np.float64) - black) * scale + centre
-    table: Bytes = np.clip(np.floor(levels + 0.5), 0, 255).astype(np.uint8)
-    table.setflags(write=False)
-    return table
-
-
-#: Lookup tables between limited range (luma 16..235, chroma 16..240) and full range (0..255).
-#: Expanding and then compressing gives every level of the limited range back exactly.
-EXPAND_LUMA = _table(255 / 219, 16, 0)
-EXPAND_CHROMA = _table(255 / 224, 128, 128)
-COMPRESS_LUMA = _table(219 / 255, 0, 16)
-COMPRESS_CHROMA = _table(224 / 255, 128, 128)
-
-
 def _to_bgr_matrix(matrix: str) -> NDArray[np.float64]:
     """Give the affine 3×4 map from full-range (Y, U, V) to (B, G, R)."""
     red, blue = _LUMA_WEIGHTS[matrix]

@@ -17,9 +17,9 @@ from bgsub.video.selection import Region
 ColorMode = Literal["auto", "gray", "color"]
 MAX_SCALE = 16
 
-# Limited range to full range as scale and shift: the tables EXPAND_LUMA and EXPAND_CHROMA of
-# bgsub.video.frames, exactly, at less than half the time of a lookup. The last term of the chroma
-# keeps its level 16, which comes to 0.5, from being rounded as the processor pleases.
+# Limited range to full range as scale and shift: exactly what a table of rounded values gives, at
+# less than half the time of a lookup. The last term of the chroma keeps its level 16, which comes
+# to 0.5, from being rounded as the processor pleases.
 _LUMA_RANGE = (255 / 219, -16 * 255 / 219)
 _CHROMA_RANGE = (255 / 224, 128 - 128 * 255 / 224 + 1e-3)
 

@@ -168,10 +168,6 @@ class FrameMatrix:
         """
         return self._rows(start, stop, self.layout.size)
 
-    def luma_rows(self, start: int, stop: int) -> Bytes:
-        """Give the luma of frames, shape (stop - start, h·w); a view where `rows` gives one."""
-        return self._rows(start, stop, self.layout.pixels)
-
     def release(self) -> None:
         """Let the system take back the memory behind a spilled matrix; nothing is lost.
 

@@ -33,10 +33,6 @@ def found(tmp_path):
     return make
 
 
-def test_formats_are_those_of_the_command():
-    assert texts.FORMATS == FORMATS
-
-
 @pytest.mark.parametrize("scores", [False, True])
 @pytest.mark.parametrize("form", FORMATS)
 def test_nothing_is_printed_as_nan(found, form, scores):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from bgsub.robustpca.gram import gram_matrix
@@ -60,3 +61,9 @@ def both_spaces(X: NDArray[Any]) -> tuple[RowSpace, FeatureSpace]:
 def lower_median(X):
     """The lower median of every column, by sorting."""
     return np.sort(X, axis=0)[(len(X) - 1) // 2]
+
+
+def subspace_angle(first, second):
+    """Largest principal angle between the spans of some rows, in radians."""
+    spans = (np.atleast_2d(np.asarray(rows, dtype=float)).T for rows in (first, second))
+    return scipy.linalg.subspace_angles(*spans).max(initial=0.0)

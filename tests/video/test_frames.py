@@ -2,10 +2,7 @@ import av
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bgsub.video import frames
 from bgsub.video.frames import Frame, Layout
 
 KINDS = ("gray", "yuv420", "bgr")
@@ -87,22 +84,6 @@ def test_pack_refuses_what_does_not_fit():
         Layout("gray", 4, 4).pack(np.zeros((4, 5), np.uint8))
     with pytest.raises(ValueError, match="not float64"):
         Layout("gray", 4, 4).pack(np.zeros((4, 4)))
-
-
-@given(st.integers(0, 255))
-def test_range_tables(level):
-    if 16 <= level <= 235:
-        assert frames.COMPRESS_LUMA[frames.EXPAND_LUMA[level]] == level
-    if 16 <= level <= 240:
-        assert frames.COMPRESS_CHROMA[frames.EXPAND_CHROMA[level]] == level
-    assert abs(int(frames.EXPAND_LUMA[frames.COMPRESS_LUMA[level]]) - level) <= 1
-    assert abs(int(frames.EXPAND_CHROMA[frames.COMPRESS_CHROMA[level]]) - level) <= 1
-
-
-def test_range_ends():
-    assert frames.EXPAND_LUMA[[0, 16, 235, 255]].tolist() == [0, 0, 255, 255]
-    assert frames.EXPAND_CHROMA[128] == frames.COMPRESS_CHROMA[128] == 128
-    assert frames.COMPRESS_LUMA[[0, 255]].tolist() == [16, 235]
 
 
 def test_frame_image_is_rgb():

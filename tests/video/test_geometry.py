@@ -3,9 +3,10 @@ import numpy as np
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.video.frames import EXPAND_CHROMA, EXPAND_LUMA, Layout
+from bgsub.video.frames import Layout
 from bgsub.video.geometry import Geometry, Orientation, Picture
 from bgsub.video.selection import Region
+from tests.video.ranges import EXPAND_CHROMA, EXPAND_LUMA
 
 UPRIGHT = Orientation()
 

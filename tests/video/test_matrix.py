@@ -37,7 +37,6 @@ def test_gives_back_what_was_appended(directory, n):
         np.testing.assert_array_equal(matrix.columns(7, 20), rows[:, 7:20])
         matrix.release()
         np.testing.assert_array_equal(matrix.rows(0, n), rows)
-        np.testing.assert_array_equal(matrix.luma_rows(0, n), rows[:, :60])
 
 
 @given(st.integers(0, 11), st.integers(0, 11), st.integers(1, 12))

@@ -3,11 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.metrics import subspace_angle
 from bgsub.robustpca.competitors.hrpca import HRPCA, trimmed_mean
 from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.competitors.row_method import spatial_median
-from tests.robustpca.helpers import contaminated
+from tests.robustpca.helpers import contaminated, subspace_angle
 
 
 def direct(X, k, t, removals, seed):

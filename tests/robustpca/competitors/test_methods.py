@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from bgsub.errors import ConvergenceWarning, RankWarning
-from bgsub.metrics import subspace_angle, tre
+from bgsub.metrics import tre
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.robustpca.competitors.synthetic import data1
 from bgsub.robustpca.gram import gram_matrix
-from tests.robustpca.helpers import Columns, contaminated, frames
+from tests.robustpca.helpers import Columns, contaminated, frames, subspace_angle
 
 NAMES = ["trpca", "pca", "orpca", "outlier-pursuit", "hrpca", "pcp", "robust-subspace"]
 ROW_METHODS = [name for name in NAMES if not METHODS[name].needs_pixels]

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from bgsub.errors import ConvergenceWarning
-from bgsub.metrics import subspace_angle
 from bgsub.robustpca.competitors.orpca import ORPCA
 from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.competitors.synthetic import data1
-from tests.robustpca.helpers import contaminated
+from tests.robustpca.helpers import contaminated, subspace_angle
 
 
 def direct(X, k, lam, O=0.0, iterations=1000):  # noqa: E741

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from bgsub.errors import ConvergenceWarning, RankWarning
-from bgsub.metrics import subspace_angle
 from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
 from bgsub.robustpca.competitors.row_method import spatial_median
 from bgsub.robustpca.competitors.synthetic import data1
-from tests.robustpca.helpers import contaminated
+from tests.robustpca.helpers import contaminated, subspace_angle
 
 
 def corrupted(n, p, rank, outliers, *, seed=0):

@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.metrics import subspace_angle
 from bgsub.robustpca.competitors.pca import PCA
-from tests.robustpca.helpers import contaminated, frames
+from tests.robustpca.helpers import contaminated, frames, subspace_angle
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30)])

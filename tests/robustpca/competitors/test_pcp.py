@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from bgsub.errors import ConvergenceWarning
-from bgsub.metrics import subspace_angle
 from bgsub.robustpca.competitors.pcp import PCP, _Pursuit, memory_bytes
 from bgsub.robustpca.gram import ArrayColumns
-from tests.robustpca.helpers import frames
+from tests.robustpca.helpers import frames, subspace_angle
 
 
 def published(n, p, rank, share, *, seed=0):

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from bgsub.errors import ConvergenceWarning
-from bgsub.metrics import subspace_angle
 from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.competitors.robust_subspace import RobustSubspace, memory_bytes
 from bgsub.robustpca.gram import ArrayColumns
-from tests.robustpca.helpers import contaminated, frames
+from tests.robustpca.helpers import contaminated, frames, subspace_angle
 
 
 def speckled(n=60, p=80, k=2, *, share=0.1, noise=0.05, seed=0):
