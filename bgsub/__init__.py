@@ -10,12 +10,18 @@ from bgsub.version import __version__
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
     from bgsub.errors import BgsubError
+    from bgsub.local.subtractor import Subtractor
     from bgsub.options import RunOptions, SourceOptions
     from bgsub.outliers.errors_table import ErrorTable
     from bgsub.outliers.events import Event, find_events
     from bgsub.pipeline.outcome import RunResult
     from bgsub.pipeline.run import apply, fit_errors, model_errors, run
+    from bgsub.pipeline.streaming import masks
     from bgsub.robustpca.trpca import TRPCA
+    from bgsub.tracking.events import SceneEvent
+    from bgsub.tracking.results import objects
+    from bgsub.tracking.tracker import Observation
+    from bgsub.tracking.tracks import Track
     from bgsub.video.source import FrameSource, open_source
 
 __all__ = [
@@ -25,14 +31,20 @@ __all__ = [
     "ErrorTable",
     "Event",
     "FrameSource",
+    "Observation",
     "RunOptions",
     "RunResult",
+    "SceneEvent",
     "SourceOptions",
+    "Subtractor",
+    "Track",
     "__version__",
     "apply",
     "find_events",
     "fit_errors",
+    "masks",
     "model_errors",
+    "objects",
     "open_source",
     "run",
 ]
@@ -45,13 +57,19 @@ _HOME = {
     "ErrorTable": "bgsub.outliers.errors_table",
     "Event": "bgsub.outliers.events",
     "FrameSource": "bgsub.video.source",
+    "Observation": "bgsub.tracking.tracker",
     "RunOptions": "bgsub.options",
     "RunResult": "bgsub.pipeline.outcome",
+    "SceneEvent": "bgsub.tracking.events",
     "SourceOptions": "bgsub.options",
+    "Subtractor": "bgsub.local.subtractor",
+    "Track": "bgsub.tracking.tracks",
     "apply": "bgsub.pipeline.run",
     "find_events": "bgsub.outliers.events",
     "fit_errors": "bgsub.pipeline.run",
+    "masks": "bgsub.pipeline.streaming",
     "model_errors": "bgsub.pipeline.run",
+    "objects": "bgsub.tracking.results",
     "open_source": "bgsub.video.source",
     "run": "bgsub.pipeline.run",
 }

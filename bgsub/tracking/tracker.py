@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,13 @@ class Observation:
     score: float
     sign: Sign
     merged: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the values by the names of the columns of objects.csv."""
+        names = ("frame", "time_s", "track", "cx", "cy", "area", "score", "sign")
+        x, y, width, height = self.box
+        box = {"x": x, "y": y, "width": width, "height": height}
+        return {name: getattr(self, name) for name in names} | box
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -70,6 +70,10 @@ class Track:
     left: Side
     rest_s: float
     frames: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the values by the names of the columns of tracks.csv."""
+        return asdict(self)
 
 
 class TrackRecorder:

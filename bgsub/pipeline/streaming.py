@@ -1,0 +1,87 @@
+"""Give the masks of a film one by one, without any result on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from bgsub.fit.frame_fit import fit_frames, load_libraries
+from bgsub.fit.store import FrameStore
+from bgsub.options import RunOptions
+from bgsub.pipeline.consumers import Renderer
+from bgsub.pipeline.inputs import open_input, plan_run
+from bgsub.pipeline.needs import fitted_at_most, needs_fit
+from bgsub.pipeline.projection import ScoredFrames
+from bgsub.pipeline.scene import learn_scene
+from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Bytes, Frame
+from bgsub.video.source import Footage
+
+
+def _no_progress(stage: str, done: int, total: int | None) -> None:
+    """Report nothing."""
+
+
+def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple[Frame, Bytes]]:
+    """Give every frame of a film with its mask.
+
+    Parameters
+    ----------
+    footage : str, Path or ndarray
+        As for `bgsub.run`.
+    options : RunOptions, optional
+        Its outputs have no effect.
+
+    Yields
+    ------
+    Frame
+        The frame; ``frame.layout.to_bgr(frame.data)`` is its picture.
+    ndarray of shape (h, w), uint8
+        Its mask, 0 or 255; the same that `bgsub.run` writes.
+
+    Raises
+    ------
+    BgsubError
+        As for `bgsub.run`.
+
+    Notes
+    -----
+    The film is read once to learn from, and what of it does not fit into ``options.memory`` is
+    decoded again. Close the iterator (or let it end) to give the memory back.
+    """
+    options = replace(options or RunOptions(), outputs=frozenset({"mask"}))
+    with Workers(options.threads, options.jobs) as workers:
+        if needs_fit(options):
+            load_libraries(workers)
+        source = open_input(footage, options)
+        fitted = None if needs_fit(options) else fitted_at_most(options)
+        temp = None if options.temp is None else Path(options.temp)
+        store = FrameStore(
+            source,
+            plan_run(source, options),
+            seed=options.seed,
+            temp=temp,
+            progress=_no_progress,
+            fitted=fitted,
+        )
+        with store:
+            fit = None
+            if needs_fit(options):
+                fit = fit_frames(store, source.pixel_mask, options, workers, _no_progress)
+            scene = learn_scene(store, source, fit, options, workers, _no_progress)
+            shown = None
+            if scene.masker is not None and scene.masker.needs_background:
+                shown = scene.background
+            renderer = Renderer(
+                scene.layout,
+                shown,
+                scene.masker,
+                scene.inside,
+                lambda frame: frame.row,
+                with_scores=False,
+            )
+            for block in ScoredFrames(store, fit, scene.background, workers).blocks():
+                for frame in renderer.frames(block, workers):
+                    one = Frame(frame.number, frame.time_s, frame.row.copy(), frame.layout)
+                    yield one, frame.mask

@@ -1,0 +1,40 @@
+"""Masks without results."""
+
+import numpy as np
+import pytest
+from bgsub.pipeline.streaming import masks
+
+import bgsub
+
+
+@pytest.mark.parametrize("model", ["local", "paper"])
+def test_masks_are_those_of_a_run(model, scene, save, tmp_path, options, video):
+    clip, chosen = save(scene()), options(outputs={"mask"}, format="mkv", model=model)
+    bgsub.run(clip, tmp_path / "r", chosen)
+    given = list(masks(clip, chosen))
+    np.testing.assert_array_equal(
+        [mask for _, mask in given], video(tmp_path / "r" / "mask.mkv", "gray")
+    )
+    assert [frame.number for frame, _ in given] == list(range(1, 49))
+    np.testing.assert_array_equal(
+        given[40][0].layout.to_bgr(given[40][0].data), scene()[40][..., ::-1]
+    )
+
+
+def test_an_array_is_footage_too_and_the_iterator_may_be_left(scene):
+    iterator = masks(scene())
+    frame, mask = next(iterator)
+    assert (frame.number, mask.shape) == (1, (36, 48))
+    iterator.close()
+
+
+def test_objects_of_results_are_plain_values(scene, save, tmp_path, options):
+    outputs = {"objects", "tracks", "events"}
+    bgsub.run(save(scene()), tmp_path / "r", options(outputs=outputs))
+    found = bgsub.objects(str(tmp_path / "r"))
+    assert repr(found) == "Objects(16 observations, 1 tracks, 1 events)"
+    row = found.observations[0].to_dict()
+    assert (row["frame"], row["track"]) == (33, 1)
+    assert {"x", "y", "width", "height"} <= row.keys()
+    assert found.tracks[0].to_dict()["frames"] == 16
+    assert found.events[0].to_dict()["kind"] == "object"
