@@ -56,12 +56,12 @@ def apply_command(
     options = shared.run_options(params)
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     options = replace(options, jobs=processes_for(jobs, given))
-    work = functools.partial(apply_one, Path(model), options)
+    work = functools.partial(_apply_one, Path(model), options)
     skip = Recipe("apply", options, model) if skip_existing else None
     do_all(given, out, work, from_list=from_file is not None, skip=skip, jobs=jobs)
 
 
-def apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> None:
+def _apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> None:
     """Apply the model to one input."""
     from bgsub.pipeline import run as pipeline
 

@@ -61,7 +61,7 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
         comparison = run_comparison(path, options, session)
         rows = [row.cells() for row in comparison.rows]
         with watch.stage("write"):
-            write_comparison(results, comparison)
+            _write_comparison(results, comparison)
         stages = {**comparison.stages, **watch.seconds}
         results.commit(manifest("compare", path, comparison, options.to_json(), stages))
         click.echo(list_rows(form, COLUMNS, rows, **_listing(comparison)), nl=False)
@@ -77,7 +77,7 @@ def run_comparison(path: str, options: CompareOptions, session: Session) -> Comp
         return compare(path, options, progress=progress)
 
 
-def write_comparison(results: ResultsDirectory, comparison: Comparison) -> None:
+def _write_comparison(results: ResultsDirectory, comparison: Comparison) -> None:
     """Write tables and figures."""
     from bgsub.comparison.report import render_decomposition, render_errors
 

@@ -117,7 +117,7 @@ def errors_command(
                 Path(plot), render_errors(table, events, title=loaded.name, plot_format=kind)
             )
         if save_frames is not None and events:
-            save_peaks(loaded, events, Path(save_frames))
+            _save_peaks(loaded, events, Path(save_frames))
         click.echo(list_events(form, events, table, loaded.name), nl=False)
         text = summary(events, table, loaded.name)
         session.log("summary", text, events=len(events), cutoff=table.cutoff)
@@ -125,7 +125,7 @@ def errors_command(
         raise OutliersFound(f"{loaded.name}: outlier frames were found")
 
 
-def save_peaks(loaded: Loaded, events: list[Event], folder: Path) -> None:
+def _save_peaks(loaded: Loaded, events: list[Event], folder: Path) -> None:
     """Save the frame of each event's highest score as a PNG file, in one pass over the footage."""
     from bgsub.video.images import encode_image
     from bgsub.video.source import open_source

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "csv", "json", "markdown")
 
-matching_options = together(
+_matching_options = together(
     option(
         "Matching",
         "--offset",
@@ -101,7 +101,7 @@ result_options = together(
 @click.argument(
     "places", type=values.PATH, metavar="MASKS TRUTH [MASKS TRUTH]...", nargs=-1, required=True
 )
-@matching_options
+@_matching_options
 @shared.named("common", kind=EvaluationOptions)
 @shared.section("Scoring", kind=EvaluationOptions)
 @result_options
@@ -141,7 +141,7 @@ def evaluate_command(
         write_file(Path(plot), _plot(found, Path(plot).suffix.lower()[1:]))
     for one in found.sequences:
         if out is not None:
-            save_worst(one, Path(out), session)
+            _save_worst(one, Path(out), session)
         for note in one.notes:
             session.log("warning", f"{one.name}: {note}")
     click.echo(texts.list_evaluation(form, found), nl=False)
@@ -194,7 +194,7 @@ def _plot(found: Evaluation, kind: Any) -> bytes:
     return render_curves(found.sequences, found.curve, plot_format=kind)
 
 
-def save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
+def _save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
     """Save a picture of each of the worst frames of a sequence, with the frame if it is known."""
     from bgsub.evaluation.evaluate import footage_frames
     from bgsub.evaluation.figures import draw_verdicts

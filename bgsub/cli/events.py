@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
 
-choice_options = together(
+_choice_options = together(
     option(
         "Events",
         "--min-area",
@@ -109,7 +109,7 @@ choice_options = together(
     is_flag=True,
     help="Exit with 8 if an event is listed.",
 )
-@choice_options
+@_choice_options
 @shared.source_options
 @shared.resource_options
 @log_options

@@ -11,7 +11,7 @@ from bgsub import errors
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-COMPLETION = """\
+_COMPLETION = """\
 Shell completion of commands, options and files: add the line to the start-up file of your shell
   bash   eval "$(_BGSUB_COMPLETE=bash_source bgsub)"
   zsh    eval "$(_BGSUB_COMPLETE=zsh_source bgsub)"
@@ -53,7 +53,7 @@ def program_epilog() -> str:
         "  bgsub errors results/                        when was something foreign in sight?\n"
         "  bgsub info water.avi                         what a run would need"
     )
-    return verbatim(f"{first_steps}\n\nExit codes:\n{codes}\n\n{COMPLETION}")
+    return verbatim(f"{first_steps}\n\nExit codes:\n{codes}\n\n{_COMPLETION}")
 
 
 class Option(click.Option):

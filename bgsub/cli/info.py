@@ -46,7 +46,7 @@ def info_command(path: str, as_json: bool, **params: Any) -> None:
     options = shared.run_options(params)
     session = current_session()
     with session.about(path):
-        facts, warnings = examine(path, options)
+        facts, warnings = _examine(path, options)
         for warning in warnings:
             session.log("warning", warning)
     if as_json:
@@ -55,7 +55,7 @@ def info_command(path: str, as_json: bool, **params: Any) -> None:
         click.echo(describe(facts))
 
 
-def examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]:
+def _examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]:
     """Decode an input; give what is known of it, and the warnings of its decoder.
 
     Raises

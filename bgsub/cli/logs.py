@@ -145,7 +145,7 @@ def write_line(line: str) -> None:
             sys.stderr.flush()
 
 
-class SessionHandler(logging.Handler):
+class _SessionHandler(logging.Handler):
     """Hands log records to a session."""
 
     def __init__(self, session: Session) -> None:
@@ -167,7 +167,7 @@ class SessionHandler(logging.Handler):
 @contextlib.contextmanager
 def reporting(session: Session) -> Iterator[None]:
     """Send log records and Python's warnings to a session while inside."""
-    handler = SessionHandler(session)
+    handler = _SessionHandler(session)
     root, ours, notes = (logging.getLogger(name) for name in (None, "bgsub", NOTES))
     before = ours.level
 

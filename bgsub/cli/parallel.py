@@ -53,7 +53,7 @@ class KeptSession(Session):
             self.lines.append(line)
 
 
-Done = tuple[Outcome, list[str]]
+_Done = tuple[Outcome, list[str]]
 
 
 def attempt_side_by_side(
@@ -82,8 +82,8 @@ def attempt_side_by_side(
     """
     workers = [_Worker() for _ in range(min(processes, len(jobs)))]
     idle, ahead = list(workers), iter(enumerate(jobs))
-    running: dict[Future[Done], tuple[int, _Worker]] = {}
-    done: dict[int, Done] = {}
+    running: dict[Future[_Done], tuple[int, _Worker]] = {}
+    done: dict[int, _Done] = {}
     written = 0
     try:
         with make_progress(session) as progress:
@@ -126,7 +126,7 @@ class _Worker:
 
     def submit(
         self, job: Job, work: Work, session: KeptSession, *, skip: Recipe | None
-    ) -> Future[Done]:
+    ) -> Future[_Done]:
         """Hand a job to the process."""
         if self._pool is not None:
             try:
@@ -137,7 +137,7 @@ class _Worker:
 
     def _start(
         self, job: Job, work: Work, session: KeptSession, *, skip: Recipe | None
-    ) -> Future[Done]:
+    ) -> Future[_Done]:
         # Forked copies of a process with threads (BLAS has some) may hang.
         context = multiprocessing.get_context("spawn")
         # When this end of the line is closed, or this process ends whatever the way, so does the
@@ -151,7 +151,7 @@ class _Worker:
         finally:
             theirs.close()
 
-    def result(self, future: Future[Done], job: Job, session: Session) -> Done:
+    def result(self, future: Future[_Done], job: Job, session: Session) -> _Done:
         """Give what became of a job; replace a process that was killed."""
         try:
             return future.result()
@@ -222,7 +222,7 @@ def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - Pytho
     raise KeyboardInterrupt
 
 
-def _do(job: Job, work: Work, session: KeptSession, *, skip: Recipe | None) -> Done:
+def _do(job: Job, work: Work, session: KeptSession, *, skip: Recipe | None) -> _Done:
     """Do a job in a process of its own."""
     try:
         _Child.is_working = True

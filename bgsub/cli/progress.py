@@ -15,8 +15,8 @@ from typing import Any, Self
 from bgsub.cli.logs import Session
 from bgsub.robustpca.competitors.methods import METHODS
 
-LINE_INTERVAL_S = 10.0
-JSON_INTERVAL_S = 1.0
+_LINE_INTERVAL_S = 10.0
+_JSON_INTERVAL_S = 1.0
 COLUMNS, ROWS = 79, 24
 
 _UNITS = {"fit": " pixels", "batch": " inputs", "data sets": "", "draws": ""}
@@ -74,7 +74,7 @@ class LineProgress(Progress):
     def __init__(
         self,
         session: Session,
-        interval_s: float = LINE_INTERVAL_S,
+        interval_s: float = _LINE_INTERVAL_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(session)
@@ -208,7 +208,7 @@ def make_progress(session: Session) -> Progress:
     if session.quiet:
         return Progress(session)
     if session.log_json:
-        return LineProgress(session, JSON_INTERVAL_S)
+        return LineProgress(session, _JSON_INTERVAL_S)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return BarProgress(session) if session.bars else Progress(session)
     return LineProgress(session)

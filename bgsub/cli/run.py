@@ -53,7 +53,7 @@ batch_options = together(
 
 
 @dataclass(frozen=True)
-class Repeated:
+class _Repeated:
     """An earlier run: its run.json, input and the input's SHA-256."""
 
     path: Path
@@ -61,7 +61,7 @@ class Repeated:
     sha256: str | None
 
 
-def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Repeated | None:  # noqa: ARG001
+def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> _Repeated | None:  # noqa: ARG001
     """Make the options of an earlier run the defaults of this one."""
     if value is None or ctx.resilient_parsing:
         return None
@@ -80,7 +80,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> Re
     except BgsubError as error:
         raise type(error)(f"{value}: {error}") from error
     given = recorded_path(manifest, recorded["path"])
-    return Repeated(Path(value), given, recorded["sha256"])
+    return _Repeated(Path(value), given, recorded["sha256"])
 
 
 @click.command(
@@ -119,7 +119,7 @@ def run_command(
     inputs: tuple[str, ...],
     out: str | None,
     from_file: str | None,
-    from_json: Repeated | None,
+    from_json: _Repeated | None,
     skip_existing: bool,
     jobs: int,
     **params: Any,
@@ -138,7 +138,7 @@ def run_command(
     if out is None and from_json is not None:
         out = str(from_json.path if from_json.path.is_dir() else from_json.path.parent)
     options = replace(options, jobs=processes_for(jobs, given))
-    work = functools.partial(run_one, options, digest)
+    work = functools.partial(_run_one, options, digest)
     skip = Recipe("run", options) if skip_existing else None
     do_all(given, out, work, from_list=from_file is not None, skip=skip, jobs=jobs)
 
@@ -171,7 +171,7 @@ def do_all(
     run_batch(planned, work, current_session(), skip=skip, processes=processes)
 
 
-def run_one(options: RunOptions, digest: str | None, job: Job, session: Session) -> None:
+def _run_one(options: RunOptions, digest: str | None, job: Job, session: Session) -> None:
     """Run one input; `digest` is the SHA-256 that a repeated input should have."""
     from bgsub.pipeline import run as pipeline
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # NumPy takes longer to import than `bgsub compare --help` sh
 
     Floats = NDArray[np.float64]
 
-DEFAULT_METHODS = tuple(METHODS)
+_DEFAULT_METHODS = tuple(METHODS)
 COLUMNS = (
     *("method", "k", "t", "seconds", "iterations", "converged", "objective"),
     *("auc", "average_precision", "true_outliers_flagged", "reason"),
@@ -40,8 +40,8 @@ class CompareOptions(Declared):
     run: RunOptions = field(default_factory=RunOptions)
 
     methods: tuple[str, ...] = _comparison(
-        DEFAULT_METHODS,
-        Several(Choice(DEFAULT_METHODS), least=1),
+        _DEFAULT_METHODS,
+        Several(Choice(_DEFAULT_METHODS), least=1),
         "Methods, separated by commas; `bgsub methods` lists them.",
         unset="all",
     )

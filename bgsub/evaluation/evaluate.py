@@ -28,7 +28,7 @@ from bgsub.video.images import Image
 
 ProgressCallback = Callable[[str, int, int | None], None]
 
-MASK_THRESHOLD = 128
+_MASK_THRESHOLD = 128
 """Grey level from which a mask is foreground."""
 
 
@@ -130,7 +130,7 @@ class _Sequence:
             for _, scores, classes in self._pictures("read scores", progress):
                 curve.add(scores, classes)
             threshold = curve.best_threshold() if threshold is None else threshold
-        threshold = MASK_THRESHOLD if threshold is None else threshold
+        threshold = _MASK_THRESHOLD if threshold is None else threshold
         frames, worst = self._count(threshold, progress)
         if not frames:
             message = f"{self.pair.truth}: none of its pixels is scored"

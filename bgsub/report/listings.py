@@ -57,7 +57,7 @@ def as_json(events: list[Event], table: ErrorTable, name: str) -> str:
     return json.dumps(listing, indent=2, allow_nan=False) + "\n"
 
 
-def as_frames(events: list[Event], table: ErrorTable) -> str:
+def _as_frames(events: list[Event], table: ErrorTable) -> str:
     """Write the number of every frame in an event, one a line."""
     lines = []
     for event in events:
@@ -85,7 +85,7 @@ def list_events(form: str, events: list[Event], table: ErrorTable, name: str) ->
         "table": lambda: as_table(events),
         "csv": lambda: as_csv(events),
         "json": lambda: as_json(events, table, name),
-        "frames": lambda: as_frames(events, table),
+        "frames": lambda: _as_frames(events, table),
         "ffmpeg": lambda: as_ffmpeg([(event.first_frame, event.last_frame) for event in events]),
     }
     return forms[form]()

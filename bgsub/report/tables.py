@@ -55,7 +55,7 @@ def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: A
         "csv": lambda: as_csv(columns, rows),
         "json": lambda: as_json(columns, rows, **facts),
         "markdown": lambda: as_markdown(columns, rows),
-        "latex": lambda: as_latex(columns, rows),
+        "latex": lambda: _as_latex(columns, rows),
     }
     return forms[form]()
 
@@ -149,7 +149,7 @@ def markdown_text(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (header, rules, *rows))
 
 
-def as_latex(columns: Sequence[str], rows: Sequence[Row]) -> str:
+def _as_latex(columns: Sequence[str], rows: Sequence[Row]) -> str:
     """Write a tabular in the style of booktabs."""
     numbers = _are_numbers(columns, rows)
     form = "".join("r" if number else "l" for number in numbers)

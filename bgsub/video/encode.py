@@ -37,7 +37,7 @@ from bgsub.video.pictures import FFV1_FORMATS, Pixels
 VideoKind = Literal["mp4", "mkv"]
 
 #: Options of libx264.
-H264_OPTIONS: dict[str, str] = {
+_H264_OPTIONS: dict[str, str] = {
     "preset": "ultrafast",
     "crf": "20",
     "profile": "high",
@@ -45,16 +45,16 @@ H264_OPTIONS: dict[str, str] = {
 }
 #: Options of FFV1: version 3 with a checksum per slice; Golomb-Rice codes are the fast ones, and
 #: for 16 bits FFmpeg takes a range coder instead.
-FFV1_OPTIONS: dict[str, str] = {"level": "3", "coder": "rice", "slicecrc": "1"}
+_FFV1_OPTIONS: dict[str, str] = {"level": "3", "coder": "rice", "slicecrc": "1"}
 #: Slices let several threads share a frame. FFmpeg refuses them for frames with a side of a few
 #: pixels and for 4:2:0 of odd size, so those are not divided.
-FFV1_SLICES = 4
-FFV1_SLICED_SIDE = 64
+_FFV1_SLICES = 4
+_FFV1_SLICED_SIDE = 64
 
 #: The rate of frames whose rate nobody knows, as image sequences are commonly played.
 DEFAULT_RATE = Fraction(25)
 #: A player can jump to a keyframe only, and decodes from there.
-KEYFRAME_SECONDS = 2
+_KEYFRAME_SECONDS = 2
 
 _FORMATS: dict[VideoKind, str] = {"mp4": "mp4", "mkv": "matroska"}
 # bitexact: the same frames give the same file, without dates and random identifiers.
@@ -135,12 +135,12 @@ def add_stream(
     """
     rate = sane_rate(rate)
     if kind == "mp4":
-        stream = container.add_stream("libx264", rate=rate, options=dict(H264_OPTIONS))
+        stream = container.add_stream("libx264", rate=rate, options=dict(_H264_OPTIONS))
         stream.pix_fmt = "yuv420p"
     else:
         odd = pixels == "yuv420" and (width % 2 or height % 2)
-        slices = 1 if odd or min(width, height) < FFV1_SLICED_SIDE else FFV1_SLICES
-        options = {**FFV1_OPTIONS, "slices": str(slices)}
+        slices = 1 if odd or min(width, height) < _FFV1_SLICED_SIDE else _FFV1_SLICES
+        options = {**_FFV1_OPTIONS, "slices": str(slices)}
         stream = container.add_stream("ffv1", rate=rate, options=options)
         stream.pix_fmt = FFV1_FORMATS[pixels]
     stream.width, stream.height = width, height
@@ -183,7 +183,7 @@ def time_base(rate: Fraction) -> Fraction:
 
 def keyframe_interval(rate: Fraction) -> int:
     """Give the most frames from one keyframe to the next: 2 s, but 10 to 120 frames."""
-    return max(10, min(120, round(KEYFRAME_SECONDS * rate)))
+    return max(10, min(120, round(_KEYFRAME_SECONDS * rate)))
 
 
 class FrameClock:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bgsub.errors import OutputError
 from bgsub.video.frames import Bytes, Frame, Layout
 
-CHUNK_BYTES = 64 * 2**20
+_CHUNK_BYTES = 64 * 2**20
 
 
 class FrameMatrix:
@@ -41,7 +41,7 @@ class FrameMatrix:
         layout: Layout,
         directory: str | os.PathLike[str] | None = None,
         *,
-        chunk_bytes: int = CHUNK_BYTES,
+        chunk_bytes: int = _CHUNK_BYTES,
     ) -> None:
         self.layout = layout
         self.chunk_rows = max(1, chunk_bytes // layout.size)

@@ -13,7 +13,7 @@ from bgsub.video.sink import FrameSink
 _log = logging.getLogger(__name__)
 
 #: Most frames that wait in the queue, unless an argument says otherwise.
-QUEUE_FRAMES = 8
+_QUEUE_FRAMES = 8
 
 # One frame takes milliseconds; only a file system that has stopped answering takes this long.
 _PATIENCE_S = 30.0
@@ -42,7 +42,7 @@ class QueuedSink:
         counts = [sink.close() for sink in sinks]
     """
 
-    def __init__(self, sink: FrameSink, queue_frames: int = QUEUE_FRAMES) -> None:
+    def __init__(self, sink: FrameSink, queue_frames: int = _QUEUE_FRAMES) -> None:
         if queue_frames < 1:
             raise ValueError(f"queue_frames must be 1 or more, not {queue_frames}")
         self.name = sink.name

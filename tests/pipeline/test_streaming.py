@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from bgsub.pipeline.streaming import masks
 
 import bgsub
+from bgsub.pipeline.streaming import masks
 
 
 @pytest.mark.parametrize("model", ["local", "paper"])
