@@ -67,7 +67,7 @@ class FrameStore:
     numbers, times : ndarray of shape (n,)
         Frame numbers and seconds of all frames.
     fit_rows : ndarray of shape (m,)
-        The frames among them that are fitted.
+        The frames among them that are fitted; doubtful ones are not, unless most are doubtful.
     gram_threads : int
         Threads that the plan has memory for while the Gram matrix is formed.
     """
@@ -144,7 +144,8 @@ class FrameStore:
             self._progress("decode", len(matrix), self._source.frames_estimate)
 
     def _sample(self, seed: int) -> NDArray[np.int64]:
-        rows = sample_rows(len(self.numbers), self._fitted, seed)
+        trusted = trusted_rows(self.numbers, self._source.doubtful_frames)
+        rows = trusted[sample_rows(trusted.size, self._fitted, seed)]
         return rows[sample_rows(rows.size, self._plan.most_fitted, seed)]
 
     def _read_sample(self, seed: int) -> None:
@@ -218,6 +219,20 @@ def _blocks(frames: Iterable[Frame], step: int) -> Iterator[FrameBlock]:
     if rows is not None:
         rows = rows[: len(numbers)]
         yield FrameBlock(rows, np.array(numbers, dtype=np.int64), np.array(times))
+
+
+def trusted_rows(numbers: NDArray[np.int64], doubtful: list[int]) -> NDArray[np.int64]:
+    """Rows of the frames that may be fitted: all but the doubtful ones, unless those are most.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n,)
+        Of all frames.
+    doubtful : list of int
+        Numbers of frames that depend on damaged ones.
+    """
+    trusted = np.flatnonzero(~np.isin(numbers, doubtful))
+    return trusted if 2 * trusted.size >= numbers.size else np.arange(numbers.size)
 
 
 class FitColumns:

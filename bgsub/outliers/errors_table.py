@@ -16,8 +16,8 @@ from bgsub.files import check_plain
 from bgsub.outliers.frame_scores import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
 
-COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier")
-"""Header of errors.csv."""
+COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier", "doubtful")
+"""Header of errors.csv; files of earlier versions lack the last column."""
 
 # Above this not every whole number is a float.
 _MAX_FRAME = 2.0**53
@@ -45,6 +45,9 @@ class ErrorTable:
         A lasting change of the scene.
     marked : ndarray of shape (n,), bool, optional
         Outliers as marked by somebody else, where they do not follow from scores and cut-off.
+    doubtful : ndarray of shape (n,), bool, optional
+        Frames whose pictures may be wrong, since they depend on damaged ones; None if there are
+        none.
     """
 
     frames: NDArray[np.int64]
@@ -55,6 +58,12 @@ class ErrorTable:
     cutoff: float = DEFAULT_CUTOFF
     scene_change: SceneChange | None = None
     marked: NDArray[np.bool_] | None = None
+    doubtful: NDArray[np.bool_] | None = None
+
+    @property
+    def doubts(self) -> NDArray[np.bool_]:
+        """Which frames are doubtful, shape (n,)."""
+        return np.zeros(self.frames.size, dtype=bool) if self.doubtful is None else self.doubtful
 
     def __repr__(self) -> str:
         flagged = int(self.outliers.sum())
@@ -92,6 +101,7 @@ def write_csv(table: ErrorTable, path: Path) -> None:
         table.rmse.tolist(),
         table.scores.tolist(),
         table.outliers.tolist(),
+        table.doubts.tolist(),
         strict=True,
     )
     try:
@@ -100,8 +110,11 @@ def write_csv(table: ErrorTable, path: Path) -> None:
             writer.writerow(COLUMNS)
             writer.writerows(
                 # Ten digits are more than a sum of float64 squares is worth, eight than a ratio.
-                (frame, f"{time:.10g}", f"{error:.10g}", f"{rmse:.8g}", f"{score:.8g}", int(flag))
-                for frame, time, error, rmse, score, flag in columns
+                (
+                    *(frame, f"{time:.10g}", f"{error:.10g}", f"{rmse:.8g}", f"{score:.8g}"),
+                    *(int(flag), int(doubt)),
+                )
+                for frame, time, error, rmse, score, flag, doubt in columns
             )
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -136,7 +149,7 @@ def read_csv(path: Path) -> ErrorTable:
     except (UnicodeDecodeError, csv.Error) as error:
         message = f"{path}: no errors.csv of bgsub, not even a CSV text file"
         raise InputError(message) from error
-    frames, times, errors, rmse, scores, marks = (
+    frames, times, errors, rmse, scores, marks, doubts = (
         np.array(column) for column in zip(*values, strict=True)
     )
     marked = marks == 1.0
@@ -149,6 +162,7 @@ def read_csv(path: Path) -> ErrorTable:
         scores=scores,
         cutoff=DEFAULT_CUTOFF if cutoff is None else cutoff,
         marked=marked if cutoff is None else None,
+        doubtful=doubts == 1.0 if doubts.any() else None,
     )
 
 
@@ -159,13 +173,13 @@ def _parse(rows: Iterable[list[str]], path: Path) -> list[tuple[float, ...]]:
     for line, row in enumerate(rows, start=1):
         if line == 1:
             header = row
-            if header != list(COLUMNS):
+            if header not in (list(COLUMNS), list(COLUMNS[:-1])):
                 expected = ",".join(COLUMNS)
                 message = f"{path}: no errors.csv of bgsub; its first line must be {expected}"
                 raise InputError(message)
         elif row:
             try:
-                values.append(_parse_row(row, values[-1][0] if values else 0.0))
+                values.append(_parse_row(row, header, values[-1][0] if values else 0.0))
             except ValueError as error:
                 message = f"{path}, line {line}: {error}; repair the line or create the file again"
                 raise InputError(message) from error
@@ -175,11 +189,12 @@ def _parse(rows: Iterable[list[str]], path: Path) -> list[tuple[float, ...]]:
     return values
 
 
-def _parse_row(row: list[str], previous: float) -> tuple[float, ...]:
-    """The numbers of a line; ValueError says what is wrong with it."""
-    if len(row) != len(COLUMNS):
-        raise ValueError(f"{len(row)} values, where {len(COLUMNS)} are needed")
-    numbers = dict(zip(COLUMNS, map(_finite, COLUMNS, row), strict=True))
+def _parse_row(row: list[str], header: list[str], previous: float) -> tuple[float, ...]:
+    """The numbers of a line, one for each of `COLUMNS`; ValueError says what is wrong with it."""
+    if len(row) != len(header):
+        raise ValueError(f"{len(row)} values, where {len(header)} are needed")
+    numbers = dict.fromkeys(COLUMNS, 0.0)
+    numbers |= zip(header, map(_finite, header, row), strict=True)
     for name in ("error", "rmse"):
         if numbers[name] < 0:
             raise ValueError(f"{name} {numbers[name]:g} is negative")
@@ -187,8 +202,9 @@ def _parse_row(row: list[str], previous: float) -> tuple[float, ...]:
         raise ValueError(f"frame {row[0]} is not a whole number of 1 or more")
     if numbers["frame"] <= previous:
         raise ValueError(f"frame {row[0]} does not come after frame {previous:.0f}")
-    if numbers["outlier"] not in {0.0, 1.0}:
-        raise ValueError(f"outlier {row[-1]} is neither 0 nor 1")
+    for name in ("outlier", "doubtful"):
+        if numbers[name] not in {0.0, 1.0}:
+            raise ValueError(f"{name} {row[header.index(name)]} is neither 0 nor 1")
     return tuple(numbers.values())
 
 

@@ -9,6 +9,7 @@ from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.memory_plan import Plan
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events
+from bgsub.pipeline.damage import spans
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.robustpca.trpca import TRPCA
@@ -34,6 +35,7 @@ def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any
             {"frame": bad.number, "time_s": round(bad.time_s, 6), "reason": bad.reason}
             for bad in source.bad_frames
         ],
+        "doubtful_frames": spans(source.doubtful_frames),
         "warnings": list(source.warnings),
     }
 

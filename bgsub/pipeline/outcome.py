@@ -11,8 +11,9 @@ from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.pipeline import manifest as manifests
+from bgsub.pipeline.damage import damage_findings
 from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.findings import outlier_findings, plural
+from bgsub.pipeline.findings import outlier_findings
 from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
 from bgsub.version import __version__
 from bgsub.video.source import FrameSource
@@ -56,8 +57,13 @@ def finish(
     errors = _no_errors(facts) if table is None else _error_facts(table)
     findings = [] if table is None else outlier_findings(table)
     findings += [facts["objects"]["summary"]] if "objects" in facts else []
-    findings += bad_frame_findings(source, options)
-    frames = {"decoded": source.decoded, "bad": len(source.bad_frames), **errors.pop("frames")}
+    findings += damage_findings(source, options, is_fitted=facts["command"] == "run")
+    frames = {
+        "decoded": source.decoded,
+        "bad": len(source.bad_frames),
+        "doubtful": len(source.doubtful_frames),
+        **errors.pop("frames"),
+    }
     manifest = {
         "schema_version": SCHEMA_VERSION,
         "bgsub_version": __version__,
@@ -104,19 +110,3 @@ def _no_errors(facts: dict[str, Any]) -> dict[str, Any]:
         "events": None,
         "scene_change": None,
     }
-
-
-def bad_frame_findings(source: FrameSource, options: RunOptions) -> list[str]:
-    """How many frames could not be decoded and what became of them, in one line if any."""
-    if not source.bad_frames:
-        return []
-    action = {"skip": "left out", "repeat": "replaced by the one before"}
-    what = action.get(options.source.on_bad_frame, "met")
-    bad = plural(len(source.bad_frames), "damaged frame")
-    return [f"{bad} {what}: {numbers_in_words([b.number for b in source.bad_frames])}"]
-
-
-def numbers_in_words(numbers: list[int]) -> str:
-    """The first numbers of a list, and how many more there are."""
-    shown = ", ".join(str(number) for number in numbers[:8])
-    return shown if len(numbers) <= 8 else f"{shown} and {len(numbers) - 8} more"

@@ -11,6 +11,7 @@ from bgsub.fit.memory_plan import Plan
 from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
+from bgsub.pipeline.damage import damage_findings, mark_doubtful
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.error_outputs import write_spectrum, write_table
 from bgsub.pipeline.facts import fit_facts, frame_facts, object_facts, plan_facts, source_facts
@@ -20,7 +21,7 @@ from bgsub.pipeline.inputs import load_for, model_for, open_input, plan_run
 from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.needs import fitted_at_most, needs_fit, needs_objects, needs_pixels
 from bgsub.pipeline.objects import ObjectsOutput, object_options
-from bgsub.pipeline.outcome import RunResult, bad_frame_findings, finish
+from bgsub.pipeline.outcome import RunResult, finish
 from bgsub.pipeline.outputs import FrameOutputs, output_names
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
@@ -96,7 +97,7 @@ def run(
             if "model" in options.outputs and scene.background is not None:
                 scene.background.save(results.stage("model.npz"))
             frames = ScoredFrames(store, fit, scene.background, workers)
-            table, plotting = frames.table, None
+            table, plotting = mark_doubtful(frames.table, source), None
             if table is not None:  # drawing takes as long as many videos
                 plotting = workers.beside(write_table, results, table, options, source.name)
             with (
@@ -109,7 +110,7 @@ def run(
             with watch.stage("plot"):
                 if plotting is not None:
                     plotting.result()
-                elif (table := frames.table) is not None:
+                elif (table := mark_doubtful(frames.table, source)) is not None:
                     write_table(results, table, options, source.name)
         facts = {"command": "run", **source_facts(source, identity.result())}
         facts |= plan_facts(plan, int(store.fit_rows.size)) | fit_facts(fit, scene.background)
@@ -167,7 +168,7 @@ def apply(
             blocks = frames.blocks(decoded_blocks(source))
             outputs.write(blocks, source.frames_estimate, progress)
             outputs.close()
-        table = frames.table()
+        table = mark_doubtful(frames.table(), source)
         if "model" in options.outputs:
             model.save(results.stage("model.npz"))
         with watch.stage("plot"):
@@ -220,7 +221,8 @@ def fit_errors(
                     pass
                 if frames.table is not None:
                     table = frames.table
-    return FrameErrors(table, [*source.warnings, *bad_frame_findings(source, options), *fit.notes])
+    notes = [*source.warnings, *damage_findings(source, options, is_fitted=True), *fit.notes]
+    return FrameErrors(mark_doubtful(table, source), notes)
 
 
 def model_errors(
@@ -247,7 +249,8 @@ def model_errors(
         for block in frames.blocks(decoded_blocks(source)):
             done += len(block.rows)
             progress("errors", done, source.frames_estimate)
-    return FrameErrors(frames.table(), [*source.warnings, *bad_frame_findings(source, options)])
+    notes = [*source.warnings, *damage_findings(source, options, is_fitted=False)]
+    return FrameErrors(mark_doubtful(frames.table(), source), notes)
 
 
 def _store(

@@ -48,6 +48,7 @@ def as_json(events: list[Event], table: ErrorTable, name: str) -> str:
         "input": name,
         "frames": table.frames.size,
         "outliers": int(outlier_frames(table).sum()),
+        "doubtful": int(table.doubts.sum()),
         "cutoff": table.cutoff,
         "scene_change": None
         if change is None
@@ -111,6 +112,10 @@ def summary(events: list[Event], table: ErrorTable, name: str) -> str:
     if table.scene_change is not None:
         first = table.scene_change.first_frame
         text += f"; from {first} to the end the scene stays different"
+    if table.doubts.any():
+        doubtful = int(table.doubts.sum())
+        may_be = "1 frame is" if doubtful == 1 else f"{doubtful} frames are"
+        text += f"; {may_be} doubtful, after damage"
     return text
 
 

@@ -63,13 +63,14 @@ class Item(NamedTuple):
     """A frame of the input, before it is known whether anyone wants its pixels.
 
     `load` decodes or converts it and may raise `BadPicture`; it is None for a frame that is already
-    known to be bad, for the given reason.
+    known to be bad, for the given reason. A doubtful one can be decoded, but may be wrong.
     """
 
     number: int
     time_s: float
     load: Callable[[], Picture] | None
     reason: str = ""
+    doubtful: bool = False
 
 
 class BaseSource(ABC):
@@ -94,6 +95,7 @@ class BaseSource(ABC):
         self.input_frames: int | None = None
         self.duration_s: float | None = None
         self.bad_frames: list[BadFrame] = []
+        self.doubtful_frames: list[int] = []
         self.decoded = 0
         self.warnings: list[str] = []
         self._peak_16_bit = 0
@@ -148,13 +150,14 @@ class BaseSource(ABC):
         """Iterate as usual; `room` says for each frame where its bytes are to be, if it can."""
         picker = self.options.selection.picker()
         bad: list[BadFrame] = []
+        doubtful: list[int] = []
         notes: list[str] = []
         decoded = given = 0
         previous: Bytes | None = None
         last: tuple[int, float] = (0, 0.0)
         self._peak_16_bit = 0
         with closing(self._items(notes)) as items:
-            for number, time_s, load, known in items:
+            for number, time_s, load, known, may_be_wrong in items:
                 if picker.is_past(number, time_s):
                     break
                 last = (number, time_s)
@@ -170,9 +173,12 @@ class BaseSource(ABC):
                     vector = previous
                 else:
                     decoded += 1
+                if may_be_wrong or vector is previous:
+                    doubtful.append(number)
                 given += 1
                 previous = vector
                 yield Frame(number, time_s, vector, self.layout)
+        self.doubtful_frames = doubtful
         self._finish(bad, decoded, notes)
         if not given:
             self._explain_nothing(last)

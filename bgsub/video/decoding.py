@@ -1,8 +1,8 @@
-"""Find the order, the times and the damage of the frames in a video file, without their pixels."""
+"""Decode a video from its beginning, quickly, up to the first sign of damage; tell its times."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,142 +15,155 @@ from av.video.stream import VideoStream
 from bgsub.video import pyav
 
 #: A step back in time by more than this is a new beginning of the clock, not a jittered timestamp.
-_RESTART_S = 1.0
+RESTART_S = 1.0
 
-#: Codecs with packets that only serve other packets.
-_HIDDEN_PICTURES = {"vp8", "vp9", "av1", "libdav1d", "libvpx", "libvpx-vp9"}
+#: A leap by more than this is no time that passed between two frames.
+_LEAP_S = 10 * 86400.0
+
+# A frame that comes later than so many steps leaves a gap.
+_GAP_STEPS = 1.5
 
 
 @dataclass(frozen=True)
-class Damage:
-    """Something in the file that could not be decoded.
+class Oddity:
+    """Something that an undamaged film of constant rate does not have.
 
     Attributes
     ----------
     reason : str
-    is_frame : bool
-        Whether a frame is missing here; otherwise only the file is known to be damaged.
-    stamp : int or None
-        The missing frame's presentation timestamp.
+    is_gap : bool
+        Whether it is no more than a gap of timestamps, which films of variable rate have too.
     """
 
     reason: str
-    is_frame: bool
-    stamp: int | None = None
+    is_gap: bool = False
+
+
+def is_flush(packet: Packet[VideoStream]) -> bool:
+    """Whether a packet is the one behind the last, which empties the decoder."""
+    return packet.size == 0 and packet.dts is None
 
 
 class Decoder:
-    """Decodes a stream once, from its beginning to its end or to where the file breaks off.
+    """Decodes a stream once, from its beginning to its end, without any concealment of damage.
+
+    What comes behind the first `Oddity` that is no gap is not to be used: with several threads it
+    depends on their number. `bgsub.video.survey` finds out what it is.
 
     Parameters
     ----------
     container, stream
         Just opened.
     threads : int
-        Threads for FFmpeg. On one thread, what is damaged is concealed as well as can be and
-        marked. On several, which frames are marked and which are lost would depend on their
-        number: there every error is reported, and what comes behind the first is not to be used.
+        Threads for FFmpeg.
+    step_s : float or None
+        Seconds from one frame to the next, to look for gaps; may be changed on the way.
+    places : mapping of int to int
+        Rank of each packet by its place in the file, where the file has a table of them.
+    is_sound : callable, optional
+        Whether the data of a packet are undamaged, where the codec lets that be computed.
 
     Attributes
     ----------
-    packets : int
-        Packets read so far.
+    packets, empty_packets : int
+        Packets with and without data that were read so far.
     position : int or None
         Where in the file the last of them ends, None if the container does not say.
     end_s : float
         When the latest of them ends, in seconds on the stream's own clock.
-    is_damaged : bool
-        Whether one of them was incomplete, or the reading ended in an error.
     """
 
-    def __init__(self, container: InputContainer, stream: VideoStream, threads: int) -> None:
+    def __init__(
+        self,
+        container: InputContainer,
+        stream: VideoStream,
+        threads: int,
+        *,
+        step_s: float | None = None,
+        places: Mapping[int, int] | None = None,
+        is_sound: Callable[[bytes], bool] | None = None,
+    ) -> None:
         self._container = container
         self._stream = stream
-        self._alone = threads == 1
-        stream.thread_type = "NONE" if self._alone else "AUTO"
-        stream.codec_context.thread_count = threads
-        if not self._alone:
-            stream.codec_context.options = {"err_detect": "explode"}
-        self.packets = 0
+        prepare(stream, threads=threads, strict=True)
+        self.step_s = step_s
+        self._places = places or {}
+        self._is_sound = is_sound
+        self.packets = self.empty_packets = 0
         self.position: int | None = None
         self.end_s = 0.0
-        self.is_damaged = False
-        # Each packet is one frame, known by its timestamp, except where packets hold pictures that
-        # are never shown or timestamps that are not those of presentation.
-        self._counts_frames = (
-            container.format.name != "avi" and stream.codec_context.name not in _HIDDEN_PICTURES
-        )
-        self._expected: dict[int, str] = {}
-        self._given_up: set[int] = set()
-        self._has_errors = False
         self._latest_packet = self._latest_frame = -1
+        self._rank = -1
+        self._last_s: float | None = None
+        self._passed_s: float | None = None
 
-    def __iter__(self) -> Generator[VideoFrame | Damage, None, None]:
-        """Give frames in the order of presentation, with each damage where its frame is missing."""
-        for event in self._events():
-            if not isinstance(event, Damage) and event.pts is not None:
-                if event.pts in self._given_up:
-                    continue  # behind damage frames may come out of order, after their place
-                self._has_errors |= event.is_corrupt
-                self._expected.pop(event.pts, None)
-                yield from self._missing(before=event.pts)
-                self._latest_frame = max(self._latest_frame, event.pts)
-            yield event
-        yield from self._missing(before=None)
-        if not self._alone and self._latest_frame < self._latest_packet:
-            yield Damage("the last packets gave no frame", is_frame=False)
+    def __iter__(self) -> Generator[VideoFrame | Oddity, None, None]:
+        """Give frames in the order of presentation, and what is odd before the frame it affects."""
+        try:
+            for packet in self._container.demux(self._stream):
+                if not is_flush(packet):
+                    if packet.size == 0:
+                        self.empty_packets += 1
+                        continue  # repeats a frame; a decoder would take it for the end
+                    reason = self._look_at(packet)
+                    if reason:
+                        yield Oddity(reason)
+                for frame in packet.decode():
+                    if frame.is_corrupt:
+                        yield Oddity("its data are damaged")
+                    elif self._comes_late(frame):
+                        yield Oddity("frames are missing before it", is_gap=True)
+                    yield frame
+        except FFmpegError as error:
+            yield Oddity(error_reason(error))
+        if self._latest_frame < self._latest_packet:
+            yield Oddity("the last packets gave no frame")
 
-    def _missing(self, before: int | None) -> Iterator[Damage]:
-        """Give the frames that should have come by now; without any error they are no loss."""
-        for stamp in sorted(self._expected):
-            if before is not None and stamp >= before:
-                return
-            reason = self._expected.pop(stamp)
-            if reason or self._has_errors:
-                self._given_up.add(stamp)
-                reason = reason or "it depends on a damaged frame"
-                yield Damage(reason, is_frame=True, stamp=stamp)
-
-    def _events(self) -> Iterator[VideoFrame | Damage]:
-        """Give frames, and damages whose place is not known, as they come out of the decoder."""
-        packets = self._container.demux(self._stream)
-        while True:
-            try:
-                packet = next(packets, None)
-            except FFmpegError as error:
-                self.is_damaged = True
-                yield Damage(_reason(error), is_frame=False)
-                return
-            if packet is None:
-                return
-            is_flush = packet.size == 0 and packet.dts is None
-            if packet.size == 0 and not is_flush:
-                continue  # an empty packet repeats a frame; a decoder would take it for the end
-            if not is_flush:
-                self._count(packet)
-            if packet.is_corrupt:
-                self.is_damaged = True
-                yield Damage("its data are incomplete", is_frame=False)
-            try:
-                yield from packet.decode()
-            except FFmpegError as error:
-                self._has_errors = True
-                if self._alone and packet.pts is not None:
-                    self._expected[packet.pts] = _reason(error)
-                else:
-                    yield Damage(_reason(error), is_frame=not is_flush)
-
-    def _count(self, packet: Packet[VideoStream]) -> None:
+    def _look_at(self, packet: Packet[VideoStream]) -> str:
+        """Count a packet; say what is wrong with it."""
         self.packets += 1
         self.position = None if packet.pos is None else packet.pos + packet.size
-        if packet.pts is None:
-            return
-        if not packet.is_discard:
-            self._latest_packet = max(self._latest_packet, packet.pts)
-            if self._counts_frames and self._alone:
-                self._expected[packet.pts] = ""
-        end = pyav.seconds(packet.pts + (packet.duration or 0), packet.time_base)
-        self.end_s = max(self.end_s, end or 0.0)
+        if packet.pts is not None:
+            if not packet.is_discard:
+                self._latest_packet = max(self._latest_packet, packet.pts)
+            end = pyav.seconds(packet.pts + (packet.duration or 0), packet.time_base)
+            self.end_s = max(self.end_s, end or 0.0)
+        if packet.is_corrupt:
+            return "its data are incomplete"
+        if packet.pos is not None:
+            expected = self._rank + 1
+            self._rank = self._places.get(packet.pos, expected)
+            if self._rank != expected:
+                return "packets are missing before it"
+        if self._is_sound is not None and not self._is_sound(bytes(packet)):
+            return "its checksum is wrong"
+        return ""
+
+    def _comes_late(self, frame: VideoFrame) -> bool:
+        time_s = pyav.seconds(frame.pts, frame.time_base)
+        if frame.pts is not None:
+            self._latest_frame = max(self._latest_frame, frame.pts)
+        before, self._last_s = self._last_s, time_s
+        self._passed_s = None if before is None or time_s is None else time_s - before
+        return self.follows_gap
+
+    @property
+    def follows_gap(self) -> bool:
+        """Whether the latest frame comes later than the one before it should be followed."""
+        if self.step_s is None or self._passed_s is None:
+            return False
+        return self._passed_s > _GAP_STEPS * self.step_s
+
+
+def prepare(stream: VideoStream, *, threads: int, strict: bool) -> None:
+    """Set how a stream that was just opened is decoded.
+
+    Without `strict`, a decoder may hide an error by showing what is left of the picture.
+    """
+    stream.thread_type = "NONE" if threads == 1 else "AUTO"
+    stream.codec_context.thread_count = threads
+    if strict:
+        stream.codec_context.options = {"err_detect": "explode"}
 
 
 class Clock:
@@ -160,13 +173,10 @@ class Clock:
     ----------
     rate : Fraction or None
         Frames a second where there are no timestamps.
-    by_decoding_order : bool
-        Trust only decoding timestamps, for containers that have no others (avi).
     """
 
-    def __init__(self, rate: Fraction | None, *, by_decoding_order: bool = False) -> None:
+    def __init__(self, rate: Fraction | None) -> None:
         self._step = float(1 / rate) if rate else 0.04
-        self._by_decoding_order = by_decoding_order
         self._origin: float | None = None
         self._last: float | None = None
 
@@ -175,30 +185,35 @@ class Clock:
         """When the frame read last ends."""
         return 0.0 if self._last is None else self._last + self._step
 
-    def read(self, event: VideoFrame | Damage) -> float:
-        """Give the time of the next frame, or of the place where one is missing."""
-        stamp = None if isinstance(event, Damage) else self._stamp(event)
-        if stamp is None:
+    def read(self, stamp_s: float | None) -> float:
+        """Give the time of the next frame from its timestamp in seconds, if it has one."""
+        if stamp_s is None:
             time_s = self.end_s
         else:
             if self._origin is None:
-                self._origin = stamp - self.end_s
-            time_s = stamp - self._origin
-            if self._last is not None and time_s <= self._last:
-                if self._last - time_s > _RESTART_S:
-                    self._origin = stamp - self.end_s
+                self._origin = stamp_s - self.end_s
+            time_s = round(stamp_s - self._origin, 9)
+            if self._last is not None and not self._last < time_s <= self._last + _LEAP_S:
+                if abs(self._last - time_s) > RESTART_S:
+                    self._origin = stamp_s - self.end_s
                     time_s = self.end_s
                 else:
                     time_s = self._last + self._step / 2
-        self._last = time_s
+        self._last = time_s = round(time_s, 9)
         return time_s
 
-    def _stamp(self, frame: VideoFrame) -> float | None:
-        stamp = frame.dts if self._by_decoding_order or frame.pts is None else frame.pts
-        return pyav.seconds(stamp, frame.time_base)
+
+def stamp_of(frame: VideoFrame, *, by_decoding_order: bool = False) -> float | None:
+    """Give a frame's timestamp in seconds.
+
+    `by_decoding_order` trusts only decoding timestamps, for containers that have no others (avi).
+    """
+    stamp = frame.dts if by_decoding_order or frame.pts is None else frame.pts
+    return pyav.seconds(stamp, frame.time_base)
 
 
-def _reason(error: FFmpegError) -> str:
+def error_reason(error: FFmpegError) -> str:
+    """Say in a few words why something could not be decoded."""
     if isinstance(error, InvalidDataError):
         return "its data are damaged"
     return (error.strerror or str(error)).lower()

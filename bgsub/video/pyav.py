@@ -133,10 +133,10 @@ def seconds(stamp: int | None, time_base: Ratio | None) -> float | None:
 
 def display_matrix(frame: VideoFrame) -> NDArray[np.int32] | None:
     """Read the nine numbers by which a frame is turned for viewing, None where it has none."""
-    side_data = cast("Mapping[SideDataType, Any]", frame.side_data)
     try:
+        side_data = cast("Mapping[SideDataType, Any]", frame.side_data)
         data = side_data[SideDataType.DISPLAYMATRIX]
-    except KeyError:
+    except (KeyError, ValueError):  # PyAV 18 raises where a kind of side data is new to it
         return None
     return np.frombuffer(memoryview(data), dtype=np.int32)
 

@@ -63,6 +63,9 @@ class FrameSource(Protocol):
         True where pixels are never foreground, from `ignore`.
     bad_frames : list of BadFrame
         Those of the last complete iteration that were selected.
+    doubtful_frames : list of int
+        Numbers of the frames that it gave and that may be wrong: they depend on a damaged one, or
+        repeat another.
     decoded : int
         How many good frames the last complete iteration passed, selected or not.
     warnings : list of str
@@ -81,6 +84,7 @@ class FrameSource(Protocol):
     pixel_mask: NDArray[np.bool_] | None
     ignored: NDArray[np.bool_] | None
     bad_frames: list[BadFrame]
+    doubtful_frames: list[int]
     decoded: int
     warnings: list[str]
 

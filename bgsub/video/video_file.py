@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-import av
 from av.container import InputContainer
 from av.error import FFmpegError
 from av.video.frame import VideoFrame
@@ -19,17 +17,18 @@ from av.video.stream import VideoStream
 from bgsub.errors import InputError
 from bgsub.video import pixels, pyav
 from bgsub.video.base import BaseSource, Item, Options
-from bgsub.video.decoding import Clock, Damage, Decoder
+from bgsub.video.checksums import WITHOUT_CHECKS, has_checksums
+from bgsub.video.decoding import Clock, Decoder, Oddity, error_reason, prepare, stamp_of
+from bgsub.video.film_header import read_header
+from bgsub.video.stamps import misses_losses, pace_of
+from bgsub.video.survey import Survey, decode_alone, survey
+from bgsub.video.timeline import Timeline, make_timeline
 
 _TEXT_CODECS = {"ansi", "bintext", "idf", "xbin"}  # FFmpeg draws text as a terminal would
-_DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
-# Formats that begin with their duration; for others FFmpeg works it out from what is there.
-_ANNOUNCING = {"matroska,webm", "flv", "asf"}
 # Threads report an error only when frames behind the bad one have come out, up to as many as there
 # are threads and a few more: so many are held back.
 _LATE_ERRORS = 4
 _MAX_THREADS = 16
-_MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
 
 
 class VideoFileSource(BaseSource):
@@ -51,10 +50,14 @@ class VideoFileSource(BaseSource):
     def __init__(self, path: Path, options: Options) -> None:
         super().__init__(path.name, str(path), options)
         self._file = path
-        self._is_damaged = False
+        self._timeline: Timeline | None = None
+        self._has_checksums = self._step_is_known = False
         with self._open() as container:
             stream = self._video_stream(container)
-            self._describe(container, stream)
+            self._header = header = read_header(container, stream, path)
+            self.codec, self.rate = header.codec, header.rate
+            self.input_frames, self.duration_s = header.frames, header.duration_s
+            self._step_s = header.step_s
             frame = self._first_frame(container, stream)
         self.pixel_format = frame.format.name
         self._native_size = (frame.width, frame.height)
@@ -65,6 +68,20 @@ class VideoFileSource(BaseSource):
             matrix=pixels.matrix(frame),
         )
         self._maker = pixels.PictureMaker(self.layout)
+        if header.skipped:
+            self._opening_warnings.append(
+                f"the recorder left out {header.skipped} frames: numbers count the frames that are "
+                "there, times are those of the recording"
+            )
+        blind = []
+        if self.codec in WITHOUT_CHECKS or (self.codec == "ffv1" and not self._has_checksums):
+            blind.append(
+                f"{self.codec} without checksums: damage to single pictures cannot be seen"
+            )
+        if misses_losses(header.format):
+            text = f"{header.format} does not tell when whole pictures are missing"
+            blind.append(f"{text}: numbers are unsure if the file is damaged")
+        self._opening_warnings += blind
 
     @contextmanager
     def _open(self) -> Iterator[InputContainer]:
@@ -88,122 +105,186 @@ class VideoFileSource(BaseSource):
             raise InputError(f"{self.name}: is a text, not a video; give a video file or images")
         return stream
 
-    def _describe(self, container: InputContainer, stream: VideoStream) -> None:
-        self.codec = stream.codec_context.name
-        self._format = container.format.name
-        rate = pyav.fraction(stream.average_rate or stream.guessed_rate)
-        self.rate = rate if rate is not None and 0 < rate <= _MAX_RATE else None
-        self._packets_announced = stream.frames
-        self.input_frames = stream.frames or None
-        self.duration_s, self._duration_is_exact = _duration(container, stream)
-        if self.rate is not None:
-            if self.input_frames is None and self.duration_s is not None:
-                self.input_frames = max(1, round(self.duration_s * self.rate))
-            if self.duration_s is None and self.input_frames is not None:
-                self.duration_s = float(self.input_frames / self.rate)
-
     def _first_frame(self, container: InputContainer, stream: VideoStream) -> VideoFrame:
+        prepare(stream, threads=1, strict=False)
         reason = ""
-        for event in Decoder(container, stream, threads=1):
-            if isinstance(event, Damage):
-                reason = reason or f" ({event.reason})"
-            elif not event.is_corrupt:
-                return event
+        packets = container.demux(stream)
+        while True:
+            try:
+                packet = next(packets, None)
+                if packet is None:
+                    break
+                if packet.size == 0 and packet.dts is not None:
+                    continue
+                if self.codec == "ffv1" and packet.size and not self._has_checksums:
+                    self._has_checksums = has_checksums(bytes(packet))
+                for frame in packet.decode():
+                    if not frame.is_corrupt:
+                        return frame
+            except FFmpegError as error:
+                reason = reason or f" ({error_reason(error)})"
         message = f"{self.name}: no frame can be decoded{reason}"
         raise InputError(f"{message}; the file is empty, cut off or damaged")
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         given = 0
-        threads = self.options.threads or min(_available_processors() + 1, _MAX_THREADS)
-        if threads != 1 and not self._is_damaged:
+        if self._timeline is None:
+            threads = self.options.threads or min(_available_processors() + 1, _MAX_THREADS)
             held: deque[Item] = deque()
             for item in self._decode(threads, notes):
-                if item is None:
-                    # What several threads make of damage depends on their number: from here on
-                    # it is done again on one, which takes longer and loses no good frame.
-                    self._is_damaged = True
-                    break
                 held.append(item)
                 if len(held) > threads + _LATE_ERRORS:
-                    given += 1
+                    given = held[0].number
                     yield held.popleft()
-            else:
+            if self._timeline is None:
                 yield from held
                 return
-        for item in self._decode(1, notes):
-            if item is not None and item.number > given:
+        for item in self._decode_again(self._timeline, notes):
+            if item.number > given:
                 yield item
 
-    def _decode(self, threads: int, notes: list[str]) -> Generator[Item | None, None, None]:
-        """Give the frames; None stands for damage that is known of but is no frame."""
-        clock = Clock(self.rate, by_decoding_order=self._format == "avi")
-        number = good = 0
+    def _decode(self, threads: int, notes: list[str]) -> Generator[Item, None, None]:
+        """Give the frames up to the first sign of damage, which makes the timeline."""
+        clock = Clock(self.rate)
+        number = 0
+        by_decoding_order = self._header.format == "avi"
         with self._open() as container:
-            decoder = Decoder(container, self._video_stream(container), threads)
-            for event in decoder:
-                bad = isinstance(event, Damage) or event.is_corrupt
-                if (bad and threads != 1) or (isinstance(event, Damage) and not event.is_frame):
-                    yield None
-                    continue
-                number += 1
-                good += not bad
-                yield self._item(number, event, clock.read(event))
-        if self._falls_short(decoder):
-            notes.append(
-                f"decoded {good} of about {self.input_frames} frames: "
-                "the file is cut off or damaged"
+            decoder = Decoder(
+                container,
+                self._video_stream(container),
+                threads,
+                step_s=self._step_s,
+                places={place: rank for rank, (place, _) in enumerate(self._header.table)},
+                is_sound=has_checksums if self._has_checksums else None,
             )
-        elif decoder.is_damaged or self._lacks_its_end(decoder.position):
-            notes.append(f"decoded {good} frames: the file is cut off or damaged")
+            oddity: Oddity | None = None
+            for event in decoder:
+                if isinstance(event, Oddity):
+                    if event.is_gap and not self._is_gap_at_constant_rate(decoder):
+                        continue
+                    oddity = event
+                    break
+                number += 1
+                stamp_s = stamp_of(event, by_decoding_order=by_decoding_order)
+                yield self._item(number, event, clock.read(stamp_s))
+        if oddity is None and self._has_unknown_holes(decoder):
+            oddity = Oddity("the file breaks off")
+        if oddity is not None:
+            self._timeline = self._work_out(oddity)
+            return
+        notes += self._shortfall(
+            decoder.packets, decoder.empty_packets, decoder.end_s, number, decoder.position
+        )
 
-    def _item(self, number: int, event: VideoFrame | Damage, time_s: float) -> Item:
-        if isinstance(event, Damage):
-            return Item(number, time_s, None, event.reason)
-        if event.is_corrupt:
-            return Item(number, time_s, None, "its data are damaged")
-        width, height = event.width, event.height
+    def _is_gap_at_constant_rate(self, decoder: Decoder) -> bool:
+        """Tell a gap from a long step of a film of variable rate, by the stamps of all packets."""
+        if self._step_s is not None and not self._step_is_known:
+            self._step_is_known = True
+            stamps = []
+            with self._open() as container:
+                stream = self._video_stream(container)
+                try:
+                    for packet in container.demux(stream):
+                        time_s = pyav.seconds(packet.pts, packet.time_base)
+                        if time_s is not None and not packet.is_discard and packet.size:
+                            stamps.append(time_s)
+                except FFmpegError:
+                    pass  # what is wrong is found out when it is decoded
+            self._step_s = pace_of(stamps, self._header.resolution_s).step_s
+            decoder.step_s = self._step_s
+            return self._step_s is not None and decoder.follows_gap
+        return self._step_s is not None
+
+    def _has_unknown_holes(self, decoder: Decoder) -> bool:
+        """Whether a film holds less than it should although nothing odd was found in it."""
+        header = self._header
+        falls_short = header.falls_short(decoder.packets, decoder.empty_packets, decoder.end_s)
+        return header.ends_early or (falls_short and header.format == "avi" and not header.table)
+
+    def _work_out(self, oddity: Oddity) -> Timeline:
+        """Decode the film on one thread to find out what is damaged."""
+        found, complaints = self._survey(strict=False), self._survey(strict=True)
+        # Films whose every picture departs from the standard are not damaged.
+        is_odd_kind = complaints.errors > len(found.packets) // 2 > found.errors
+        if not is_odd_kind:
+            found.add_errors(complaints)
+        timeline = make_timeline(found, self._header)
+        end_s = max((p.stamp_s for p in found.packets if p.stamp_s is not None), default=0.0)
+        end_s += 0.0 if self.rate is None else float(1 / self.rate)
+        notes = self._shortfall(
+            len(found.packets),
+            found.empty_packets,
+            end_s,
+            timeline.good,
+            None,
+            is_damaged=bool(found.broke_off) or self._header.ends_early,
+        )
+        entries = timeline.entries
+        if is_odd_kind:
+            notes.append("its codec departs from the standard: damage may go unseen")
+        elif not (
+            notes or timeline.notes or oddity.is_gap or any(e.reason or e.doubtful for e in entries)
+        ):
+            notes.append(f"something is damaged ({oddity.reason}), but every frame can be decoded")
+        timeline.notes.extend((len(entries) + 1, note) for note in notes)
+        return timeline
+
+    def _survey(self, *, strict: bool) -> Survey:
+        with self._open() as container:
+            stream = self._video_stream(container)
+            is_sound = has_checksums if self._has_checksums else None
+            return survey(container, stream, strict=strict, is_sound=is_sound)
+
+    def _decode_again(self, timeline: Timeline, notes: list[str]) -> Generator[Item, None, None]:
+        """Give the frames of a damaged film as its timeline says."""
+        waiting = deque(timeline.notes)
+        with self._open() as container:
+            stream = self._video_stream(container)
+            pictures = enumerate(decode_alone(container, stream, strict=False))
+            wanted = {entry.picture for entry in timeline.entries}
+            early: dict[int, VideoFrame] = {}  # behind damage pictures may come out of order
+            for entry in timeline.entries:
+                while waiting and waiting[0][0] <= entry.number:
+                    notes.append(waiting.popleft()[1])
+                if entry.picture is None:
+                    yield Item(entry.number, entry.time_s, None, entry.reason)
+                    continue
+                while entry.picture not in early:
+                    index, frame = next(pictures)
+                    if index in wanted:
+                        early[index] = frame
+                item = self._item(entry.number, early.pop(entry.picture), entry.time_s)
+                yield item._replace(doubtful=entry.doubtful)
+        notes.extend(text for _, text in waiting)
+
+    def _item(self, number: int, frame: VideoFrame, time_s: float) -> Item:
+        width, height = frame.width, frame.height
         if (width, height) != self._native_size:
             expected = "{}×{}".format(*self._native_size)
             return Item(number, time_s, None, f"its size is {width}×{height}, not {expected}")
-        return Item(number, time_s, partial(self._maker.make, event))
+        return Item(number, time_s, partial(self._maker.make, frame))
 
-    def _falls_short(self, decoder: Decoder) -> bool:
-        """Whether clearly less was found than the file's header announces."""
-        if self._packets_announced:
-            slack = max(1, self._packets_announced // 100)
-            return decoder.packets < self._packets_announced - slack
-        if self.duration_s is None or self.rate is None or self._format not in _ANNOUNCING:
-            return False
-        slack_s = 0.01 * self.duration_s + 2 / float(self.rate)
-        if not self._duration_is_exact:  # that of the whole file, in which sound may go on longer
-            slack_s = max(1.0, 0.1 * self.duration_s)
-        return decoder.end_s < self.duration_s - slack_s
-
-    def _lacks_its_end(self, position: int | None) -> bool:
-        """Whether a file of a kind that announces nothing does not end as it must."""
-        size = self._file.stat().st_size
-        if self._format == "yuv4mpegpipe":  # pictures of one size, the last one incomplete
-            return position is not None and position < size
-        if self._format != "gif":
-            return False
-        with self._file.open("rb") as file:
-            file.seek(max(0, size - 64))
-            return not file.read().rstrip(b"\0").endswith(b";")
+    def _shortfall(
+        self,
+        packets: int,
+        empty: int,
+        end_s: float,
+        good: int,
+        position: int | None,
+        *,
+        is_damaged: bool = False,
+    ) -> list[str]:
+        """Say whether less was found than the file announces."""
+        if self._header.falls_short(packets, empty, end_s):
+            what = f"decoded {good} of about {self.input_frames} frames"
+        elif is_damaged or self._header.lacks_its_end(position):
+            what = f"decoded {good} frames"
+        else:
+            return []
+        return [f"{what}: the file is cut off or damaged"]
 
 
 def _available_processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _duration(container: InputContainer, stream: VideoStream) -> tuple[float | None, bool]:
-    """Give the duration in seconds and whether it is the video's own."""
-    own = pyav.seconds(stream.duration, stream.time_base)
-    if own:
-        return own, True
-    if match := _DURATION_TAG.match(stream.metadata.get("DURATION", "")):
-        return int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3]), True
-    if container.duration:
-        return container.duration / av.time_base, len(container.streams) == 1
-    return None, False

@@ -200,6 +200,7 @@ class TestStore:
 
         class Source:
             name, frames_estimate = "made", 200
+            doubtful_frames = ()
 
             def __init__(self):
                 self.layout = layout

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bgsub.errors import InputError, OutputError
-from bgsub.outliers.errors_table import COLUMNS, ErrorTable, read_csv, write_csv
+from bgsub.outliers.errors_table import ErrorTable, read_csv, write_csv
 from bgsub.outliers.frame_scores import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
 
-HEADER = ",".join(COLUMNS)
+HEADER = "frame,time_s,error,rmse,score,outlier"  # of files of version 0.1
 finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
@@ -40,9 +40,9 @@ def test_what_is_written(tmp_path: Path) -> None:
     path = tmp_path / "errors.csv"
     write_csv(make_table([-0.5, 1150.25], times=np.array([0.0, 1 / 30])), path)
     assert path.read_bytes().decode("ascii").split("\n") == [
-        "frame,time_s,error,rmse,score,outlier",
-        "1,0,1200,2,-0.5,0",
-        "2,0.03333333333,1200,2,1150.25,1",
+        "frame,time_s,error,rmse,score,outlier,doubtful",
+        "1,0,1200,2,-0.5,0,0",
+        "2,0.03333333333,1200,2,1150.25,1,0",
         "",
     ]
 
@@ -96,6 +96,13 @@ def test_cutoff_is_deduced(scores, cutoff, expected, tmp_path: Path) -> None:
     assert again.marked is None
 
 
+def test_doubtful_frames_are_kept(tmp_path: Path) -> None:
+    doubts = np.array([False, True, False])
+    write_csv(make_table([0, 5, 30], doubtful=doubts), tmp_path / "e.csv")
+    assert read_csv(tmp_path / "e.csv").doubts.tolist() == doubts.tolist()
+    assert not make_table([0, 5]).doubts.any()
+
+
 def test_edited_marks_are_kept(tmp_path: Path) -> None:
     marks = np.array([True, False, True])
     write_csv(make_table([0, 5, 30], marked=marks), tmp_path / "e.csv")
@@ -133,6 +140,9 @@ def test_scene_change_is_not_in_the_file(tmp_path: Path) -> None:
         (f"{HEADER}\n1,0,4,2,0,2\n", "outlier 2 is neither 0 nor 1"),
         (f"{HEADER}\n2,0,4,2,0,0\n2,0,4,2,0,0\n", "line 3: frame 2 does not come after frame 2"),
         (f'{HEADER}\n"1,0,4,2,0,0\n', "CSV"),
+        (f"{HEADER},doubtful\n1,0,4,2,0,0\n", "line 2: 6 values, where 7 are needed"),
+        (f"{HEADER},doubtful\n1,0,4,2,0,0,2\n", "doubtful 2 is neither 0 nor 1"),
+        (f"{HEADER},doubtful,more\n1,0,4,2,0,0,0,0\n", "its first line must be frame,time_s"),
     ],
 )
 def test_what_is_no_table(text: str, words: str, tmp_path: Path) -> None:

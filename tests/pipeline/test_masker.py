@@ -70,6 +70,7 @@ def test_its_manifest_claims_nothing_of_outliers(clip, tmp_path, options):
     assert manifest["frames"] == {
         "decoded": 60,
         "bad": 0,
+        "doubtful": 0,
         "used": 60,
         "outliers": None,
         "after_scene_change": None,

@@ -116,8 +116,9 @@ def test_damage_costs_the_same_frames_on_any_threads(
     source = open_source(path, threads=threads)
     first = [(frame.number, frame.time_s, frame.data.tobytes()) for frame in source]
     bad = source.bad_frames
-    assert 1 <= len(bad) <= 10
+    assert 1 <= len(bad) <= 12
     assert len(first) + len(bad) == 40
+    doubtful = source.doubtful_frames
     for number, time_s, _ in first:  # no bad frame moves those behind it
         assert time_s == pytest.approx((number - 1) / 25)
     assert {number for number, _, _ in first}.isdisjoint(item.number for item in bad)
@@ -125,6 +126,7 @@ def test_damage_costs_the_same_frames_on_any_threads(
         again = [(frame.number, frame.time_s, frame.data.tobytes()) for frame in other]
         assert again == first
         assert other.bad_frames == bad
+        assert other.doubtful_frames == doubtful
 
 
 @pytest.mark.parametrize(
@@ -147,20 +149,23 @@ def test_a_cut_file_gives_what_it_holds_and_says_so(make_video, scene, name, cod
     whole = [frame.data.tobytes() for frame in open_source(path)]
     source = open_source(path)
     list(source)
-    assert source.warnings == []
+    always = [
+        text for text in source.warnings if "cannot be seen" in text or "does not tell" in text
+    ]
+    assert source.warnings == always
+    assert len(always) == (name in {"raw.avi", "cut.y4m", "cut.gif"})
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * 0.7)])
     source = open_source(path)
     frames = [frame.data.tobytes() for frame in source]
     assert 20 <= len(frames) < 60
-    surely = len(frames) - (name == "cut.gif")  # nothing tells that its last picture is not whole
-    assert frames[:surely] == whole[:surely]
+    assert frames == whole[: len(frames)]
     about = "" if name in {"cut.gif", "cut.y4m"} else " of about 60"
     expected = f"decoded {len(frames)}{about} frames: the file is cut off or damaged"
-    assert source.warnings == [expected]
+    assert source.warnings == [*always, expected]
     early = open_source(path, end=5)
     list(early)
-    assert early.warnings == []
+    assert early.warnings == always
 
 
 @pytest.mark.parametrize("share", [0.1, 0.6])
@@ -200,7 +205,8 @@ def test_a_frame_of_another_size_is_bad(make_video, scene, tmp_path):
     joined.write_bytes((tmp_path / "one.ts").read_bytes() + (tmp_path / "two.ts").read_bytes())
     source = open_source(joined)
     assert [frame.number for frame in source][:3] == [1, 2, 3]
-    assert {bad.reason for bad in source.bad_frames} == {"its size is 80×48, not 64×48"}
+    later = {bad.reason for bad in source.bad_frames if bad.number > 4}
+    assert later == {"its size is 80×48, not 64×48"}
 
 
 def test_variable_rate_keeps_its_times(make_video, scene):

@@ -1,0 +1,209 @@
+"""Read what the header of a video file says: rate, number of frames, duration, table of packets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import av
+from av.container import InputContainer
+from av.video.stream import VideoStream
+
+from bgsub.video import pyav
+from bgsub.video.stamps import has_stamps
+
+_DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
+# Formats that begin with their duration; for others FFmpeg works it out from what is there.
+_ANNOUNCING = {"matroska,webm", "flv", "asf"}
+_MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
+_TRANSPORT_PACKET, _TIMED_TRANSPORT_PACKET = 188, 192
+_CHUNK_HEADER = 8  # of an avi, before the data that a packet's place is that of
+_AVI_HEADER = 1 << 15
+
+
+@dataclass
+class FilmHeader:
+    """What a video file says of itself.
+
+    Attributes
+    ----------
+    format, codec : str
+        FFmpeg's names.
+    size : int
+        Bytes of the file.
+    ends_early : bool
+        Whether a file of a kind that announces nothing does not end as it must.
+    rate : Fraction or None
+        Frames a second.
+    announced : int
+        Packets that the header counts, 0 if it does not.
+    frames : int or None
+        About how many frames there are.
+    duration_s : float or None
+    duration_is_exact : bool
+        Whether it is the video's own, and not that of sound too.
+    intra_only : bool
+        Whether no picture of the codec depends on another.
+    resolution_s : float
+        What timestamps are rounded to.
+    table : list of (int, float)
+        Place in the file and time of each packet, where an avi has a table of them.
+    data_start : int or None
+        Where the data of the first packet of an avi should be.
+    skipped : int
+        Frames that the recorder left out, by that table.
+    """
+
+    format: str
+    codec: str
+    size: int = 0
+    ends_early: bool = False
+    rate: Fraction | None = None
+    announced: int = 0
+    frames: int | None = None
+    duration_s: float | None = None
+    duration_is_exact: bool = True
+    intra_only: bool = False
+    resolution_s: float = 0.001
+    table: list[tuple[int, float]] = field(default_factory=list)
+    data_start: int | None = None
+    skipped: int = 0
+
+    @property
+    def step_s(self) -> float | None:
+        """Seconds between two frames, where timestamps tell that some are missing."""
+        return float(1 / self.rate) if self.rate and has_stamps(self.format) else None
+
+    @property
+    def lists_frames(self) -> bool:
+        """Whether the header has a list of all frames, so that none can be missing in silence."""
+        return self.announced > 0 and self.format.startswith("mov,")
+
+    def falls_short(self, packets: int, empty: int, end_s: float) -> bool:
+        """Whether clearly less was found than is announced.
+
+        Parameters
+        ----------
+        packets, empty : int
+            Packets with and without data.
+        end_s : float
+            When the last of them ends, in seconds.
+        """
+        if self.table:
+            return packets < len(self.table)
+        if self.announced:
+            exact = self.format == "avi" or self.lists_frames
+            slack = 0 if exact else max(1, self.announced // 100)
+            return packets + empty < self.announced - slack
+        if self.duration_s is None or self.rate is None or self.format not in _ANNOUNCING:
+            return False
+        slack_s = 0.01 * self.duration_s + 2 / float(self.rate)
+        if not self.duration_is_exact:  # that of the whole file, in which sound may go on longer
+            slack_s = max(1.0, 0.1 * self.duration_s)
+        return end_s < self.duration_s - slack_s
+
+    def lacks_its_end(self, position: int | None) -> bool:
+        """Whether a file whose pictures have one size ends within one, behind `position`."""
+        if self.format != "yuv4mpegpipe":
+            return False
+        return position is not None and position < self.size
+
+
+def read_header(container: InputContainer, stream: VideoStream, path: Path) -> FilmHeader:
+    """Read the header of a file that was just opened."""
+    rate = pyav.fraction(stream.average_rate or stream.guessed_rate)
+    duration_s, is_exact = _duration(container, stream)
+    header = FilmHeader(
+        format=container.format.name,
+        codec=stream.codec_context.name,
+        size=path.stat().st_size,
+        ends_early=_ends_early(container.format.name, path),
+        rate=rate if rate is not None and 0 < rate <= _MAX_RATE else None,
+        announced=stream.frames,
+        frames=stream.frames or None,
+        duration_s=duration_s,
+        duration_is_exact=is_exact,
+        intra_only=stream.codec_context.codec.intra_only,
+        resolution_s=pyav.seconds(1, stream.time_base) or 0.001,
+        table=_table(container, stream, path),
+        data_start=_data_start(path) if container.format.name == "avi" else None,
+    )
+    _adapt_to_table(header)
+    if header.rate is not None:
+        if header.frames is None and header.duration_s is not None:
+            header.frames = max(1, round(header.duration_s * header.rate))
+        if header.duration_s is None and header.frames is not None:
+            header.duration_s = float(header.frames / header.rate)
+    return header
+
+
+def _adapt_to_table(header: FilmHeader) -> None:
+    """Count frames by an avi's table: its header counts those that a recorder left out, too."""
+    times = [time_s for _, time_s in header.table]
+    if header.rate is None or len(times) < 2:
+        return
+    header.frames = len(times)
+    beats = [round((later - earlier) * header.rate) for earlier, later in pairwise(times)]
+    beat = sorted(beats)[len(beats) // 2]
+    if beat > 1 and beats.count(beat) >= 0.9 * len(beats):
+        header.rate /= beat
+    else:
+        header.skipped = max(0, sum(beats) - len(beats))
+
+
+def _ends_early(form: str, path: Path) -> bool:
+    size = path.stat().st_size
+    if form == "mpegts":
+        return size % _TRANSPORT_PACKET != 0 and size % _TIMED_TRANSPORT_PACKET != 0
+    if form != "gif":
+        return False
+    with path.open("rb") as file:
+        file.seek(max(0, size - 64))
+        return not file.read().rstrip(b"\0").endswith(b";")
+
+
+def _table(container: InputContainer, stream: VideoStream, path: Path) -> list[tuple[int, float]]:
+    """Read an avi's table of packets: their places in the file, and times in seconds."""
+    if container.format.name != "avi" or not _ends_with_table(path):
+        return []
+    return [
+        (entry.pos + _CHUNK_HEADER, pyav.seconds(entry.timestamp, stream.time_base) or 0.0)
+        for entry in stream.index_entries
+    ]
+
+
+def _data_start(path: Path) -> int | None:
+    with path.open("rb") as file:
+        start = file.read(_AVI_HEADER).find(b"movi")
+    return None if start < 0 else start + len(b"movi") + _CHUNK_HEADER
+
+
+def _ends_with_table(path: Path) -> bool:
+    """Whether an avi has a table; if not, FFmpeg makes one of what it happens to read."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if b"indx" in file.read(_AVI_HEADER):
+            return True
+        place = 12
+        while place + _CHUNK_HEADER <= size:
+            file.seek(place)
+            name, length = file.read(4), int.from_bytes(file.read(4), "little")
+            if name == b"idx1":
+                return place + _CHUNK_HEADER + length <= size
+            place += _CHUNK_HEADER + length + length % 2
+    return False
+
+
+def _duration(container: InputContainer, stream: VideoStream) -> tuple[float | None, bool]:
+    """Give the duration in seconds and whether it is the video's own."""
+    own = pyav.seconds(stream.duration, stream.time_base)
+    if own:
+        return own, True
+    if match := _DURATION_TAG.match(stream.metadata.get("DURATION", "")):
+        return int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3]), True
+    if container.duration:
+        return container.duration / av.time_base, len(container.streams) == 1
+    return None, False
