@@ -125,31 +125,8 @@ def test_a_timeout_is_a_reason(clip):
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [
-        ({"methods": ("svd",)}, "--methods svd: must be one of trpca"),
-        ({"ks": ()}, "--k is empty: must be"),
-        ({"ks": (0,)}, "--k 0"),
-        ({"frames": (0,)}, "--frames 0"),
-        ({"timeout": 0.0}, "--timeout 0"),
-    ],
-)
-def test_options_are_checked(changes, message):
-    with pytest.raises(UsageError, match=message):
-        CompareOptions(**changes)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
     [({"ks": (1, 60)}, "--k 60 must be below"), ({"frames": (99,)}, "--frames 99: is not among")],
 )
 def test_options_are_checked_against_the_frames(clip, changes, message):
     with pytest.raises(UsageError, match=message):
         compare(str(clip / "clip.npy"), CompareOptions(run=RunOptions(temp=str(clip)), **changes))
-
-
-def test_options_are_plain_json(clip):
-    source = SourceOptions(every=2, roi=(0, 0, 8, 8))
-    plain = CompareOptions(run=RunOptions(source=source), ks=(1, 3)).to_json()
-    assert plain["k"] == [1, 3]
-    assert plain["source"]["every"] == 2
-    assert plain["methods"] == list(METHODS)

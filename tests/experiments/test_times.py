@@ -1,0 +1,51 @@
+"""Run times beside the paper's: drawn with and without figures of theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from bgsub.comparison.result import Comparison, MethodRow
+from bgsub.experiments.times import render_times
+
+
+@pytest.fixture
+def comparison():
+    rng = np.random.default_rng(0)
+    numbers = np.arange(1, 31)
+    errors = 100 * 25 + 100.0 * rng.random(30)
+    errors[20:] *= 9
+    picture = rng.uniform(0, 255, (12, 16))
+    rows = [
+        MethodRow(method="trpca", k=k, t=15, seconds=0.1 * k, errors=errors / k) for k in (1, 3)
+    ]
+    rows += [MethodRow(method="pcp", k=k, t=15, reason="took 5 $ and λ") for k in (1, 3)]
+    return Comparison(
+        name="a$clip.avi",
+        rows=rows,
+        numbers=numbers,
+        times=numbers / 25,
+        pixels=100,
+        labels=np.array([0] * 20 + [1] * 9 + [-1], dtype=np.int8),
+        chosen=[3, 25],
+        pictures=[picture, picture],
+        backgrounds={"trpca": [picture, picture * 0.5]},
+        stages={},
+        facts={},
+        warnings=[],
+    )
+
+
+def test_the_papers_times_are_marked_as_theirs(comparison):
+    @dataclass
+    class Seconds:
+        low: float
+        high: float
+
+    text = render_times(comparison, {"trpca": Seconds(7, 119)}, plot_format="svg").decode()
+    assert "the paper's own figures (2014)" in text
+    assert "7 to" in text
+    none = render_times(comparison, {}, plot_format="svg").decode()
+    assert "none is known to us" in none
