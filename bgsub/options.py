@@ -292,6 +292,7 @@ class RunOptions(Declared):
     def __post_init__(self) -> None:
         """Check every value, and that each that is given has an effect with the method."""
         super().__post_init__()
+        self._check_masks()
         parameters = METHODS[self.method].parameters
         for one in declared_fields(type(self)):
             if getattr(self, one.name) == one.default:
@@ -304,6 +305,22 @@ class RunOptions(Declared):
             if not has_effect:
                 name = "--no-reweight" if one.name == "reweight" else flag(one)
                 raise UsageError(f"{name} has no effect with --method {self.method}; leave it out")
+
+    def _check_masks(self) -> None:
+        """Refuse options of the kind of masks that is not made."""
+        if self.mask_model == "local":
+            return
+        reason = f"--method {self.method}" if self.threshold is None else "--threshold"
+        if self.model == "local" and self.threshold is not None:
+            message = "--model local has no effect with --threshold, which is the formula's"
+            raise UsageError(f"{message}; leave one of them out")
+        reason = "--model paper" if self.model == "paper" else reason
+        for one in declared_fields(type(self)):
+            of_local = one.name in {"sensitivity", "shadows", "fill_holes"}
+            if of_local and getattr(self, one.name) != one.default:
+                name = "--no-fill-holes" if one.name == "fill_holes" else flag(one)
+                message = f"{name} has no effect with {reason}: it is of the local model"
+                raise UsageError(f"{message}; leave one of them out")
 
     @property
     def mask_model(self) -> str:

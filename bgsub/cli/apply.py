@@ -17,6 +17,7 @@ from bgsub.cli.jobs import Job, Recipe
 from bgsub.cli.logs import Session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.run import batch_options, do_all, processes_for, show_result
+from bgsub.errors import InputError
 from bgsub.options import RunOptions
 
 
@@ -47,18 +48,37 @@ def apply_command(
     jobs: int,
     **params: Any,
 ) -> None:
-    """Write the results of INPUT with the background in MODEL, the model.npz of an earlier run.
+    """Write the results of INPUT with the background in MODEL.
+
+    MODEL is the results folder of an earlier run, or its model.npz.
 
     Nothing is fitted, and the memory needed does not depend on the length of INPUT. Its frames must
     have the size of those that MODEL was fitted to; --roi and --scale of that run apply again
     unless you give your own.
     """
     options = shared.run_options(params)
+    model = str(model_in(Path(model)))
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     options = replace(options, jobs=processes_for(jobs, given))
     work = functools.partial(_apply_one, Path(model), options)
     skip = Recipe("apply", options, model) if skip_existing else None
     do_all(given, out, work, from_list=from_file is not None, skip=skip, jobs=jobs)
+
+
+def model_in(place: Path) -> Path:
+    """Give the model of a results folder, or the file that was given.
+
+    Raises
+    ------
+    InputError
+        If the run of the folder wrote none.
+    """
+    if not place.is_dir():
+        return place
+    if not (place / "model.npz").is_file():
+        message = f"{place}: holds no model.npz"
+        raise InputError(f"{message}; write one with `bgsub run --only model`, or without --only")
+    return place / "model.npz"
 
 
 def _apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> None:

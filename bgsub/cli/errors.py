@@ -63,7 +63,7 @@ result_options = together(
     short_help="List when something foreign was in sight.",
     epilog=examples(
         "bgsub errors results/",
-        "bgsub errors results/ --merge-gap 25 --min-length 10 --save-frames visitors/",
+        "bgsub errors results/ --merge-gap 5s --min-length 10 --save-frames visitors/",
         "bgsub errors door.mp4 --k 5 --every 5 --plot errors.png",
         "bgsub errors monday/model.npz tuesday.avi --format csv > tuesday.csv",
         "bgsub errors results/ --quiet --fail-on-outliers || mail-the-guard",

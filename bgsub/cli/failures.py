@@ -16,6 +16,7 @@ from bgsub.errors import (
     InputError,
     Interrupted,
     MemoryLimitError,
+    OutliersFound,
     OutputError,
     UsageError,
 )
@@ -115,6 +116,8 @@ def log_error(error: BaseException, session: Session) -> int:
             write_line(line)
         return error.exit_code
     message, code = describe(error)
+    if isinstance(error, OutliersFound) and session.quiet:
+        return code  # that is no error; the code says it
     trace = "".join(traceback.format_exception(error)) if session.debug else None
     if trace and not session.log_json:
         session.put(trace.rstrip("\n"), "error")

@@ -170,16 +170,24 @@ def reporting(session: Session) -> Iterator[None]:
     handler = _SessionHandler(session)
     root, ours, notes = (logging.getLogger(name) for name in (None, "bgsub", NOTES))
     before = ours.level
+    doubtful: set[str | None] = set()
 
     def show(
         message: Warning | str,
-        category: type[Warning],  # noqa: ARG001 - Python's signature
+        category: type[Warning],
         filename: str,
         lineno: int,
         file: TextIO | None = None,  # noqa: ARG001
         line: str | None = None,  # noqa: ARG001
     ) -> None:
         where = f" ({filename}:{lineno})" if session.debug else ""
+        if issubclass(category, RuntimeWarning):  # NumPy's, of a division by 0 and the like
+            if session.input in doubtful:
+                return
+            doubtful.add(session.input)
+            what = "some numbers are not finite, and what is made of them may be wrong"
+            session.log("warning", f"{what} ({message}){where}")
+            return
         session.log("warning", f"{message}{where}")
 
     with warnings.catch_warnings():
@@ -190,6 +198,8 @@ def reporting(session: Session) -> Iterator[None]:
         warnings.simplefilter("always", BgsubWarning)
         warnings.showwarning = show
         root.addHandler(handler)
+        # What it has to say of its folder for fonts is no matter of ours.
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
         ours.setLevel(session.log_level)
         notes.setLevel(min(session.log_level, logging.INFO))
         try:

@@ -205,7 +205,10 @@ def check_rank(k: int, n_frames: int) -> None:
     if k < 1:
         message = f"--k {k}: at least 1 component is needed"
         raise UsageError(message)
+    if n_frames < 2:
+        message = f"{n_frames} frame is selected, but a background takes 2; select more frames"
+        raise UsageError(message)
     if k >= n_frames:
-        advice = f"use --k {n_frames - 1} or less" if n_frames > 1 else "select more frames"
+        advice = f"use --k {n_frames - 1} or less"
         message = f"--k {k} must be below the number of frames, which is {n_frames}; {advice}"
         raise UsageError(message)

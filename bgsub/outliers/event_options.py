@@ -3,13 +3,53 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
+from typing import Any
 
 from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
-from bgsub.rules import Integer, Number
+from bgsub.rules import Integer, Number, Rule
 
 _events = functools.partial(option, "Events")
+
+
+class Gap(Rule):
+    """A number of frames, or of seconds such as ``1s``."""
+
+    metavar = "N|Ns"
+
+    def words(self) -> str:
+        """Say it."""
+        return 'a whole number of frames, or seconds such as "1.5s"'
+
+    def read(self, name: str, value: Any) -> int | str:
+        """Check the number."""
+        frames, seconds = gap_of(value)
+        if frames is None and seconds is None:
+            self.refuse(name, value)
+        return str(value) if frames is None else frames
+
+
+def gap_of(value: int | str) -> tuple[int | None, float | None]:
+    """Give the frames or the seconds that a gap means; two times None for anything else.
+
+    Examples
+    --------
+    >>> gap_of(3), gap_of("3"), gap_of("1.5s"), gap_of("soon")
+    ((3, None), (3, None), (None, 1.5), (None, None))
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return (value, None) if value >= 0 else (None, None)
+    match = _GAP.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return None, None
+    if match[3]:
+        return None, float(match[1])
+    return (None if match[2] else int(match[1])), None
+
+
+_GAP = re.compile(r"([0-9]{1,9}(\.[0-9]{1,9})?)(s)?")
 
 
 @documented
@@ -30,8 +70,10 @@ class EventOptions(Declared):
         "Instead of a cut-off: with 0.99, the highest 1 % of the scores are outliers.",
         metavar="Q",
     )
-    merge_gap: int = _events(
-        0, Integer(0), "Join events with at most N ordinary frames between them."
+    merge_gap: int | str = _events(
+        "1s",
+        Gap(),
+        'Join events with at most N ordinary frames between them, or less than a time ("1s").',
     )
     min_length: int = _events(1, Integer(1), "Leave out events of fewer than N frames.")
     top: int | None = _events(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.outliers.event_options import EventOptions
+from bgsub.outliers.event_options import EventOptions, gap_of
 from bgsub.outliers.frame_scores import DEFAULT_CUTOFF, frame_scores, score_scale
 from bgsub.outliers.scene_change import lasting_change
 
@@ -116,7 +116,7 @@ def find_events(
     top: int | None = None,
     quantile: float | None = None,
     min_length: int = 1,
-    merge_gap: int = 0,
+    merge_gap: int | str = "1s",
 ) -> list[Event]:
     """Group outlier frames into events.
 
@@ -139,9 +139,9 @@ def find_events(
     UsageError
         For a value out of range, or both a cut-off and a quantile.
     """
-    EventOptions(top=top, min_length=min_length, merge_gap=merge_gap)
+    chosen = EventOptions(top=top, min_length=min_length, merge_gap=merge_gap)
     table = with_cutoff(table, cutoff=cutoff, quantile=quantile)
-    runs = _merge(_runs(outlier_frames(table)), merge_gap)
+    runs = _merge(_runs(outlier_frames(table)), table.times, *gap_of(chosen.merge_gap))
     runs = [(first, stop) for first, stop in runs if stop - first >= min_length]
     events = [_event(table, number, *run) for number, run in enumerate(runs, start=1)]
     if top is None or top >= len(events):
@@ -194,10 +194,22 @@ def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return [(int(first), int(stop)) for first, stop in edges.reshape(-1, 2)]
 
 
-def _merge(runs: list[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+def _merge(
+    runs: list[tuple[int, int]],
+    times: NDArray[np.float64],
+    frames: int | None,
+    seconds: float | None,
+) -> list[tuple[int, int]]:
+    """Join runs with at most so many frames between them, or less than so many seconds apart."""
+
+    def is_near(before: int, first: int) -> bool:
+        if seconds is None:
+            return first - before <= (frames or 0)
+        return bool(times[first] - times[before - 1] < seconds - 1e-6)
+
     merged: list[tuple[int, int]] = []
     for first, stop in runs:
-        if merged and first - merged[-1][1] <= gap:
+        if merged and is_near(merged[-1][1], first):
             merged[-1] = (merged[-1][0], stop)
         else:
             merged.append((first, stop))

@@ -114,5 +114,6 @@ def frame_facts(outputs: FrameOutputs, scene: LearnedScene) -> dict[str, Any]:
     if masker is not None and outputs.tally is not None:
         facts |= {"min_area": masker.min_area, "mask_model": masker.name, **masker.facts()}
         facts |= {"mask_share": round(outputs.tally.mean_share, 6)}
+        facts |= {"mask_frames": outputs.tally.frames, "empty_masks": outputs.tally.empty}
         facts |= {"score_level": masker.score_level} if "scores" in outputs.counts else {}
     return facts

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.pipeline.outputs import MaskTally
@@ -36,6 +39,16 @@ def outlier_findings(table: ErrorTable) -> list[str]:
         change = table.scene_change
         lines.append(f"from {change.first_frame} to the end the scene stays different")
     return lines
+
+
+def mask_findings(facts: Mapping[str, Any]) -> list[str]:
+    """Say in how many frames there is foreground, and how much, by the facts of the masks."""
+    if not facts.get("mask_frames"):
+        return []
+    total, share = facts["mask_frames"], 100 * facts["mask_share"]
+    filled = total - facts["empty_masks"]
+    shown = f"{share:.2g}" if 0 < share < 1 else f"{share:.1f}"
+    return [f"foreground in {filled} of {plural(total, 'frame')}, {shown} % of the pixels"]
 
 
 def mask_hints(tally: MaskTally | None, threshold: float | None) -> list[str]:

@@ -13,7 +13,7 @@ from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.damage import damage_findings
 from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.findings import outlier_findings
+from bgsub.pipeline.findings import mask_findings, outlier_findings
 from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
 from bgsub.version import __version__
 from bgsub.video.source import FrameSource
@@ -56,6 +56,7 @@ def finish(
     """Write the manifest last, and say what was found; no table where no frame was fitted."""
     errors = _no_errors(facts) if table is None else _error_facts(table)
     findings = [] if table is None else outlier_findings(table)
+    findings += mask_findings(facts)
     findings += [facts["objects"]["summary"]] if "objects" in facts else []
     findings += damage_findings(source, options, is_fitted=facts["command"] == "run")
     frames = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
+from collections import Counter
 from collections.abc import Generator, Iterable
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,23 @@ from bgsub.video.geometry import Picture
 from bgsub.video.images import Image, ImageError, decode_image, is_image_name
 from bgsub.video.indexed import IndexedSource
 
+_VIDEOS = frozenset(
+    {
+        ".mp4",
+        ".avi",
+        ".mkv",
+        ".mov",
+        ".m4v",
+        ".mpg",
+        ".mpeg",
+        ".ts",
+        ".mts",
+        ".webm",
+        ".wmv",
+        ".flv",
+    }
+    | {".y4m", ".gif", ".npy", ".npz"}
+)
 _PRINTF = re.compile(r"%\d*d")
 
 
@@ -53,9 +71,21 @@ def list_directory(folder: Path) -> list[Path]:
         reason = error.strerror or str(error)
         raise InputError(f"{folder}: cannot be read ({reason}); check its permissions") from error
     if not files:
+        _refuse_videos(folder)
         kinds = "png, jpg, bmp, tif, webp, pgm or ppm"
         raise InputError(f"{folder}: holds no images; give a folder with {kinds} files")
     return in_natural_order(files)
+
+
+def _refuse_videos(folder: Path) -> None:
+    """Say how the videos of a folder are given, if there are any."""
+    found = Counter(path.suffix for path in folder.iterdir() if path.suffix.lower() in _VIDEOS)
+    if found:
+        suffix, count = found.most_common(1)[0]
+        what = "a video" if found.total() == 1 else f"{found.total()} videos"
+        message = f"{folder}: holds {what} and no images; give them as {folder / '*'}{suffix}"
+        others = "" if count == found.total() else ", and the others likewise"
+        raise InputError(f"{message}{others}")
 
 
 def is_printf(name: str) -> bool:

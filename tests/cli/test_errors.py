@@ -264,7 +264,7 @@ def test_folder_for_frames_cannot_be_made(results, tmp_path: Path, invoke) -> No
         (["RESULTS", "--cutoff", "3", "--quantile", "0.5"], 2, "exclude each other"),
         (["RESULTS", "--quantile", "1"], 2, "--quantile: 1.0 is not in the range 0<=x<1"),
         (["RESULTS", "--top", "0"], 2, "--top: 0 is not in the range x>=1"),
-        (["RESULTS", "--merge-gap", "-1"], 2, "--merge-gap: -1 is not in the range x>=0"),
+        (["RESULTS", "--merge-gap", "-1"], 2, "--merge-gap -1: must be a whole number of frames"),
         (["RESULTS", "--format", "xml"], 2, "--format"),
         (["RESULTS", "VIDEO"], 2, "is no model.npz"),
         (["VIDEO", "--k", "0"], 2, "--k 0: must be"),

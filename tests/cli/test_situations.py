@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from bgsub.cli.failures import describe
+from bgsub.cli.logs import Session, reporting
 from bgsub.errors import InputError, OutputError
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and limits of POSIX")
@@ -130,3 +131,83 @@ def test_a_header_that_asks_for_more_memory_than_there_is_stays_a_damaged_input(
     error = InputError("a.npz: is damaged")
     error.__cause__ = MemoryError()
     assert describe(error) == ("a.npz: is damaged", 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--model local --threshold 30", "--model local has no effect with --threshold"),
+        ("--shadows keep --model paper", "--shadows has no effect with --model paper"),
+        ("--sensitivity high --model paper", "--sensitivity has no effect with --model paper"),
+        ("--no-fill-holes --threshold 9", "--no-fill-holes has no effect with --threshold"),
+        ("--shadows keep --method pca", "--shadows has no effect with --method pca"),
+    ],
+)
+def test_options_without_effect_are_refused(options, said, place, invoke) -> None:
+    done = invoke("run", "clip.npy", "--out", "out", *options.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_a_folder_of_videos_is_refused_with_the_glob_that_works(place, invoke) -> None:
+    (place / "films").mkdir()
+    for name in ("a.MP4", "b.MP4", "c.avi", "notes.txt"):
+        (place / "films" / name).write_bytes(b"1")
+    done = invoke("run", "films", "--out", "out")
+    assert done.exit_code == 3
+    assert "films: holds 3 videos and no images; give them as films/*.MP4" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run one.npy --out out", "run one.npy --k 5 --out out"])
+def test_a_film_of_one_frame_is_told_about_frames(command, place, invoke, scene) -> None:
+    np.save(place / "one.npy", scene(1))
+    done = invoke(*command.split())
+    assert done.exit_code == 2
+    assert "1 frame is selected, but a background takes 2" in done.stderr
+    assert "--k" not in done.stderr
+
+
+def test_apply_takes_a_results_folder(place, invoke) -> None:
+    assert invoke("run", "clip.npy", "--k", 2, "--out", "r").exit_code == 0
+    done = invoke("apply", "r", "clip.npy", "--out", "again", "--only", "errors")
+    assert done.exit_code == 0, done.stderr
+    (place / "r" / "model.npz").unlink()
+    done = invoke("apply", "r", "clip.npy", "--out", "more")
+    assert (done.exit_code, "r: holds no model.npz" in done.stderr) == (3, True)
+
+
+def test_the_end_of_a_run_says_what_the_masks_found(place, invoke) -> None:
+    done = invoke("run", "clip.npy", "--k", 2, "--out", "r")
+    assert "foreground in 3 of 12 frames, 0.66 % of the pixels" in done.stderr
+    done = invoke("run", "clip.npy", "--out", "e", "--only", "errors")
+    assert "foreground" not in done.stderr
+
+
+def test_outliers_are_an_exit_code_and_no_error_when_quiet(place, invoke) -> None:
+    command = ["errors", "clip.npy", "--k", 2, "--fail-on-outliers"]
+    done = invoke(*command, "--quiet")
+    assert (done.exit_code, done.stderr) == (8, "")
+    assert "outlier frames were found" in invoke(*command).stderr
+
+
+def test_numbers_that_overflow_are_told_once_in_our_words(capsys) -> None:
+    with reporting(Session()):
+        for _ in range(3):
+            np.float64(1e300) * np.float64(1e300)
+            np.array([1.0]) / np.array([0.0])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("warning: some numbers are not finite")
+
+
+def test_a_home_that_cannot_be_written_is_no_matter(place) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "MPLCONFIGDIR"}
+    done = subprocess.run(
+        [sys.executable, "-m", "bgsub", "errors", "clip.npy", "--k", "2", "--plot", "e.png"],
+        env={**environment, "HOME": "/proc/none", "XDG_CACHE_HOME": "", "XDG_CONFIG_HOME": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0
+    assert "atplotlib" not in done.stderr

@@ -66,7 +66,7 @@ def test_an_event() -> None:
 
 @given(tables)
 def test_events_are_the_runs_of_flagged_frames(table: ErrorTable) -> None:
-    events = find_events(table)
+    events = find_events(table, merge_gap=0)
     assert covered(table, events).tolist() == table.outliers.tolist()
     assert [event.number for event in events] == list(range(1, len(events) + 1))
     for one, next_one in itertools.pairwise(events):
@@ -95,7 +95,8 @@ def test_merging_and_dropping(table: ErrorTable, gap: int, length: int) -> None:
 
 @given(tables, st.integers(1, 5))
 def test_top_keeps_the_highest(table: ErrorTable, top: int) -> None:
-    every, best = find_events(table), find_events(table, top=top)
+    every = find_events(table, merge_gap=0)
+    best = find_events(table, top=top, merge_gap=0)
     assert len(best) == min(top, len(every))
     assert [e for e in every if e in best] == best
     left_out = [e.peak_score for e in every if e not in best]
@@ -121,7 +122,10 @@ def test_no_event_in_a_changed_scene() -> None:
     change = SceneChange(first_frame=15, first_time=0.4)
     table = make_table([0, 20, 0, 20, 20, 20], scene_change=change)
     assert outlier_frames(table).tolist() == [False, True, False, True, False, False]
-    assert [(e.first_frame, e.last_frame) for e in find_events(table)] == [(6, 6), (12, 12)]
+    assert [(e.first_frame, e.last_frame) for e in find_events(table, merge_gap=0)] == [
+        (6, 6),
+        (12, 12),
+    ]
     # Nor do its frames use up the quantile.
     assert with_cutoff(make_table([0, 1, 2, 3, 9, 9], scene_change=change), quantile=0.7).cutoff < 3
 
@@ -136,6 +140,9 @@ def test_no_event_in_a_changed_scene() -> None:
         ({"top": 0}, "top 0"),
         ({"min_length": 0}, "min-length 0"),
         ({"merge_gap": -1}, "merge-gap -1"),
+        ({"merge_gap": "soon"}, "merge-gap soon"),
+        ({"merge_gap": True}, "merge-gap True"),
+        ({"merge_gap": "1.5"}, "merge-gap 1.5"),
     ],
 )
 def test_values_out_of_range(options, words: str) -> None:
@@ -159,3 +166,19 @@ def test_table_of_a_fit() -> None:
     assert np.abs(np.delete(table.scores, np.s_[30:40])).max() < 3.0
     fitted = fit_table(estimator, gram, frames=table.frames, times=table.times, cutoff=1e9)
     assert not fitted.outliers.any()
+
+
+def test_events_less_than_a_second_apart_are_one_unless_told_otherwise() -> None:
+    scores = np.zeros(200)
+    for first, stop in ((10, 12), (30, 32), (56, 58), (120, 121)):
+        scores[first:stop] = 40.0
+    table = ErrorTable(np.arange(1, 201), np.arange(200) / 25, scores, 1, scores)
+
+    def spans(**options):
+        return [(e.first_frame, e.last_frame) for e in find_events(table, **options)]
+
+    assert spans() == [(11, 32), (57, 58), (121, 121)]  # 25 frames later is 1 s apart
+    assert spans(merge_gap="1.1s") == [(11, 58), (121, 121)]
+    assert spans(merge_gap="0s") == spans(merge_gap=0)
+    assert spans(merge_gap=24) == [(11, 58), (121, 121)]
+    assert spans(merge_gap="18") == [(11, 32), (57, 58), (121, 121)]

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bgsub.pipeline.fit_hints import fit_hints
+from bgsub import TRPCA
+from bgsub.pipeline.fit_hints import _descent_hints, fit_hints
 from bgsub.pipeline.run import run
 
 
@@ -38,6 +39,17 @@ class TestFitHints:
     def test_restarts_that_disagree(self, hints, scene):
         found = hints(scene(), max_iter=1)
         assert any("random starts disagree" in hint and "--n-init 50" in hint for hint in found)
+
+    @pytest.mark.parametrize(
+        ("objectives", "disagree"),
+        [([1.0, 3, 3, 3], True), ([1.0, 1.005, 3, 3], False), ([1.0], False), ([1.0, 1.2], True)],
+    )
+    def test_a_best_value_that_is_found_twice_is_enough(self, objectives, disagree):
+        estimator = TRPCA(2)
+        estimator.objectives_ = np.array(objectives)
+        gram = SimpleNamespace(values=np.eye(4))
+        hints = _descent_hints(estimator, gram, converged=True)
+        assert any("random starts disagree" in hint for hint in hints) == disagree
 
     def test_no_convergence(self, hints, scene):
         assert any(
