@@ -14,7 +14,7 @@ def make_table(outliers, n=100, scene_change=None, first=1):
     scores[[number - first for number in outliers]] = 50
     return ErrorTable(
         frames=np.arange(first, first + n),
-        times=np.arange(n) / 25,
+        times=np.arange(n) * 0.1,
         errors=scores,
         pixels=10,
         scores=scores,
@@ -32,7 +32,8 @@ class TestFindings:
             ([], "none of 100 frames stands out from the background"),
             ([7], "1 of 100 frames stands out from the background: 7"),
             ([7, 8, 9, 30], "4 of 100 frames stand out from the background: 7-9, 30"),
-            (range(1, 14, 2), f"7 of 100 frames {STAND} 1, 3, 5, 7, 9 and 2 more {MORE}"),
+            (range(1, 14, 2), f"7 of 100 frames {STAND} 1-13"),
+            (range(1, 100, 16), f"7 of 100 frames {STAND} 1, 17, 33, 49, 65 and 2 more {MORE}"),
         ],
     )
     def test_outliers_and_their_spans(self, outliers, line):
