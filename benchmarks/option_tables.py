@@ -1,50 +1,71 @@
-"""Print docs/options.md: every option of a run, from where it is declared.
+"""Print docs/options.md: every option, from where it is declared.
 
 python -m benchmarks.option_tables > docs/options.md
 """
 
 from __future__ import annotations
 
+from dataclasses import Field
+from typing import Any
+
+from bgsub.comparison.result import CompareOptions
 from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
+from bgsub.evaluation.options import EvaluationOptions
+from bgsub.experiments.options import DigitOptions, SyntheticOptions
 from bgsub.options import RunOptions, SourceOptions
+from bgsub.outliers.event_options import EventOptions
 from bgsub.rules import Switch
 
 INTRODUCTION = """\
 # Options
 
-Made by `python -m benchmarks.option_tables > docs/options.md` from `bgsub/options.py`. The name in
-Python is a field of `bgsub.RunOptions`, and for the section Input of `bgsub.SourceOptions`.
+Made by `python -m benchmarks.option_tables > docs/options.md` from where they are declared. The
+options of `bgsub run` are fields of `bgsub.RunOptions` in Python, those of the section Input of
+`bgsub.SourceOptions`. `--help` of a command says which of them it takes.
 """
 
+OTHERS: dict[str, type[Declared]] = {
+    "bgsub errors": EventOptions,
+    "bgsub evaluate": EvaluationOptions,
+    "bgsub compare": CompareOptions,
+    "bgsub experiment synthetic": SyntheticOptions,
+    "bgsub experiment digits": DigitOptions,
+}
+"""What other commands take besides, by their names."""
 
-def tables(*kinds: type[Declared]) -> str:
-    """Give a Markdown table for each section of some classes, in the order of their fields."""
+HEAD = "| option | in Python | what it does | value | default |\n|---|---|---|---|---|\n"
+
+
+def row(one: Field[Any]) -> str:
+    """Give the row of an option."""
+    declared, name = declaration(one), flag(one)
+    names = ", ".join(f"`{each}`" for each in (declared.short, name) if each)
+    value, default = declared.rule.words(), "" if one.default is None else f"`{one.default}`"
+    if isinstance(declared.rule, Switch):
+        names += f", `--no-{name[2:]}`" if one.default else ""
+        value, default = "", "on" if one.default else "off"
+    cells = (names, f"`{one.name}`", declared.help, value, default_in_words(one) or default)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def by_section(*kinds: type[Declared]) -> dict[str, list[str]]:
+    """Give the rows of some classes by section, in the order of their fields."""
     sections: dict[str, list[str]] = {}
     for kind in kinds:
         for one in declared_fields(kind):
-            declared, name = declaration(one), flag(one)
-            names = ", ".join(f"`{each}`" for each in (declared.short, name) if each)
-            value, default = (
-                declared.rule.words(),
-                "" if one.default is None else f"`{one.default}`",
-            )
-            if isinstance(declared.rule, Switch):
-                names += f", `--no-{name[2:]}`" if one.default else ""
-                value, default = "", "on" if one.default else "off"
-            default = default_in_words(one) or default
-            cells = (names, f"`{one.name}`", declared.help, value, default)
-            sections.setdefault(declared.section, []).append(
-                "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-            )
-    head = "| option | in Python | what it does | value | default |\n|---|---|---|---|---|\n"
-    return "\n\n".join(
-        f"## {title}\n\n{head}" + "\n".join(rows) for title, rows in sections.items()
-    )
+            sections.setdefault(declaration(one).section, []).append(row(one))
+    return sections
 
 
 def main() -> None:
     """Print the document."""
-    print(f"{INTRODUCTION}\n{tables(SourceOptions, RunOptions)}")
+    parts = [f"{INTRODUCTION}\n## bgsub run"]
+    for title, rows in by_section(SourceOptions, RunOptions).items():
+        parts.append(f"### {title}\n\n{HEAD}" + "\n".join(rows))
+    for command, kind in OTHERS.items():
+        rows = [line for lines in by_section(kind).values() for line in lines]
+        parts.append(f"## {command}\n\n{HEAD}" + "\n".join(rows))
+    print("\n\n".join(parts))
 
 
 if __name__ == "__main__":
