@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError
 from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
-from bgsub.video.images import Image, is_image_name, read_image, read_pages
+from bgsub.video.images import Image, is_image_name, read_image
+from bgsub.video.page_files import pages_opener
 from bgsub.video.source import FrameSource, open_source
 
 _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
@@ -65,13 +66,9 @@ def open_grey(path: str) -> GreyPictures:
         return GreyImages(path, list_printf(place))
     if not place.exists() and glob.has_magic(path):
         return GreyImages(path, list_glob(path))
-    if place.is_file() and is_image_name(place) and not _has_pages(place):
+    if place.is_file() and is_image_name(place) and pages_opener(place) is None:
         return GreyImages(path, [place])
     return GreyVideo(path)
-
-
-def _has_pages(file: Path) -> bool:
-    return file.suffix.lower() in {".tif", ".tiff"} and len(read_pages(file)) > 1
 
 
 def numbers_of(files: Sequence[Path]) -> list[int | None]:

@@ -12,8 +12,9 @@ from pathlib import Path
 from bgsub.errors import InputError
 from bgsub.video.base import ASSUMED_RATE, BadPicture, Item, Options
 from bgsub.video.geometry import Picture
-from bgsub.video.images import Image, ImageError, decode_image, is_image_name
+from bgsub.video.images import Image, ImageError, decode_image, is_image_name, read_header
 from bgsub.video.indexed import IndexedSource
+from bgsub.video.pillow import ImageHeader
 
 _VIDEOS = frozenset(
     {
@@ -171,20 +172,24 @@ class ImageFilesSource(IndexedSource):
         self.duration_s = float(len(files) / ASSUMED_RATE)
         if self.frames_estimate == 0:
             raise self._nothing_selected(len(files), float((len(files) - 1) / ASSUMED_RATE))
-        self._first, image = self._first_image()
+        self._first, header = self._first_header()
         self.codec = self._first.suffix.lower().lstrip(".")
-        self._is_gray = image.ndim == 2
-        self.pixel_format = f"{'gray' if self._is_gray else 'bgr'}{8 * image.itemsize}"
-        self._native_size = (image.shape[1], image.shape[0])
+        self._is_gray = len(header.shape) == 2
+        self.pixel_format = f"{'gray' if self._is_gray else 'bgr'}{8 * header.dtype.itemsize}"
+        self._native_size = (header.shape[1], header.shape[0])
         self._plan(self._native_size, "gray" if self._is_gray else "bgr")
 
-    def _first_image(self) -> tuple[Path, Image]:
+    def _first_header(self) -> tuple[Path, ImageHeader]:
+        """Find the first image that can be told to be one; its pixels are not decoded."""
         reason = ""
-        for file in self._files:
+        for path in self._files:
             try:
-                return file, self._read(file)
-            except BadPicture as error:
-                reason = reason or f"{file.name}: {error}"
+                with path.open("rb") as file:
+                    return path, read_header(file)
+            except OSError as error:
+                reason = reason or f"{path.name}: {(error.strerror or str(error)).lower()}"
+            except ImageError as error:
+                reason = reason or f"{path.name}: {error}"
         message = f"{self.name}: none of its images can be decoded ({reason})"
         raise InputError(f"{message}; check that they open in a viewer")
 

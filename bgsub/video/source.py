@@ -25,7 +25,8 @@ from bgsub.video.image_files import (
     list_glob,
     list_printf,
 )
-from bgsub.video.images import Image, is_image_name, read_pages
+from bgsub.video.images import is_image_name
+from bgsub.video.page_files import PagesSource, pages_opener
 from bgsub.video.pixel_masks import Painted
 from bgsub.video.selection import Region, Selection, parse_region
 from bgsub.video.timecode import Position
@@ -198,26 +199,15 @@ def _open_path(given: str, options: Options) -> FrameSource:
 def _open_file(path: Path, name: str, given: str, options: Options) -> FrameSource:
     if path.suffix.lower() in ARRAY_SUFFIXES:
         return open_array(path, name, given, options)
-    if path.suffix.lower() in {".tif", ".tiff"}:
-        pages = read_pages(path)
-        if len(pages) > 1:
-            return ArraySource(name, given, _stack(name, pages), options, codec="tiff")
     if is_image_name(path):
+        opener = pages_opener(path)
+        if opener is not None:
+            return PagesSource(name, given, path, opener, options)
         return ImageFilesSource(name, given, [path], options)
     # PyAV takes a quarter of a second to import, and images and arrays do without.
     from bgsub.video.video_file import VideoFileSource
 
     return VideoFileSource(path, options)
-
-
-def _stack(name: str, pages: list[Image]) -> NDArray[Any]:
-    for number, page in enumerate(pages, 1):
-        if page.shape != pages[0].shape or page.dtype != pages[0].dtype:
-            message = f"{name}: page {number} is {page.dtype} of shape {page.shape}"
-            first = f"the first {pages[0].dtype} of {pages[0].shape}"
-            raise InputError(f"{message}, {first}; all pages must be alike")
-    stack = np.stack(pages)
-    return stack if stack.ndim == 3 else stack[..., ::-1]
 
 
 def _check_readable(path: Path) -> None:
