@@ -1,4 +1,4 @@
-"""Background subtraction by robust PCA (TRPCA): video in; background, masks and errors out."""
+"""Separate the background of footage by robust PCA (TRPCA): masks, backgrounds and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m bgsub``, the same as ``bgsub``."""
+"""Run ``bgsub`` as ``python -m bgsub``."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ __all__ = ["auc", "average_precision", "tre"]
 
 
 def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
-    r"""Reconstruction error of the true observations above the least that is possible.
+    r"""Compute the error of the true observations above the least that is possible.
 
     .. math::
         \mathrm{tre}(m, U) = \frac{1}{|T|} \Big( \sum_{i \in T} r_i(m, U)
@@ -54,7 +54,7 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
 
 
 def auc(errors: ArrayLike, outliers: ArrayLike) -> float:
-    r"""Area under the receiver operating characteristic of errors as a test for outliers.
+    r"""Compute the area under the receiver operating characteristic of errors as outlier scores.
 
     .. math::
         \mathrm{AUC} = P(r_o > r_i) + \tfrac12 P(r_o = r_i)
@@ -91,7 +91,7 @@ def auc(errors: ArrayLike, outliers: ArrayLike) -> float:
 
 
 def average_precision(errors: ArrayLike, outliers: ArrayLike) -> float:
-    r"""Average precision of errors as a test for outliers.
+    r"""Compute the average precision of errors as outlier scores.
 
     .. math::
         \mathrm{AP} = \sum_j (R_j - R_{j-1}) P_j

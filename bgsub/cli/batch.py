@@ -54,7 +54,7 @@ def read_list(name: str) -> list[str]:
 
 
 def _is_text(path: Path) -> bool:
-    """Whether a file may be a list; a film given by mistake is not read whole."""
+    """Check whether a file may be a list; a film given by mistake is not read to its end."""
     with path.open("rb") as file:
         return b"\0" not in file.read(1 << 16)
 

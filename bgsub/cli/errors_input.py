@@ -1,4 +1,4 @@
-"""What `bgsub errors` is given: results, an errors.csv, a video, or a model and footage."""
+"""Load what `bgsub errors` is given: results, an errors.csv, a video, or a model and footage."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def load(given: str, footage: str | None, params: Mapping[str, Any], session: Se
 def _computed(
     model: str | None, footage: str, params: Mapping[str, Any], session: Session
 ) -> Loaded:
-    """Errors that a fit or a saved model gives now."""
+    """Compute the errors, by a fit or with a saved model."""
     options = shared.run_options(params)
     from bgsub.pipeline import run as pipeline
 
@@ -127,7 +127,7 @@ def _computed(
 
 
 def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
-    """Errors that a run has written, with what its run.json says of them."""
+    """Read the errors that a run has written, and what its run.json says of them."""
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.scene_change import SceneChange
     from bgsub.pipeline.manifest import load_manifest, recorded_path
@@ -169,7 +169,7 @@ def _refuse(names: set[str], reason: str) -> None:
 
 
 def _is_model(path: Path) -> bool:
-    """Whether a file is a saved model rather than frames in an .npz file."""
+    """Check whether a file is a saved model rather than frames in an .npz file."""
     try:
         with zipfile.ZipFile(path) as archive:
             return "bgsub_model.npy" in archive.namelist()

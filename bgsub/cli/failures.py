@@ -1,4 +1,4 @@
-"""From an exception to one line on stderr and an exit code."""
+"""Turn an exception into one line on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _describe_system(error: OSError) -> tuple[str, int] | None:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """Whether there was no memory for what failed, whatever it was made of on its way.
+    """Check whether a lack of memory is at the root of an error.
 
     An input that cannot be read stays one: its header may ask for more than there is anywhere.
     """

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a closed terminal: the first stops the run cleanly, a second one at once."""
+"""Stop cleanly at Ctrl-C, SIGTERM or a closed terminal, and at once the second time."""
 
 from __future__ import annotations
 

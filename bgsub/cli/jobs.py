@@ -93,7 +93,7 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
 
 
 def _names(given: str) -> Iterator[str]:
-    """Names for the folder of an input, endlessly: water, water-2, water-3, …."""
+    """Yield names for the folder of an input: water, water-2, water-3, …."""
     stem = _stem(given)
     yield stem
     number = 2
@@ -124,7 +124,7 @@ def _recover(folder: Path) -> None:
 
 
 def belongs(folder: Path, given: str) -> bool:
-    """Whether complete results are those of this input, by its path or else by its content.
+    """Check whether complete results are those of this input, by its path or else by its content.
 
     Results whose manifest does not say are taken to be.
     """

@@ -149,14 +149,14 @@ class BarProgress(Progress):
 
 
 def _unit(stage: str) -> str:
-    """What a bar counts; a stage named after a method counts its iterations."""
+    """Say what a bar counts; a stage named after a method counts its iterations."""
     if stage.split(" k=", maxsplit=1)[0] in METHODS:
         return " iterations"
     return _UNITS.get(stage, " frames")
 
 
 def _terminal_says_its_size() -> bool:
-    """Whether the size of the terminal is known; some pseudo-terminals say 0, and tqdm nothing."""
+    """Check that the size of the terminal is known; tqdm shows nothing where it is 0."""
     try:
         return min(os.get_terminal_size(sys.stderr.fileno())) > 0
     except (OSError, ValueError):

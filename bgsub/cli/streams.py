@@ -1,4 +1,4 @@
-"""Standard streams that are closed, or cannot show every letter, are no reason to fail."""
+"""Keep working with standard streams that are closed or cannot show every letter."""
 
 from __future__ import annotations
 

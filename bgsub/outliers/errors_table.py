@@ -1,4 +1,4 @@
-"""Reconstruction errors of frames as a table, and errors.csv."""
+"""Hold the reconstruction errors of frames as a table; read and write errors.csv."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def read_csv(path: Path) -> ErrorTable:
 
 
 def _parse(rows: Iterable[list[str]], path: Path) -> list[tuple[float, ...]]:
-    """All lines below the header as numbers, checked."""
+    """Read and check all lines below the header."""
     values: list[tuple[float, ...]] = []
     header: list[str] = []
     for line, row in enumerate(rows, start=1):
@@ -190,7 +190,7 @@ def _parse(rows: Iterable[list[str]], path: Path) -> list[tuple[float, ...]]:
 
 
 def _parse_row(row: list[str], header: list[str], previous: float) -> tuple[float, ...]:
-    """The numbers of a line, one for each of `COLUMNS`; ValueError says what is wrong with it."""
+    """Read the numbers of a line, one for each of `COLUMNS`; ValueError says what is wrong."""
     if len(row) != len(header):
         raise ValueError(f"{len(row)} values, where {len(header)} are needed")
     numbers = dict.fromkeys(COLUMNS, 0.0)
@@ -219,7 +219,7 @@ def _finite(name: str, text: str) -> float:
 
 
 def _cutoff_of(scores: NDArray[np.float64], marked: NDArray[np.bool_]) -> float | None:
-    """Cut-off that gives these marks; None if there is none."""
+    """Find a cut-off that gives these marks; None if there is none."""
     if np.array_equal(scores > DEFAULT_CUTOFF, marked):
         return DEFAULT_CUTOFF
     # Unless nothing is marked the default lies outside the gap, whose lower end is the best guess.
@@ -232,7 +232,7 @@ def _cutoff_of(scores: NDArray[np.float64], marked: NDArray[np.bool_]) -> float 
 
 
 def _pixels_of(errors: NDArray[np.float64], rmse: NDArray[np.float64]) -> int:
-    """p from error = p · rmse²."""
+    """Compute p from error = p · rmse²."""
     seen = rmse > 0
     if not seen.any():
         return 1

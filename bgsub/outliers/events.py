@@ -1,4 +1,4 @@
-"""Outlier frames and the events that they form."""
+"""Find outlier frames and the events that they form."""
 
 from __future__ import annotations
 
@@ -151,14 +151,14 @@ def find_events(
 
 
 def outlier_frames(table: ErrorTable) -> NDArray[np.bool_]:
-    """Outlier frames before any lasting change of the scene, shape (n,)."""
+    """Mark the outlier frames before any lasting change of the scene, shape (n,)."""
     return table.outliers & _before_change(table)
 
 
 def with_cutoff(
     table: ErrorTable, *, cutoff: float | None = None, quantile: float | None = None
 ) -> ErrorTable:
-    """The same table with another cut-off; unchanged if neither is given.
+    """Give the same table with another cut-off; unchanged if neither is given.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def _before_change(table: ErrorTable) -> NDArray[np.bool_]:
 
 
 def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First index and end (exclusive) of every run of true values."""
+    """Find first index and end (exclusive) of every run of true values."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
     return [(int(first), int(stop)) for first, stop in edges.reshape(-1, 2)]
 

@@ -1,4 +1,4 @@
-"""Scores of frames: how far their errors lie above those of ordinary frames.
+"""Score frames: how far their errors lie above those of ordinary frames.
 
 The score of a frame is the robust z-score of its error e = √r against the location and scale of the
 best half of the frames (see `bgsub.robustpca.reweight`). Summed over thousands of pixels, √r of
@@ -53,7 +53,7 @@ def score_scale(location: float, scale: float, pixels: int) -> float:
 def frame_scores(
     errors: NDArray[np.float64], location: float, scale: float, pixels: int
 ) -> NDArray[np.float64]:
-    """Robust z-score of every frame, with the noise floor of video.
+    """Compute the robust z-score of every frame, with the noise floor of video.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether the last outlier frames are a lasting change of the scene rather than a visitor.
+"""Decide whether the last outlier frames are a lasting change of the scene or a visitor.
 
 A moved object, a parked car or a lamp that stays off makes every later frame an outlier, for the
 fit has one centre. What tells it from a visitor is that those frames agree with each other: against
@@ -112,7 +112,7 @@ def lasting_change(
 
 
 def _first_of_lasting(fits: NDArray[np.bool_]) -> int:
-    """First index that fits and from which on nearly all do."""
+    """Find the first index that fits and from which on nearly all do."""
     shares = np.cumsum(fits[::-1])[::-1] / np.arange(fits.size, 0, -1)
     return int(np.flatnonzero(fits & (shares >= _NEARLY_ALL))[0])
 
@@ -130,11 +130,11 @@ class _Span:
         self._excess = (location + scale * scores) ** 2 - self._noise
 
     def excess_left(self, error: Floats) -> Floats:
-        """Share of what exceeded the noise against the fit's centre that is left, shape (size,)."""
+        """Compute the share that is left of the excess at the fit's centre, shape (size,)."""
         return np.asarray((error**2 - self._noise) / np.maximum(self._excess, 1e-12))
 
     def errors_of_own_centre(self, length: int) -> Floats:
-        """√r' against the trimmed mean of the last `length` frames, shape (size,).
+        """Compute √r' against the trimmed mean of the last `length` frames, shape (size,).
 
         Frames that the mean consists of are taken as if they had been left out.
         """
@@ -152,7 +152,7 @@ class _Span:
         return np.asarray(error)
 
     def _residuals(self, kept: NDArray[np.int64]) -> Floats:
-        """r' against the mean of the kept frames."""
+        """Compute r' against the mean of the kept frames."""
         to_mean = self._gram[:, kept].mean(axis=1)
         distances = self._gram.diagonal() - 2.0 * to_mean + to_mean[kept].mean()
         scores = self._projected - self._projected[kept].mean(axis=0)
