@@ -24,6 +24,7 @@ from bgsub.rules import (
     Number,
     OrAuto,
     Place,
+    Rate,
     Rectangle,
     Segment,
     Several,
@@ -84,6 +85,12 @@ class SourceOptions(Declared):
         "Image of the input's size. Pixels where it is black are left out of the fit and of the "
         "masks, and stay as they are.",
         metavar="IMAGE",
+    )
+    fps: str | float | None = _input(
+        None,
+        Rate(),
+        "Frames a second of a folder of images or of an array; a video has times of its own.",
+        unset="25",
     )
     color: Literal["auto", "gray", "color"] = _input(
         "auto",

@@ -8,13 +8,14 @@ import operator
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
 from bgsub.errors import UsageError
 from bgsub.runtime.limits import check_folder, split_memory
 from bgsub.video.selection import parse_region
-from bgsub.video.timecode import parse_position, parse_step
+from bgsub.video.timecode import parse_position, parse_rate, parse_step
 
 
 class Rule:
@@ -254,6 +255,22 @@ class Place(Rule):
         """Check the position."""
         (parse_step if self.step else parse_position)(value, name)
         return value if isinstance(value, int) else str(value)
+
+
+class Rate(Rule):
+    """A number of frames a second, kept as text."""
+
+    metavar = "RATE"
+
+    def words(self) -> str:
+        """Say it."""
+        return 'a number of frames a second, such as 12.5 or "30000/1001"'
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the rate."""
+        if not isinstance(value, (str, int, float, Fraction)):
+            self.refuse(name, value)
+        return str(parse_rate(value, name))
 
 
 class Rectangle(Rule):

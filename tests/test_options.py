@@ -140,6 +140,12 @@ def test_values_are_stored_in_their_own_types(tmp_path):
         ("mask_image", 3),
         ("color", "blue"),
         ("on_bad_frame", None),
+        ("fps", 0),
+        ("fps", "often"),
+        ("fps", "1/0"),
+        ("fps", True),
+        ("fps", math.nan),
+        ("fps", 1e-300),
     ],
 )
 def test_options_of_the_input_are_checked_too(name, value):

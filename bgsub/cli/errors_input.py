@@ -13,13 +13,15 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli.logs import Session
 from bgsub.cli.progress import make_progress
+from bgsub.declared import declared_fields
 from bgsub.errors import InputError, UsageError
 from bgsub.files import check_plain
+from bgsub.options import SourceOptions
 
 if TYPE_CHECKING:
     from bgsub.outliers.errors_table import ErrorTable
 
-_OF_SOURCES = ("start", "end", "every", "scale", "roi", "mask_image", "color", "on_bad_frame")
+_OF_SOURCES = tuple(one.name for one in declared_fields(SourceOptions))
 
 
 @dataclass(frozen=True, eq=False)

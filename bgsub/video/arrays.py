@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.video.base import ASSUMED_RATE, Item, Options
+from bgsub.video.base import Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.indexed import IndexedSource
 from bgsub.video.npy import ArrayArchive, ArrayFileError, map_array
@@ -79,7 +79,6 @@ class ArraySource(IndexedSource):
     """
 
     kind = "array"
-    _assumed_rate = ASSUMED_RATE
 
     def __init__(
         self,
@@ -102,17 +101,17 @@ class ArraySource(IndexedSource):
         self._mapping = getattr(frames, "_mmap", None)
         count = len(frames)
         self.input_frames = count
-        self.duration_s = float(count / ASSUMED_RATE)
+        self.duration_s = float(count / self._per_second)
         self.codec = codec
         self.pixel_format = f"{'rgb' if is_color else 'gray'}{8 * frames.itemsize}"
         if self.frames_estimate == 0:
-            raise self._nothing_selected(count, float((count - 1) / ASSUMED_RATE))
+            raise self._nothing_selected(count, float((count - 1) / self._per_second))
         self._plan((frames.shape[2], frames.shape[1]), "bgr" if is_color else "gray")
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:  # noqa: ARG002
         for index in range(len(self._frames)):
             load = partial(self._picture, index)
-            yield Item(index + 1, float(index / ASSUMED_RATE), load)
+            yield Item(index + 1, float(index / self._per_second), load)
 
     def _picture(self, index: int) -> Picture:
         # Pages of a mapped file that were read count as memory of this process until then.

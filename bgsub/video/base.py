@@ -53,6 +53,7 @@ class Options:
     on_bad_frame: OnBadFrame = "skip"
     threads: int | None = None
     exact_color: bool = False
+    fps: Fraction | None = None
 
 
 class BadPicture(Exception):  # noqa: N818 - a finding that the iteration handles

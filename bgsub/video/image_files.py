@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from bgsub.errors import InputError
-from bgsub.video.base import ASSUMED_RATE, BadPicture, Item, Options
+from bgsub.video.base import BadPicture, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import Image, ImageError, decode_image, is_image_name, read_header
 from bgsub.video.indexed import IndexedSource
@@ -163,15 +163,14 @@ class ImageFilesSource(IndexedSource):
     """
 
     kind = "images"
-    _assumed_rate = ASSUMED_RATE
 
     def __init__(self, name: str, path: str, files: list[Path], options: Options) -> None:
         super().__init__(name, path, options)
         self._files = files
         self.input_frames = len(files)
-        self.duration_s = float(len(files) / ASSUMED_RATE)
+        self.duration_s = float(len(files) / self._per_second)
         if self.frames_estimate == 0:
-            raise self._nothing_selected(len(files), float((len(files) - 1) / ASSUMED_RATE))
+            raise self._nothing_selected(len(files), float((len(files) - 1) / self._per_second))
         self._first, header = self._first_header()
         self.codec = self._first.suffix.lower().lstrip(".")
         self._is_gray = len(header.shape) == 2
@@ -204,7 +203,7 @@ class ImageFilesSource(IndexedSource):
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         for index, file in enumerate(self._files):
             load = partial(self._picture, file, notes)
-            yield Item(index + 1, float(index / ASSUMED_RATE), load)
+            yield Item(index + 1, float(index / self._per_second), load)
 
     def _picture(self, file: Path, notes: list[str]) -> Picture:
         image = self._read(file)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import overload
 
 from bgsub.errors import InputError
-from bgsub.video.base import BadPicture, BaseSource, Item
+from bgsub.video.base import ASSUMED_RATE, BadPicture, BaseSource, Item, Options
 from bgsub.video.frames import Frame
 
 
@@ -16,6 +16,11 @@ class IndexedSource(BaseSource):
     Places count from 0 among the frames that are selected, those that cannot be decoded included;
     one of these raises InputError. ``Frame.number`` counts from 1 in the input, as always.
     """
+
+    def __init__(self, name: str, path: str, options: Options) -> None:
+        super().__init__(name, path, options)
+        self.rate = options.fps
+        self._assumed_rate = self._per_second = options.fps or ASSUMED_RATE
 
     @cached_property
     def _selected(self) -> list[Item]:

@@ -29,7 +29,7 @@ from bgsub.video.images import is_image_name
 from bgsub.video.page_files import PagesSource, pages_opener
 from bgsub.video.pixel_masks import Painted
 from bgsub.video.selection import Region, Selection, parse_region
-from bgsub.video.timecode import Position
+from bgsub.video.timecode import Position, parse_rate
 
 __all__ = ["BadFrame", "Footage", "FrameSource", "open_source"]
 
@@ -117,6 +117,7 @@ def open_source(
     ignore: str | os.PathLike[str] | NDArray[Any] | None = None,
     color: ColorMode = "auto",
     on_bad_frame: OnBadFrame = "skip",
+    fps: str | float | Fraction | None = None,
     threads: int | None = None,
     exact_color: bool = False,
 ) -> FrameSource:
@@ -131,7 +132,7 @@ def open_source(
     start, end, every : str or int, optional
         First and last frame, both included, and the distance between frames: as frame numbers
         counted from 1, ``12.5s`` or ``HH:MM:SS.mmm``. Selections by time on images and arrays
-        count 25 frames a second. Video is decoded from its beginning, so that they are exact.
+        count `fps`. Video is decoded from its beginning, so that they are exact.
     scale : float
         Factor on both sides of the picture.
     roi : "X,Y,W,H" or (x, y, w, h), optional
@@ -146,6 +147,9 @@ def open_source(
     on_bad_frame : {"skip", "repeat", "fail"}
         What to do about a frame that cannot be decoded: leave it out, give the frame before it
         again, or raise InputError.
+    fps : str or number, optional
+        Frames a second of images and arrays, such as 12.5 or ``30000/1001``; 25 where it is not
+        given. Videos have times of their own.
     threads : int, optional
         Threads for decoding; one for each processor by default.
     exact_color : bool
@@ -174,6 +178,7 @@ def open_source(
         on_bad_frame=_one_of(on_bad_frame, get_args(OnBadFrame), "on_bad_frame"),
         threads=threads,
         exact_color=exact_color,
+        fps=None if fps is None else parse_rate(fps),
     )
     if isinstance(source, np.ndarray):
         return ArraySource("array", "array", source, options)

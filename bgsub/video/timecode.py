@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 from bgsub.errors import UsageError
 
@@ -89,6 +90,29 @@ def _parse(value: str | int | Position, name: str) -> Position:
         if seconds < 60 and (match[1] is None or minutes < 60):
             return Position(seconds=hours * 3600 + minutes * 60 + seconds)
     raise UsageError(f"{name} {value!r} is not understood; give {_FORMS}")
+
+
+def parse_rate(value: str | float | Fraction, name: str = "fps") -> Fraction:
+    """Read a number of frames a second.
+
+    Raises
+    ------
+    UsageError
+        If it is none, or not between 0.0001 and 100,000.
+
+    Examples
+    --------
+    >>> parse_rate("12.5"), parse_rate("30000/1001")
+    (Fraction(25, 2), Fraction(30000, 1001))
+    """
+    message = f'{name} {value}: must be a number of frames a second, such as 12.5 or "30000/1001"'
+    try:
+        rate = Fraction(str(value).strip()) if len(str(value)) < 40 else Fraction(0)
+    except (ValueError, ZeroDivisionError) as error:
+        raise UsageError(message) from error
+    if isinstance(value, bool) or not Fraction(1, 10_000) <= rate <= 100_000:
+        raise UsageError(message)
+    return rate
 
 
 def format_time(seconds: float) -> str:

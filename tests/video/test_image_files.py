@@ -1,13 +1,14 @@
 """Order, patterns and what else only image sequences have."""
 
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import InputError
+from bgsub.errors import InputError, UsageError
 from bgsub.video.image_files import in_natural_order, is_printf, natural_key
 from bgsub.video.images import encode_image, write_image
 from bgsub.video.source import open_source
@@ -172,3 +173,22 @@ def test_only_selected_images_are_read(tmp_path):
     source = open_source(folder, every=3)
     assert order(source) == [0, 3]
     assert source.bad_frames == []
+
+
+class TestRate:
+    def test_images_and_arrays_have_the_times_of_the_rate_that_is_given(self, images, scene):
+        for frames in (images(scene(6)), scene(6)):
+            source = open_source(frames, fps="12.5", start="0.08s", every="0.16s")
+            assert [frame.time_s for frame in source] == [0.08, 0.24, 0.4]
+            assert [frame.number for frame in source] == [2, 4, 6]
+            assert (source.rate, source.duration_s) == (Fraction(25, 2), 0.48)
+            assert source.frames_estimate == 3
+
+    def test_without_it_they_have_25_and_do_not_say_so(self, scene):
+        source = open_source(scene(3))
+        assert [frame.time_s for frame in source] == [0.0, 0.04, 0.08]
+        assert source.rate is None
+
+    def test_a_video_has_its_own(self, encode, scene):
+        with pytest.raises(UsageError, match="fps has no effect on clip"):
+            open_source(encode(scene(3)), fps=10)
