@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import EmptySelectionError, InputError
+from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, Orientation, Picture
 from bgsub.video.pixel_masks import Painted
@@ -113,6 +113,12 @@ class BaseSource(ABC):
         return self.options.selection.estimate(self.input_frames, self.rate or self._assumed_rate)
 
     _assumed_rate: Fraction | None = None
+
+    def _refuse_fps(self, what: str) -> None:
+        """Raise UsageError if a rate is given for frames that have times."""
+        if self.options.fps is not None:
+            message = f"fps has no effect on {self.name}, {what} with times of its own"
+            raise UsageError(f"{message}; leave it out")
 
     def __repr__(self) -> str:
         width, height = self.input_size

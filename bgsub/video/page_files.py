@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.video.base import ASSUMED_RATE, BadPicture, Item, Options
+from bgsub.video.base import BadPicture, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import read_header
 from bgsub.video.indexed import IndexedSource
@@ -150,8 +150,6 @@ class PagesSource(IndexedSource):
         If no frame is selected.
     """
 
-    _assumed_rate = ASSUMED_RATE
-
     def __init__(self, name: str, path: str, file: Path, opener: Opener, options: Options) -> None:
         super().__init__(name, path, options)
         self._open = partial(opener, file)
@@ -165,11 +163,14 @@ class PagesSource(IndexedSource):
             raise InputError(f"{name}: cannot be read ({reason}); check its permissions") from error
         except ImageError as error:
             raise InputError(f"{name}: {error}; check that it opens in a viewer") from error
-        self.rate = 1 / Fraction(shown).limit_denominator(1000) if shown else None
+        self._is_timed = bool(shown)
+        if shown:
+            self._refuse_fps("an animation")
+            self.rate = 1 / Fraction(shown).limit_denominator(1000)
         self.kind = "images" if shown else "array"
         self.codec = header.format
         self.input_frames = count
-        step = 1 / (self.rate or ASSUMED_RATE)
+        step = 1 / (self.rate or self._per_second)
         self.duration_s = float(count * step)
         is_gray = len(header.shape) == 2
         self.pixel_format = f"{'gray' if is_gray else 'rgb'}{8 * header.dtype.itemsize}"
@@ -200,8 +201,8 @@ class PagesSource(IndexedSource):
                 opened.clear()  # frames that are asked for later open the file again
 
     def _end(self, pages: Pages, page: int, time_s: float) -> float:
-        if self.rate is None:
-            return float((page + 1) / ASSUMED_RATE)
+        if self.rate is None or not self._is_timed:
+            return float((page + 1) / self._per_second)
         with suppress(ImageError):
             if shown := pages.seconds(page):
                 return time_s + shown

@@ -14,7 +14,7 @@ from av.error import FFmpegError
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import InputError
 from bgsub.video import pixels, pyav
 from bgsub.video.base import BaseSource, Item, Options
 from bgsub.video.checksums import WITHOUT_CHECKS, has_checksums
@@ -49,9 +49,7 @@ class VideoFileSource(BaseSource):
 
     def __init__(self, path: Path, options: Options) -> None:
         super().__init__(path.name, str(path), options)
-        if options.fps is not None:
-            message = f"fps has no effect on {self.name}, a video with times of its own"
-            raise UsageError(f"{message}; leave it out")
+        self._refuse_fps("a video")
         self._file = path
         self._timeline: Timeline | None = None
         self._has_checksums = self._step_is_known = False

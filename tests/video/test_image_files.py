@@ -3,6 +3,7 @@
 import random
 from fractions import Fraction
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given
@@ -188,6 +189,12 @@ class TestRate:
         source = open_source(scene(3))
         assert [frame.time_s for frame in source] == [0.0, 0.04, 0.08]
         assert source.rate is None
+
+    def test_pages_have_it_too(self, tmp_path, scene):
+        cv2.imwritemulti(str(tmp_path / "a.tif"), list(scene(4, color=False)))
+        source = open_source(tmp_path / "a.tif", fps=2)
+        assert [frame.time_s for frame in source] == [0.0, 0.5, 1.0, 1.5]
+        assert source.rate == 2
 
     def test_a_video_has_its_own(self, encode, scene):
         with pytest.raises(UsageError, match="fps has no effect on clip"):
