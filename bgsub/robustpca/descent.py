@@ -9,6 +9,9 @@ restart in the row space, whatever the number of pixels.
 The residuals depend on U through its span alone, and so does the span of the next supergradient. So
 in place of the polar factor any orthonormal basis of the same span serves; the one used here is
 aligned with the principal axes of the supergradient, which keeps small components accurate.
+
+Arrays of all restarts hold what belongs to a component or a centre in one row: (R, k, n) for scores
+and (R, k, q) for coefficients, so that every product runs over contiguous memory.
 """
 
 from __future__ import annotations
@@ -58,29 +61,42 @@ class _State:
 
     def __init__(self, space: Space, n_restarts: int) -> None:
         self.space = space
-        empty = space.lift(np.zeros((space.n_samples, n_restarts)))
-        self.weights = empty
-        self.projected_weights = np.zeros((space.n_samples, n_restarts))
-        self.metric_weights = np.zeros_like(empty)
+        self.weights = _lift(space, np.zeros((n_restarts, space.n_samples)))
+        self.projected_weights = np.zeros((n_restarts, space.n_samples))
+        self.metric_weights = np.zeros_like(self.weights)
 
     def squared_distances(self) -> Floats:
-        """‖x_i − m‖² for every restart, shape (n, R)."""
-        constant = np.einsum("qr,qr->r", self.weights, self.metric_weights)
-        norms = self.space.squared_norms[:, None]
-        return np.asarray(norms - 2.0 * self.projected_weights + constant)
+        """‖x_i − m‖² for every restart, shape (R, n)."""
+        constant = np.einsum("rq,rq->r", self.weights, self.metric_weights)
+        distances = -2.0 * self.projected_weights
+        distances += self.space.squared_norms
+        distances += constant[:, None]
+        return distances
 
     def centre_on(self, support: NDArray[np.bool_]) -> None:
         """Move each centre to the mean of its support."""
-        indicator = support / support.sum(axis=0, keepdims=True)
-        self.weights = self.space.lift(indicator)
-        self.projected_weights = self.space.project(self.weights)
-        self.metric_weights = self.space.metric(self.weights, self.projected_weights)
+        indicator = support / support.sum(axis=1, keepdims=True)
+        self.weights = _lift(self.space, indicator)
+        self.projected_weights, self.metric_weights = _products(self.space, self.weights)
 
     def keep(self, running: NDArray[np.bool_]) -> None:
         """Drop the restarts that have ended."""
-        self.weights = self.weights[:, running]
-        self.projected_weights = self.projected_weights[:, running]
-        self.metric_weights = self.metric_weights[:, running]
+        self.weights = self.weights[running]
+        self.projected_weights = self.projected_weights[running]
+        self.metric_weights = self.metric_weights[running]
+
+
+def _lift(space: Space, D: Floats) -> Floats:
+    """Rows of coefficients with AᵀC = X₀ᵀD, contiguous."""
+    return np.ascontiguousarray(space.lift(D.T).T)
+
+
+def _products(space: Space, C: Floats) -> tuple[Floats, Floats]:
+    """Projection and metric of rows of coefficients: one array where they are the same."""
+    projected = space.project(C.T)
+    metric = space.metric(C.T, projected)
+    rows = np.ascontiguousarray(projected.T)
+    return rows, rows if metric is projected else np.ascontiguousarray(metric.T)
 
 
 def descend(
@@ -117,46 +133,50 @@ def descend(
     """
     n_restarts = starts.shape[0]
     state = _State(space, n_restarts)
-    scores = np.ascontiguousarray(starts)
+    scores = np.ascontiguousarray(np.swapaxes(starts, 1, 2))
     residuals = _residuals(state, scores)
-    histories = [[value] for value in _objective(residuals, n_support)]
-    support = smallest(residuals, n_support)
+    support, objectives = _smallest_of_rows(residuals, n_support)
+    histories = [[value] for value in objectives.tolist()]
     ended: list[Descent | None] = [None] * n_restarts
     running = np.arange(n_restarts)
     for iteration in range(1, max_iter + 1):
         basis, projected, metric = _ascend(state, scores, support)
         scores = _scores(state, projected, metric)
-        state.centre_on(smallest(_residuals(state, scores), n_support))
+        state.centre_on(_smallest_of_rows(_residuals(state, scores), n_support)[0])
         scores = _scores(state, projected, metric)
         residuals = _residuals(state, scores)
-        support = smallest(residuals, n_support)
-        for restart, value in zip(running, _objective(residuals, n_support), strict=True):
+        support, objectives = _smallest_of_rows(residuals, n_support)
+        for restart, value in zip(running, objectives.tolist(), strict=True):
             histories[restart].append(value)
         converged = np.array([_has_settled(histories[restart], tol) for restart in running])
         done = converged if iteration < max_iter else np.ones_like(converged)
         for j in np.flatnonzero(done):
-            fit = Fit(state.weights[:, j], basis[j], scores[j], residuals[:, j], support[:, j])
+            weights, B, Y = state.weights[j].copy(), basis[j].T.copy(), scores[j].T.copy()
+            fit = Fit(weights, B, Y, residuals[j].copy(), support[j].copy())
             ended[running[j]] = Descent(fit, histories[running[j]], bool(converged[j]))
         if done.all():
             break
-        state.keep(~done)
-        scores, residuals, support = scores[~done], residuals[:, ~done], support[:, ~done]
-        running = running[~done]
+        if done.any():
+            state.keep(~done)
+            scores, residuals, support = scores[~done], residuals[~done], support[~done]
+            running = running[~done]
     return [descent for descent in ended if descent is not None]
 
 
 def smallest(residuals: Floats, count: int) -> NDArray[np.bool_]:
     """Mark the `count` smallest residuals of every column, ties by row number, shape (n, R)."""
-    order = np.argsort(residuals, axis=0, kind="stable")[:count]
-    mask = np.zeros(residuals.shape, dtype=bool)
-    np.put_along_axis(mask, order, values=True, axis=0)
-    return mask
+    return _smallest_of_rows(np.ascontiguousarray(residuals.T), count)[0].T
 
 
-def _objective(residuals: Floats, n_support: int) -> list[float]:
-    """R, the mean of the t smallest residuals, for every restart."""
-    ordered = np.sort(residuals, axis=0)[:n_support]
-    return [float(value) for value in ordered.mean(axis=0)]
+def _smallest_of_rows(residuals: Floats, count: int) -> tuple[NDArray[np.bool_], Floats]:
+    """Mark the `count` smallest of every row, ties by position, and give their mean."""
+    ordered = np.partition(residuals, count - 1, axis=1)
+    largest = ordered[:, count - 1 : count]
+    mask = residuals < largest
+    ties = residuals == largest
+    room = count - mask.sum(axis=1, keepdims=True)
+    mask |= ties & (np.cumsum(ties, axis=1) <= room)
+    return mask, ordered[:, :count].mean(axis=1)
 
 
 def _has_settled(history: list[float], tol: float) -> bool:
@@ -165,80 +185,80 @@ def _has_settled(history: list[float], tol: float) -> bool:
 
 
 def _residuals(state: _State, scores: Floats) -> Floats:
-    """r_i(m, U), never below zero, shape (n, R)."""
-    captured = np.einsum("rnk,rnk->nr", scores, scores)
-    return np.asarray(np.maximum(state.squared_distances() - captured, 0.0))
+    """r_i(m, U), never below zero, shape (R, n)."""
+    residuals = state.squared_distances()
+    residuals -= np.einsum("rkn,rkn->rn", scores, scores)
+    return np.maximum(residuals, 0.0, out=residuals)
 
 
 def _scores(state: _State, projected: Floats, metric: Floats) -> Floats:
-    """Y = X̃U, shape (R, n, k)."""
-    return np.asarray(projected - np.einsum("qr,rqk->rk", state.weights, metric)[:, None, :])
+    """Y = X̃U as rows, shape (R, k, n)."""
+    return np.asarray(projected - metric @ state.weights[:, :, None])
 
 
 def _ascend(
     state: _State, scores: Floats, support: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, Floats]:
-    """Orthonormal basis of the supergradient's span: B, FB and MB, each of shape (R, ·, k)."""
-    n_restarts, n, k = scores.shape
-    chosen = _whiten(scores * support.T[:, :, None])
-    sums = chosen.sum(axis=1)
-    flat = np.ascontiguousarray(chosen.transpose(1, 0, 2)).reshape(n, n_restarts * k)
-    C = state.space.lift(flat).reshape(-1, n_restarts, k)
-    C = C - state.weights[:, :, None] * sums
-    flat_C = np.ascontiguousarray(C).reshape(-1, n_restarts * k)
-    FC = state.space.project(flat_C)
-    MC = state.space.metric(flat_C, FC)
-    C, FC, MC = (
-        np.ascontiguousarray(a.reshape(a.shape[0], n_restarts, k).transpose(1, 0, 2))
-        for a in (flat_C, FC, MC)
-    )
-    return orthonormalise(C, FC, MC, _NOISE * (support.T @ state.space.squared_norms))
+    """Orthonormal basis of the supergradient's span: B, FB and MB, each of shape (R, k, ·)."""
+    n_restarts, k, n = scores.shape
+    chosen = _whiten(scores * support[:, None, :])
+    C = _lift(state.space, chosen.reshape(n_restarts * k, n)).reshape(n_restarts, k, -1)
+    C = C - chosen.sum(axis=2)[:, :, None] * state.weights[:, None, :]
+    FC, MC = _products(state.space, C.reshape(n_restarts * k, -1))
+    shared = MC is FC
+    FC = FC.reshape(n_restarts, k, n)
+    MC = FC if shared else MC.reshape(n_restarts, k, -1)
+    return orthonormalise(C, FC, MC, _NOISE * (support @ state.space.squared_norms))
 
 
 def _whiten(scores: Floats) -> Floats:
-    """Orthonormal columns of the same span, zero where the scores have no more directions.
+    """Orthonormal rows of the same span, zero where the scores have no more directions.
 
     The supergradient then spans what it spanned before, but its singular values are those of the
     data instead of their squares.
     """
-    values, V = np.linalg.eigh(np.swapaxes(scores, 1, 2) @ scores)
+    values, V = np.linalg.eigh(scores @ np.swapaxes(scores, 1, 2))
     kept = values > np.maximum(values[:, -1:], 0.0) * _NOISE
     roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
-    return np.asarray(scores @ (V * roots[:, None, :]))
+    return np.asarray(np.swapaxes(V * roots[:, None, :], 1, 2) @ scores)
 
 
 def orthonormalise(
     C: Floats, FC: Floats, MC: Floats, noise: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Combine the columns of C so that AᵀC becomes orthonormal, in order of singular value.
+    """Combine the rows of C so that those of CA become orthonormal, in order of singular value.
 
     Parameters
     ----------
-    C, FC, MC : ndarray of shape (R, q, k), (R, n, k), (R, q, k)
-        Coefficients, their projection and their metric.
+    C, FC, MC : ndarray of shape (R, k, q), (R, k, n), (R, k, q)
+        Coefficients, their projection and their metric; FC itself where that is the metric.
     noise : ndarray of shape (R,)
         Squared lengths ‖AᵀC‖² up to this are rounding noise.
 
     Returns
     -------
     tuple of three ndarrays
-        The same three for the orthonormal basis. Columns without a direction of their own are zero.
+        The same three for the orthonormal basis. Rows without a direction of their own are zero.
 
     Notes
     -----
-    Twice: the first rotation separates the scales of the columns, the second, on columns scaled to
-    one length, is accurate for small ones too (forming CᵀMC squares the condition number).
+    Twice: the first rotation separates the scales of the rows, the second, on rows scaled to one
+    length, is accurate for small ones too (forming CᵀMC squares the condition number).
     """
-    S = np.swapaxes(C, 1, 2) @ MC
-    _, V = np.linalg.eigh(S)
-    V = V[:, :, ::-1]
-    C, FC, MC = C @ V, FC @ V, MC @ V
-    S = np.swapaxes(C, 1, 2) @ MC
+    _, V = np.linalg.eigh(C @ np.swapaxes(MC, 1, 2))
+    C, FC, MC = _turn(np.swapaxes(V[:, :, ::-1], 1, 2), C, FC, MC)
+    S = C @ np.swapaxes(MC, 1, 2)
     squares = np.einsum("rkk->rk", S)
     alive = squares > noise[:, None]
     scale = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
     values, V = np.linalg.eigh(S * scale[:, :, None] * scale[:, None, :])
     kept = values > 1e-8
     roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
-    T = scale[:, :, None] * ((V * roots[:, None, :]) @ np.swapaxes(V, 1, 2))
-    return C @ T, FC @ T, MC @ T
+    T = ((V * roots[:, None, :]) @ np.swapaxes(V, 1, 2)) * scale[:, None, :]
+    return _turn(T, C, FC, MC)
+
+
+def _turn(T: Floats, C: Floats, FC: Floats, MC: Floats) -> tuple[Floats, Floats, Floats]:
+    """Combine rows in the same way; what is one array stays one."""
+    turned = T @ FC
+    return T @ C, turned, turned if MC is FC else T @ MC

@@ -123,8 +123,8 @@ class RowSpace:
         return self._K.diagonal()
 
     def project(self, C: Floats) -> Floats:
-        """K C."""
-        return self._K @ C
+        """K C, in C's order of memory: K is symmetric."""
+        return (C.T @ self._K).T
 
     def metric(self, C: Floats, projected: Floats) -> Floats:  # noqa: ARG002 - the other space needs it
         """K C, which is the projection."""

@@ -146,12 +146,22 @@ def test_small_components_survive_beside_large_ones():
 
 
 def test_orthonormalise_drops_what_has_no_direction_of_its_own():
-    C = np.random.default_rng(0).normal(size=(1, 9, 4))
-    C[0, :, 2] = C[0, :, 0] + C[0, :, 1]
+    C = np.random.default_rng(0).normal(size=(1, 4, 9))
+    C[0, 2] = C[0, 0] + C[0, 1]
     basis, _, _ = orthonormalise(C, C, C, np.full(1, 1e-14))
-    gram = basis[0].T @ basis[0]
+    gram = basis[0] @ basis[0].T
     np.testing.assert_allclose(gram @ gram, gram, atol=1e-12)
     assert np.linalg.matrix_rank(basis[0]) == 3
-    assert (np.abs(basis[0]).max(axis=0) > 0).sum() == 3
+    assert (np.abs(basis[0]).max(axis=1) > 0).sum() == 3
     assert not np.any(orthonormalise(0 * C, 0 * C, 0 * C, np.zeros(1))[0])
     assert not np.any(orthonormalise(C, C, C, np.full(1, 1e3))[0])
+
+
+def test_orthonormalise_treats_coefficients_projection_and_metric_alike():
+    rng = np.random.default_rng(0)
+    A, F = rng.normal(size=(9, 30)), rng.normal(size=(12, 9))
+    C = rng.normal(size=(2, 4, 9))
+    B, FB, MB = orthonormalise(C, C @ F.T, C @ (A @ A.T), np.zeros(2))
+    np.testing.assert_allclose((B @ A) @ np.swapaxes(B @ A, 1, 2), [np.eye(4)] * 2, atol=1e-10)
+    np.testing.assert_allclose(FB, B @ F.T, atol=1e-10)
+    np.testing.assert_allclose(MB, B @ (A @ A.T), atol=1e-10)
