@@ -210,19 +210,24 @@ def form_pixels(
 ) -> list[tuple[Floats, Floats]]:
     """m = m₀ + X₀ᵀw and U = X₀ᵀB of every fit, in one pass over the blocks of X.
 
+    Only rows that have a weight in one of the fits are looked at.
+
     Returns
     -------
     list of (ndarray of shape (p,), ndarray of shape (p, k))
     """
     n, p = reader.shape
     stacked = np.concatenate([np.column_stack([f.weights, f.basis]) for f in fits], axis=1).T
+    used = np.flatnonzero(stacked.any(axis=0))
+    stacked = np.ascontiguousarray(stacked[:, used])
     result = np.empty((stacked.shape[0], p))
     # Narrower than for the Gram matrix: these blocks are float64, and no sum goes over columns.
     step = max(block_columns(n) // 4, 1)
     for start in range(0, p, step):
         stop = min(start + step, p)
-        part = offset[start:stop]
-        centred = np.subtract(reader.columns(start, stop), part, dtype=np.float64)
+        # Converted, then subtracted in place: half the time of a subtraction that converts.
+        centred = reader.columns(start, stop)[used].astype(np.float64)
+        centred -= offset[start:stop]
         result[:, start:stop] = stacked @ centred
     formed = []
     first = 0

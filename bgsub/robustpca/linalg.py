@@ -7,11 +7,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Up to this size a full symmetric eigenproblem is quicker than Lanczos iterations.
-_DENSE_EIGEN = 256
+# Up to this size a full symmetric eigenproblem is about as quick as Lanczos iterations, and much
+# quicker where the eigenvalues that are wanted lie close together, as those of noise do.
+_DENSE_EIGEN = 512
 
 
-def leading_eigenpairs(S: Floats, count: int, scale: float) -> tuple[Floats, Floats]:
+def leading_eigenpairs(
+    S: Floats, count: int, scale: float, start: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Find the largest eigenvalues of a positive semidefinite matrix, and their eigenvectors.
 
     Parameters
@@ -22,6 +25,8 @@ def leading_eigenpairs(S: Floats, count: int, scale: float) -> tuple[Floats, Flo
     scale : float
         Magnitude of the numbers of which S was made by subtraction: its rounding errors are seen
         against this, not against what was left.
+    start : ndarray of shape (n, c), optional
+        Near the eigenvectors, of any lengths: saves iterations.
 
     Returns
     -------
@@ -39,30 +44,35 @@ def leading_eigenpairs(S: Floats, count: int, scale: float) -> tuple[Floats, Flo
     if size <= _DENSE_EIGEN or count > size // 8:
         values, vectors = scipy.linalg.eigh(S, subset_by_index=(size - count, size - 1))
     else:
-        values, vectors = _lanczos(S, count)
+        values, vectors = _lanczos(S, count, start)
     order = np.argsort(values)[::-1][:count]
     values, vectors = values[order], vectors[:, order]
     kept = values > max(values[0], scale) * size * np.finfo(float).eps * 4
     return values[kept], vectors[:, kept]
 
 
-def _lanczos(S: Floats, count: int) -> tuple[Floats, Floats]:
+def _lanczos(S: Floats, count: int, start: Floats | None) -> tuple[Floats, Floats]:
     """Leading eigenpairs of a large matrix, in no particular order.
 
     ARPACK goes on from random numbers of its own, or fails, when the Krylov space is exhausted.
     That happens when the rank is below the dimension of that space; then S times as many vectors
     spans the whole range of S, and a small eigenproblem is left.
     """
-    import scipy.linalg
     import scipy.sparse.linalg
 
     dimension = max(2 * count + 1, 20)
     sample = S @ np.random.default_rng(0).standard_normal((S.shape[0], dimension + 1))
-    Q, R, _ = scipy.linalg.qr(sample, mode="economic", pivoting=True)
-    lengths = np.abs(R.diagonal())
-    if lengths[-1] > lengths[0] * 1e-13:
-        pairs = scipy.sparse.linalg.eigsh(S, k=count, which="LA", v0=sample[:, 0], ncv=dimension)
+    # Of random vectors in a smaller space the last ones have nothing of their own.
+    lengths = np.abs(np.linalg.qr(sample, mode="r").diagonal())
+    if lengths.min() > lengths[0] * 1e-13:
+        first = sample[:, 0] / np.linalg.norm(sample[:, 0])
+        if start is not None and start.any():
+            near = start.sum(axis=1)
+            # With something of every eigenvector, as a space that is exhausted ends in random ones.
+            first = near / np.linalg.norm(near) + 0.01 * first
+        pairs = scipy.sparse.linalg.eigsh(S, k=count, which="LA", v0=first, ncv=dimension)
         return pairs[0], pairs[1]
+    Q = np.linalg.qr(sample)[0]
     values, vectors = np.linalg.eigh(Q.T @ (S @ Q))
     return values, Q @ vectors
 

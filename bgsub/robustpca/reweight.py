@@ -183,11 +183,11 @@ def reweight(
             return Reweighted(fit, rounds, converged=True)
         if seen:
             circle = np.logical_or.reduce(sets[seen[0] :])
-            return Reweighted(space.principal(circle, n_components), rounds + 1, converged=True)
+            return Reweighted(space.principal(circle, n_components, fit.scores), rounds + 1, converged=True)
         if rounds == _MAX_ROUNDS:
             break
         sets.append(inliers)
-        fit = space.principal(inliers, n_components)
+        fit = space.principal(inliers, n_components, fit.scores)
     return Reweighted(fit, _MAX_ROUNDS, converged=False)
 
 

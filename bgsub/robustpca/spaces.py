@@ -92,8 +92,13 @@ class Space(Protocol):
     def draw_scores(self, n_components: int, rng: np.random.Generator) -> Floats:
         """X₀U for U uniform on the Stiefel manifold of p × k matrices, shape (n, k)."""
 
-    def principal(self, rows: NDArray[np.bool_], n_components: int) -> Fit:
-        """Mean and leading principal components of the marked rows (classical PCA)."""
+    def principal(
+        self, rows: NDArray[np.bool_], n_components: int, scores: Floats | None = None
+    ) -> Fit:
+        """Mean and leading principal components of the marked rows (classical PCA).
+
+        Scores of all rows, shape (n, ≤ k), that are near to those of the result save time.
+        """
 
 
 class RowSpace:
@@ -151,7 +156,9 @@ class RowSpace:
         gram = g.T @ g + wishart(self._n_features - rank, n_components, rng)
         return self._factor @ g @ inverse_root(gram)
 
-    def principal(self, rows: NDArray[np.bool_], n_components: int) -> Fit:
+    def principal(
+        self, rows: NDArray[np.bool_], n_components: int, scores: Floats | None = None
+    ) -> Fit:
         """PCA of the marked rows from the eigenvectors of their centred Gram matrix, O(n²k)."""
         weights = rows / rows.sum()
         index = np.flatnonzero(rows)
@@ -161,7 +168,8 @@ class RowSpace:
         part -= means[:, None]
         part += means.mean()
         scale = float(self.squared_norms[index].max())
-        values, vectors = leading_eigenpairs(part, n_components, scale)
+        start = None if scores is None else scores[index]
+        values, vectors = leading_eigenpairs(part, n_components, scale, start)
         basis = np.zeros((self.n_samples, n_components))
         # In exact arithmetic eigenvectors of non-zero eigenvalues sum to zero already.
         vectors = vectors - vectors.mean(axis=0)
@@ -223,7 +231,12 @@ class FeatureSpace:
         scores[:, :columns] = self.project(g @ inverse_root(g.T @ g))
         return scores
 
-    def principal(self, rows: NDArray[np.bool_], n_components: int) -> Fit:
+    def principal(
+        self,
+        rows: NDArray[np.bool_],
+        n_components: int,
+        scores: Floats | None = None,  # noqa: ARG002 - the other space needs them
+    ) -> Fit:
         """PCA of the marked rows from the eigenvectors of their scatter matrix, O(np²).
 
         Where they are fewer than the columns, from those of their Gram matrix, O(n²p).

@@ -6,8 +6,8 @@ import pytest
 from bgsub.robustpca.linalg import inverse_root, leading_eigenpairs, pivoted_factor, wishart
 
 
-@pytest.mark.parametrize("size", [20, 300])
-@pytest.mark.parametrize("rank", [0, 1, 5, 19, 20])
+@pytest.mark.parametrize("size", [20, 600])
+@pytest.mark.parametrize("rank", [0, 1, 5, 17, 20])
 def test_leading_eigenpairs(size, rank):
     A = np.random.default_rng(rank).normal(size=(size, rank))
     S = A @ A.T
@@ -17,6 +17,22 @@ def test_leading_eigenpairs(size, rank):
     np.testing.assert_allclose(S @ vectors, vectors * values, atol=1e-10 * size)
     again = leading_eigenpairs(S, 7, 1.0)
     np.testing.assert_array_equal(vectors, again[1])
+
+
+@pytest.mark.parametrize("rank", [2, 40])
+@pytest.mark.parametrize("near", [0.0, 0.01, 10.0])
+def test_a_start_changes_nothing_but_the_time(near, rank):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(600, rank))
+    S = A @ A.T
+    values, vectors = leading_eigenpairs(S, 7, 1.0)
+    start = 30 * (vectors + near * rng.normal(size=vectors.shape) / np.sqrt(600))
+    for given in (start, start[:, :1], np.zeros((600, 3)), np.zeros((600, 0))):
+        found = leading_eigenpairs(S, 7, 1.0, given)
+        np.testing.assert_allclose(found[0], values, rtol=1e-10)
+        np.testing.assert_allclose(np.abs((found[1] * vectors).sum(axis=0)), 1.0, rtol=1e-9)
+        again = leading_eigenpairs(S, 7, 1.0, given)
+        np.testing.assert_array_equal(found[1], again[1])
 
 
 def test_rounding_noise_of_large_numbers_is_no_eigenvalue():

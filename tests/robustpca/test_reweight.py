@@ -123,7 +123,7 @@ class _Turns:
     def __init__(self):
         self.fitted = []
 
-    def principal(self, rows, n_components):
+    def principal(self, rows, n_components, scores=None):
         self.fitted.append(rows.copy())
         residuals = np.r_[np.linspace(1.0, 1.1, 6), [1e6, 1e6]]
         if not rows[6] and not (rows[7] and len(self.fitted) > 1):
