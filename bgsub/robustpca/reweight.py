@@ -183,7 +183,8 @@ def reweight(
             return Reweighted(fit, rounds, converged=True)
         if seen:
             circle = np.logical_or.reduce(sets[seen[0] :])
-            return Reweighted(space.principal(circle, n_components, fit.scores), rounds + 1, converged=True)
+            fit = space.principal(circle, n_components, fit.scores)
+            return Reweighted(fit, rounds + 1, converged=True)
         if rounds == _MAX_ROUNDS:
             break
         sets.append(inliers)
