@@ -63,7 +63,8 @@ def _lanczos(S: Floats, count: int, start: Floats | None) -> tuple[Floats, Float
     dimension = max(2 * count + 1, 20)
     sample = S @ np.random.default_rng(0).standard_normal((S.shape[0], dimension + 1))
     # Of random vectors in a smaller space the last ones have nothing of their own.
-    lengths = np.abs(np.linalg.qr(sample, mode="r").diagonal())
+    triangle: Floats = np.asarray(np.linalg.qr(sample, mode="r"))
+    lengths = np.abs(triangle.diagonal())
     if lengths.min() > lengths[0] * 1e-13:
         first = sample[:, 0] / np.linalg.norm(sample[:, 0])
         if start is not None and start.any():
