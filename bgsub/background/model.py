@@ -1,4 +1,4 @@
-"""BackgroundModel: what a fit has learned of a scene, to be saved and applied to new footage."""
+"""Keep what a fit has learned of a scene, to be saved and applied to new footage."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class BackgroundModel:
     def project(
         self, rows: Bytes, workers: Workers
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scores and reconstruction errors of frames, by the paper's orthogonal projection.
+        """Compute scores and reconstruction errors of frames, by the paper's orthogonal projection.
 
         Parameters
         ----------

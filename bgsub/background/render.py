@@ -1,4 +1,4 @@
-"""From centre, components and scores to pictures: background, residual, foreground."""
+"""Render background, residual and foreground from centre, components and scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SUM_TILE = 1 << 12
 
 
 class PlaneSums:
-    """m = Σ w_j x_j and U = Σ B_j x_j over all planes of the frames, as the frames pass by.
+    """Sum m = Σ w_j x_j and U = Σ B_j x_j over all planes of the frames, as the frames pass by.
 
     Σ w_j = 1 and the columns of B sum to zero, so the sums may run over x_j − x_1, whose rounding
     errors in float32 are those of the differences and not of the levels.
@@ -60,7 +60,7 @@ class PlaneSums:
         workers.each(add_tile, tiles(rows.shape[1], _SUM_TILE))
 
     def result(self) -> tuple[Singles, Singles]:
-        """Centre (size,) and components (k, size)."""
+        """Give centre (size,) and components (k, size)."""
         if self._first is None:
             message = "no frame was added"
             raise ValueError(message)
@@ -101,7 +101,7 @@ class OutsideMask:
 
 
 def reconstruct(model: BackgroundModel, scores: NDArray[np.float64], workers: Workers) -> Bytes:
-    """x_b = m + Uy, rounded to grey levels and clipped to 0..255.
+    """Compute x_b = m + Uy, rounded to grey levels and clipped to 0..255.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def reconstruct(model: BackgroundModel, scores: NDArray[np.float64], workers: Wo
 
 
 def largest_difference(layout: Layout, row: Bytes, own: Bytes) -> Bytes:
-    """max over the colour channels of |x − x_b|, in grey levels.
+    """Compute max over the colour channels of |x − x_b|, in grey levels.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def largest_difference(layout: Layout, row: Bytes, own: Bytes) -> Bytes:
 
 
 def _chroma_reach(layout: Layout, chroma: list[Bytes], own: list[Bytes]) -> tuple[Bytes, Bytes]:
-    """max_c δ_c and −min_c δ_c for every pixel of the frame, in grey levels."""
+    """Compute max_c δ_c and −min_c δ_c for every pixel of the frame, in grey levels."""
     shape = layout.chroma_shape
     blue, red, high, low, limit = (
         scratch(name, shape, np.int16) for name in ("blue", "red", "high", "low", "limit")

@@ -1,4 +1,4 @@
-"""Residual → mask: the paper's |x − x_b| > threshold, the threshold from the residual's noise."""
+"""Cut masks from residuals: |x − x_b| > threshold, the threshold from the residual's noise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCORE_LEVEL = 100
 
 @dataclass(frozen=True)
 class MaskRule:
-    """How a residual becomes a mask.
+    """The rule by which a residual becomes a mask.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class MaskRule:
     min_area: int
 
     def apply(self, largest: Bytes, pixel_mask: NDArray[np.bool_] | None = None) -> Bytes:
-        """Mask of a frame.
+        """Cut the mask of a frame.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class MaskRule:
     def scores(
         self, largest: Bytes, pixel_mask: NDArray[np.bool_] | None = None
     ) -> NDArray[np.uint16]:
-        """What the mask of a frame is cut from; parameters as those of `apply`.
+        """Give what the mask of a frame is cut from; parameters as those of `apply`.
 
         Returns
         -------
@@ -97,7 +97,7 @@ class MaskRule:
 
 
 def majority(mask: Bytes) -> Bytes:
-    """5×5 median filter of a mask of 0 and 255: a count of the set pixels, which is quicker."""
+    """Filter a mask of 0 and 255 with a 5×5 median: by counting set pixels, which is quicker."""
     window = (MEDIAN_FILTER, MEDIAN_FILTER)
     counts = cv2.boxFilter(
         mask & np.uint8(1), cv2.CV_8U, window, normalize=False, borderType=cv2.BORDER_REPLICATE
@@ -107,7 +107,7 @@ def majority(mask: Bytes) -> Bytes:
 
 
 def drop_small(mask: Bytes, min_area: int) -> None:
-    """Erase, in place, blobs (8-connected) of fewer than `min_area` pixels, holes counted in.
+    """Erase in place blobs (8-connected) of fewer than `min_area` pixels, holes counted in.
 
     The outline of a blob tells its size by Pick's theorem: with A the area of the polygon through
     the centres of its b outline pixels, the polygon covers A + b/2 + 1 pixels.
@@ -125,12 +125,12 @@ def _pixels_within(outline: cv2.typing.MatLike) -> float:
 
 
 def default_min_area(height: int, width: int) -> int:
-    """Smallest blob that is kept: 10 pixels at 160×128, in proportion to the side of the frame."""
+    """Give the smallest blob that is kept: 10 pixels at 160×128, in proportion to the side."""
     return max(2, round(0.07 * float(np.sqrt(height * width))))
 
 
 def noise_frames(support: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Rows of the inlier frames that the noise is estimated from, evenly spaced."""
+    """Pick the inlier frames that the noise is estimated from, evenly spaced."""
     inliers = np.flatnonzero(support)
     if inliers.size <= NOISE_FRAMES:
         return inliers
@@ -145,7 +145,7 @@ def pixel_noise(
     pixels: int,
     workers: Workers,
 ) -> Singles:
-    """Standard deviation of each pixel's luma residual, from its median absolute value.
+    """Estimate the standard deviation of each pixel's luma residual from its median size.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def pixel_noise(
 def choose_threshold(
     model: BackgroundModel, rows: Bytes, scores: NDArray[np.float64], workers: Workers
 ) -> float:
-    """Threshold from the noise of inlier frames.
+    """Choose the threshold from the noise of inlier frames.
 
     The larger of five standard deviations and of the 99.9 % quantile, from 12 to 35 grey levels.
     The noise is that of the largest channel difference over the given frames and all pixels that
@@ -228,7 +228,7 @@ def choose_threshold(
 
 
 def _histogram_quantile(counts: NDArray[np.float64], share: float) -> float:
-    """Quantile of whole numbers that stand for the half-open intervals around them."""
+    """Interpolate a quantile of integers, which stand for the half-open intervals around them."""
     cumulative = np.cumsum(counts)
     wanted = cumulative[-1] * share
     level = int(np.searchsorted(cumulative, wanted))

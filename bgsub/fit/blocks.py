@@ -1,6 +1,6 @@
-"""How many frames are worked on together: a number that depends on the size of a frame alone.
+"""Choose how many frames are worked on together, from the size of a frame alone.
 
-It must not depend on the memory limit, the road that was taken or the threads, or sums would be
+The number must not depend on the memory limit, the storage or the threads, or sums would be
 rounded in another order and the results would differ in their last bits.
 """
 
@@ -13,7 +13,7 @@ _QUEUE_FRAMES = 8
 
 
 def render_rows(size: int) -> int:
-    """Frames that are reconstructed together.
+    """Give the number of frames that are reconstructed together.
 
     Parameters
     ----------
@@ -24,17 +24,17 @@ def render_rows(size: int) -> int:
 
 
 def sum_rows(size: int) -> int:
-    """Fitted frames that are summed together, a multiple of `render_rows`."""
+    """Give the number of fitted frames that are summed together, a multiple of `render_rows`."""
     rows = render_rows(size)
     return rows * max(1, min(_SUM_BLOCKS, _SUM_BYTES // (rows * size)))
 
 
 def chunk_bytes(size: int) -> int:
-    """Bytes of a chunk of a frame matrix, such that no block lies across two chunks."""
+    """Give the bytes of a chunk of a frame matrix, such that no block lies across two chunks."""
     block = sum_rows(size) * size
     return block * max(1, _CHUNK_BYTES // block)
 
 
 def queue_frames(size: int) -> int:
-    """Frames that wait for an encoder at most."""
+    """Give the most frames that wait for an encoder."""
     return max(2, min(_QUEUE_FRAMES, _RENDER_BYTES // size))

@@ -13,7 +13,7 @@ _DECODED_TIMES: dict[Storage, int] = {"memory": 1, "spill": 1, "sample": 3}
 
 
 def run_seconds(need: MemoryNeed, storage: Storage, fit_frames: int, decode_s: float) -> float:
-    """Wall-clock seconds of a run, good to a factor of two or so.
+    """Estimate the wall-clock seconds of a run, to a factor of two or so.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A matrix of frames → a fit by the method that is asked for, whatever it needs of them."""
+"""Fit the method that is asked for to a matrix of frames, whatever it needs of them."""
 
 from __future__ import annotations
 

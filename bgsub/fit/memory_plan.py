@@ -84,7 +84,7 @@ def make_plan(
 
 
 def on_disk(need: MemoryNeed) -> int:
-    """Bytes of a file with all frames, which grows by whole chunks."""
+    """Give the bytes of a file with all frames, which grows chunk by chunk."""
     chunk = chunk_bytes(need.size)
     return -(-need.frames * need.size // chunk) * chunk
 
@@ -134,7 +134,7 @@ def _few_workers(need: MemoryNeed) -> int:
 
 
 def _most_frames(need: MemoryNeed, storage: Storage, workers: int, limit: int) -> int:
-    """Frames that fit where the input turns out to have more than it says."""
+    """Count the frames that fit where the input turns out to have more than it says."""
     low, high = need.frames, _COUNTLESS
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""What a fit by any method says of its frames: one form for all of them."""
+"""Bring what a fit by any method says of its frames into one form."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FittedFrames:
 
     @classmethod
     def of(cls, estimator: Estimator) -> FittedFrames:
-        """What a fitted estimator says of the frames it was fitted to."""
+        """Read what a fitted estimator says of the frames it was fitted to."""
         return cls(
             estimator.errors_,
             float(estimator.error_location_),
@@ -54,7 +54,7 @@ class FittedFrames:
 
 
 def background_coefficients(estimator: Any) -> Floats:
-    """Coefficients of the background of every fitted frame, shape (n, c).
+    """Give the coefficients of the background of every fitted frame, shape (n, c).
 
     The orthogonal projection on the components for the row methods. The methods with outlying
     pixels have better ones of their own, which these pixels did not touch: `RobustSubspace` its
@@ -70,7 +70,7 @@ def background_coefficients(estimator: Any) -> Floats:
 
 
 def truncated(estimator: Any, k: int) -> FittedFrames:
-    """What a fit with the first k components alone says, for methods whose fits are nested.
+    """Give what a fit with the first k components alone says, for methods whose fits are nested.
 
     Leaving out components adds their squared scores to the errors.
     """
@@ -84,7 +84,7 @@ def truncated(estimator: Any, k: int) -> FittedFrames:
 
 
 def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:
-    """Frames below the cut-off, or the better half where these are fewer, shape (n,)."""
+    """Pick the frames below the cut-off, or the better half where these are fewer, shape (n,)."""
     ordinary = np.asarray(scores <= cutoff)
     half = (errors.size + 1) // 2
     if ordinary.sum() < half:
@@ -94,7 +94,7 @@ def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:
 
 
 def regression_weights(coefficients: Floats, ordinary: Flags) -> tuple[Floats, Floats]:
-    """Weights of frames that regress any of their planes on the coefficients.
+    """Compute weights of frames that regress any of their planes on the coefficients.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def regression_weights(coefficients: Floats, ordinary: Flags) -> tuple[Floats, F
 
 
 def with_residual(stage: str, residual: float) -> str:
-    """A stage of progress with the residual behind it, where there is one yet.
+    """Write a stage of progress with the residual behind it, where there is one yet.
 
     Examples
     --------

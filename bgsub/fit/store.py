@@ -268,7 +268,7 @@ class FitColumns:
         return np.dtype(np.uint8)
 
     def columns(self, start: int, stop: int) -> Bytes:
-        """Pixels start to stop (exclusive) of all frames of the fit."""
+        """Give the pixels start to stop (exclusive) of all frames of the fit."""
         if self._index is None:
             return self._matrix.columns(start, stop, self._rows)
         index = self._index[start:stop]

@@ -1,7 +1,7 @@
 """Decide whether the last outlier frames are a lasting change of the scene or a visitor.
 
 A moved object, a parked car or a lamp that stays off makes every later frame an outlier, for the
-fit has one centre. What tells it from a visitor is that those frames agree with each other: against
+fit has one centre. It differs from a visitor in that those frames agree with each other: against
 a centre of their own, m', and the same components, they leave no more than ordinary frames do.
 r'_i = ‖x_i − m'‖² − ‖Uᵀ(x_i − m')‖² with m' = m₀ + X₀ᵀw' follows from the Gram matrix alone.
 """

@@ -19,7 +19,7 @@ from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
 
 Need = Literal["background", "mask", "scores"]
-"""What of a frame has to be computed for a consumer beside the picture."""
+"""What has to be computed of a frame for a consumer, besides its picture."""
 
 # Pixels from which a picture takes long enough that two threads at it do not wait for each other.
 _WORTH_A_THREAD = 100_000
@@ -35,7 +35,7 @@ class FrameConsumer(Protocol):
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What it reads of a frame beside `picture`, `number` and `time_s`."""
+        """What it reads of a frame besides `picture`, `number` and `time_s`."""
 
     def prepare(self, frame: SceneFrame) -> Any:
         """Do what can be done for one frame alone, in any thread."""
@@ -44,7 +44,7 @@ class FrameConsumer(Protocol):
         """Take a frame and what `prepare` gave for it; frames come in their order."""
 
     def close(self) -> None:
-        """Finish, after the last frame."""
+        """Finish after the last frame."""
 
     def abort(self) -> None:
         """Give up and remove what was begun; never raises."""

@@ -10,7 +10,7 @@ import numpy as np
 from bgsub.fit.store import trusted_rows
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.pipeline.findings import plural
+from bgsub.pipeline.advice import plural
 from bgsub.video.source import FrameSource
 
 _NUMBERS_SHOWN = 8

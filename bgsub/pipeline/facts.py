@@ -1,4 +1,4 @@
-"""What run.json says about the input, the fit and the pictures."""
+"""Describe the input, the fit and the pictures for run.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One frame of a run with all that outputs are made of, each thing computed once, on first use."""
+"""Compute what outputs are made of for one frame: each thing once, when it is first used."""
 
 from __future__ import annotations
 

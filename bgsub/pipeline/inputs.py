@@ -1,4 +1,4 @@
-"""Opening what a run reads: footage in the layout that its outputs need, and saved models."""
+"""Open what a run reads: footage in the layout that its outputs need, and saved models."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def open_input(
 
 
 def _geometry_of(footage: Footage, options: SourceOptions, model: BackgroundModel) -> SourceOptions:
-    """Cut and scale footage of the size that a model was fitted to as that was, unless told how."""
+    """Cut and scale footage as that of the model was, if it has its size and no option says how."""
     if options.mask_image is not None:
         message = "--mask-image: a model has the mask that it was fitted with; leave the option out"
         raise UsageError(message)
@@ -117,7 +117,7 @@ def model_for(
 
 
 def memory_need(source: FrameSource, options: RunOptions, frames: int) -> MemoryNeed:
-    """What decides how much memory a run on so many frames takes."""
+    """Collect what decides how much memory a run on so many frames takes."""
     width, height = source.input_size
     size = source.layout.height, source.layout.width
     kind = MASKERS[options.mask_model]
@@ -144,7 +144,7 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
 
 
 def memory_limit(options: RunOptions) -> int:
-    """Bytes that a run may take."""
+    """Give the bytes that a run may take."""
     return max(1, memory_bytes(options.memory or DEFAULT_MEMORY) // options.jobs)
 
 

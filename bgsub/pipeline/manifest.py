@@ -1,4 +1,4 @@
-"""run.json: everything that is needed to understand a run and to repeat it."""
+"""Read and write run.json: everything that is needed to understand a run and to repeat it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Stopwatch:
 
 
 def input_identity(footage: Footage) -> dict[str, Any]:
-    """Name, size in bytes and SHA-256 of an input.
+    """Give the name, size in bytes and SHA-256 of an input.
 
     Parameters
     ----------
@@ -80,12 +80,12 @@ def input_identity(footage: Footage) -> dict[str, Any]:
             digest, size = _digest(root)
             facts.update(size_bytes=size, sha256=digest.hex())
         else:
-            whole, total = hashlib.sha256(), 0
+            digest_of_all, total = hashlib.sha256(), 0
             for picture in _images(path):
                 digest, size = _digest(picture)
-                whole.update(picture.name.encode("utf-8", "surrogateescape") + digest)
+                digest_of_all.update(picture.name.encode("utf-8", "surrogateescape") + digest)
                 total += size
-            facts.update(size_bytes=total, sha256=whole.hexdigest())
+            facts.update(size_bytes=total, sha256=digest_of_all.hexdigest())
     return facts
 
 
@@ -116,7 +116,7 @@ def versions() -> dict[str, str]:
 
 
 def peak_memory() -> int | None:
-    """Peak resident memory of this process in bytes; None where the system does not say."""
+    """Give the peak resident memory of this process, bytes; None if the system does not say."""
     try:
         import resource
     except ImportError:

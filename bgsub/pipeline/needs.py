@@ -20,26 +20,26 @@ def _with_masks(options: RunOptions) -> set[str]:
 
 
 def needs_pixels(options: RunOptions) -> bool:
-    """Whether the outputs need more than the errors of the frames."""
+    """Say whether the outputs need more than the errors of the frames."""
     return bool(options.outputs - _OF_ERRORS)
 
 
 def needs_masks(options: RunOptions) -> bool:
-    """Whether masks are wanted: as an output, within one, or for later footage (model.npz)."""
+    """Say whether masks are wanted: as an output, within one, or for later footage (model.npz)."""
     return bool(options.outputs & (_with_masks(options) | {"preview", "model"}))
 
 
 def needs_objects(options: RunOptions) -> bool:
-    """Whether objects are followed: for their tables, or to be drawn."""
+    """Say whether objects are followed: for their tables, or to be drawn."""
     return bool(options.outputs & {*_TABLES_OF_OBJECTS, "overlay", "preview"})
 
 
 def needs_fit(options: RunOptions) -> bool:
-    """Whether frames are fitted: not for masks that are cut against nothing that a fit gives."""
+    """Say whether frames are fitted; masks that use nothing of a fit do without."""
     only_masks = options.outputs <= _with_masks(options)
     return not only_masks or MASKERS[options.mask_model].needs_background
 
 
 def fitted_at_most(options: RunOptions) -> int:
-    """Frames that a fit takes; of longer inputs it takes a sample."""
+    """Give the most frames that are fitted; of longer inputs a sample is."""
     return options.fit_frames or AUTO_FIT_FRAMES

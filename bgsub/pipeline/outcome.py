@@ -1,4 +1,4 @@
-"""The end of a run: its manifest, and what it found."""
+"""End a run: write its manifest, and say what it found."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.pipeline import manifest as manifests
+from bgsub.pipeline.advice import mask_findings, outlier_findings
 from bgsub.pipeline.damage import damage_findings
 from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.findings import mask_findings, outlier_findings
 from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
 from bgsub.version import __version__
 from bgsub.video.source import FrameSource
@@ -103,7 +103,7 @@ def _error_facts(table: ErrorTable) -> dict[str, Any]:
 
 
 def _no_errors(facts: dict[str, Any]) -> dict[str, Any]:
-    """The same where no frame was fitted, so that nothing is known of outliers."""
+    """Say the same where no frame was fitted, so that nothing is known of outliers."""
     used = facts["frames_passed"]
     return {
         "frames": {"used": used, "outliers": None, "after_scene_change": None},

@@ -1,4 +1,4 @@
-"""One picture that shows a frame, its background, its foreground and its mask side by side."""
+"""Draw a frame, its background, its foreground and its mask side by side in one picture."""
 
 from __future__ import annotations
 

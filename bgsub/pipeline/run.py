@@ -11,12 +11,11 @@ from bgsub.fit.memory_plan import Plan
 from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
+from bgsub.pipeline.advice import fit_hints, mask_hints
 from bgsub.pipeline.damage import damage_findings, mark_doubtful
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.error_outputs import write_spectrum, write_table
 from bgsub.pipeline.facts import fit_facts, frame_facts, object_facts, plan_facts, source_facts
-from bgsub.pipeline.findings import mask_hints
-from bgsub.pipeline.fit_hints import fit_hints
 from bgsub.pipeline.inputs import load_for, model_for, open_input, plan_run
 from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.needs import fitted_at_most, needs_fit, needs_objects, needs_pixels
@@ -81,7 +80,7 @@ def run(
             load_libraries(workers)
         source = open_input(footage, options)
         plan = plan_run(source, options)
-        identity = workers.beside(input_identity, footage)
+        identity = workers.submit(input_identity, footage)
         with watch.stage("decode"):
             store = _store(source, plan, options, progress)
         with store:
@@ -99,7 +98,7 @@ def run(
             frames = ScoredFrames(store, fit, scene.background, workers)
             table, plotting = mark_doubtful(frames.table, source), None
             if table is not None:  # drawing takes as long as many videos
-                plotting = workers.beside(write_table, results, table, options, source.name)
+                plotting = workers.submit(write_table, results, table, options, source.name)
             with (
                 watch.stage("write"),
                 _outputs(results, scene, source, options, watched, workers) as outputs,
@@ -159,7 +158,7 @@ def apply(
         source = open_input(footage, options, like=model)
         model = model_for(model, source, model_path)
         scene = saved_scene(model, options)
-        identity = workers.beside(input_identity, footage)
+        identity = workers.submit(input_identity, footage)
         frames = ProjectedFrames(model, workers)
         with (
             watch.stage("write"),

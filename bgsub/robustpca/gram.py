@@ -170,13 +170,13 @@ def gram_matrix(
     """
     reader = X if not isinstance(X, np.ndarray) else ArrayColumns(X)
     task = _GramTask(reader, progress, apart)
-    lanes = [task.blocks[lane :: max(1, threads)] for lane in range(max(1, threads))]
-    lanes = [lane for lane in lanes if lane]
-    if len(lanes) == 1 or not task.is_integer:
+    parts = [task.blocks[first :: max(1, threads)] for first in range(max(1, threads))]
+    parts = [part for part in parts if part]
+    if len(parts) == 1 or not task.is_integer:
         return task.gram([task.sum_blocks(task.blocks)])
-    with ThreadPoolExecutor(len(lanes), thread_name_prefix="bgsub-gram") as pool:
+    with ThreadPoolExecutor(len(parts), thread_name_prefix="bgsub-gram") as pool:
         try:
-            sums = [future.result() for future in [pool.submit(task.sum_blocks, b) for b in lanes]]
+            sums = [future.result() for future in [pool.submit(task.sum_blocks, b) for b in parts]]
         except BaseException:
             task.stop.set()
             raise
@@ -244,7 +244,7 @@ class _GramTask:
         return _Sums(values, share, cut_blocks)
 
     def gram(self, sums: list[_Sums]) -> Gram:
-        """Put together what the lanes have summed."""
+        """Put together what the threads have summed."""
         values, share, _ = sums[0]
         for more in sums[1:]:
             values += more.whole

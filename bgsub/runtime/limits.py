@@ -1,4 +1,4 @@
-"""Memory and disk space: what was asked for, what is to be had, and how to say it."""
+"""Read memory limits, and find out what memory and disk space there is."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def split_memory(text: str) -> tuple[float, str]:
 
 
 def memory_bytes(text: str) -> int:
-    """Bytes meant by ``600M``, ``4G`` or ``50%`` (of what is available); see `split_memory`."""
+    """Give the bytes meant by ``600M``, ``4G`` or ``50%`` of what is available."""
     number, unit = split_memory(text)
     if unit == "%":
         return max(1, int(number / 100.0 * available_memory()))
@@ -56,7 +56,7 @@ def memory_bytes(text: str) -> int:
 
 
 def amount(count: int) -> str:
-    """Bytes rounded up to 2 to 4 digits, in the form that --memory takes.
+    """Write bytes rounded up to 2 to 4 digits, in the form that --memory takes.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def amount(count: int) -> str:
 
 
 def available_memory() -> int:
-    """Bytes that can be had without swapping, limits of control groups respected."""
+    """Give the bytes that can be had without swapping, within the limits of control groups."""
     found = list(_cgroup_rooms())
     try:
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
@@ -84,7 +84,7 @@ def available_memory() -> int:
 
 
 def _cgroup_rooms() -> Iterator[int]:
-    """What the limits of the control groups of this process leave, of both versions."""
+    """Give what the limits of the control groups of this process leave, of both versions."""
     try:
         lines = _CGROUPS.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -111,7 +111,7 @@ def _cgroup_rooms() -> Iterator[int]:
 
 
 def _reclaimable(stat: Path, name: str) -> int:
-    """Bytes of cached files that the system drops when it needs the memory."""
+    """Count the bytes of cached files that the system drops when it needs the memory."""
     try:
         lines = stat.read_text(encoding="ascii").splitlines()
         return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
@@ -134,7 +134,7 @@ def give_back() -> None:
 
 
 def spill_folder() -> Path:
-    """Where frames are spilled to unless --temp says it.
+    """Choose where frames are spilled to unless --temp names a folder.
 
     On many systems /tmp is in memory itself, and /var/tmp is where large files belong.
     """
@@ -158,7 +158,7 @@ def check_folder(folder: Path, option: str) -> None:
 
 
 def free_space(folder: Path) -> int:
-    """Bytes free on the disk of a folder; 0 where it cannot be told."""
+    """Give the bytes free on the disk of a folder; 0 where the system does not say."""
     import shutil
 
     try:

@@ -1,4 +1,4 @@
-"""A fixed number of threads for the mathematics of a run.
+"""Run the mathematics of a run on a fixed number of threads.
 
 Every matrix product runs on one thread of BLAS, and several products run side by side: that keeps
 the cores as busy, and makes each sum independent of how many threads there are, bit for bit.
@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 _local = threading.local()
 
-# Held while a thread imports a module, and while the loaded libraries are walked to set their
+# Locked while a thread imports a module, and while the loaded libraries are walked to set their
 # limits: the walk holds the dynamic linker's lock and waits for the interpreter's, and an import
 # holds the interpreter's and waits for the linker's. The program would hang for ever, deaf to any
 # signal.
@@ -47,7 +47,7 @@ def own_threads(threads: int | None, jobs: int = 1) -> int:
 
 
 def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """An array of this thread that keeps its memory between calls; its contents are left over.
+    """Give an array of this thread that keeps its memory between calls; its contents are left over.
 
     Arrays of megabytes that are made and freed for every tile cost more in page faults than in
     arithmetic.
@@ -61,10 +61,10 @@ def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]
     """
     arrays = _local.__dict__
     size = math.prod(shape)
-    held = arrays.get(name)
-    if held is None or held.size < size or held.dtype != dtype:
-        held = arrays[name] = np.empty(size, dtype=dtype)
-    return np.asarray(held[:size].reshape(shape))
+    kept = arrays.get(name)
+    if kept is None or kept.size < size or kept.dtype != dtype:
+        kept = arrays[name] = np.empty(size, dtype=dtype)
+    return np.asarray(kept[:size].reshape(shape))
 
 
 # glibc's names for its settings, and what they are set to: arrays below the first size come from
@@ -118,7 +118,7 @@ class Workers:
     def __init__(self, threads: int | None = None, jobs: int = 1) -> None:
         self.threads = own_threads(threads, jobs)
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bgsub-worker")
-        self._beside = ThreadPoolExecutor(2, thread_name_prefix="bgsub-beside")
+        self._background = ThreadPoolExecutor(2, thread_name_prefix="bgsub-background")
         _keep_freed_memory()
         self._limits = [one_blas_thread()]
         self._opencv_threads = cv2.getNumThreads()
@@ -134,18 +134,18 @@ class Workers:
         traceback: TracebackType | None,
     ) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
-        self._beside.shutdown(wait=True, cancel_futures=True)
+        self._background.shutdown(wait=True, cancel_futures=True)
         for limits in reversed(self._limits):
             limits.restore_original_limits()
         cv2.setNumThreads(self._opencv_threads)
 
     def load(self, *modules: str) -> None:
-        """Begin to import modules beside all else; an error is one of whoever needs them.
+        """Begin to import modules in the background; an error is one of whoever needs them.
 
         One after the other: modules that import each other are no matter for two threads. A `need`
         that comes while one of them is being imported waits for its end.
         """
-        self.beside(_import_each, modules)
+        self.submit(_import_each, modules)
 
     def need(self, *modules: str) -> None:
         """Import modules, or wait until they are, and keep their matrix library to one thread too.
@@ -156,9 +156,9 @@ class Workers:
         _import_each(modules)
         self._limits.append(one_blas_thread())
 
-    def beside(self, function: Callable[..., Value], *args: object) -> Future[Value]:
-        """Run a function in a thread beside all others, such as one that waits for the disk."""
-        return self._beside.submit(function, *args)
+    def submit(self, function: Callable[..., Value], *args: object) -> Future[Value]:
+        """Run a function in a thread of its own, such as one that waits for the disk."""
+        return self._background.submit(function, *args)
 
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
         """Values of a function in order of the items; few more than the threads wait."""
@@ -178,11 +178,11 @@ class Workers:
         """
         shared = iter(list(items))
 
-        def lane() -> None:
+        def work() -> None:
             for item in shared:
                 function(item)
 
-        ends = [self._pool.submit(lane) for _ in range(self.threads)]
+        ends = [self._pool.submit(work) for _ in range(self.threads)]
         errors = [end.exception() for end in ends]
         for error in errors:
             if error is not None:

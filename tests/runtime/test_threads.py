@@ -57,13 +57,13 @@ def test_an_error_is_raised_where_it_is_waited_for():
             next(values)
 
 
-def test_beside_does_not_wait_for_the_others():
+def test_submit_does_not_wait_for_the_others():
     gate = threading.Event()
     with Workers(1) as workers:
         values = workers.map(lambda _: gate.wait(10), [0])
         waiting = threading.Thread(target=lambda: list(values))
         waiting.start()
-        assert workers.beside(lambda a, b: a + b, 1, 2).result(timeout=10) == 3
+        assert workers.submit(lambda a, b: a + b, 1, 2).result(timeout=10) == 3
         gate.set()
         waiting.join()
 
@@ -81,7 +81,7 @@ def test_libraries_stay_on_one_thread_and_get_theirs_back():
 def test_no_thread_is_left():
     with Workers(3) as workers:
         workers.each(time.sleep, [0.0] * 5)
-        workers.beside(time.sleep, 0.0)
+        workers.submit(time.sleep, 0.0)
     assert not [t for t in threading.enumerate() if t.name.startswith("bgsub-")]
 
 

@@ -1,0 +1,158 @@
+"""Say in plain language what a run found, what looks wrong about it, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bgsub.fit.frame_fit import FrameFit
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.events import find_events, outlier_frames
+from bgsub.pipeline.outputs import MaskTally
+from bgsub.robustpca.gram import Gram
+from bgsub.robustpca.trpca import TRPCA
+
+_SPANS_SHOWN = 5
+
+
+def plural(count: int, noun: str) -> str:
+    """Write ``1 frame``, ``2 frames``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def outlier_findings(table: ErrorTable) -> list[str]:
+    """Say how many frames are outliers, and in which spans."""
+    events = find_events(table)
+    flagged = int(outlier_frames(table).sum())
+    total = plural(table.frames.size, "frame")
+    if flagged == 0 and table.scene_change is None:
+        return [f"none of {total} stands out from the background"]
+    spans = [
+        str(e.first_frame) if e.first_frame == e.last_frame else f"{e.first_frame}-{e.last_frame}"
+        for e in events
+    ]
+    lines = []
+    if spans:
+        shown = ", ".join(spans[:_SPANS_SHOWN])
+        more = len(spans) - _SPANS_SHOWN
+        shown += f" and {more} more (see `bgsub errors`)" if more > 0 else ""
+        verb = "stands" if flagged == 1 else "stand"
+        lines.append(f"{flagged} of {total} {verb} out from the background: {shown}")
+    if table.scene_change is not None:
+        change = table.scene_change
+        lines.append(f"from {change.first_frame} to the end the scene stays different")
+    return lines
+
+
+def mask_findings(facts: Mapping[str, Any]) -> list[str]:
+    """Say in how many frames there is foreground, and how much, by the facts of the masks."""
+    if not facts.get("mask_frames"):
+        return []
+    total, share = facts["mask_frames"], 100 * facts["mask_share"]
+    filled = total - facts["empty_masks"]
+    shown = f"{share:.2g}" if 0 < share < 1 else f"{share:.1f}"
+    return [f"foreground in {filled} of {plural(total, 'frame')}, {shown} % of the pixels"]
+
+
+def mask_hints(tally: MaskTally | None, threshold: float | None) -> list[str]:
+    """Say what looks wrong about the masks, and what to do; local models have no threshold."""
+    if tally is None or tally.frames == 0:
+        return []
+    if tally.empty == tally.frames:
+        least, advice = "what is noise", "use --sensitivity high"
+        if threshold is not None:
+            least, advice = f"{threshold:.0f} grey levels", "lower --threshold"
+        hint = (
+            f"every mask is empty: nothing differs from the background by more than {least}; "
+            f"{advice} if there is something to find"
+        )
+        return [hint]
+    if tally.crowded > tally.frames / 2:
+        advice = "use --sensitivity low" if threshold is None else "raise --threshold"
+        hint = (
+            f"most masks are nearly full ({tally.mean_share:.0%} on average): the background does "
+            f"not fit these frames; check that the camera stands still, or {advice}"
+        )
+        return [hint]
+    return []
+
+
+_SAME = 1.01
+
+# Objectives below this share of the frames' variance are rounding errors, and none is the best.
+_ROUNDING = 1e-9
+
+# The better half is what outliers are compared with, so that half is all there can be.
+_NEARLY_HALF = 0.45
+
+# On recordings where most frames are clean, errors of ordinary frames spread by up to 0.33 of
+# their size; where foreground is in most frames, by 0.36 and more.
+_SPREAD = 0.35
+
+# What the warnings of a fit are known by that have a hint of their own.
+_OWN_HINTS = ("n_components", "max_iter")
+
+
+def fit_hints(fit: FrameFit | None) -> list[str]:
+    """Say what looks wrong about a fit, if there was one, and what to do."""
+    if fit is None:
+        return []
+    estimator = fit.estimator
+    hints = [note for note in fit.notes if not any(word in note for word in _OWN_HINTS)]
+    used = estimator.scores_.shape[1]
+    if used == 0:
+        hints.append("the frames that were fitted are all alike: their background is a still")
+    elif used < estimator.n_components:
+        hints.append(
+            f"--k {estimator.n_components} is too large: the frames that were fitted have rank "
+            f"{used}; use --k {used} or less"
+        )
+    if isinstance(estimator, TRPCA) and fit.gram is not None:
+        hints += descent_hints(estimator, fit.gram, converged=fit.converged)
+    elif not fit.converged:
+        hints.append("the fit did not converge; take fewer frames, or another --method")
+    return hints + _premise_hints(fit)
+
+
+def descent_hints(estimator: TRPCA, gram: Gram, *, converged: bool) -> list[str]:
+    """Say what looks wrong about the random starts of TRPCA."""
+    hints = []
+    if not converged:
+        hints.append(
+            f"the fit did not converge in {plural(estimator.max_iter, 'iteration')}; "
+            "raise --max-iter or --tol"
+        )
+    objectives = estimator.objectives_ + _ROUNDING * float(gram.values.diagonal().mean())
+    # Most starts may end elsewhere; a value that is found twice is hardly surpassed by more starts.
+    best = np.sort(objectives)[:2]
+    if best.size == 2 and best[1] > _SAME * best[0]:
+        hints.append(
+            f"the random starts disagree: 1 of {objectives.size} came within 1 % of the best, so a "
+            f"better one may be left; try --n-init {5 * objectives.size}"
+        )
+    return hints
+
+
+def _premise_hints(fit: FrameFit) -> list[str]:
+    """Say so unless at least half of the frames show the background, as the method needs."""
+    advice = "use a longer or calmer stretch (--start, --end)"
+    if fit.estimator.scores_.shape[1] == fit.estimator.n_components:
+        advice += ", or a higher --k"
+    share = float(fit.table.outliers.mean())
+    if share >= _NEARLY_HALF:
+        hint = (
+            f"{share:.0%} of the frames are outliers, but the method needs more than half of them "
+            f"to show the background: {advice}"
+        )
+        return [hint]
+    # A third of a grey level a pixel is what rounding leaves of a scene without noise.
+    location = max(fit.estimator.error_location_, float(np.sqrt(fit.table.pixels)) / 3)
+    if fit.estimator.error_scale_ > _SPREAD * location:
+        hint = (
+            "ordinary frames differ so much in their errors that outliers cannot be told from "
+            f"them; foreground may be in more than half of the frames: {advice}"
+        )
+        return [hint]
+    return []
