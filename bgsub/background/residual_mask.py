@@ -18,10 +18,10 @@ from bgsub.video.frames import Bytes
 NOISE_FRAMES = 32
 """Inlier frames, evenly spaced, from which the noise is estimated."""
 
-THRESHOLD_SIGMAS = 5.0
-THRESHOLD_QUANTILE = 0.999
+_THRESHOLD_SIGMAS = 5.0
+_THRESHOLD_QUANTILE = 0.999
 THRESHOLD_BOUNDS = (12.0, 35.0)
-MEDIAN_FILTER = 5
+_MEDIAN_FILTER = 5
 
 SCORE_LEVEL = 100
 """Score from which a pixel belongs to the raw mask."""
@@ -88,7 +88,7 @@ class MaskRule:
             inside = np.where(pixel_mask, largest, np.uint8(0))
         if self.clean:
             # The median of the differences cuts where the median of the cut differences does.
-            inside = np.asarray(cv2.medianBlur(inside, MEDIAN_FILTER), dtype=np.uint8)
+            inside = np.asarray(cv2.medianBlur(inside, _MEDIAN_FILTER), dtype=np.uint8)
             if pixel_mask is not None:
                 inside[~pixel_mask] = 0
         lowest = int(np.floor(self.threshold)) + 1
@@ -98,11 +98,11 @@ class MaskRule:
 
 def majority(mask: Bytes) -> Bytes:
     """Filter a mask of 0 and 255 with a 5×5 median: by counting set pixels, which is quicker."""
-    window = (MEDIAN_FILTER, MEDIAN_FILTER)
+    window = (_MEDIAN_FILTER, _MEDIAN_FILTER)
     counts = cv2.boxFilter(
         mask & np.uint8(1), cv2.CV_8U, window, normalize=False, borderType=cv2.BORDER_REPLICATE
     )
-    _, filtered = cv2.threshold(counts, MEDIAN_FILTER**2 // 2, 255, cv2.THRESH_BINARY)
+    _, filtered = cv2.threshold(counts, _MEDIAN_FILTER**2 // 2, 255, cv2.THRESH_BINARY)
     return np.asarray(filtered, dtype=np.uint8)
 
 
@@ -222,9 +222,9 @@ def choose_threshold(
         for part in workers.map(count, pairs):
             counts += part
     sigma = _histogram_quantile(counts, 0.5) / NORMAL_MAD
-    tail = _histogram_quantile(counts, THRESHOLD_QUANTILE)
+    tail = _histogram_quantile(counts, _THRESHOLD_QUANTILE)
     low, high = THRESHOLD_BOUNDS
-    return float(min(max(THRESHOLD_SIGMAS * sigma, tail, low), high))
+    return float(min(max(_THRESHOLD_SIGMAS * sigma, tail, low), high))
 
 
 def _histogram_quantile(counts: NDArray[np.float64], share: float) -> float:

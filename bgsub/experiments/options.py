@@ -13,7 +13,7 @@ from bgsub.rules import Choice, File, Integer, Number, Several
 OTHERS = "others"
 """All other digits, in equal proportion."""
 
-PAPER_KS = (1, 3, 5, 7, 9)
+_PAPER_KS = (1, 3, 5, 7, 9)
 """Numbers of components in the paper's Table 1."""
 
 _experiment = functools.partial(option, "Experiment")
@@ -87,7 +87,7 @@ class TimesOptions(CompareOptions):
 
     ks: tuple[int, ...] = option(
         "Comparison",
-        PAPER_KS,
+        _PAPER_KS,
         Several(Integer(1), least=1),
         "Numbers of components, separated by commas.",
         flag="--k",

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PAPER_FRAMES, PAPER_PIXELS = 633, 20480
-
 
 @dataclass(frozen=True)
 class PaperTime:

@@ -114,9 +114,9 @@ def fit_frames(
         )
         give_back()
     if k == "auto" or chooses:
-        choice = choose_k(columns, gram, options, min(workers.threads, store.gram_threads))
+        choice = _choose_k(columns, gram, options, min(workers.threads, store.gram_threads))
         k = choice.rank if k == "auto" else k
-    estimator = make_estimator(k, options, progress)
+    estimator = _make_estimator(k, options, progress)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if gram is None:
@@ -159,7 +159,7 @@ def load_libraries(workers: Workers) -> None:
     workers.load(_SCIPY)
 
 
-def choose_k(
+def _choose_k(
     columns: FitColumns, gram: Gram | None, options: RunOptions, threads: int
 ) -> RankChoice:
     """Choose the number of components from the frames that are fitted, and log it."""
@@ -176,7 +176,7 @@ def choose_k(
     return choice
 
 
-def make_estimator(k: int, options: RunOptions, progress: ProgressCallback) -> Estimator:
+def _make_estimator(k: int, options: RunOptions, progress: ProgressCallback) -> Estimator:
     """Make the estimator of the method that is asked for."""
     if options.method == "trpca":
         return TRPCA(

@@ -86,7 +86,7 @@ def learn_scene(
     background = masker = None
     learner = None if fit is None else BackgroundLearner(fit, source, workers)
     if needs_masks(options):
-        masker = MASKERS[options.mask_model](layout, mask_settings(options))
+        masker = MASKERS[options.mask_model](layout, _mask_settings(options))
         masker.begin(total, options.seed)
     for start, rows in store.fit_blocks():
         if learner is not None:
@@ -124,12 +124,12 @@ def learn_scene(
 def saved_scene(background: BackgroundModel, options: RunOptions) -> LearnedScene:
     """Give the scene of a saved model, with masks drawn as the options say."""
     kind = saved_kind(background, options.threshold)
-    masker = kind(background.layout, mask_settings(options))
+    masker = kind(background.layout, _mask_settings(options))
     masker.load(background)
     return LearnedScene(background.layout, background.inside, background, masker)
 
 
-def mask_settings(options: RunOptions) -> MaskSettings:
+def _mask_settings(options: RunOptions) -> MaskSettings:
     """Pick the options that say how masks are drawn."""
     return MaskSettings(
         clean=options.clean,

@@ -15,7 +15,7 @@ from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix
 from bgsub.video.selection import Region
 
 ColorMode = Literal["auto", "gray", "color"]
-MAX_SCALE = 16
+_MAX_SCALE = 16
 
 # Limited range to full range as scale and shift: exactly what a table of rounded values gives, at
 # less than half the time of a lookup. The last term of the chroma keeps its level 16, which comes
@@ -137,8 +137,8 @@ class Geometry:
         if region.x + region.width > width or region.y + region.height > height:
             message = f"{name}: roi {region} reaches out of the picture of {width}×{height}"
             raise UsageError(f"{message}; X + W is {width} at most, Y + H is {height} at most")
-        if not 0 < scale <= MAX_SCALE:
-            raise UsageError(f"scale {scale}: must be above 0 and at most {MAX_SCALE}")
+        if not 0 < scale <= _MAX_SCALE:
+            raise UsageError(f"scale {scale}: must be above 0 and at most {_MAX_SCALE}")
         size = (round(region.width * scale), round(region.height * scale))
         if min(size) < 1:
             message = f"scale {scale} leaves no pixel of {region.width}×{region.height}"

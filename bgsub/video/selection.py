@@ -10,7 +10,7 @@ from bgsub.errors import UsageError
 from bgsub.video.timecode import Position, parse_position, parse_step
 
 #: Timestamps are rounded to their file's time base; a frame this much early is still on time.
-TIME_TOLERANCE = 1e-6
+_TIME_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Picker:
             return False
         if end.frame is not None:
             return number > end.frame
-        return time_s > (end.seconds or 0.0) + TIME_TOLERANCE
+        return time_s > (end.seconds or 0.0) + _TIME_TOLERANCE
 
     def wants(self, number: int, time_s: float) -> bool:
         """Whether this frame is selected."""
@@ -114,7 +114,7 @@ class Picker:
                 return False
             if (
                 every.seconds is not None
-                and time_s - self._last_time < every.seconds - TIME_TOLERANCE
+                and time_s - self._last_time < every.seconds - _TIME_TOLERANCE
             ):
                 return False
         self._last_number, self._last_time = number, time_s
@@ -126,7 +126,7 @@ class Picker:
             return False
         if start.frame is not None:
             return number < start.frame
-        return time_s < (start.seconds or 0.0) - TIME_TOLERANCE
+        return time_s < (start.seconds or 0.0) - _TIME_TOLERANCE
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class PixelMethod(AffineEstimator):
         dtype = np.float64 if reader.dtype == np.float64 else np.float32
         center, components = self._fit_pixels(reader, dtype)
         components = orthonormal_rows(components.astype(np.float64).T)
-        fit = pixel_fit(reader, center.astype(np.float64), components, self.n_components)
+        fit = _pixel_fit(reader, center.astype(np.float64), components, self.n_components)
         self._set_fit(fit)
         self._set_pixels([(center.astype(np.float64), components)])
         errors = predictive_errors(fit)
@@ -90,7 +90,7 @@ class PixelMethod(AffineEstimator):
         raise TypeError(message)
 
 
-def pixel_fit(reader: ColumnReader, center: Floats, components: Floats, n_components: int) -> Fit:
+def _pixel_fit(reader: ColumnReader, center: Floats, components: Floats, n_components: int) -> Fit:
     """Scores and residuals of every row, in one pass over the columns; O(npk) operations."""
     n, p = reader.shape
     scores = np.zeros((n, n_components))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bgsub.robustpca.competitors.reference import random_orthonormal
 from bgsub.robustpca.spaces import Floats
 
-DATA2_SCALE = 3.0
+_DATA2_SCALE = 3.0
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def data2(
     rng = np.random.default_rng(random_state)
     count = _outlier_count(n_samples, n_features, n_components, outlier_share)
     U, true = _near_subspace(n_samples - count, n_features, n_components, noise, rng)
-    _, outliers = _near_subspace(count, n_features, n_components, noise, rng, scale=DATA2_SCALE)
+    _, outliers = _near_subspace(count, n_features, n_components, noise, rng, scale=_DATA2_SCALE)
     return _shuffled(true, outliers, U, rng)
 
 
