@@ -6,9 +6,17 @@ rounded in another order and the results would differ in their last bits.
 
 from __future__ import annotations
 
-_RENDER_ROWS, _RENDER_BYTES = 16, 64 * 2**20
-_SUM_BLOCKS, _SUM_BYTES = 4, 128 * 2**20
-_CHUNK_BYTES = 64 * 2**20
+RENDER_ROWS = 16
+"""Small frames that are reconstructed together; tests set it lower, so that clips have blocks."""
+
+SUM_BLOCKS = 4
+"""Such blocks that are summed together, of small frames."""
+
+CHUNK_BYTES = 64 * 2**20
+"""Bytes of a chunk of a frame matrix, about."""
+
+_RENDER_BYTES = 64 * 2**20
+_SUM_BYTES = 128 * 2**20
 _QUEUE_FRAMES = 8
 
 
@@ -20,19 +28,19 @@ def render_rows(size: int) -> int:
     size : int
         Bytes of a frame.
     """
-    return max(1, min(_RENDER_ROWS, _RENDER_BYTES // size))
+    return max(1, min(RENDER_ROWS, _RENDER_BYTES // size))
 
 
 def sum_rows(size: int) -> int:
     """Give the number of fitted frames that are summed together, a multiple of `render_rows`."""
     rows = render_rows(size)
-    return rows * max(1, min(_SUM_BLOCKS, _SUM_BYTES // (rows * size)))
+    return rows * max(1, min(SUM_BLOCKS, _SUM_BYTES // (rows * size)))
 
 
 def chunk_bytes(size: int) -> int:
     """Give the bytes of a chunk of a frame matrix, such that no block lies across two chunks."""
     block = sum_rows(size) * size
-    return block * max(1, _CHUNK_BYTES // block)
+    return block * max(1, CHUNK_BYTES // block)
 
 
 def queue_frames(size: int) -> int:

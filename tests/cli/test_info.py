@@ -53,8 +53,8 @@ def test_the_estimate_is_the_plan_of_the_run(clip, invoke, tmp_path) -> None:
 
 def test_a_limit_and_the_road_it_leads_to(clip, invoke, monkeypatch) -> None:
     whole = json.loads(invoke("info", clip, "--json").stdout)["estimate"]["memory_bytes"]
-    monkeypatch.setattr("bgsub.fit.blocks._RENDER_ROWS", 2)
-    monkeypatch.setattr("bgsub.fit.blocks._SUM_BLOCKS", 1)
+    monkeypatch.setattr("bgsub.fit.blocks.RENDER_ROWS", 2)
+    monkeypatch.setattr("bgsub.fit.blocks.SUM_BLOCKS", 1)
     limit = json.loads(invoke("info", clip, "--json").stdout)["estimate"]["memory_bytes"] - 1
     assert limit < whole
     needs = json.loads(invoke("info", clip, "--json", "--memory", limit).stdout)["estimate"]

@@ -43,9 +43,9 @@ def nothing(stage, done, total):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of a few frames, so that small clips have several."""
-    monkeypatch.setattr(blocks, "_RENDER_ROWS", 4)
-    monkeypatch.setattr(blocks, "_SUM_BLOCKS", 2)
-    monkeypatch.setattr(blocks, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(blocks, "RENDER_ROWS", 4)
+    monkeypatch.setattr(blocks, "SUM_BLOCKS", 2)
+    monkeypatch.setattr(blocks, "CHUNK_BYTES", 1)
 
 
 @pytest.fixture
