@@ -36,13 +36,15 @@ demo: $(VENV)/.installed  ## run bgsub on the sample video (PYTHON=python3.13: w
 test: $(VENV)/.installed-dev  ## run the tests (PYTHON=python3.13: with another interpreter)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-# NumPy 2.0 and its contemporaries have no wheels for later interpreters.
+# The oldest releases of what pyproject.toml names, and what these bring along as it is today: the
+# bounds of other projects are theirs. NumPy 2.0 and its contemporaries have no wheels for later
+# interpreters.
 LOWEST := .venv-lowest
 
 $(LOWEST)/.installed: pyproject.toml
 	$$(.ci/find-python python3.11) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$(LOWEST)/bin/uv pip compile --quiet --resolution lowest --only-binary :all: --no-annotate \
+	$(LOWEST)/bin/uv pip compile --quiet --resolution lowest-direct --only-binary :all: --no-annotate \
 		--python $(LOWEST)/bin/python --extra test pyproject.toml --output-file $(LOWEST)/requirements.txt
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --requirements $(LOWEST)/requirements.txt
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps --editable .
@@ -50,7 +52,8 @@ $(LOWEST)/.installed: pyproject.toml
 
 test-lowest: $(LOWEST)/.installed  ## run the tests with the oldest allowed release of every dependency
 	@cat $(LOWEST)/requirements.txt
-	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest
+	@# Old releases use what their dependencies have since declared obsolete.
+	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -W default::DeprecationWarning
 
 # What exports are read by is large and has needs of its own.
 READERS := .venv-readers

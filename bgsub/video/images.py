@@ -1,8 +1,8 @@
 """Image files: read through imageio (Pillow, tifffile), written by OpenCV.
 
-OpenCV reads what Pillow would shorten to 8 bits or convert in its own way (colours of 16 bits,
-CMYK, the portable formats of any depth), and writes all: Pillow takes three times as long for a
-PNG. All go through open files: names in any alphabet work, and none is taken for an address.
+OpenCV reads what Pillow would shorten to 8 bits (colours of 16 bits, the portable formats of any
+depth), JPEG, whose damage Pillow hides, and writes all: Pillow takes three times as long for a PNG.
+All go through open files: names in any alphabet work, and none is taken for an address.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ _BEGINNINGS: dict[Format, re.Pattern[bytes]] = {
 _BEGINNING_BYTES = 512
 _PNM_HEADER = re.compile(rb"P([1-6])" + 2 * rb"(?:\s+|#[^\n]*\n)+(\d+)")
 _PNM_MOST = re.compile(rb"P[2356]" + 3 * rb"(?:\s+|#[^\n]*\n)+(\d+)")
+# What libjpeg says when it fills a hole with grey; bytes too many at the end are some cameras' way.
+_JPEG_DAMAGE = re.compile(rb"(?!.*extraneous bytes before marker 0xd9)(Corrupt|Premature|Invalid)")
 
 #: The most pixels of a picture, 2^30; more are a damaged header or an attack.
 _MOST_PIXELS = 1 << 30
@@ -134,12 +136,12 @@ def _decode(data: bytes, header: ImageHeader) -> NDArray[Any]:
             return pages.read(0)
     if header.format == "png":
         pillow.check_png(data)
-    if header.mode:
+    if header.mode and header.format != "jpeg":
         return pillow.decode_by_pillow(data, header)
     flags = cv2.IMREAD_ANYCOLOR | cv2.IMREAD_ANYDEPTH
-    with libraries_quiet():
+    with libraries_quiet() as said:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-    if image is None:
+    if image is None or any(_JPEG_DAMAGE.match(line) for line in said):
         raise ImageError("the file is cut off or damaged")
     return np.asarray(image)
 

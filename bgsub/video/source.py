@@ -127,7 +127,8 @@ def open_source(
     ----------
     source : path or ndarray
         A video file; a folder of images, a glob (``shots/*.png``) or a printf pattern
-        (``f%04d.png``); an image, or a TIFF file with pages; a .npy or .npz file; or an array of
+        (``f%04d.png``); an image, a TIFF file with pages, an animated WebP or PNG; a .npy or .npz
+        file; or an array of
         uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3).
     start, end, every : str or int, optional
         First and last frame, both included, and the distance between frames: as frame numbers

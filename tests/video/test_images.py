@@ -79,6 +79,23 @@ def test_a_png_with_a_wrong_checksum_is_an_error(name):
         decode_image(bytes(data))
 
 
+@pytest.mark.parametrize("name", ["colour.jpg", "grey.jpg", "cmyk.jpg"])
+def test_a_jpeg_that_libjpeg_would_fill_with_grey_is_an_error(name, capfd):
+    data = bytearray(KINDS[name])
+    middle = (data.rindex(b"\xff\xda") + len(data)) // 2
+    data[middle : middle + 60] = b"\xff\x00" * 30
+    with pytest.raises(ImageError, match="cut off or damaged"):
+        decode_image(bytes(data))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_jpeg_with_bytes_too_many_at_its_end_is_none(capfd):
+    data = KINDS["colour.jpg"]
+    padded = data[:-2] + bytes(10) + data[-2:] + b"a thumbnail may follow"
+    np.testing.assert_array_equal(decode_image(padded), decode_image(data))
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize(
     "beginning",
     [
