@@ -16,7 +16,7 @@ T = TypeVar("T", bound="type[Declared]")
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What is declared of an option beside its name, type and default.
+    """What is declared of an option besides its name, type and default.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: A
     rows : sequence of mapping
         None is an empty cell.
     **facts
-        What the JSON object says beside its ``rows``.
+        What the JSON object says besides its ``rows``.
     """
     forms: dict[str, Callable[[], str]] = {
         "table": lambda: as_table(columns, rows),

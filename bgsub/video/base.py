@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, Orientation, Picture
-from bgsub.video.pixel_masks import Painted
+from bgsub.video.pixel_masks import MaskImage
 from bgsub.video.selection import Region, Selection
 from bgsub.video.timecode import format_time
 
@@ -47,8 +47,8 @@ class Options:
     selection: Selection = field(default_factory=Selection)
     scale: float = 1.0
     roi: Region | None = None
-    mask: Painted | None = None
-    ignore: Painted | None = None
+    mask: MaskImage | None = None
+    ignore: MaskImage | None = None
     color: ColorMode = "auto"
     on_bad_frame: OnBadFrame = "skip"
     threads: int | None = None

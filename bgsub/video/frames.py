@@ -208,7 +208,7 @@ class Layout:
             cv2.resize(plane, full, interpolation=cv2.INTER_NEAREST)[: self.height, : self.width]
             for plane in (u_plane, v_plane)
         )
-        if self.matrix == "bt601":  # OpenCV's YCrCb is full-range BT.601, and much the faster road
+        if self.matrix == "bt601":  # OpenCV's YCrCb is full-range BT.601, and much faster
             bgr = cv2.cvtColor(cv2.merge([luma, v_full, u_full]), cv2.COLOR_YCrCb2BGR)
         else:
             bgr = cv2.transform(cv2.merge([luma, u_full, v_full]), _to_bgr_matrix(self.matrix))

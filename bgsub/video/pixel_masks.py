@@ -20,7 +20,7 @@ _LEVEL = 128
 
 
 @dataclass(frozen=True, eq=False)
-class Painted:
+class MaskImage:
     """A picture of an input's size in which 128 and more is white.
 
     Attributes
@@ -35,7 +35,7 @@ class Painted:
     what: str
 
     @classmethod
-    def read(cls, given: str | os.PathLike[str] | NDArray[Any], what: str) -> Painted:
+    def read(cls, given: str | os.PathLike[str] | NDArray[Any], what: str) -> MaskImage:
         """Read a picture from a file, or take an array of uint8, uint16 or bool.
 
         Raises

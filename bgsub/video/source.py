@@ -27,7 +27,7 @@ from bgsub.video.image_files import (
 )
 from bgsub.video.images import is_image_name
 from bgsub.video.page_files import PagesSource, pages_opener
-from bgsub.video.pixel_masks import Painted
+from bgsub.video.pixel_masks import MaskImage
 from bgsub.video.selection import Region, Selection, parse_region
 from bgsub.video.timecode import Position, parse_rate
 
@@ -173,8 +173,8 @@ def open_source(
         selection=Selection.parse(start, end, every),
         scale=scale,
         roi=None if roi is None else parse_region(roi),
-        mask=None if mask_image is None else Painted.read(mask_image, "mask image"),
-        ignore=None if ignore is None else Painted.read(ignore, "ignore image"),
+        mask=None if mask_image is None else MaskImage.read(mask_image, "mask image"),
+        ignore=None if ignore is None else MaskImage.read(ignore, "ignore image"),
         color=_one_of(color, get_args(ColorMode), "color"),
         on_bad_frame=_one_of(on_bad_frame, get_args(OnBadFrame), "on_bad_frame"),
         threads=threads,

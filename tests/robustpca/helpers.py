@@ -54,7 +54,7 @@ class Columns:
 
 
 def both_spaces(X: NDArray[Any]) -> tuple[RowSpace, FeatureSpace]:
-    """The two roads through the same matrix."""
+    """The two ways through the same matrix."""
     return RowSpace(gram_matrix(X).values, X.shape[1]), FeatureSpace(X, column_median(X))
 
 

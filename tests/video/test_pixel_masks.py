@@ -4,7 +4,7 @@ import pytest
 from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.video.geometry import Geometry, Orientation
 from bgsub.video.images import write_image
-from bgsub.video.pixel_masks import Painted
+from bgsub.video.pixel_masks import MaskImage
 from bgsub.video.selection import Region
 
 
@@ -15,7 +15,7 @@ def plan(roi=None, scale=1.0):
 def right_half():
     levels = np.zeros((48, 64), np.uint8)
     levels[:, 32:] = 255
-    return Painted(levels, "roi.png", "mask image")
+    return MaskImage(levels, "roi.png", "mask image")
 
 
 def test_white_follows_region_and_scale():
@@ -28,21 +28,21 @@ def test_white_follows_region_and_scale():
 
 
 def test_another_size_is_named():
-    small = Painted(np.full((47, 64), 255, np.uint8), "roi.png", "mask image")
+    small = MaskImage(np.full((47, 64), 255, np.uint8), "roi.png", "mask image")
     for bring in (lambda: small.pixel_mask(plan()), lambda: small.ignored(plan(), None)):
         with pytest.raises(UsageError, match=r"roi.png: the mask image has 64×47 .* input 64×48"):
             bring()
 
 
 def test_a_pixel_mask_without_pixels():
-    dark = Painted(np.full((48, 64), 127, np.uint8), "roi.png", "mask image")
+    dark = MaskImage(np.full((48, 64), 127, np.uint8), "roi.png", "mask image")
     with pytest.raises(EmptySelectionError, match=r"roi.png: no pixel .* white"):
         dark.pixel_mask(plan())
-    assert Painted(dark.levels + np.uint8(1), "", "").pixel_mask(plan()).all()
+    assert MaskImage(dark.levels + np.uint8(1), "", "").pixel_mask(plan()).all()
 
 
 def test_everything_ignored_is_refused():
-    white = Painted(np.full((48, 64), 128, np.uint8), "all.png", "ignore image")
+    white = MaskImage(np.full((48, 64), 128, np.uint8), "all.png", "ignore image")
     with pytest.raises(UsageError, match=r"all.png: the ignore image leaves no pixel .* black"):
         white.ignored(plan(), None)
     right = right_half()
@@ -61,10 +61,10 @@ def test_nothing_may_be_ignored():
 def test_files_and_arrays_that_are_no_pictures(tmp_path):
     path = tmp_path / "all é.png"
     write_image(path, np.full((48, 64, 3), 255, np.uint8))
-    assert Painted.read(path, "ignore image").name == path.name
-    assert (Painted.read(path, "ignore image").levels == 255).all()
+    assert MaskImage.read(path, "ignore image").name == path.name
+    assert (MaskImage.read(path, "ignore image").levels == 255).all()
     path.write_bytes(b"no picture")
     with pytest.raises(InputError, match=r"all é\.png"):
-        Painted.read(path, "ignore image")
+        MaskImage.read(path, "ignore image")
     with pytest.raises(UsageError, match="ignore image: is float64 of shape"):
-        Painted.read(np.ones((48, 64)), "ignore image")
+        MaskImage.read(np.ones((48, 64)), "ignore image")

@@ -84,7 +84,7 @@ class PixelMethod(AffineEstimator):
         self.error_location_, self.error_scale_ = location_and_scale(errors)
         return self
 
-    def fit_gram(self, gram: Gram) -> NoReturn:  # noqa: ARG002 - there is no such road
+    def fit_gram(self, gram: Gram) -> NoReturn:  # noqa: ARG002 - there is no such way
         """Raise TypeError: this method needs the pixels."""
         message = f"{type(self).__name__} needs the pixels: use fit"
         raise TypeError(message)
