@@ -25,6 +25,10 @@ COMMANDS = {
         "bgsub.cli.events:events_command",
         "List when objects were in sight, or whole frames stood out.",
     ),
+    "background": (
+        "bgsub.cli.background:background_command",
+        "Make a picture of the empty scene.",
+    ),
     "objects": (
         "bgsub.cli.objects:objects_command",
         "Follow the objects of masks that exist already.",

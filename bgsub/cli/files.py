@@ -44,3 +44,9 @@ def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
         "seed": options.get("seed"),
         "versions": manifests.versions(),
     }
+
+
+def check_free(path: Path, *, force: bool) -> None:
+    """Raise OutputError if a file is there that may not be replaced."""
+    if path.is_file() and not path.is_symlink() and not force:
+        raise OutputError(f"{path}: exists; replace it with --force or choose another name")

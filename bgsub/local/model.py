@@ -229,6 +229,11 @@ class LocalModel:
             mask[~inside] = 0  # holes that were filled may reach out
         return mask
 
+    def state_of(self, picture: Bytes) -> int:
+        """Give the number of the state of the scene that a frame shows, from 0."""
+        matcher = self._fit_frame(_colored(picture)).matcher
+        return next(i for i, one in enumerate(self._matchers) if one is matcher)
+
     def background(self, picture: Bytes) -> Bytes:
         """The most frequent colours of the state of the scene that a frame shows, (h, w, 3)."""
         colors = self._fit_frame(_colored(picture)).matcher.scene.colors

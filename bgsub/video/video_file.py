@@ -20,6 +20,7 @@ from bgsub.video.base import BaseSource, Item, Options
 from bgsub.video.checksums import WITHOUT_CHECKS, has_checksums
 from bgsub.video.decoding import Clock, Decoder, Oddity, error_reason, prepare, stamp_of
 from bgsub.video.film_header import read_header
+from bgsub.video.frames import Frame
 from bgsub.video.stamps import misses_losses, pace_of
 from bgsub.video.survey import Survey, decode_alone, survey
 from bgsub.video.timeline import Timeline, make_timeline
@@ -257,6 +258,36 @@ class VideoFileSource(BaseSource):
                 item = self._item(entry.number, early.pop(entry.picture), entry.time_s)
                 yield item._replace(doubtful=entry.doubtful)
         notes.extend(text for _, text in waiting)
+
+    def key_frames(self, count: int) -> list[Frame]:
+        """Decode key frames that are spread over the film, by seeking: fewer if it has fewer.
+
+        Their numbers in the film are not known, and are 0. Seeks that fail, as in files without
+        an index, give what has been found by then.
+        """
+        found: list[Frame] = []
+        with self._open() as container:
+            stream = self._video_stream(container)
+            stream.codec_context.skip_frame = "NONKEY"
+            if self.duration_s is None or stream.time_base is None:
+                return found
+            start = stream.start_time or 0
+            seen: set[int | None] = set()
+            for index in range(count):
+                target = self.duration_s * index / count / float(stream.time_base)
+                try:
+                    container.seek(start + int(target), stream=stream)
+                    frame = next(container.decode(stream), None)
+                except FFmpegError:
+                    break
+                if frame is None or frame.pts in seen or frame.is_corrupt:
+                    continue
+                seen.add(frame.pts)
+                item = self._item(0, frame, float(frame.time or 0.0))
+                data, _ = self._load(item.load, item.reason, None)
+                if data is not None:
+                    found.append(Frame(0, item.time_s, data, self.layout))
+        return found
 
     def _item(self, number: int, frame: VideoFrame, time_s: float) -> Item:
         width, height = frame.width, frame.height
