@@ -81,7 +81,7 @@ def test_warnings_of_python_are_one_clean_line_each_time(capsys) -> None:
 
 def test_debug_says_where_a_warning_comes_from(capsys) -> None:
     with reporting(Session(debug=True)):
-        warnings.warn("odd", RuntimeWarning, stacklevel=1)
+        warnings.warn("odd", RankWarning, stacklevel=1)
     assert f"warning: odd ({__file__}:" in capsys.readouterr().err
 
 
