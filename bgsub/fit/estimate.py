@@ -7,7 +7,15 @@ from bgsub.fit.memory_need import MemoryNeed, Storage
 # Processor seconds on one core, as seen on a server; the decoder is measured, not assumed.
 _ENCODE_S_PER_PIXEL = 3.5e-9
 _MATRIX_OPERATIONS_PER_S = 3e10
-_PICTURE_S_PER_PIXEL = 1.2e-8
+_PICTURE_S_PER_PIXEL = 2e-8
+
+# Of local models, on four films of 160x128 to 640x360: learning took 78 to 218 ns a pixel of the
+# sample, a mask 26 to 60 ns a pixel.
+_LEARN_S_PER_PIXEL = 1.3e-7
+_MASK_S_PER_PIXEL = 3.5e-8
+
+# Until the libraries are imported, and to draw the plot.
+_START_S = 1.0
 
 _DECODED_TIMES: dict[Storage, int] = {"memory": 1, "spill": 1, "sample": 3}
 
@@ -36,5 +44,7 @@ def run_seconds(need: MemoryNeed, storage: Storage, fit_frames: int, decode_s: f
     if need.videos:
         each = need.videos * _ENCODE_S_PER_PIXEL + _PICTURE_S_PER_PIXEL
         work += frames * pixels * each
+    if need.local:
+        work += need.local_sample / 3 * _LEARN_S_PER_PIXEL + frames * pixels * _MASK_S_PER_PIXEL
     work += products / _MATRIX_OPERATIONS_PER_S
-    return _DECODED_TIMES[storage] * decode_s + work / need.threads
+    return _START_S + _DECODED_TIMES[storage] * decode_s + work / need.threads

@@ -10,6 +10,7 @@ import numpy as np
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames
+from bgsub.pipeline.camera import CameraWatch
 from bgsub.pipeline.outputs import MaskTally
 from bgsub.robustpca.gram import Gram
 from bgsub.robustpca.trpca import TRPCA
@@ -54,6 +55,18 @@ def mask_findings(facts: Mapping[str, Any]) -> list[str]:
     filled = total - facts["empty_masks"]
     shown = f"{share:.2g}" if 0 < share < 1 else f"{share:.1f}"
     return [f"foreground in {filled} of {plural(total, 'frame')}, {shown} % of the pixels"]
+
+
+def camera_hints(camera: CameraWatch | None) -> list[str]:
+    """Say that the camera moves, if it does."""
+    if camera is None or not camera.is_moving:
+        return []
+    hint = (
+        f"the whole picture moves (in {camera.moved} of {camera.pairs} comparisons): the camera "
+        "pans or shakes, but masks need one that stands still; stabilize the video first, or take "
+        "a part in which it does not move (--start, --end)"
+    )
+    return [hint]
 
 
 def mask_hints(tally: MaskTally | None, threshold: float | None) -> list[str]:

@@ -15,6 +15,7 @@ from bgsub.errors import UsageError
 from bgsub.fit.blocks import queue_frames
 from bgsub.fit.store import FrameBlock
 from bgsub.options import ProgressCallback, RunOptions
+from bgsub.pipeline.camera import CameraWatch
 from bgsub.pipeline.consumers import FrameConsumer, Need, Renderer, feed
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.frames import SceneFrame
@@ -207,6 +208,7 @@ class FrameOutputs:
         if threshold is not None:
             self.gain = max(1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(threshold, 1.0)))
         self.tally: MaskTally | None = None
+        self.camera: CameraWatch | None = None
         self._videos: dict[str, VideoOutput | ObjectsVideo] = {}
         self.objects = objects
         self.frames = 0
@@ -221,7 +223,8 @@ class FrameOutputs:
             raise
         if any(video.needs & {"mask", "scores"} for video in self._videos.values()):
             self.tally = MaskTally(scene.n_inside)
-            self.consumers.append(self.tally)
+            self.camera = CameraWatch()
+            self.consumers += [self.tally, self.camera]
 
     def _open(
         self, results: ResultsDirectory, output: str, rate: Fraction | None

@@ -11,7 +11,7 @@ from bgsub.fit.memory_plan import Plan
 from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.pipeline.advice import fit_hints, mask_hints
+from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints
 from bgsub.pipeline.damage import damage_findings, mark_doubtful
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.error_outputs import write_spectrum, write_table
@@ -114,7 +114,8 @@ def run(
         facts = {"command": "run", **source_facts(source, identity.result())}
         facts |= plan_facts(plan, int(store.fit_rows.size)) | fit_facts(fit, scene.background)
         facts |= frame_facts(outputs, scene) | object_facts(outputs, table)
-        hints = fit_hints(fit) + mask_hints(outputs.tally, scene.threshold)
+        hints = camera_hints(outputs.camera) + fit_hints(fit)
+        hints += mask_hints(outputs.tally, scene.threshold)
         return finish(results, source, table, options, watch, facts, hints)
 
 
@@ -176,7 +177,7 @@ def apply(
         facts["model_sha256"] = input_identity(model_path)["sha256"]
         facts |= source_facts(source, identity.result()) | frame_facts(outputs, scene)
         facts |= object_facts(outputs, table)
-        hints = mask_hints(outputs.tally, scene.threshold)
+        hints = camera_hints(outputs.camera) + mask_hints(outputs.tally, scene.threshold)
         return finish(results, source, table, options, watch, facts, hints)
 
 

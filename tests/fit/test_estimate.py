@@ -38,6 +38,13 @@ def test_decoding_is_added_as_often_as_it_is_done() -> None:
     assert again == pytest.approx(10.0)
 
 
+def test_local_masks_cost_what_learning_and_drawing_them_costs() -> None:
+    pixels = VIDEO.pixels
+    local = replace(VIDEO, local=10**9, local_sample=75 * 3 * pixels)
+    more = (75 * 1.3e-7 + 250 * 3.5e-8) * pixels / VIDEO.threads
+    assert seconds(local) == pytest.approx(seconds() + more)
+
+
 @pytest.mark.parametrize(
     "change", [{"videos": 1}, {"threads": 4}, {"pictures": False, "videos": 0}]
 )

@@ -1,0 +1,70 @@
+"""A camera that pans or shakes is noticed, and a fixed one with much going on is not."""
+
+import cv2
+import numpy as np
+import pytest
+
+from bgsub.pipeline.camera import CameraWatch
+from bgsub.pipeline.frames import FrameRules, SceneFrame
+from bgsub.video.frames import Layout
+
+
+@pytest.fixture(scope="module")
+def wide():
+    rng = np.random.default_rng(0)
+    return cv2.GaussianBlur(rng.integers(0, 256, (300, 1200), dtype=np.uint8), (9, 9), 0)
+
+
+def watch(frames):
+    camera = CameraWatch()
+    for number, picture in enumerate(frames, 1):
+        rules = FrameRules(Layout("gray", *picture.shape), None, None)
+        frame = SceneFrame(rules, number, number / 25, picture.ravel())
+        camera.take(frame, camera.prepare(frame))
+    return camera
+
+
+def cut(wide, x, y=0):
+    matrix = np.float32([[1, 0, -x], [0, 1, -y]])
+    return cv2.warpAffine(wide, matrix, (320, 200))
+
+
+@pytest.mark.parametrize("speed", [0.5, 2, 7])
+def test_a_pan(wide, speed):
+    assert watch([cut(wide, speed * i) for i in range(100)]).is_moving
+
+
+def test_a_shaking_hand(wide):
+    rng = np.random.default_rng(1)
+    assert watch([cut(wide, *rng.uniform(0, 20, 2)) for _ in range(100)]).is_moving
+
+
+def test_a_fixed_camera_with_objects_that_pass_and_noise(wide):
+    rng = np.random.default_rng(2)
+    frames = []
+    for i in range(100):
+        frame = np.clip(cut(wide, 100) + rng.normal(0, 4, (200, 320)), 0, 255).astype(np.uint8)
+        for top in (20, 120):
+            left = (4 * i + top) % 240
+            frame[top : top + 60, left : left + 80] = 240
+        frames.append(frame)
+    camera = watch(frames)
+    assert camera.pairs == 12
+    assert not camera.is_moving
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 40), (40, 1), (2, 2)])
+def test_pictures_of_any_size_and_without_contrast(size):
+    assert not watch([np.full(size, 90, np.uint8)] * 60).is_moving
+
+
+def test_too_few_frames_tell_nothing(wide):
+    assert not watch([cut(wide, 5 * i) for i in range(40)]).is_moving
+
+
+def test_a_run_says_it(wide, save, options, tmp_path):
+    from bgsub.pipeline.run import run
+
+    frames = np.stack([cut(wide, 3 * i)[:60, :90] for i in range(60)])
+    result = run(save(frames), tmp_path / "out", options(outputs={"mask"}))
+    assert any("the camera pans or shakes" in hint for hint in result.hints)
