@@ -32,7 +32,9 @@ from bgsub.runtime.threads import Workers
 
 Floats = NDArray[np.float64]
 
-_PROGRAM_BYTES = 104_000_000
+PROGRAM_BYTES = 104_000_000
+"""What a process takes before any frame: Python and its libraries; tests set it to 0."""
+
 _SHARED_FIT = "one fit serves every k"
 
 
@@ -161,7 +163,7 @@ class _Judge:
 
     def refusal(self, method: MethodInfo, k: int) -> str | None:
         """Say why a fit is not begun, if it is not."""
-        needed = _PROGRAM_BYTES + method.memory_bytes(*self.shape, k)
+        needed = PROGRAM_BYTES + method.memory_bytes(*self.shape, k)
         if needed <= self.limit:
             return None
         return (

@@ -102,7 +102,7 @@ def run_digits(
                 scores: dict[tuple[int, str], list[Score]] = {
                     (k, variant.name): [] for k in options.ks for variant in variants
                 }
-                for seed, X, labels in _draws(digits, outliers, share, n, options):
+                for seed, X, labels in draw_sets(digits, outliers, share, n, options):
                     for k in options.ks:
                         for variant in variants:
                             scores[k, variant.name].append(judge(variant, X, labels, k, seed))
@@ -138,7 +138,7 @@ def _sample_size(digits: Digits, options: DigitOptions) -> int:
     return n
 
 
-def _draws(
+def draw_sets(
     digits: Digits, outliers: str, share: float, n: int, options: DigitOptions
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.bool_]]]:
     """Yield pictures, which of them are true, and the seed of the fits."""

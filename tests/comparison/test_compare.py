@@ -99,7 +99,7 @@ def test_nothing_is_left_behind(clip, whole):
 def test_a_fit_that_fails_keeps_its_row_and_the_others_go_on(clip, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(clip))
     methods = {**METHODS}
-    monkeypatch.setattr("bgsub.comparison.compare._PROGRAM_BYTES", 0)
+    monkeypatch.setattr("bgsub.comparison.compare.PROGRAM_BYTES", 0)
     need = {name: METHODS[name].memory_bytes(N_FRAMES, 36 * 48, 2) for name in methods}
     limit = (need["pca"] + need["pcp"]) // 2
     assert need["pca"] < limit < need["pcp"]

@@ -7,7 +7,7 @@ import pytest
 
 from bgsub.errors import UsageError
 from bgsub.experiments.digit_data import Digits
-from bgsub.experiments.digits import OTHERS, DigitOptions, _draws, run_digits
+from bgsub.experiments.digits import OTHERS, DigitOptions, draw_sets, run_digits
 from bgsub.experiments.variants import VARIANTS
 
 QUICK = tuple(v for v in VARIANTS if v.name in {"TRPCA", "PCA"})
@@ -27,7 +27,7 @@ def digits():
 
 def test_outliers_make_up_their_share_in_equal_proportion(digits):
     options = dataclasses.replace(SMALL, sets=2)
-    for _, X, true in _draws(digits, OTHERS, 0.4, 50, options):
+    for _, X, true in draw_sets(digits, OTHERS, 0.4, 50, options):
         assert X.shape == (50, 30)
         assert true.sum() == 30
         kinds = [digits.labels[(row == digits.X).all(axis=1)][0] for row in X]
