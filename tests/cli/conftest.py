@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -83,3 +84,16 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
 def make_manifest() -> Callable[..., None]:
     """Make a folder look like whole results of an input."""
     return write_manifest
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Footage, and the results of a run on it."""
+    from bgsub.pipeline.run import run
+    from tests.conftest import make_options, make_scene
+
+    folder = tmp_path_factory.mktemp("made")
+    np.save(folder / "clip.npy", make_scene())
+    outputs = {"mask", "errors", "objects", "tracks", "events"}
+    run(folder / "clip.npy", folder / "results", make_options(outputs=outputs, format="mkv"))
+    return folder

@@ -1,0 +1,41 @@
+"""``bgsub export`` on the results of one small run."""
+
+from bgsub.pipeline.run import run
+
+
+def test_an_export_is_written_once_and_replaced_when_asked(made, invoke, tmp_path):
+    path = tmp_path / "new" / "gt.txt"
+    result = invoke("export", made / "results", "--to", "mot", "-o", path)
+    assert result.exit_code == 0, result.stderr
+    assert len(path.read_text().splitlines()) == 16
+    again = invoke("export", made / "results", "--to", "mot", "-o", path)
+    assert again.exit_code == 5
+    assert "--force" in again.stderr
+    assert invoke("export", made / "results", "--to", "mot", "-o", path, "--force").exit_code == 0
+    assert [p.name for p in path.parent.iterdir()] == ["gt.txt"]
+
+
+def test_an_export_that_cannot_be_leaves_nothing(made, invoke, tmp_path):
+    bare = tmp_path / "bare"
+    run(made / "clip.npy", bare, _errors_alone())
+    result = invoke("export", bare, "--to", "via", "-o", tmp_path / "x" / "t.csv")
+    assert result.exit_code == 3
+    assert "bgsub objects" in result.stderr
+    assert not (tmp_path / "x" / "t.csv").exists()
+    # An array has no constant rate, and the format cannot do without.
+    result = invoke("export", made / "results", "--to", "megadetector", "-o", tmp_path / "m.json")
+    assert result.exit_code == 2
+    assert not (tmp_path / "m.json").exists()
+
+
+def _errors_alone():
+    from tests.conftest import make_options
+
+    return make_options(outputs={"errors"})
+
+
+def test_every_format_of_the_help_can_be_written():
+    from bgsub.cli.export import NAMES
+    from bgsub.export.formats import FORMATS
+
+    assert set(NAMES) == set(FORMATS)
