@@ -21,6 +21,9 @@ def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
         found[f"local_colors_{i}"] = scene.colors
         found[f"local_restless_{i}"] = scene.restless
         found[f"local_sigma_{i}"] = np.array(scene.sigma)
+        if scene.noise is not None:
+            found[f"local_noise_{i}"] = scene.noise
+            found[f"local_contrast_{i}"] = np.array([scene.contrast, scene.grain])
         if scene.band is not None:
             found[f"local_band_{i}"] = scene.band
         if scene.palette is not None:
@@ -54,5 +57,22 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
         palette = Palette.from_arrays(
             arrays.get(f"local_cells_{i}"), arrays.get(f"local_distances_{i}"), restless.shape
         )
-        scenes.append(Scene(colors, restless, sigma, [], band, palette=palette))
+        noise, contrast, grain = arrays.get(f"local_noise_{i}"), 0.0, 0.0
+        if noise is not None:
+            contrast, grain = (float(one) for one in arrays[f"local_contrast_{i}"])
+            if noise.dtype != np.uint8 or noise.shape != restless.shape or not noise.all():
+                raise ValueError(noise.shape)
+        scenes.append(
+            Scene(
+                colors,
+                restless,
+                sigma,
+                [],
+                band,
+                palette=palette,
+                noise=noise,
+                contrast=contrast,
+                grain=grain,
+            )
+        )
     return scenes

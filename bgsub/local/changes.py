@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.layers import LAYERS, Layers, color_of
+from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.presence import moving_colors, what_came_back
 from bgsub.video.frames import Bytes
-
-AREA = 0.002
-"""Share of the picture that a change covers, at least."""
-
-STILL = 0.7
-"""Share of a window of a tenth of the film that one layer fills where nothing moves."""
 
 LEAN = 0.1
 """Weight of the motion of the edges beside that of the outline."""
+
+COLORS = 0.5
+"""Weight of the colours that move beside that of the outline."""
 
 UNKNOWN = 1.0
 """Motion of edges that there are none of, or no time to tell."""
@@ -47,11 +47,14 @@ class Change:
         Layers shown before and after.
     balance : float
         Above 0: an object was there and left; below 0: it came. From the share of the outline
-        across which the step is larger before, or after, and from the motion of the edges.
+        across which the step is larger before, or after, from the motion of the
+        edges, from the colours that move there, and from what came back.
     motion : tuple of float
         Displacement of the edges of the place before and after, in pixels, over all frames of the
         film that show it: people who sit still move now and then, things do not. 1 where it is
         shown in less than a tenth of the film, which is no time to tell.
+    returned : {-1, 0, 1}
+        Whether the state before (−1) or after (1) encloses the other in time, see `presence`.
     """
 
     frame: int
@@ -60,9 +63,12 @@ class Change:
     after: NDArray[np.int8]
     balance: float
     motion: tuple[float, float]
+    returned: Literal[-1, 0, 1] = 0
 
 
-def find_changes(pictures: Bytes, layers: Layers, sigma: float) -> list[Change]:
+def find_changes(
+    pictures: Bytes, layers: Layers, sigma: float, params: LocalParams = DEFAULTS
+) -> list[Change]:
     """Find the places that are still, and later still in another colour.
 
     Parameters
@@ -72,14 +78,15 @@ def find_changes(pictures: Bytes, layers: Layers, sigma: float) -> list[Change]:
         Of these pictures.
     sigma : float
         Noise in grey levels.
+    params : LocalParams, optional
 
     Returns
     -------
     list of Change
     """
-    edges, history = _history(layers, sigma)
+    edges, history = _history(layers, sigma, params.still_share)
     height, width = layers.labels.shape[1:]
-    least = AREA * height * width
+    least = params.change_area * height * width
     sizes = [int(moment.new.sum()) for moment in history]
     found = []
     for c in range(len(history) - 1):
@@ -106,8 +113,15 @@ def find_changes(pictures: Bytes, layers: Layers, sigma: float) -> list[Change]:
                 _edge_motion(pictures, _showing(layers.labels, label, kept), kept)
                 for label in (before, after)
             ]
+            colors = moving_colors(pictures, layers, kept, (before, after), int(edges[c]))
+            if abs(colors) > params.color_balance:
+                balance += COLORS * colors
+            returned = what_came_back(layers, kept, (before, after))
+            balance += params.return_weight * returned
             found.append(
-                Change(int(edges[c]), kept, before, after, balance, (motion[0], motion[1]))
+                Change(
+                    int(edges[c]), kept, before, after, balance, (motion[0], motion[1]), returned
+                )
             )
     return found
 
@@ -121,7 +135,9 @@ class _Moment:
     since: NDArray[np.int16]
 
 
-def _history(layers: Layers, sigma: float) -> tuple[NDArray[np.int64], list[_Moment]]:
+def _history(
+    layers: Layers, sigma: float, still_share: float
+) -> tuple[NDArray[np.int64], list[_Moment]]:
     n, height, width = layers.labels.shape
     cells = max(min(_CELLS, n // 2), _REACH)
     edges = np.linspace(0, n, cells + 1).round().astype(np.int64)
@@ -140,7 +156,7 @@ def _history(layers: Layers, sigma: float) -> tuple[NDArray[np.int64], list[_Mom
         for k in range(1, LAYERS):
             np.copyto(label, np.int8(k), where=counts[k] > most)
             np.maximum(most, counts[k], out=most)
-        is_still = most >= STILL * float(edges[c + _REACH] - edges[c])
+        is_still = most >= still_share * float(edges[c + _REACH] - edges[c])
         new = is_still & (still >= 0) & (label != still)
         if new.any():
             y, x = np.nonzero(new)

@@ -10,29 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.outlines import redraw_outlines
+from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scoring import UNIT
 from bgsub.local.shadows import object_evidence
 from bgsub.runtime.threads import scratch
 from bgsub.video.frames import Bytes
 
-VOTE = 0.9
-"""Mean score of 5×5 pixels, in thresholds, from which the middle one is foreground."""
-
-MOST = 1.5
-"""Thresholds that a pixel counts for among its neighbours, at most."""
-
-LEAST_AREA = 0.0008
-"""Share of the picture that a blob covers, at least."""
-
 SOLID = 0.75
 """Share of evidence from which a blob too small for the opening is an object as it is."""
 
 SCORE_LEVEL = 90
-"""Hundredths of a threshold from which `vote` marks: `VOTE`, its mean rounded as `vote` has it."""
+"""Hundredths of a threshold from which `vote` marks, by default."""
 
 _HUNDREDTHS = np.rint(np.arange(256) * (100 / UNIT)).astype(np.uint16)
 _WINDOW = 5
-_OPEN, _CLOSE = 5, 15
 _MARGIN = 8
 _CELL = 16
 
@@ -40,7 +31,7 @@ Box = tuple[int, int, int, int]
 """Top, bottom, left and right, the second and fourth exclusive."""
 
 
-def mean_score(score: Bytes) -> Bytes:
+def mean_score(score: Bytes, most: float = DEFAULTS.vote_most) -> Bytes:
     """Mean of the clipped scores of 5×5 pixels, which is all that the raw mask depends on.
 
     Parameters
@@ -54,11 +45,11 @@ def mean_score(score: Bytes) -> Bytes:
         In the same unit, rounded; new memory.
     """
     clipped = scratch("local clipped", score.shape, np.uint8)
-    np.minimum(score, np.uint8(MOST * UNIT), out=clipped)
+    np.minimum(score, np.uint8(most * UNIT), out=clipped)
     return np.asarray(cv2.blur(clipped, (_WINDOW, _WINDOW)), dtype=np.uint8)
 
 
-def vote(mean: Bytes) -> Bytes:
+def vote(mean: Bytes, level: float = DEFAULTS.vote_level) -> Bytes:
     """Raw mask: where what `mean_score` gave exceeds 0.9 thresholds.
 
     Returns
@@ -67,7 +58,7 @@ def vote(mean: Bytes) -> Bytes:
         0 or 1, scratch memory.
     """
     raw = scratch("local clipped", mean.shape, np.uint8)
-    cv2.threshold(mean, int(VOTE * UNIT), 1, cv2.THRESH_BINARY, dst=raw)
+    cv2.threshold(mean, int(level * UNIT), 1, cv2.THRESH_BINARY, dst=raw)
     return raw
 
 
@@ -161,6 +152,7 @@ def without_shadows(
     background: Callable[[slice, slice], Bytes],
     sigma: float,
     step: int,
+    params: LocalParams = DEFAULTS,
 ) -> Bytes:
     """Leave in a mask what is an object and not the background in another light.
 
@@ -174,6 +166,7 @@ def without_shadows(
     sigma : float
     step : int
         Every so many pixels are looked at, down and across.
+    params : LocalParams, optional
 
     Returns
     -------
@@ -187,7 +180,7 @@ def without_shadows(
         shown = _thinned(picture[rows, columns], step)
         behind = _thinned(background(rows, columns), step)
         thin = _thinned(inside, step)
-        found = _solid(object_evidence(shown, behind, thin, sigma), thin, step)
+        found = _solid(object_evidence(shown, behind, thin, sigma, params), thin, step, params)
         if step > 1:
             size = (step * found.shape[1], step * found.shape[0])
             large = cv2.resize(found, size, interpolation=cv2.INTER_NEAREST)
@@ -206,26 +199,30 @@ def _thinned(picture: Bytes, step: int) -> Bytes:
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_NEAREST), dtype=np.uint8)
 
 
-def with_sharp_outlines(mask: Bytes, raw: Bytes, score: Bytes) -> Bytes:
+def with_sharp_outlines(
+    mask: Bytes, raw: Bytes, score: Bytes, edge: float = DEFAULTS.outline_edge
+) -> Bytes:
     """A mask of 0 and 1 whose outlines lie at the edges of its objects, see `outlines`."""
+    if not edge:
+        return mask
     kept = np.zeros_like(mask)
     for top, bottom, left, right in boxes_of(mask):
         part = np.s_[top:bottom, left:right]
         inside = np.ascontiguousarray(mask[part])
-        kept[part] = redraw_outlines(inside, raw[part], score[part])
+        kept[part] = redraw_outlines(inside, raw[part], score[part], edge)
     return kept
 
 
-def _solid(evidence: Bytes, mask: Bytes, step: int) -> Bytes:
+def _solid(evidence: Bytes, mask: Bytes, step: int, params: LocalParams) -> Bytes:
     """Opened and closed evidence, and small blobs that are evidence nearly throughout."""
-    window = np.ones((_OPEN // (2 * step) * 2 + 1,) * 2, np.uint8)
+    window = np.ones((params.open_px // (2 * step) * 2 + 1,) * 2, np.uint8)
     opened = cv2.morphologyEx(evidence, cv2.MORPH_OPEN, window)
-    window = np.ones((_CLOSE // (2 * step) * 2 + 1,) * 2, np.uint8)
+    window = np.ones((params.close_px // (2 * step) * 2 + 1,) * 2, np.uint8)
     closed = np.asarray(cv2.morphologyEx(opened, cv2.MORPH_CLOSE, window), dtype=np.uint8)
     outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     for outline in outlines:
         x, y, wide, high = cv2.boundingRect(outline)
-        if wide <= 2 * _OPEN and high >= wide:
+        if wide <= 2 * params.open_px and high >= wide:
             part = np.s_[y : y + high, x : x + wide]
             blob = np.zeros((high, wide), np.uint8)
             cv2.drawContours(blob, [outline - (x, y)], -1, 1, cv2.FILLED)

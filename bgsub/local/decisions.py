@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from bgsub.local.changes import UNKNOWN, Change
 from bgsub.local.layers import Layers
-from bgsub.local.objects import BALANCE, RIGID, Verdict
+from bgsub.local.objects import Verdict
+from bgsub.local.params import DEFAULTS
 
 _MOST_OF_IT = 0.5
 
@@ -65,7 +66,7 @@ class Region:
             return self._of_an_object(balance)
         if self.background != "most frequent":
             return self._of_what_rests()
-        if abs(self.edge_balance) < BALANCE:
+        if abs(self.edge_balance) < DEFAULTS.edge_balance:
             return f"the edges along its outline do not tell ({balance}): what is seen often stays"
         return (
             f"only the light changed, or it was there at other times too ({balance}): "
@@ -75,12 +76,12 @@ class Region:
     def _of_what_rests(self) -> str:
         """Words for a state that does not move, which things and places have in common."""
         before, after = self.edge_motion_px
-        parts = []
-        if self.background in ("before", "both") and before is not None and before < RIGID:
+        parts, rigid = [], DEFAULTS.rigid_motion
+        if self.background in ("before", "both") and before is not None and before < rigid:
             parts.append(f"until then its edges moved by {before:.2f} pixels")
-        if self.background in ("after", "both") and after is not None and after < RIGID:
+        if self.background in ("after", "both") and after is not None and after < rigid:
             parts.append(f"since then its edges move by {after:.2f} pixels")
-        text = " and ".join(parts) + f", less than the {RIGID:g} of people"
+        text = " and ".join(parts) + f", less than the {rigid:g} of people"
         if not parts:  # a layer is also known from other changes of the same pixels
             text = "it has the colours of what rests at another change"
         if self.chosen == "thing moved":
@@ -90,7 +91,7 @@ class Region:
     def _of_an_object(self, balance: str) -> str:
         left = self.chosen == "object left"
         motion = self.edge_motion_px[0 if left else 1]
-        if (self.edge_balance if left else -self.edge_balance) < BALANCE:
+        if (self.edge_balance if left else -self.edge_balance) < DEFAULTS.edge_balance:
             text = f"it has the colours of an object of another change ({balance})"
         else:
             text = f"its outline had more edges until then ({balance})"

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scene import Scene
 
 MOST_REGIONS = 50
@@ -28,23 +29,30 @@ class History:
     notes : list of str
         In words.
     states : list of dict
-        Of each state of the scene: ``sample_frames``, their ``share`` of the sample, ``noise`` (σ)
-        and mean ``level`` of the background in grey levels, and ``relit_frames``, those that had
-        another light.
+        Of each state of the scene: ``sample_frames``, their ``share`` of the sample, in grey levels
+        the ``noise`` (σ), the mean ``level`` of the background and the ``contrast`` of what moves,
+        and ``relit_frames``, those that had another light.
     regions : list of dict
         The `MOST_REGIONS` largest places with two lasting states, see `decisions.Region.to_json`.
     regions_left_out : int
         Those that are not listed.
+    params : dict of float
+        The parameters of the fit, see `params.LocalParams`.
     """
 
     notes: list[str] = field(default_factory=list)
     states: list[dict[str, Any]] = field(default_factory=list)
     regions: list[dict[str, Any]] = field(default_factory=list)
     regions_left_out: int = 0
+    params: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, scenes: Sequence[Scene], moments: Sequence[Sequence[Moment]], relit: Sequence[int]
+        cls,
+        scenes: Sequence[Scene],
+        moments: Sequence[Sequence[Moment]],
+        relit: Sequence[int],
+        params: LocalParams = DEFAULTS,
     ) -> Self:
         """Tell of a fit.
 
@@ -55,6 +63,8 @@ class History:
             Number and time of the sample's frames that show each scene.
         relit : sequence of int
             How many of them had another light.
+        params : LocalParams, optional
+            What was fitted with.
         """
         total = sum(map(len, moments))
         notes = [f"{len(scenes)} states of the scene"] if len(scenes) > 1 else []
@@ -67,13 +77,14 @@ class History:
                     "share": round(len(shown) / total, 4),
                     "noise": round(scene.sigma, 3),
                     "level": round(float(scene.colors[0].mean()), 2),
+                    "contrast": round(scene.contrast, 2),
                     "relit_frames": count,
                 }
             )
             regions += [region.to_json(state, *shown[region.sample]) for region in scene.regions]
         regions.sort(key=lambda region: -int(region["pixels"]))
         left_out = max(0, len(regions) - MOST_REGIONS)
-        return cls(notes, states, regions[:MOST_REGIONS], left_out)
+        return cls(notes, states, regions[:MOST_REGIONS], left_out, params.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """Give it under the names that it has in run.json."""

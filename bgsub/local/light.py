@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
+from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
@@ -19,7 +20,6 @@ THUMBNAIL = (40, 30)
 _PAIRS = 128
 _EVERY = 2
 _EXPLAINED = 0.9
-_BONUS = 0.03
 _GAINS = (0.4, 2.5)
 _LARGEST_OFFSET = 60.0
 _LEAST_CONTRAST = 20.0
@@ -62,7 +62,14 @@ class Light:
         return bool((self.gain == 1).all() and (self.offset == 0).all())
 
 
-def find_light(seen: Bytes | Singles, model: Singles, sigma: float, *, seed: int = 0) -> Light:
+def find_light(
+    seen: Bytes | Singles,
+    model: Singles,
+    sigma: float,
+    *,
+    seed: int = 0,
+    params: LocalParams = DEFAULTS,
+) -> Light:
     """Gain and offset per channel by consensus: the ones that explain most pixels.
 
     Least squares and medians latch onto a large object; the share of the pixels within 3σ does
@@ -78,6 +85,7 @@ def find_light(seen: Bytes | Singles, model: Singles, sigma: float, *, seed: int
         Noise in grey levels.
     seed : int
         Of the pairs of pixels that propose a light.
+    params : LocalParams, optional
 
     Returns
     -------
@@ -93,7 +101,7 @@ def find_light(seen: Bytes | Singles, model: Singles, sigma: float, *, seed: int
     for k in range(3):
         gain[k], offset[k] = _channel_light(x[:, k], c[:, k], pairs, _WIDTH * sigma)
     share = float((np.abs(x - gain * c - offset).max(axis=1) < _WIDTH * sigma).mean())
-    if share < plain + _BONUS:
+    if share < plain + params.light_bonus:
         return Light(np.ones(3, np.float32), np.zeros(3, np.float32), plain)
     return Light(gain, offset, share)
 
@@ -173,7 +181,11 @@ def relight(picture: Bytes, table: Bytes | None) -> Bytes:
 
 
 def in_one_light(
-    pictures: Bytes, thumbnails: Bytes, chosen: NDArray[np.int64], workers: Workers
+    pictures: Bytes,
+    thumbnails: Bytes,
+    chosen: NDArray[np.int64],
+    workers: Workers,
+    params: LocalParams = DEFAULTS,
 ) -> tuple[Bytes, int]:
     """Put pictures of one state, in place, into the light of their median.
 
@@ -185,6 +197,7 @@ def in_one_light(
     chosen : ndarray of int64, shape (m,)
         The pictures of the state.
     workers : Workers
+    params : LocalParams, optional
 
     Returns
     -------
@@ -203,7 +216,7 @@ def in_one_light(
     sigma = max(min(wide, 3 * still), 1.5)  # not widened by a drift of the light
 
     def put(i: int) -> bool:
-        light = find_light(own[i], middle, sigma)
+        light = find_light(own[i], middle, sigma, params=params)
         table = tone_curve(own[i], middle, light, sigma)
         if table is not None:
             pictures[chosen[i]] = relight(pictures[chosen[i]], table)

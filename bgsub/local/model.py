@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bgsub.local.archive import arrays_of, scenes_in
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.cleanup import (
-    LEAST_AREA,
     BlobRule,
     in_hundredths,
     mean_score,
@@ -32,7 +31,8 @@ from bgsub.local.light import (
     thumbnail,
     tone_curve,
 )
-from bgsub.local.params import SENSITIVITIES, MaskOptions
+from bgsub.local.noise import with_noise
+from bgsub.local.params import DEFAULTS, SENSITIVITIES, LocalParams, MaskOptions
 from bgsub.local.scene import Scene, fit_scene
 from bgsub.local.scoring import SceneMatcher, usual_share
 from bgsub.local.states import find_states
@@ -49,13 +49,19 @@ class _Fit:
     picture: Bytes
     sigma: float
 
+    @property
+    def grain(self) -> float:
+        """Noise of single pixels in grey levels."""
+        scene = self.matcher.scene
+        return (scene.grain or scene.sigma) * self.sigma / scene.sigma
+
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """A frame beside its background: scores and nearest layers in scratch memory, mean in new."""
+    """A frame beside its background: its mean score in new memory, the rest in scratch memory."""
 
     fit: _Fit
-    score: Bytes
+    own: Bytes
     mean: Bytes
     nearest: Bytes
 
@@ -72,6 +78,7 @@ class LocalModel:
     options : MaskOptions, optional
     history : History, optional
         What the fit decided.
+    params : LocalParams, optional
 
     Attributes
     ----------
@@ -85,23 +92,25 @@ class LocalModel:
         usual: list[float],
         options: MaskOptions | None = None,
         history: History | None = None,
+        params: LocalParams = DEFAULTS,
     ) -> None:
         self.scenes = scenes
         self.history = history or History()
+        self.params = params
         self._usual = usual
         self.options = options or MaskOptions()
         factor = SENSITIVITIES[self.options.sensitivity]
-        self._matchers = [SceneMatcher(scene, factor) for scene in scenes]
+        self._matchers = [SceneMatcher(scene, factor, params) for scene in scenes]
         height, width = scenes[0].restless.shape
         self._step = coarseness(height, width)
         least = self.options.min_area
-        least = round(LEAST_AREA * height * width) if least is None else least
+        least = round(params.least_area * height * width) if least is None else least
         self.min_area = least
         self._blobs = BlobRule(least, fill=self.options.fill)
 
     def with_options(self, options: MaskOptions) -> LocalModel:
         """The same model, drawing masks in another way."""
-        return LocalModel(self.scenes, self._usual, options, self.history)
+        return LocalModel(self.scenes, self._usual, options, self.history, self.params)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -118,6 +127,7 @@ class LocalModel:
         seed: int = 0,
         options: MaskOptions | None = None,
         moments: Sequence[Moment] | None = None,
+        params: LocalParams = DEFAULTS,
     ) -> LocalModel:
         """Learn a scene.
 
@@ -132,6 +142,7 @@ class LocalModel:
         moments : sequence of (int, float or None), optional
             Number in the film and time in seconds of each picture, for the history; counted from 1
             where they are not known.
+        params : LocalParams, optional
 
         Returns
         -------
@@ -148,14 +159,15 @@ class LocalModel:
         if pictures.ndim == 3:
             pictures = np.stack([_colored(one) for one in pictures])
         small = np.stack([thumbnail(one) for one in pictures])
-        labels = find_states(small)
+        labels = find_states(small, params)
         moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
         scenes, usual, shown, counts = [], [], [], []
         for state in range(int(labels.max()) + 1):
             chosen = np.flatnonzero(labels == state)
-            own, relit = in_one_light(pictures, small, chosen, workers)
-            scene = fit_scene(own, seed=seed, workers=workers)
-            matcher = SceneMatcher(scene, 1.0)
+            own, relit = in_one_light(pictures, small, chosen, workers, params)
+            scene = fit_scene(own, seed=seed, workers=workers, params=params)
+            scene = with_noise(scene, own, params)
+            matcher = SceneMatcher(scene, 1.0, params)
             shares = [
                 explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
             ]
@@ -163,7 +175,7 @@ class LocalModel:
             shown.append([moments[i] for i in chosen.tolist()])
             counts.append(relit)
             usual.append(usual_share(np.array(shares, dtype=np.float32)))
-        return cls(scenes, usual, options, History.of(scenes, shown, counts))
+        return cls(scenes, usual, options, History.of(scenes, shown, counts, params), params)
 
     def mask(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> Bytes:
         """Objects in a frame.
@@ -190,8 +202,8 @@ class LocalModel:
             Mean over 5×5 pixels of the deviation from the nearest layer of the background, in
             hundredths of the threshold, of which a pixel counts for 150 at most. From `SCORE_LEVEL`
             on a pixel belongs to the mask, before shadows, outlines, specks and holes are dealt
-            with. The threshold is 3σ of the scene, more where it is restless, times that of
-            `sensitivity`. 0 for pixels outside.
+            with. The threshold is three times the noise of the place, or a fifth of the contrast
+            of the film, times that of `sensitivity`. 0 for pixels outside.
         """
         return in_hundredths(self._compare(picture, inside).mean)
 
@@ -205,26 +217,29 @@ class LocalModel:
     def _compare(self, picture: Bytes, inside: NDArray[np.bool_] | None) -> _Compared:
         """Compare a frame with the state of the scene that it shows."""
         fit = self._fit_frame(_colored(picture))
-        score, index = fit.matcher.score(fit.picture, fit.sigma)
-        mean = mean_score(score)
+        score, own, index = fit.matcher.score(fit.picture, fit.sigma)
+        mean = mean_score(score, self.params.vote_most)
         if inside is not None:
             mean[~inside] = 0
-            score[~inside] = 0
-        return _Compared(fit, score, mean, index)
+            own[~inside] = 0
+        return _Compared(fit, own, mean, index)
 
     def _draw(self, compared: _Compared, inside: NDArray[np.bool_] | None) -> Bytes:
         """Mask of a frame from what `_compare` gave."""
         fit = compared.fit
-        mask = raw = vote(compared.mean)
+        mask = raw = vote(compared.mean, self.params.vote_level)
         if self.options.shadows == "drop":
             mask = without_shadows(
                 mask,
                 fit.picture,
                 lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
-                fit.sigma,
+                max(fit.grain, 1.0),
                 self._step,
+                self.params,
             )
-        mask = self._blobs.apply(with_sharp_outlines(mask, raw, compared.score))
+        mask = self._blobs.apply(
+            with_sharp_outlines(mask, raw, compared.own, self.params.outline_edge)
+        )
         if inside is not None:
             mask[~inside] = 0  # holes that were filled may reach out
         return mask
@@ -250,7 +265,7 @@ class LocalModel:
         lights: dict[int, Light] = {}
         for i in np.argsort(plain)[::-1].tolist():
             one = self._matchers[i]
-            lights[i] = find_light(small, one.thumbnail, one.thumbnail_noise)
+            lights[i] = find_light(small, one.thumbnail, one.thumbnail_noise, params=self.params)
             if lights[i].share >= self._usual[i]:
                 break
         best = max(lights, key=lambda i: lights[i].share)
@@ -268,6 +283,7 @@ class LocalModel:
         """Everything that was learnt, as arrays by name, for an .npz file."""
         return {
             "local_usual": np.array(self._usual),
+            "local_params": self.params.to_array(),
             "local_history": self.history.to_array(),
             **arrays_of(self.scenes),
         }
@@ -289,7 +305,10 @@ class LocalModel:
         history = None
         if "local_history" in arrays:  # models of earlier versions have none
             history = History.from_array(arrays["local_history"])
-        return cls(scenes_in(arrays, len(usual)), usual, options, history)
+        params = DEFAULTS
+        if "local_params" in arrays:
+            params = LocalParams.from_array(arrays["local_params"])
+        return cls(scenes_in(arrays, len(usual)), usual, options, history, params)
 
 
 def _colored(picture: Bytes) -> Bytes:

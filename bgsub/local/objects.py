@@ -11,17 +11,9 @@ from numpy.typing import NDArray
 from bgsub.local.changes import UNKNOWN, Change, find_changes
 from bgsub.local.clean_frames import Singles
 from bgsub.local.layers import LAYERS, Layers, color_of
+from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.shadows import object_evidence
 from bgsub.video.frames import Bytes
-
-BALANCE = 0.1
-"""Balance of the edges from which an outline tells the object from the place."""
-
-RIGID = 0.1
-"""Edges that move less, in pixels, belong to a thing and not to a person."""
-
-STRAY = 0.2
-"""Share of an object's frames that may lie outside of its visit."""
 
 OWN = 0.65
 """Share of the frames on either side of a change that the layers of that side explain, at least."""
@@ -50,7 +42,9 @@ class Verdict:
     changes: list[Change]
 
 
-def judge_changes(pictures: Bytes, layers: Layers, sigma: float) -> Verdict:
+def judge_changes(
+    pictures: Bytes, layers: Layers, sigma: float, params: LocalParams = DEFAULTS
+) -> Verdict:
     """Find arrivals and departures, and let each vote on the layers before and after it.
 
     Parameters
@@ -60,46 +54,55 @@ def judge_changes(pictures: Bytes, layers: Layers, sigma: float) -> Verdict:
         Of these pictures.
     sigma : float
         Noise in grey levels.
+    params : LocalParams, optional
 
     Returns
     -------
     Verdict
     """
-    changes = find_changes(pictures, layers, sigma)
+    changes = find_changes(pictures, layers, sigma, params)
     shape = layers.colors.shape[:3]
     votes, cast = (np.zeros(shape, np.float32) for _ in range(2))
     is_thing = np.zeros(shape, np.bool_)
     if not changes:
         return Verdict(np.zeros(shape, np.bool_), is_thing, changes)
     for change in changes:
-        for label, motion in zip((change.before, change.after), change.motion, strict=True):
-            if motion < RIGID:
+        visitor = {-1: 1, 0: None, 1: 0}[change.returned]
+        for side, label in enumerate((change.before, change.after)):
+            if change.motion[side] < params.rigid_motion and side != visitor:
                 for k in range(LAYERS):
                     is_thing[k] |= change.region & (label == k)
-        _vote(change, layers, sigma, votes, cast)
+        _vote(change, layers, sigma, votes, cast, params)
     votes[np.abs(votes) < 0.5 * cast] = 0  # what comes and goes both ways is no object
     return Verdict(_with_shades(votes, layers.colors, sigma) > 0, is_thing, changes)
 
 
-def _vote(change: Change, layers: Layers, sigma: float, votes: Singles, cast: Singles) -> None:
+def _vote(
+    change: Change,
+    layers: Layers,
+    sigma: float,
+    votes: Singles,
+    cast: Singles,
+    params: LocalParams,
+) -> None:
     """Vote for one side of a change as the object and for the other as the place."""
     weight = abs(change.balance)
-    if weight < BALANCE:
+    if weight < params.edge_balance + _prior(change, layers, params):
         return
     before, after = (color_of(layers.colors, label) for label in (change.before, change.after))
     region = change.region
-    evidence = object_evidence(after, before, region.astype(np.uint8), sigma)
+    evidence = object_evidence(after, before, region.astype(np.uint8), sigma, params)
     if np.count_nonzero(evidence) < 0.5 * np.count_nonzero(region):
         return  # light, not an object
     left = change.balance > 0
     thing, place = (change.before, change.after) if left else (change.after, change.before)
-    if change.motion[0 if left else 1] < RIGID:
+    if change.motion[0 if left else 1] < params.rigid_motion and not change.returned:
         return
     outside = layers.labels[change.frame :] if left else layers.labels[: change.frame]
     y, x = np.nonzero(region)
     label = thing[y, x]
     stray = (outside[:, y, x] == label).sum(axis=0) / np.maximum(layers.counts[label, y, x], 1)
-    keep = stray < STRAY  # an object that came had not been there before
+    keep = stray < params.stray_share  # an object that came had not been there before
     y, x = y[keep], x[keep]
     votes[thing[y, x], y, x] += weight
     votes[place[y, x], y, x] -= weight
@@ -107,10 +110,23 @@ def _vote(change: Change, layers: Layers, sigma: float, votes: Singles, cast: Si
     cast[place[y, x], y, x] += weight
     moves, rests = change.motion if left else change.motion[::-1]
     if LIVELIER * rests < moves < UNKNOWN:
-        _vote_around(change, layers, votes, cast)
+        _vote_around(change, layers, votes, cast, params)
 
 
-def _vote_around(change: Change, layers: Layers, votes: Singles, cast: Singles) -> None:
+def _prior(change: Change, layers: Layers, params: LocalParams) -> float:
+    """Balance that is asked for in addition, as what would be the object is seen more often."""
+    y, x = np.nonzero(change.region)
+    before, after = (
+        max(float(np.median(layers.counts[side[y, x], y, x])), 1.0)
+        for side in (change.before, change.after)
+    )
+    ratio = before / after if change.balance > 0 else after / before
+    return params.majority_weight * max(float(np.log(ratio)), 0.0)
+
+
+def _vote_around(
+    change: Change, layers: Layers, votes: Singles, cast: Singles, params: LocalParams
+) -> None:
     """Let a change vote on what is around it and changed with it, though not from one colour.
 
     Of somebody who sways few pixels show one colour for long. All his layers are those that are
@@ -127,7 +143,7 @@ def _vote_around(change: Change, layers: Layers, votes: Singles, cast: Singles) 
         np.stack([np.count_nonzero(side == k, axis=0) for k in range(LAYERS)])
         for side in (inside, outside)
     )
-    own = away < STRAY * (here + away)
+    own = away < params.stray_share * (here + away)
     changed = (here * own).sum(axis=0) > OWN * len(inside)
     changed &= (away * ~own).sum(axis=0) > OWN * len(outside)
     solid = cv2.morphologyEx(changed.view(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
+from bgsub.local.params import DEFAULTS
 from bgsub.local.scoring import UNIT
 from bgsub.video.frames import Bytes
 
-EDGE = 0.6
-"""Share of an object's score that its outermost pixels have, at least."""
-
-CLEAR = 2.0
+CLEAR = 1.5
 """Thresholds from which a pixel beside an object is part of it, though its neighbours are not."""
 
 _RING = np.ones((3, 3), np.uint8)
@@ -19,7 +17,9 @@ _SOLID = np.ones((4, 4), np.uint8)
 _AROUND = np.ones((9, 9), np.uint8)
 
 
-def redraw_outlines(mask: Bytes, raw: Bytes, score: Bytes) -> Bytes:
+def redraw_outlines(
+    mask: Bytes, raw: Bytes, score: Bytes, edge: float = DEFAULTS.outline_edge
+) -> Bytes:
     """Move the outlines of a mask by a pixel, inwards or outwards, to where the edges are.
 
     A lens, and colour at half the resolution, blur an edge over some pixels. All of them deviate
@@ -36,6 +36,8 @@ def redraw_outlines(mask: Bytes, raw: Bytes, score: Bytes) -> Bytes:
     raw : ndarray of uint8, shape (h, w)
         The mask before shadows were taken out of it; they do not come back.
     score : ndarray of uint8, shape (h, w)
+    edge : float
+        Share of an object's score that its outermost pixels have, at least.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def redraw_outlines(mask: Bytes, raw: Bytes, score: Bytes) -> Bytes:
     """
     inner = cv2.erode(mask, _RING, borderValue=1)
     solid = cv2.erode(cv2.copyTo(score, mask), _SOLID, borderValue=255)
-    beside = cv2.convertScaleAbs(cv2.dilate(solid, _AROUND), alpha=EDGE)
+    beside = cv2.convertScaleAbs(cv2.dilate(solid, _AROUND), alpha=edge)
     strong = cv2.compare(score, beside, cv2.CMP_GE)
     kept = cv2.bitwise_and(mask, cv2.bitwise_or(strong, inner))
     _, clear = cv2.threshold(score, CLEAR * UNIT - 1, 1, cv2.THRESH_BINARY)

@@ -1,9 +1,19 @@
-"""How masks are drawn from a local model."""
+"""Parameters of the local masks: what is learned, what counts as an object, how it is drawn.
+
+Every number has a unit, a range and a reason, all in one place; `LocalParams` checks the ranges.
+Lengths are in pixels of a picture of up to 640×360 and grow with it (`clean_frames.coarseness`),
+areas are shares of the picture. Sizes of buffers, numbers of rounds and the like change no mask by
+intention and stay private constants of their modules.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 Sensitivity = Literal["low", "normal", "high"]
 Shadows = Literal["drop", "keep"]
@@ -11,7 +21,194 @@ Shadows = Literal["drop", "keep"]
 SENSITIVITIES: dict[str, float] = {"low": 1.5, "normal": 1.0, "high": 0.7}
 """Factor on the threshold."""
 
-_SAMPLE_BYTES = 100_000_000
+
+def _number(default: float, unit: str, span: tuple[float, float], reason: str) -> Any:
+    """Declare a parameter with its unit, its range and the reason for its value."""
+    return field(default=default, metadata={"unit": unit, "range": span, "reason": reason})
+
+
+@dataclass(frozen=True)
+class LocalParams:
+    """Numbers that decide the masks of local models.
+
+    Each field's metadata holds its ``unit``, its ``range`` (both ends allowed) and its ``reason``.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite or out of its range.
+    """
+
+    # States of the scene
+    state_cut: float = _number(
+        5.0, "grey levels", (1, 64), "residual between two states that light cannot explain"
+    )
+    state_share: float = _number(
+        0.15, "share of frames", (0, 1.1), "a large object seldom stays so long; above 1: one state"
+    )
+    light_bonus: float = _number(
+        0.03,
+        "share of pixels",
+        (0, 1.1),
+        "more that another light must explain, or chance would choose; above 1: no light",
+    )
+    # Clean frames and layers
+    clean_fraction: float = _number(
+        0.5, "share of frames", (0.1, 1), "most frames are clean in a small tile; 1: no tiles"
+    )
+    kept_layers: int = _number(4, "colours", (1, 6), "a branch and what is behind, twice over")
+    layer_width: float = _number(3.0, "σ", (1, 8), "holds 99.7 % of a colour's values")
+    least_noise: float = _number(
+        2.5, "grey levels", (0.5, 16), "what codecs and tremor add to a picture without noise"
+    )
+    near_share: float = _number(
+        0.08, "share of clean frames", (0, 1), "a layer whose colour is seen nearby"
+    )
+    far_share: float = _number(
+        0.25, "share of clean frames", (0, 1), "a layer whose colour is not seen nearby"
+    )
+    staying_share: float = _number(
+        0.16, "share of clean frames", (0, 1), "a layer that stays for long, as people do who stand"
+    )
+    often_near: float = _number(
+        0.07, "share of frames", (0, 1), "a layer that comes and goes, its colour nearby"
+    )
+    often_far: float = _number(
+        0.13, "share of frames", (0, 1), "a layer that comes and goes, its colour not nearby"
+    )
+    often_absence: float = _number(
+        0.2, "share of frames", (0, 1), "longest absence of what comes and goes"
+    )
+    longest_absence: float = _number(
+        0.3, "share of frames", (0, 1), "longest absence of a layer of the background"
+    )
+    # Arrivals and departures
+    change_area: float = _number(
+        0.002, "share of picture", (0, 1.1), "smallest thing that came or went; above 1: none"
+    )
+    still_share: float = _number(
+        0.7, "share of a tenth of the film", (0.5, 1), "a place is still while one layer fills it"
+    )
+    edge_balance: float = _number(
+        0.1, "share of outline", (0, 1.1), "edges along an outline from which it tells the object"
+    )
+    majority_weight: float = _number(
+        0.3,
+        "share of outline",
+        (0, 4),
+        "balance more, for e times the frames, to overrule what is seen most",
+    )
+    color_balance: float = _number(
+        0.3, "share of pixels", (0, 2.1), "colours that move from which they tell; above 2: never"
+    )
+    return_weight: float = _number(
+        0.5, "share of outline", (0, 2), "balance for what was there before and after the other"
+    )
+    rigid_motion: float = _number(
+        0.1, "pixels", (0, 2), "edges that move less belong to a thing and not to a person"
+    )
+    stray_share: float = _number(
+        0.2, "share of an object's frames", (0, 1), "frames of an object outside of its visit"
+    )
+    # Turbulent places
+    turbulent_place: float = _number(
+        0.02, "share of picture", (0, 1.1), "a curtain, a shop window; above 1: none"
+    )
+    turbulent_covered: float = _number(
+        0.75, "share of frames", (0, 1), "a calm background's layers explain more"
+    )
+    turbulent_stay: float = _number(
+        1.25, "frames", (1, 8), "a colour of what is turbulent stays no longer, people do"
+    )
+    # Evidence
+    threshold: float = _number(
+        3.0, "noise of the place", (1, 12), "0.3 % of normal noise exceed it, and neighbours vote"
+    )
+    smooth_px: int = _number(
+        3, "pixels", (1, 9), "noise of sensors and codecs has no mean over so many pixels"
+    )
+    detail: float = _number(
+        0.4, "factor", (0, 1), "weight of a pixel's own difference beside the mean around it"
+    )
+    noise_floor: float = _number(
+        0.7, "grey levels", (0.3, 8), "rounding alone leaves so much in the mean of 3×3 pixels"
+    )
+    noise_texture: float = _number(
+        0.1, "share of texture", (0, 2), "tremor moves texture: noise beside edges at rest"
+    )
+    noise_restless: float = _number(
+        0.8, "share of texture", (0, 4), "leaves and water show the colours next to them"
+    )
+    contrast_share: float = _number(
+        0.2,
+        "share of the film's contrast",
+        (0, 1),
+        "halos of codecs and soft shadows have less of an object's contrast",
+    )
+    contrast_cap: float = _number(
+        30.0, "grey levels", (1, 255), "halos are no stronger, whatever the contrast"
+    )
+    # Masks
+    vote_level: float = _number(
+        0.9, "thresholds", (0.3, 1.4), "mean of 5×5 pixels from which the middle one is foreground"
+    )
+    vote_most: float = _number(
+        1.5, "thresholds", (1, 4), "a pixel counts for no more, so that none decides alone"
+    )
+    least_area: float = _number(
+        0.0008, "share of picture", (0, 0.1), "8×8 pixels of 320×240: what is smaller is a speck"
+    )
+    open_px: int = _number(5, "pixels", (1, 31), "specks in the evidence against a shadow")
+    close_px: int = _number(15, "pixels", (1, 63), "holes in the evidence of one object")
+    shadow_chroma: float = _number(
+        2.5, "σ", (0.5, 16), "a shadow takes the same share of every channel"
+    )
+    shadow_texture: float = _number(
+        2.5, "σ", (0.5, 16), "a shadow takes the same share of every pixel around"
+    )
+    shadow_darkest: float = _number(
+        0.4, "share of light", (0, 1), "the sky's light that a shadow of the sun leaves"
+    )
+    shadow_brightest: float = _number(
+        1.3, "share of light", (1, 4), "light that a reflection adds to a place"
+    )
+    outline_edge: float = _number(
+        0.6,
+        "share of an object's score",
+        (0, 1),
+        "an edge lies at half of the step; 0: outlines stay as they are",
+    )
+
+    def __post_init__(self) -> None:
+        """Check all ranges."""
+        for one in fields(self):
+            value, (low, high) = getattr(self, one.name), one.metadata["range"]
+            if not low <= value <= high:
+                message = f"{one.name} {value}: must be from {low} to {high} {one.metadata['unit']}"
+                raise ValueError(message)
+
+    def to_json(self) -> dict[str, float]:
+        """Give all numbers by name."""
+        return asdict(self)
+
+    def to_array(self) -> NDArray[np.str_]:
+        """Give all numbers as an array for an .npz file."""
+        return np.array(json.dumps(asdict(self)))
+
+    @classmethod
+    def from_array(cls, array: NDArray[Any]) -> Self:
+        """Give the parameters that `to_array` wrote; what a later version added has its default.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is none, or a number is out of its range.
+        """
+        return cls(**json.loads(str(array)))
+
+
+DEFAULTS = LocalParams()
+"""The parameters that are shipped."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +221,7 @@ class MaskOptions:
         Whether cast shadows are background.
     sensitivity : {"low", "normal", "high"}
     min_area : int or None
-        Pixels; None is 0.08 % of the picture.
+        Pixels; None is `LocalParams.least_area` of the picture.
     fill : bool
         Fill holes of objects.
     """

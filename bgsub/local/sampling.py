@@ -10,6 +10,7 @@ import numpy as np
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.history import Moment
 from bgsub.local.model import LocalModel
+from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.sample import sample_rows
@@ -70,7 +71,17 @@ class PictureSample:
             picture = self._layout.to_bgr(rows[self._chosen[i] - start])
             self._pictures[i] = picture if picture.ndim == 3 else picture[..., None]
 
-    def fit(self, workers: Workers, moments: Sequence[Moment] | None = None) -> LocalModel:
+    @property
+    def pictures(self) -> Bytes:
+        """The sample, shape (n, h, w, 3)."""
+        return self._pictures
+
+    def fit(
+        self,
+        workers: Workers,
+        moments: Sequence[Moment] | None = None,
+        params: LocalParams = DEFAULTS,
+    ) -> LocalModel:
         """Learn the scene; the pictures are used up.
 
         Parameters
@@ -78,7 +89,10 @@ class PictureSample:
         workers : Workers
         moments : sequence of (int, float), optional
             Number and time of each frame that was passed; see `LocalModel.fit`.
+        params : LocalParams, optional
         """
         if moments is not None:
             moments = [moments[i] for i in self._chosen.tolist()]
-        return LocalModel.fit(self._pictures, workers=workers, seed=self._seed, moments=moments)
+        return LocalModel.fit(
+            self._pictures, workers=workers, seed=self._seed, moments=moments, params=params
+        )

@@ -19,27 +19,12 @@ from bgsub.local.layers import (
 )
 from bgsub.local.objects import Verdict, judge_changes
 from bgsub.local.palette import Palette, find_palette
+from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.turbulence import CALMER, large_places, level_band, turbulent_pixels
 from bgsub.robustpca.median import NORMAL_MAD, column_median
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
 
-KEPT_LAYERS = 4
-"""Layers per pixel that a background has at most."""
-
-LAYER_WIDTH = 3.0
-"""Half the width of a layer, in σ."""
-
-LEAST_NOISE = 2.5
-"""Grey levels: what codecs and a camera's tremor add where the picture itself is without noise."""
-
-# Shares of the clean frames from which a layer is background: where its colour is seen nearby,
-# where it is not, and where it is seen nearby but stays for long, as people do who stand.
-_NEAR, _FAR, _STAYING = 0.08, 0.25, 0.16
-# Shares of all frames for a layer that comes and goes, its colour seen nearby or not, and its
-# longest absence: a tile's clean half may show only one side of what waves.
-_OFTEN_NEAR, _OFTEN_FAR, _OFTEN_ABSENCE = 0.07, 0.13, 0.2
-_ABSENCE = 0.3
 _VISIT_FRAMES = 1.6
 _NEARBY_PIXELS = 3
 _NEARBY_SIGMAS = 3.0
@@ -72,6 +57,13 @@ class Scene:
         Places with two lasting states, and which of them was taken for the background.
     palette : Palette or None
         Colours of the turbulent places, if there are any.
+    noise : ndarray of uint8, shape (h, w), or None
+        Median of the evidence at rest, in eighths of a grey level, see `noise`; None in models of
+        earlier versions.
+    contrast : float
+        Evidence that what moves usually has, in grey levels; 0 where nothing does.
+    grain : float
+        Noise of single pixels in grey levels, for tests of texture; 0 is `sigma`.
     """
 
     colors: Bytes
@@ -81,9 +73,14 @@ class Scene:
     band: Bytes | None = None
     regions: tuple[Region, ...] = ()
     palette: Palette | None = None
+    noise: Bytes | None = None
+    contrast: float = 0.0
+    grain: float = 0.0
 
 
-def fit_scene(pictures: Bytes, *, seed: int, workers: Workers) -> Scene:
+def fit_scene(
+    pictures: Bytes, *, seed: int, workers: Workers, params: LocalParams = DEFAULTS
+) -> Scene:
     """Learn the background of pictures of one state of a scene.
 
     Parameters
@@ -92,6 +89,7 @@ def fit_scene(pictures: Bytes, *, seed: int, workers: Workers) -> Scene:
         In order of time, at most `MOST_FRAMES`.
     seed : int
     workers : Workers
+    params : LocalParams, optional
 
     Returns
     -------
@@ -99,41 +97,55 @@ def fit_scene(pictures: Bytes, *, seed: int, workers: Workers) -> Scene:
     """
     height, width = pictures.shape[1:3]
     luma = np.stack([cv2.cvtColor(one, cv2.COLOR_BGR2GRAY) for one in pictures])
-    clean = find_clean_frames(luma)
+    clean = find_clean_frames(luma, params.clean_fraction)
     del luma
     center = trimmed_mean(pictures, clean)
-    sigma = measure_noise(pictures, center)
+    grain = measure_noise(pictures, center)
+    sigma = max(grain, params.least_noise)
     first = np.rint(center).astype(np.uint8)
     del center
-    tolerance = int(min(LAYER_WIDTH * sigma, 60))
+    tolerance = int(min(params.layer_width * sigma, 60))
     layers = find_layers(pictures, first, tolerance, seed=seed, workers=workers)
-    colors = layers.colors[:KEPT_LAYERS].copy()
-    rates = _restlessness(layers)
-    shares = clean_shares(layers.labels, clean, KEPT_LAYERS)
-    accepted = _accept(layers, colors, shares, rates, sigma, workers)
+    colors = layers.colors[: params.kept_layers].copy()
+    rates = _restlessness(layers, params.kept_layers)
+    shares = clean_shares(layers.labels, clean, params.kept_layers)
+    accepted = _accept(layers, colors, shares, rates, sigma, workers, params)
     del shares
     step = coarseness(height, width)
     fewer = _every(layers, step)
-    verdict = judge_changes(pictures[:, ::step, ::step], fewer, sigma)
+    verdict = judge_changes(pictures[:, ::step, ::step], fewer, sigma, params)
     regions = tuple(describe_changes(verdict, fewer, step, (height, width)))
-    notes = _settle(colors, accepted, layers, verdict, step, sigma)
-    band, palette = _band(pictures, layers, accepted, colors[0])
-    for k in range(1, KEPT_LAYERS):
+    notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
+    band, palette = _band(pictures, layers, accepted, colors[0], params)
+    for k in range(1, params.kept_layers):
         colors[k][~accepted[k]] = colors[0][~accepted[k]]
-    moving = (accepted[1:] * rates[1:]).max(axis=0).astype(np.float32)
+    moving = (accepted[1:] * rates[1:]).max(axis=0, initial=0).astype(np.float32)
     restless = np.rint(255 * cv2.blur(moving, (7, 7))).astype(np.uint8)
-    used = 1 + max((k for k in range(1, KEPT_LAYERS) if accepted[k].any()), default=0)
+    used = 1 + max((k for k in range(1, params.kept_layers) if accepted[k].any()), default=0)
     return Scene(
-        np.ascontiguousarray(colors[:used]), restless, sigma, notes, band, regions, palette
+        np.ascontiguousarray(colors[:used]),
+        restless,
+        sigma,
+        notes,
+        band,
+        regions,
+        palette,
+        grain=grain,
     )
 
 
 def _band(
-    pictures: Bytes, layers: Layers, accepted: NDArray[np.bool_], color: Bytes
+    pictures: Bytes,
+    layers: Layers,
+    accepted: NDArray[np.bool_],
+    color: Bytes,
+    params: LocalParams,
 ) -> tuple[Bytes, Palette] | tuple[None, None]:
     """Range of levels and the colours of turbulent places, of those large enough to be one."""
     large = large_places(
-        turbulent_pixels(layers, accepted), turbulent_pixels(layers, accepted, CALMER)
+        turbulent_pixels(layers, accepted, params=params),
+        turbulent_pixels(layers, accepted, CALMER, params),
+        params,
     )
     if not large.any():
         return None, None
@@ -142,7 +154,7 @@ def _band(
 
 
 def measure_noise(pictures: Bytes, center: Singles) -> float:
-    """Median over pixels and channels of their noise, at least `LEAST_NOISE`."""
+    """Median over pixels and channels of their noise, in grey levels."""
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _NOISE_FRAMES)).astype(np.int64)
     step = 2 * coarseness(*center.shape[:2])
     part = center[::step, ::step]
@@ -151,13 +163,13 @@ def measure_noise(pictures: Bytes, center: Singles) -> float:
         difference = np.abs(pictures[j, ::step, ::step] - part).ravel()
         np.copyto(row, np.minimum(8 * difference, 255), casting="unsafe")
     middle = (column_median(eighths) + 0.5) / 8
-    return max(float(np.median(middle)) / NORMAL_MAD, LEAST_NOISE)
+    return float(np.median(middle)) / NORMAL_MAD
 
 
-def _restlessness(layers: Layers) -> Singles:
+def _restlessness(layers: Layers, kept: int) -> Singles:
     """1 for layers that come for a frame or two, towards 0 for those that stay, (K', h, w)."""
-    visits = layers.visits[:KEPT_LAYERS].astype(np.float32)
-    rate = np.minimum(_VISIT_FRAMES * visits / np.maximum(layers.counts[:KEPT_LAYERS], 1), 1)
+    visits = layers.visits[:kept].astype(np.float32)
+    rate = np.minimum(_VISIT_FRAMES * visits / np.maximum(layers.counts[:kept], 1), 1)
     return np.asarray(rate * rate, dtype=np.float32)
 
 
@@ -168,6 +180,7 @@ def _accept(
     rates: Singles,
     sigma: float,
     workers: Workers,
+    params: LocalParams,
 ) -> NDArray[np.bool_]:
     """Which layers are background, by how often they are seen, where else, and how they come."""
     accepted = np.ones(shares.shape, np.bool_)
@@ -175,13 +188,16 @@ def _accept(
 
     def judge(k: int) -> None:
         far = _farness(colors, k, sigma)
-        lowest = _NEAR + (_STAYING - _NEAR) * (1 - rates[k])
+        lowest = params.near_share + (params.staying_share - params.near_share) * (1 - rates[k])
         absence = layers.absences[k] / n
-        accepted[k] = (shares[k] >= lowest + (_FAR - lowest) * far) & (absence <= _ABSENCE)
-        often = layers.counts[k] / n >= _OFTEN_NEAR + (_OFTEN_FAR - _OFTEN_NEAR) * far
-        accepted[k] |= often & (rates[k] > 0.5) & (absence <= _OFTEN_ABSENCE)
+        accepted[k] = (shares[k] >= lowest + (params.far_share - lowest) * far) & (
+            absence <= params.longest_absence
+        )
+        more = (params.often_far - params.often_near) * far
+        often = layers.counts[k] / n >= params.often_near + more
+        accepted[k] |= often & (rates[k] > 0.5) & (absence <= params.often_absence)
 
-    workers.each(judge, range(1, KEPT_LAYERS))
+    workers.each(judge, range(1, params.kept_layers))
     return accepted
 
 
@@ -207,10 +223,10 @@ def _every(layers: Layers, step: int) -> Layers:
     return Layers(*(np.ascontiguousarray(part[:, ::step, ::step]) for part in parts))
 
 
-def _disputed(layers: Layers, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _disputed(layers: Layers, allowed: NDArray[np.bool_], longest: float) -> NDArray[np.bool_]:
     """Where the first layer stays away for long and another one is shown nearly as often."""
     rival = (allowed[1:] * layers.counts[1:]).max(axis=0)
-    away = layers.absences[0] > _ABSENCE * len(layers.labels)
+    away = layers.absences[0] > longest * len(layers.labels)
     return np.asarray(away & (rival >= _RIVAL * layers.counts[0]))
 
 
@@ -221,9 +237,10 @@ def _settle(
     verdict: Verdict,
     step: int,
     sigma: float,
+    params: LocalParams,
 ) -> list[str]:
     """Take layers that were objects out of the background, and things that were moved in."""
-    notes = []
+    notes, kept = [], params.kept_layers
     size = layers.labels.shape[1:]
 
     def whole(part: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -240,13 +257,13 @@ def _settle(
         notes.append(f"{int(swap.sum())} pixels: what stood there most of the time was an object")
         hole = cv2.morphologyEx(swap.view(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8)) > 0
         beside = cv2.dilate(hole.view(np.uint8), np.ones((_BESIDE * step | 1,) * 2, np.uint8)) > 0
-        hole |= beside & _disputed(layers, allowed)
+        hole |= beside & _disputed(layers, allowed, params.longest_absence)
         filled = fill_inwards(colors[0], hole, layers.colors, shares, allowed, sigma)
         smooth = cv2.medianBlur(filled, 3)
         colors[0][hole] = smooth[hole]
-    accepted &= ~(is_object[:KEPT_LAYERS] & ~is_thing[:KEPT_LAYERS])
+    accepted &= ~(is_object[:kept] & ~is_thing[:kept])
     accepted[0] = True
-    moved = is_thing[:KEPT_LAYERS] & ~accepted
+    moved = is_thing[:kept] & ~accepted
     if moved.any():
         notes.append(f"{int(moved.any(axis=0).sum())} pixels: a thing was moved there or away")
     accepted |= moved

@@ -6,23 +6,22 @@ import cv2
 import numpy as np
 
 from bgsub.local.clean_frames import Singles
+from bgsub.local.evidence import EvidenceMeter
 from bgsub.local.light import thumbnail
+from bgsub.local.noise import NOISE_UNIT
+from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scene import Scene
+from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.runtime.threads import scratch
 from bgsub.video.frames import Bytes
 
 UNIT = 32
-"""Score of a pixel that deviates by as much as an object must: 3σ where nothing moves."""
-
-THRESHOLD = 3.0
-"""Least deviation of an object, in σ."""
-
-RESTLESS = 0.4
-"""Share by which the threshold grows where the background never rests."""
+"""Score of a pixel that deviates by as much as an object must."""
 
 _USUAL, _MARGIN = 0.9, 0.05
 _THUMBNAIL_NOISE = 0.75
 _LEAST_NOISE = 1.5
+_DARK, _MEDIUM = 20.0, 128.0  # grey levels: what film adds to black, and a lit place
 
 
 class SceneMatcher:
@@ -33,6 +32,7 @@ class SceneMatcher:
     scene : Scene
     sensitivity : float
         Factor on the threshold.
+    params : LocalParams, optional
 
     Attributes
     ----------
@@ -41,23 +41,19 @@ class SceneMatcher:
         Of the first layer.
     """
 
-    def __init__(self, scene: Scene, sensitivity: float) -> None:
+    def __init__(self, scene: Scene, sensitivity: float, params: LocalParams = DEFAULTS) -> None:
         self.scene = scene
         self.thumbnail = thumbnail(scene.colors[0]).astype(np.float32)
-        self._planes = np.ascontiguousarray(scene.colors.transpose(0, 3, 1, 2))
-        self._band = None
-        if scene.band is not None:
-            self._band = np.ascontiguousarray(scene.band.transpose(0, 3, 1, 2))
-        wider = 1 + RESTLESS / 255 * scene.restless.astype(np.float32)
-        threshold = THRESHOLD * sensitivity * scene.sigma
-        self._scale = np.asarray(UNIT / (threshold * wider), dtype=np.float32)
+        self._meter = EvidenceMeter(scene, params)
+        threshold = sensitivity * _thresholds(scene, params)
+        self._scale = np.asarray(UNIT / (self._meter.unit * threshold), dtype=np.float32)
 
     @property
     def thumbnail_noise(self) -> float:
         """Noise of a thumbnail, in grey levels; averaging takes little away, as light flickers."""
         return max(_THUMBNAIL_NOISE * self.scene.sigma, _LEAST_NOISE)
 
-    def score(self, picture: Bytes, sigma: float) -> tuple[Bytes, Bytes]:
+    def score(self, picture: Bytes, sigma: float) -> tuple[Bytes, Bytes, Bytes]:
         """Deviation of a frame from the nearest layer.
 
         Parameters
@@ -70,43 +66,19 @@ class SceneMatcher:
         Returns
         -------
         score : ndarray of uint8, shape (h, w)
-            max_c |x − layer| in units of `UNIT` a threshold, 255 at most. Scratch memory.
+            Evidence in units of `UNIT` a threshold, 255 at most. Scratch memory.
+        own : ndarray of uint8, shape (h, w)
+            The same of the pixel alone, for what needs sharp edges. Scratch memory.
         index : ndarray of uint8, shape (h, w)
             The nearest layer. Scratch memory.
         """
-        shape = picture.shape[:2]
-        names = ("best", "distance", "part", "index")
-        best, distance, part, index = (scratch(f"local {one}", shape, np.uint8) for one in names)
-        planes = scratch("local planes", (3, *shape), np.uint8)
-        cv2.split(picture, list(planes))
-        index[:] = 0
-        for k, layer in enumerate(self._planes):
-            to = best if k == 0 else distance
-            cv2.absdiff(planes[0], layer[0], dst=to)
-            for channel in (1, 2):
-                cv2.absdiff(planes[channel], layer[channel], dst=part)
-                cv2.max(to, part, dst=to)
-            if k:
-                cv2.compare(distance, best, cv2.CMP_LT, dst=part)
-                np.bitwise_and(part, np.uint8(k), out=part)
-                cv2.max(index, part, dst=index)  # later layers have larger numbers
-                cv2.min(best, distance, dst=best)
-        if self._band is not None:
-            low, high = self._band
-            for channel in range(3):
-                cv2.subtract(low[channel], planes[channel], dst=part)
-                outside = cv2.subtract(planes[channel], high[channel])
-                cv2.max(part, outside, dst=part)
-                if channel == 0:
-                    distance[:] = part
-                else:
-                    cv2.max(distance, part, dst=distance)
-            if self.scene.palette is not None:
-                self.scene.palette.keep_apart(distance, picture, best)
-            cv2.min(best, distance, dst=best)
+        evidence, own, index = self._meter.measure(picture)
+        score = scratch("local distance", index.shape, np.uint8)
         factor = self.scene.sigma / sigma
-        cv2.multiply(best, self._scale, dst=distance, scale=factor, dtype=cv2.CV_8U)
-        return distance, index
+        cv2.multiply(evidence, self._scale, dst=score, scale=factor, dtype=cv2.CV_8U)
+        factor *= self._meter.unit
+        cv2.multiply(own, self._scale, dst=own, scale=factor, dtype=cv2.CV_8U)
+        return score, own, index
 
     def background(self, index: Bytes, rows: slice, columns: slice) -> Bytes:
         """Colours of the nearest layers in a part of the picture, shape (h', w', 3)."""
@@ -116,6 +88,22 @@ class SceneMatcher:
             if here.any():
                 cv2.copyTo(self.scene.colors[k, rows, columns], here, shown)
         return shown
+
+
+def _thresholds(scene: Scene, params: LocalParams) -> Singles:
+    """Evidence that an object has at least, in grey levels, shape (h, w).
+
+    So many times the noise of the place, or a share of the film's contrast, less where the picture
+    is dark: light that is cast on a place, or missing there, changes it in proportion.
+    """
+    if scene.noise is None:
+        noise = np.full(scene.restless.shape, scene.sigma * NORMAL_MAD, dtype=np.float32)
+    else:
+        noise = np.asarray(scene.noise / np.float32(NOISE_UNIT))
+    faint = min(params.contrast_share * scene.contrast, params.contrast_cap)
+    level = cv2.blur(scene.colors[0].max(axis=2), (5, 5)).astype(np.float32) + _DARK
+    light = np.minimum(level / np.float32(_MEDIUM + _DARK), 1)
+    return np.asarray(np.maximum(params.threshold * noise, faint * light), dtype=np.float32)
 
 
 def usual_share(shares: Singles) -> float:

@@ -9,18 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
+from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.video.frames import Bytes
 
 Plane = cv2.typing.MatLike
-
-CHROMA = 2.5
-"""Deviation of a channel's ratio from the mean ratio, in σ, from which it is an object's."""
-
-TEXTURE = 2.5
-"""Deviation of the ratio among the pixels around, in σ, from which it is an object's."""
-
-RATIOS = (0.4, 1.3)
-"""Light that a shadow leaves, at least, and that a lit place gains, at most."""
 
 _FIFTHS = np.full(5, 0.2, np.float32)
 _ONE_THIRD = np.array([1 / 3])
@@ -29,7 +21,13 @@ _LOGARITHM = np.log(np.arange(256, dtype=np.float32) + _OFFSET)
 _LUMA = np.array([[0.114, 0.587, 0.299]], np.float32)
 
 
-def object_evidence(picture: Bytes, background: Bytes, mask: Bytes, sigma: float) -> Bytes:
+def object_evidence(
+    picture: Bytes,
+    background: Bytes,
+    mask: Bytes,
+    sigma: float,
+    params: LocalParams = DEFAULTS,
+) -> Bytes:
     """Where a mask cannot be the background in shadow or in other light.
 
     With l_c = log (x_c + 4)/(b_c + 4), the ratio of light in channel c, and all means taken over
@@ -44,6 +42,7 @@ def object_evidence(picture: Bytes, background: Bytes, mask: Bytes, sigma: float
         0 or 1.
     sigma : float
         Noise in grey levels.
+    params : LocalParams, optional
 
     Returns
     -------
@@ -68,9 +67,9 @@ def object_evidence(picture: Bytes, background: Bytes, mask: Bytes, sigma: float
     variance = np.maximum(cv2.subtract(squares, cv2.multiply(mean, mean)), np.float32(0))
     brightness = cv2.multiply(_mean(cv2.multiply(level, inside)), weight)
     texture = cv2.multiply(cv2.sqrt(variance), brightness)
-    low, high = np.log(RATIOS)
-    found: NDArray[np.bool_] = chroma > CHROMA * sigma
-    found |= texture > TEXTURE * sigma
+    low, high = np.log((params.shadow_darkest, params.shadow_brightest))
+    found: NDArray[np.bool_] = chroma > params.shadow_chroma * sigma
+    found |= texture > params.shadow_texture * sigma
     found |= mean < low
     found |= mean > high
     return np.asarray(cv2.bitwise_and(found.view(np.uint8), mask), dtype=np.uint8)

@@ -6,13 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
+from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.video.frames import Bytes
-
-CUT = 5.0
-"""Grey levels between two states, at least."""
-
-LEAST_SHARE = 0.15
-"""Share of the frames that makes a state: a large object seldom stays for so long."""
 
 FRAMES = 120
 """Frames that are compared with each other."""
@@ -23,7 +18,7 @@ _NEIGHBOURS = 2.5
 _APART = 2.0
 
 
-def find_states(thumbnails: Bytes) -> NDArray[np.int64]:
+def find_states(thumbnails: Bytes, params: LocalParams = DEFAULTS) -> NDArray[np.int64]:
     """Find the state of every frame of a sample.
 
     The distance of two frames is the 0.4 quantile of the residual after a robust affine fit of one
@@ -34,6 +29,7 @@ def find_states(thumbnails: Bytes) -> NDArray[np.int64]:
     ----------
     thumbnails : ndarray of uint8, shape (n, h, w, 3)
         In order of time.
+    params : LocalParams, optional
 
     Returns
     -------
@@ -50,9 +46,9 @@ def find_states(thumbnails: Bytes) -> NDArray[np.int64]:
     distances = _distances(luma)
     np.fill_diagonal(distances, 0)
     near = float(np.median(np.diag(distances, 1)))
-    labels = average_linkage(distances, max(CUT, _NEIGHBOURS * near))
+    labels = average_linkage(distances, max(params.state_cut, _NEIGHBOURS * near))
     names, counts = np.unique(labels, return_counts=True)
-    names = names[counts >= LEAST_SHARE * chosen.size]
+    names = names[counts >= params.state_share * chosen.size]
     if names.size < 2:
         return np.zeros(n, np.int64)
     groups = _merge([np.flatnonzero(labels == name) for name in names], distances)

@@ -7,13 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.layers import LAYERS, Layers
+from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.video.frames import Bytes
-
-COVERED = 0.75
-"""Share of the frames that a background's layers explain, at least, where it is not turbulent."""
-
-LONGEST = 1.25
-"""Frames of the sample that a colour stays on average, at most, where it is: people stay longer."""
 
 SLOW = 2.2
 """The same where no colour is the usual one: a curtain in the wind, a shop window."""
@@ -27,9 +22,6 @@ CALMER = 1.5
 STEADY = 0.1
 """Share of the film that a visit of any colour lasts there on average, at most."""
 
-PLACE = 0.02
-"""Share of the picture that such a place covers, at least."""
-
 BAND = (0.03, 0.97)
 """Quantiles of the levels that are background there: a visitor is rarer than either end."""
 
@@ -37,7 +29,10 @@ _PART = 1 << 14
 
 
 def turbulent_pixels(
-    layers: Layers, accepted: NDArray[np.bool_], calmer: float = 1.0
+    layers: Layers,
+    accepted: NDArray[np.bool_],
+    calmer: float = 1.0,
+    params: LocalParams = DEFAULTS,
 ) -> NDArray[np.bool_]:
     """Where the colours change from frame to frame, and no few of them explain most frames.
 
@@ -48,6 +43,7 @@ def turbulent_pixels(
         The layers that are background.
     calmer : float
         Factor by which colours may stay for longer, and be shown more often.
+    params : LocalParams, optional
 
     Returns
     -------
@@ -61,18 +57,21 @@ def turbulent_pixels(
     slow = (n < calmer * SLOW * visits) & (layers.counts[0] < calmer * USUAL * n)
     stays = layers.counts / np.maximum(layers.visits, 1, dtype=np.float32)
     throughout = stays.max(axis=0) <= STEADY * n  # not only while somebody sways there
-    return np.asarray(
-        throughout & (covered < min(calmer * COVERED, 1)) & (slow | (n < LONGEST * visits))
-    )
+    lively = slow | (n < params.turbulent_stay * visits)
+    least = min(calmer * params.turbulent_covered, 1)
+    return np.asarray(throughout & (covered < least) & lively)
 
 
-def large_places(where: NDArray[np.bool_], calmer: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def large_places(
+    where: NDArray[np.bool_], calmer: NDArray[np.bool_], params: LocalParams = DEFAULTS
+) -> NDArray[np.bool_]:
     """Where most pixels around are turbulent and the whole is large, with what is next to it.
 
     Parameters
     ----------
     where, calmer : ndarray of bool, shape (h, w)
         Turbulent pixels, and those that are nearly so: the upper part of a curtain moves less.
+    params : LocalParams, optional
 
     Returns
     -------
@@ -80,7 +79,7 @@ def large_places(where: NDArray[np.bool_], calmer: NDArray[np.bool_]) -> NDArray
     """
     core, around = (_mostly(one) for one in (where, where | calmer))
     _, labels, stats, _ = cv2.connectedComponentsWithStats(core, connectivity=8)
-    large = stats[:, cv2.CC_STAT_AREA] >= PLACE * where.size
+    large = stats[:, cv2.CC_STAT_AREA] >= params.turbulent_place * where.size
     large[0] = False  # all that is calm
     found = np.asarray(large[labels])
     _, labels = cv2.connectedComponents(around | found.view(np.uint8), connectivity=8)

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from bgsub.local import model as model_module
 from bgsub.local.cleanup import SCORE_LEVEL
 from bgsub.local.layers import MOST_FRAMES
 from bgsub.local.model import LocalModel
-from bgsub.local.params import MaskOptions
+from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.sampling import fit_bytes, sample_size
 from bgsub.runtime.threads import Workers
 
@@ -91,12 +90,10 @@ def test_scores_are_above_the_threshold_at_the_object(passing):
 
 
 @pytest.mark.parametrize("sensitivity", ["low", "normal", "high"])
-def test_scores_cut_at_their_level_are_the_mask_before_it_is_cleaned(
-    sensitivity, passing, monkeypatch
-):
-    monkeypatch.setattr(model_module, "with_sharp_outlines", lambda mask, raw, score: mask)
+def test_scores_cut_at_their_level_are_the_mask_before_it_is_cleaned(sensitivity, passing):
     raw = MaskOptions(shadows="keep", sensitivity=sensitivity, min_area=0, fill=False)
-    model = passing.model.with_options(raw)
+    arrays = passing.model.arrays() | {"local_params": LocalParams(outline_edge=0).to_array()}
+    model = LocalModel.from_arrays(arrays, raw)
     for frame in passing.frames[4:12]:
         mask, scores = model.mask_and_scores(frame)
         assert mask.any()

@@ -1,0 +1,129 @@
+"""Measure how far a frame is from the layers of a scene: the evidence, in grey levels."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.scene import Scene
+from bgsub.runtime.threads import scratch
+from bgsub.video.frames import Bytes
+
+Sums = NDArray[np.int16]
+
+
+class EvidenceMeter:
+    """The layers of a scene in the form in which frames are quickly compared with them.
+
+    With d_c the signed difference of channel c to the nearest layer, the evidence at a pixel is the
+    larger of  max_c |mean of d_c over 3×3 pixels|  and 0.4 max_c |d_c|: what codecs and sensors add
+    changes its sign from pixel to pixel, what an object does changes it rarely.
+
+    Parameters
+    ----------
+    scene : Scene
+    params : LocalParams, optional
+
+    Attributes
+    ----------
+    unit : int
+        Evidence of one grey level.
+    """
+
+    def __init__(self, scene: Scene, params: LocalParams = DEFAULTS) -> None:
+        self._scene = scene
+        self._side = params.smooth_px
+        self.unit = params.smooth_px**2
+        self._detail = params.detail * self.unit
+        self._planes = np.ascontiguousarray(scene.colors.transpose(0, 3, 1, 2))
+        self._band = None
+        if scene.band is not None:
+            self._band = np.ascontiguousarray(scene.band.transpose(0, 3, 1, 2))
+
+    def measure(self, picture: Bytes) -> tuple[Sums, Bytes, Bytes]:
+        """Compare a frame with its background.
+
+        Parameters
+        ----------
+        picture : ndarray of uint8, shape (h, w, 3)
+            In the scene's light.
+
+        Returns
+        -------
+        evidence : ndarray of int16, shape (h, w)
+            In `unit` a grey level. Scratch memory.
+        own : ndarray of uint8, shape (h, w)
+            Largest channel difference of the pixel alone, in grey levels. Scratch memory.
+        index : ndarray of uint8, shape (h, w)
+            The nearest layer. Scratch memory.
+        """
+        planes, best, index = self._find_nearest(picture)
+        shape = best.shape
+        found, sums, part = (
+            scratch(f"local {one}", shape, np.int16) for one in ("found", "sums", "part sums")
+        )
+        near = self._nearest_planes(index)
+        np.multiply(best, np.float32(self._detail), out=found, casting="unsafe")
+        size = (self._side, self._side)
+        for plane, behind in zip(planes, near, strict=True):
+            cv2.subtract(plane, behind, dst=part, dtype=cv2.CV_16S)
+            cv2.boxFilter(part, cv2.CV_16S, size, dst=sums, normalize=False)
+            np.abs(sums, out=sums)
+            cv2.max(found, sums, dst=found)
+        if self._band is not None:
+            self._allow_band(self._band, planes, picture, best)
+            np.multiply(best, np.int16(self.unit), out=part, casting="unsafe")
+            cv2.min(found, cv2.dilate(part, np.ones((3, 3), np.uint8)), dst=found)
+        return found, best, index
+
+    def _find_nearest(self, picture: Bytes) -> tuple[Bytes, Bytes, Bytes]:
+        """Planes of a picture, largest channel difference to the nearest layer, and its number."""
+        shape = picture.shape[:2]
+        names = ("best", "distance", "part", "index")
+        best, distance, part, index = (scratch(f"local {one}", shape, np.uint8) for one in names)
+        planes = scratch("local planes", (3, *shape), np.uint8)
+        cv2.split(picture, list(planes))
+        index[:] = 0
+        for k, layer in enumerate(self._planes):
+            to = best if k == 0 else distance
+            cv2.absdiff(planes[0], layer[0], dst=to)
+            for channel in (1, 2):
+                cv2.absdiff(planes[channel], layer[channel], dst=part)
+                cv2.max(to, part, dst=to)
+            if k:
+                cv2.compare(distance, best, cv2.CMP_LT, dst=part)
+                np.bitwise_and(part, np.uint8(k), out=part)
+                cv2.max(index, part, dst=index)  # later layers have larger numbers
+                cv2.min(best, distance, dst=best)
+        return planes, best, index
+
+    def _nearest_planes(self, index: Bytes) -> Bytes:
+        """Planes of the nearest layers, shape (3, h, w)."""
+        if len(self._planes) == 1:
+            return np.asarray(self._planes[0], dtype=np.uint8)
+        near = scratch("local near", (3, *index.shape), np.uint8)
+        near[:] = self._planes[0]
+        part = scratch("local part", index.shape, np.uint8)
+        for k in range(1, len(self._planes)):
+            np.equal(index, k, out=part.view(np.bool_))
+            for plane, layer in zip(near, self._planes[k], strict=True):
+                cv2.copyTo(layer, part, plane)
+        return near
+
+    def _allow_band(self, band: Bytes, planes: Bytes, picture: Bytes, best: Bytes) -> None:
+        """Lower differences to those from the range of levels of turbulent places."""
+        low, high = band
+        distance, part = (scratch(f"local {n}", best.shape, np.uint8) for n in ("distance", "part"))
+        for channel in range(3):
+            cv2.subtract(low[channel], planes[channel], dst=part)
+            outside = cv2.subtract(planes[channel], high[channel])
+            cv2.max(part, outside, dst=part)
+            if channel == 0:
+                distance[:] = part
+            else:
+                cv2.max(distance, part, dst=distance)
+        if self._scene.palette is not None:
+            self._scene.palette.keep_apart(distance, picture, best)
+        cv2.min(best, distance, dst=best)

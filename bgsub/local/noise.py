@@ -1,0 +1,93 @@
+"""Measure the noise of every place of a scene, and the contrast of what moves there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cv2
+import numpy as np
+
+from bgsub.local.clean_frames import Singles, coarseness
+from bgsub.local.evidence import EvidenceMeter
+from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.scene import Scene
+from bgsub.video.frames import Bytes
+
+NOISE_UNIT = 8
+"""Steps of a noise map, a grey level."""
+
+_FRAMES = 40
+_FINE = 8
+# The 0.3 quantile of the evidence, put up to the median that normal noise would have: objects may
+# cover a place for two thirds of the film.
+_QUANTILE, _TO_MEDIAN = 0.3, 1.75
+_AROUND = 9
+_CLEAR = 1.5
+_LEAST_VALUES = 100
+
+
+def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) -> Scene:
+    """Give a scene with its map of noise and its contrast.
+
+    The noise of a place is what its evidence is at rest: measured at each pixel and averaged over
+    those around. It is not believed beyond what could be noise there, so that people who are often
+    at one place do not raise it: `LocalParams.least_noise` or the noise of most places, or a share
+    of the texture, which tremor moves, and which is larger where the background is restless.
+
+    The contrast is the median of all evidence well above the noise, every value weighted by itself:
+    half of the strength of all that moves comes from what is stronger.
+
+    Parameters
+    ----------
+    scene : Scene
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+        In the scene's light.
+    params : LocalParams, optional
+
+    Returns
+    -------
+    Scene
+    """
+    height, width = scene.restless.shape
+    step = 2 * coarseness(height, width)
+    meter = EvidenceMeter(scene, params)
+    chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
+    fine = np.empty((chosen.size, -(-height // step), -(-width // step)), np.uint16)
+    for row, j in zip(fine, chosen.tolist(), strict=True):
+        evidence, _, _ = meter.measure(pictures[j])
+        row[:] = evidence[::step, ::step] * np.float32(_FINE / meter.unit)
+    rank = int(_QUANTILE * (chosen.size - 1))
+    usual = np.partition(fine, rank, axis=0)[rank].astype(np.float32) * (_TO_MEDIAN / _FINE)
+    believed = np.minimum(usual, _most_noise(scene, usual, step, params))
+    noise = np.maximum(cv2.blur(believed, (_AROUND // 2 | 1,) * 2), np.float32(params.noise_floor))
+    if scene.band is not None:  # at rest there is no evidence there, and then a great deal
+        turbulent = (scene.band[0] < scene.band[1]).any(axis=2)[::step, ::step]
+        noise[turbulent] = np.maximum(noise[turbulent], np.float32(scene.sigma))
+    clear = fine[fine > noise * np.float32(_CLEAR * _FINE * params.threshold)]
+    steps = cv2.resize(noise, (width, height), interpolation=cv2.INTER_LINEAR) * NOISE_UNIT
+    return replace(
+        scene,
+        noise=np.clip(np.rint(steps), 1, 255).astype(np.uint8),
+        contrast=_contrast(clear) / _FINE,
+    )
+
+
+def _most_noise(scene: Scene, usual: Singles, step: int, params: LocalParams) -> Singles:
+    """Noise that a place can have at most, of every so many pixels, in grey levels."""
+    color = scene.colors[0].astype(np.float32)
+    size = (_AROUND, _AROUND)
+    variance = cv2.blur(color * color, size) - cv2.blur(color, size) ** 2
+    texture = np.sqrt(np.maximum(variance, 0)).max(axis=2)[::step, ::step]
+    restless = scene.restless[::step, ::step].astype(np.float32) / 255
+    most = (params.noise_texture + params.noise_restless * restless) * texture
+    everywhere = max(float(np.median(usual)), params.least_noise)
+    return np.asarray(np.maximum(most, everywhere), dtype=np.float32)
+
+
+def _contrast(values: np.ndarray) -> float:
+    """Median of values, each weighted by itself; 0 where there are few."""
+    if values.size < _LEAST_VALUES:
+        return 0.0
+    ordered = np.sort(values)
+    sums = np.cumsum(ordered, dtype=np.float64)
+    return float(ordered[np.searchsorted(sums, sums[-1] / 2)])

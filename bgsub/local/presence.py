@@ -1,0 +1,124 @@
+"""Judge from time which state of a place was an object: what moved there, and what came back."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.layers import LAYERS, Layers, color_of
+from bgsub.video.frames import Bytes
+
+Label = NDArray[np.int8]
+
+RARE = 0.12
+"""Share of the frames that a layer is seen at most where what it shows moves on."""
+
+_FRAMES = 10
+_BITS = 4
+_LEVELS = 1 << _BITS
+_USUAL = 0.002
+_LEAST_PIXELS = 20
+_RETURN, _RETURN_FRAMES = 0.03, 2
+_MOST_OF_IT = 0.5
+
+
+def moving_colors(
+    pictures: Bytes,
+    layers: Layers,
+    region: NDArray[np.bool_],
+    states: tuple[Label, Label],
+    frame: int,
+) -> float:
+    """Compare the colours that move around a change with those of the states before and after it.
+
+    Who comes to stay was seen to move just before in the colours that stay then, and who leaves is
+    seen to move in the colours that were there. A place does not move.
+
+    Parameters
+    ----------
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+    layers : Layers
+        Of these pictures.
+    region : ndarray of bool, shape (h, w)
+    states : tuple of ndarray of int8, shape (h, w)
+        Layers shown before and after.
+    frame : int
+        From which on it is changed.
+
+    Returns
+    -------
+    float
+        From 2, the state before moved away, to −2, the state after moved in; 0 where nothing tells.
+    """
+    y, x = np.nonzero(region)
+    reach = (int(max(np.ptp(y), np.ptp(x))) + 1) // 2
+    rows = slice(max(int(y.min()) - reach, 0), int(y.max()) + reach + 1)
+    columns = slice(max(int(x.min()) - reach, 0), int(x.max()) + reach + 1)
+    before, after = (color_of(layers.colors, state)[y, x] for state in states)
+    rare = layers.counts[:, rows, columns] < RARE * len(pictures)
+    balance = 0.0
+    for first, last in ((frame - _FRAMES, frame + 2), (frame, frame + _FRAMES + 2)):
+        seen = np.zeros((_LEVELS,) * 3, np.float32)
+        for j in range(max(first, 0), min(last, len(pictures))):
+            shown = layers.labels[j, rows, columns]
+            moves = (shown >= LAYERS) | np.take_along_axis(
+                rare, np.minimum(shown, LAYERS - 1)[None].astype(np.int64), axis=0
+            ).squeeze(0)
+            solid = cv2.morphologyEx(
+                moves.view(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)
+            )
+            np.add.at(seen, _bins(pictures[j, rows, columns][solid > 0]), 1)
+        total = float(seen.sum())
+        if total >= _LEAST_PIXELS:
+            around = _with_neighbours(seen) > max(3.0, _USUAL * total)
+            balance += float(around[_bins(before)].mean() - around[_bins(after)].mean())
+    return balance
+
+
+def _bins(colors: Bytes) -> tuple[Bytes, Bytes, Bytes]:
+    blue, green, red = (np.asarray(level >> (8 - _BITS), np.uint8) for level in colors.T)
+    return blue, green, red
+
+
+def _with_neighbours(seen: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Largest count of every bin and those next to it."""
+    window = np.ones((3, 3), np.uint8)
+    flat = np.stack([cv2.dilate(plane, window) for plane in seen])
+    wide = np.pad(flat, ((1, 1), (0, 0), (0, 0)))
+    return np.maximum(np.maximum(wide[:-2], wide[1:-1]), wide[2:])
+
+
+def what_came_back(
+    layers: Layers, region: NDArray[np.bool_], states: tuple[Label, Label]
+) -> Literal[-1, 0, 1]:
+    """Find whether one of two states of a place was there before and after the other.
+
+    Parameters
+    ----------
+    layers : Layers
+    region : ndarray of bool, shape (h, w)
+    states : tuple of ndarray of int8, shape (h, w)
+        Layers shown before and after a change.
+
+    Returns
+    -------
+    {-1, 0, 1}
+        −1: the state before came back after all of the other; 1: the state after had been there
+        before all of the other; 0: neither, or both come and go.
+    """
+    y, x = np.nonzero(region)
+    shown = layers.labels[:, y, x]
+    before, after = (
+        np.flatnonzero((shown == state[y, x]).mean(axis=1) > _MOST_OF_IT) for state in states
+    )
+    if not before.size or not after.size:
+        return 0
+    least = max(_RETURN * len(shown), _RETURN_FRAMES)
+    if np.count_nonzero(before > after[-1]) >= least and before[0] < after[0]:
+        return -1
+    if np.count_nonzero(after < before[0]) >= least and after[-1] > before[-1]:
+        return 1
+    return 0

@@ -1,0 +1,41 @@
+import cv2
+import numpy as np
+import pytest
+
+from bgsub.local.evidence import EvidenceMeter
+from bgsub.local.params import DEFAULTS
+from bgsub.local.scene import Scene
+
+
+@pytest.fixture
+def meter():
+    rng = np.random.default_rng(0)
+    colors = rng.integers(0, 256, (3, 20, 30, 3), dtype=np.uint8)
+    scene = Scene(colors, np.zeros((20, 30), np.uint8), 2.5, [])
+    return scene, EvidenceMeter(scene)
+
+
+def test_evidence_is_its_formula(meter):
+    scene, found = meter
+    picture = np.random.default_rng(1).integers(0, 256, (20, 30, 3), dtype=np.uint8)
+    evidence, own, index = found.measure(picture)
+    differences = picture.astype(int) - scene.colors.astype(int)
+    largest = np.abs(differences).max(axis=3)
+    np.testing.assert_array_equal(own, largest.min(axis=0))
+    np.testing.assert_array_equal(index, largest.argmin(axis=0))
+    nearest = np.take_along_axis(differences, index[None, ..., None].astype(int), axis=0)[0]
+    sums = cv2.blur(nearest.astype(np.float64), (3, 3)) * 9
+    expected = np.maximum(np.abs(sums).max(axis=2), 9 * DEFAULTS.detail * largest.min(axis=0))
+    np.testing.assert_allclose(evidence, expected, atol=1)
+
+
+def test_a_layer_has_no_evidence_and_noise_has_less_than_an_object(meter):
+    scene, found = meter
+    assert not found.measure(scene.colors[1])[0].any()
+    base = np.clip(scene.colors[0].astype(int), 20, 235)
+    flat = Scene(base[None].astype(np.uint8), scene.restless, 2.5, [])
+    signs = np.random.default_rng(2).choice([-10, 10], base.shape)
+    noisy, _, _ = EvidenceMeter(flat).measure((base + signs).astype(np.uint8))
+    noisy = noisy.mean()
+    moved, _, _ = EvidenceMeter(flat).measure((base + 10).astype(np.uint8))
+    assert 1.3 * noisy < moved.mean() == 90
