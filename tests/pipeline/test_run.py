@@ -58,7 +58,7 @@ class TestWholeRun:
         assert outlier_frames(whole_run.out) == list(VISITED)
         assert whole_run.result.findings == [
             "16 of 48 frames stand out from the background: 33-48",
-            "foreground in 16 of 48 frames, 0.93 % of the pixels",
+            "foreground in 16 of 48 frames, 0.89 % of the pixels",
             "1 object in 1 event, in sight for up to 0.6 s",
         ]
         mask = video(whole_run.out / "mask.mkv", "gray")
