@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,6 +32,7 @@ __all__ = [
     "ImageError",
     "decode_image",
     "encode_image",
+    "image_size",
     "is_image_name",
     "read_header",
     "read_image",
@@ -154,9 +157,23 @@ def read_image(path: str | os.PathLike[str]) -> Image:
     InputError
         If the file cannot be read or decoded.
     """
+    with _named(path):
+        return decode_image(Path(path).read_bytes())
+
+
+def image_size(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """Read the rows and columns of an image file, without its pixels; errors as of `read_image`."""
+    with _named(path), Path(path).open("rb") as file:
+        rows, columns = read_header(file).shape[:2]
+        return rows, columns
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of errors which file they are about."""
     check_plain(path)
     try:
-        return decode_image(Path(path).read_bytes())
+        yield
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{path}: cannot be read ({reason}); check the path") from error

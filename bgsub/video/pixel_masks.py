@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from bgsub.errors import EmptySelectionError, UsageError
 from bgsub.video.frames import Bytes
 from bgsub.video.geometry import Geometry
-from bgsub.video.images import read_image
+from bgsub.video.images import image_size, read_image
 
 _LEVEL = 128
 
@@ -25,38 +26,38 @@ class MaskImage:
 
     Attributes
     ----------
-    levels : ndarray of uint8, shape (h, w)
+    shape : (int, int)
+        Rows and columns.
+    load : callable
+        Gives the levels, (h, w) of uint8; called when the size is found to be right.
     name, what : str
         What the picture is called, and what it is, in errors.
     """
 
-    levels: Bytes
+    shape: tuple[int, int]
+    load: Callable[[], Bytes]
     name: str
     what: str
 
     @classmethod
     def read(cls, given: str | os.PathLike[str] | NDArray[Any], what: str) -> MaskImage:
-        """Read a picture from a file, or take an array of uint8, uint16 or bool.
+        """Read what a picture is from a file, or take an array of uint8, uint16 or bool.
 
         Raises
         ------
         InputError
-            If the file cannot be read.
+            If the file is no picture; `load` raises it if it is damaged.
         UsageError
             If an array is no picture.
         """
-        name = what if isinstance(given, np.ndarray) else Path(given).name
-        image = given if isinstance(given, np.ndarray) else read_image(given)
-        if image.dtype == np.bool_:
-            image = image.astype(np.uint8) * np.uint8(255)
-        elif image.dtype == np.uint16:
-            image = (image >> 8).astype(np.uint8)
-        if image.ndim == 3 and image.shape[2] == 3:
-            image = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
-        if image.dtype != np.uint8 or image.ndim != 2:
-            message = f"{what}: is {image.dtype} of shape {image.shape}"
-            raise UsageError(f"{message}; expected uint8, uint16 or bool of shape (h, w)")
-        return cls(image.astype(np.uint8, copy=False), name, what)
+        if isinstance(given, np.ndarray):
+            levels = _levels(given, what)
+            rows, columns = levels.shape
+            return cls((rows, columns), lambda: levels, what, what)
+        height, width = image_size(given)
+        return cls(
+            (height, width), lambda: _levels(read_image(given), what), Path(given).name, what
+        )
 
     def pixel_mask(self, geometry: Geometry) -> NDArray[np.bool_]:
         """Which pixels of the frames are inside, that is white; shape that of the frames.
@@ -101,8 +102,8 @@ class MaskImage:
     def _white(self, geometry: Geometry) -> NDArray[np.bool_]:
         """Whether most of what a pixel of the frames covers is white."""
         width, height = geometry.input_size
-        if self.levels.shape != (height, width):
-            rows, columns = self.levels.shape
+        if self.shape != (height, width):
+            rows, columns = self.shape
             sizes = f"{columns}×{rows} pixels, the input {width}×{height}"
             raise UsageError(f"{self.name}: the {self.what} has {sizes}; they must be the same")
         region = geometry.region
@@ -110,8 +111,21 @@ class MaskImage:
             slice(region.y, region.y + region.height),
             slice(region.x, region.x + region.width),
         )
-        inside = np.where(self.levels[rows_, columns_] >= _LEVEL, 255, 0).astype(np.uint8)
+        inside = np.where(self.load()[rows_, columns_] >= _LEVEL, 255, 0).astype(np.uint8)
         if geometry.size != (region.width, region.height):
             resized = cv2.resize(inside, geometry.size, interpolation=cv2.INTER_AREA)
             inside = resized.astype(np.uint8, copy=False)
         return np.asarray(inside >= _LEVEL)
+
+
+def _levels(image: NDArray[Any], what: str) -> Bytes:
+    if image.dtype == np.bool_:
+        image = image.astype(np.uint8) * np.uint8(255)
+    elif image.dtype == np.uint16:
+        image = (image >> 8).astype(np.uint8)
+    if image.ndim == 3 and image.shape[2] == 3:
+        image = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    if image.dtype != np.uint8 or image.ndim != 2:
+        message = f"{what}: is {image.dtype} of shape {image.shape}"
+        raise UsageError(f"{message}; expected uint8, uint16 or bool of shape (h, w)")
+    return image.astype(np.uint8, copy=False)

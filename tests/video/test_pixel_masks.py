@@ -12,10 +12,14 @@ def plan(roi=None, scale=1.0):
     return Geometry.plan((64, 48), Orientation(), roi, scale, "clip.mp4")
 
 
+def mask(levels, name="roi.png", what="mask image"):
+    return MaskImage(levels.shape, lambda: levels, name, what)
+
+
 def right_half():
     levels = np.zeros((48, 64), np.uint8)
     levels[:, 32:] = 255
-    return MaskImage(levels, "roi.png", "mask image")
+    return mask(levels)
 
 
 def test_white_follows_region_and_scale():
@@ -28,21 +32,21 @@ def test_white_follows_region_and_scale():
 
 
 def test_another_size_is_named():
-    small = MaskImage(np.full((47, 64), 255, np.uint8), "roi.png", "mask image")
+    small = mask(np.full((47, 64), 255, np.uint8))
     for bring in (lambda: small.pixel_mask(plan()), lambda: small.ignored(plan(), None)):
         with pytest.raises(UsageError, match=r"roi.png: the mask image has 64×47 .* input 64×48"):
             bring()
 
 
 def test_a_pixel_mask_without_pixels():
-    dark = MaskImage(np.full((48, 64), 127, np.uint8), "roi.png", "mask image")
+    dark = np.full((48, 64), 127, np.uint8)
     with pytest.raises(EmptySelectionError, match=r"roi.png: no pixel .* white"):
-        dark.pixel_mask(plan())
-    assert MaskImage(dark.levels + np.uint8(1), "", "").pixel_mask(plan()).all()
+        mask(dark).pixel_mask(plan())
+    assert mask(dark + np.uint8(1)).pixel_mask(plan()).all()
 
 
 def test_everything_ignored_is_refused():
-    white = MaskImage(np.full((48, 64), 128, np.uint8), "all.png", "ignore image")
+    white = mask(np.full((48, 64), 128, np.uint8), "all.png", "ignore image")
     with pytest.raises(UsageError, match=r"all.png: the ignore image leaves no pixel .* black"):
         white.ignored(plan(), None)
     right = right_half()
@@ -62,9 +66,27 @@ def test_files_and_arrays_that_are_no_pictures(tmp_path):
     path = tmp_path / "all é.png"
     write_image(path, np.full((48, 64, 3), 255, np.uint8))
     assert MaskImage.read(path, "ignore image").name == path.name
-    assert (MaskImage.read(path, "ignore image").levels == 255).all()
+    assert MaskImage.read(path, "ignore image").pixel_mask(plan()).all()
     path.write_bytes(b"no picture")
     with pytest.raises(InputError, match=r"all é\.png"):
         MaskImage.read(path, "ignore image")
     with pytest.raises(UsageError, match="ignore image: is float64 of shape"):
         MaskImage.read(np.ones((48, 64)), "ignore image")
+
+
+def test_a_picture_of_another_size_is_not_decoded(tmp_path, monkeypatch):
+    path = tmp_path / "huge.png"
+    write_image(path, np.zeros((3000, 4000), np.uint16))
+    monkeypatch.setattr("bgsub.video.pixel_masks.read_image", None)
+    with pytest.raises(UsageError, match="has 4000×3000 pixels, the input 64×48"):
+        MaskImage.read(path, "mask image").pixel_mask(plan())
+
+
+def test_a_picture_with_a_wrong_checksum_is_refused(tmp_path):
+    path = tmp_path / "mask.png"
+    write_image(path, np.full((48, 64), 255, np.uint8))
+    data = bytearray(path.read_bytes())
+    data[data.index(b"IDAT") + 8] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"mask\.png: the file is cut off or damaged"):
+        MaskImage.read(path, "mask image").pixel_mask(plan())
