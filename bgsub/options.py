@@ -222,7 +222,7 @@ class RunOptions(Declared):
     )
     max_gap: float = _objects(
         1.0,
-        Number("a number of seconds of 0 or more", 0.0),
+        Number("a number of seconds of 0 or more", 0),
         "Seconds for which an object may be hidden and keep its number.",
         metavar="SECONDS",
     )

@@ -38,7 +38,7 @@ _choice_options = together(
         "--max-area",
         type=click.IntRange(min=1),
         metavar="PIXELS",
-        help="Leave out objects of more.",
+        help="Leave out objects of more pixels.",
     ),
     option(
         "Events",
@@ -56,7 +56,7 @@ _choice_options = together(
         default=1.0,
         show_default=True,
         metavar="SECONDS",
-        help="Join events with at most so many seconds between them.",
+        help="Join events with at most this many seconds between them.",
     ),
     option(
         "Events",
@@ -101,7 +101,7 @@ _choice_options = together(
     type=click.Choice(FORMATS),
     default="table",
     show_default=True,
-    help="frames: the number of each frame, one a line; ffmpeg: a filter that keeps events.",
+    help="frames: one frame number a line; ffmpeg: a filter that keeps only the events.",
 )
 @option(
     "Results",
@@ -116,10 +116,11 @@ _choice_options = together(
 def events_command(
     given: str, form: str, fail_on_events: bool, ignore: str | None, **params: Any
 ) -> None:
-    """List the times in which objects were in sight, or whole frames stood out, or both.
+    """List when objects were in sight, or when whole frames stood out.
 
-    RESULTS is a folder that bgsub run or bgsub objects wrote. INPUT, a video or a folder of images,
-    is run at once, with nothing else written. The events go to stdout, a line about them to stderr.
+    RESULTS is a folder that `bgsub run` or `bgsub objects` wrote. INPUT, a video or a folder of
+    images, is analysed now, and no results are written. The events go to stdout, a line that sums
+    them up to stderr.
     """
     from bgsub.report.event_listing import list_events
 
