@@ -17,7 +17,8 @@ from bgsub.evaluation.evaluate import evaluate
 from bgsub.evaluation.result import Pair
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.pipeline.run import fit_errors, run
+from bgsub.pipeline.frame_errors import fit_errors
+from bgsub.pipeline.run import run
 
 Model = Literal["paper", "local"]
 MODELS: tuple[Model, ...] = ("paper", "local")

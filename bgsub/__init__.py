@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from bgsub.options import RunOptions, SourceOptions
     from bgsub.outliers.errors_table import ErrorTable
     from bgsub.outliers.events import Event, find_events
+    from bgsub.pipeline.frame_errors import fit_errors, model_errors
     from bgsub.pipeline.outcome import RunResult
-    from bgsub.pipeline.run import apply, fit_errors, model_errors, run
+    from bgsub.pipeline.run import apply, run
     from bgsub.pipeline.streaming import masks
     from bgsub.robustpca.trpca import TRPCA
     from bgsub.tracking.events import SceneEvent
@@ -66,9 +67,9 @@ _HOME = {
     "Track": "bgsub.tracking.tracks",
     "apply": "bgsub.pipeline.run",
     "find_events": "bgsub.outliers.events",
-    "fit_errors": "bgsub.pipeline.run",
+    "fit_errors": "bgsub.pipeline.frame_errors",
     "masks": "bgsub.pipeline.streaming",
-    "model_errors": "bgsub.pipeline.run",
+    "model_errors": "bgsub.pipeline.frame_errors",
     "objects": "bgsub.tracking.results",
     "open_source": "bgsub.video.source",
     "run": "bgsub.pipeline.run",

@@ -115,13 +115,13 @@ def _computed(
 ) -> Loaded:
     """Compute the errors, by a fit or with a saved model."""
     options = shared.run_options(params)
-    from bgsub.pipeline import run as pipeline
+    from bgsub.pipeline.frame_errors import fit_errors, model_errors
 
     with make_progress(session) as progress:
         if model is None:
-            found = pipeline.fit_errors(footage, options, progress=progress)
+            found = fit_errors(footage, options, progress=progress)
         else:
-            found = pipeline.model_errors(Path(model), footage, options, progress=progress)
+            found = model_errors(Path(model), footage, options, progress=progress)
     for note in found.notes:
         session.log("warning", note)
     name = Path(footage).resolve().name

@@ -11,7 +11,7 @@ from bgsub.fit.frame_fit import FrameFit
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.pipeline.camera import CameraWatch
-from bgsub.pipeline.outputs import MaskTally
+from bgsub.pipeline.mask_tally import MaskTally
 from bgsub.robustpca.gram import Gram
 from bgsub.robustpca.trpca import TRPCA
 

@@ -7,7 +7,7 @@ from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable, write_csv
 from bgsub.outliers.events import find_events
 from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.outputs import output_name
+from bgsub.pipeline.output_names import output_name
 
 
 def write_table(

@@ -12,7 +12,8 @@ from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
-from bgsub.options import RunOptions, SourceOptions
+from bgsub.fit.store import FrameStore
+from bgsub.options import ProgressCallback, RunOptions, SourceOptions
 from bgsub.pipeline.masker import MASKERS
 from bgsub.pipeline.needs import VIDEOS, fitted_at_most, needs_fit, needs_masks, needs_pixels
 from bgsub.runtime.limits import memory_bytes
@@ -24,6 +25,12 @@ notes = logging.getLogger("bgsub.notes")
 """What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""
 
 DEFAULT_MEMORY = "50%"
+
+StrPath = str | os.PathLike[str]
+
+
+def no_progress(stage: str, done: int, total: int | None) -> None:
+    """Report nothing."""
 
 
 def open_frames(
@@ -172,3 +179,12 @@ def plan_run(source: FrameSource, options: RunOptions) -> Plan:
     if plan.reason:
         notes.info("%s: %s", source.name, plan.reason)
     return plan
+
+
+def read_frames(
+    source: FrameSource, plan: Plan, options: RunOptions, progress: ProgressCallback
+) -> FrameStore:
+    """Read the frames; those that masks alone are learned from are a sample of the fitted ones."""
+    temp = None if options.temp is None else Path(options.temp)
+    fitted = None if needs_fit(options) else fitted_at_most(options)
+    return FrameStore(source, plan, seed=options.seed, temp=temp, progress=progress, fitted=fitted)

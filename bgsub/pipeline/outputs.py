@@ -8,19 +8,18 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Literal, Self
 
-import numpy as np
-
 from bgsub.background.render import cutout, difference_picture, signed_difference
-from bgsub.errors import UsageError
 from bgsub.fit.blocks import queue_frames
 from bgsub.fit.store import FrameBlock
-from bgsub.options import ProgressCallback, RunOptions
+from bgsub.options import ProgressCallback
 from bgsub.pipeline.camera import CameraWatch
 from bgsub.pipeline.consumers import FrameConsumer, Need, Renderer, feed
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.frames import SceneFrame
+from bgsub.pipeline.mask_tally import MaskTally
 from bgsub.pipeline.needs import VIDEOS
 from bgsub.pipeline.objects import ObjectsOutput, ObjectsVideo
+from bgsub.pipeline.output_names import video_kind
 from bgsub.pipeline.preview import PreviewPanels, preview
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
@@ -31,96 +30,8 @@ from bgsub.video.queued import QueuedSink
 from bgsub.video.sink import SUFFIXES, SinkKind, open_sink
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
-PlotFormat = Literal["png", "svg"]
 
 _SPAN_IN_THRESHOLDS = 6.0
-
-
-def output_name(output: str, video_format: SinkKind, plot_format: PlotFormat) -> str:
-    """Name the file (or folder of pictures) that an output is written to."""
-    if output in {"errors", "objects", "tracks", "events"}:
-        return f"{output}.csv"
-    if output == "plot":
-        return f"errors.{plot_format}"
-    if output == "spectrum":
-        return f"spectrum.{plot_format}"
-    if output == "model":
-        return "model.npz"
-    return output + SUFFIXES[_kind(output, video_format)]
-
-
-def output_names(options: RunOptions) -> list[str]:
-    """Name everything that a run will write.
-
-    Raises
-    ------
-    UsageError
-        If that is nothing.
-    """
-    if not options.outputs:
-        message = "--only names no output; name at least one"
-        raise UsageError(message)
-    formats = options.format, options.plot_format
-    names = [output_name(output, *formats) for output in sorted(options.outputs)]
-    names += ["events.json"] if "events" in options.outputs else []
-    watched = options.regions is not None or options.line
-    return names + (["regions.csv"] if watched and "objects" in options.outputs else [])
-
-
-def _kind(output: str, video_format: SinkKind) -> SinkKind:
-    """Give the format of a video; scores are numbers of 16 bits, which H.264 does not hold."""
-    if output in {"preview", "overlay"}:
-        return "mp4"
-    return "mkv" if output == "scores" and video_format == "mp4" else video_format
-
-
-@dataclass
-class MaskTally:
-    """Count what the masks of a run amount to; a consumer of their frames.
-
-    Attributes
-    ----------
-    pixels : int
-        Pixels of a frame that can be foreground.
-    frames, empty, crowded : int
-        Frames with a mask; those in which it is empty; those in which it covers over 80 %.
-    covered : float
-        Sum of the shares of the frames that were covered.
-    """
-
-    pixels: int
-    frames: int = 0
-    empty: int = 0
-    crowded: int = 0
-    covered: float = 0.0
-    needs: frozenset[Need] = frozenset({"mask"})
-
-    def prepare(self, frame: SceneFrame) -> float:
-        """Give the share of a frame that is foreground."""
-        return float(np.count_nonzero(frame.mask)) / max(self.pixels, 1)
-
-    def take(self, frame: SceneFrame, prepared: float) -> None:
-        """Count the share of a frame."""
-        del frame
-        self.add(prepared)
-
-    def add(self, share: float) -> None:
-        """Count a mask that covers a share of its frame."""
-        self.frames += 1
-        self.empty += share == 0.0
-        self.crowded += share > 0.8
-        self.covered += share
-
-    def close(self) -> None:
-        """Nothing is left to do."""
-
-    def abort(self) -> None:
-        """Nothing was begun."""
-
-    @property
-    def mean_share(self) -> float:
-        """Mean share of a frame that is foreground."""
-        return self.covered / max(self.frames, 1)
 
 
 @dataclass(eq=False)
@@ -229,7 +140,7 @@ class FrameOutputs:
     def _open(
         self, results: ResultsDirectory, output: str, rate: Fraction | None
     ) -> VideoOutput | ObjectsVideo:
-        layout, kind = self._scene.layout, _kind(output, self._format)
+        layout, kind = self._scene.layout, video_kind(output, self._format)
         path = results.stage(output + SUFFIXES[kind])
         sink = QueuedSink(
             open_sink(path, output, layout=layout, kind=kind, rate=rate), queue_frames(layout.size)

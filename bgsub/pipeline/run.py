@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bgsub.fit.frame_fit import fit_frames, load_libraries
-from bgsub.fit.memory_plan import Plan
-from bgsub.fit.store import FrameStore, decoded_blocks
+from bgsub.fit.store import decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
-from bgsub.outliers.errors_table import ErrorTable
 from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints
-from bgsub.pipeline.damage import damage_findings, mark_doubtful
+from bgsub.pipeline.damage import mark_doubtful
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.error_outputs import write_spectrum, write_table
 from bgsub.pipeline.facts import fit_facts, frame_facts, object_facts, plan_facts, source_facts
-from bgsub.pipeline.inputs import load_for, model_for, open_input, plan_run
+from bgsub.pipeline.inputs import (
+    StrPath,
+    load_for,
+    model_for,
+    no_progress,
+    open_input,
+    plan_run,
+    read_frames,
+)
 from bgsub.pipeline.manifest import Stopwatch, input_identity
-from bgsub.pipeline.needs import fitted_at_most, needs_fit, needs_objects, needs_pixels
+from bgsub.pipeline.needs import needs_fit, needs_objects, needs_pixels
 from bgsub.pipeline.objects import ObjectsOutput, object_options
 from bgsub.pipeline.outcome import RunResult, finish
-from bgsub.pipeline.outputs import FrameOutputs, output_names
+from bgsub.pipeline.output_names import output_names
+from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, View
 from bgsub.video.source import Footage, FrameSource
-
-StrPath = str | os.PathLike[str]
-
-
-def _no_progress(stage: str, done: int, total: int | None) -> None:
-    """Report nothing."""
 
 
 def run(
@@ -69,7 +68,7 @@ def run(
     are learned without a fit of the frames: no Gram matrix, so time and memory grow with the number
     of frames and not with its square.
     """
-    options, progress = options or RunOptions(), progress or _no_progress
+    options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
     watched = object_options(options)
     with (
@@ -82,7 +81,7 @@ def run(
         plan = plan_run(source, options)
         identity = workers.submit(input_identity, footage)
         with watch.stage("decode"):
-            store = _store(source, plan, options, progress)
+            store = read_frames(source, plan, options, progress)
         with store:
             fit = None
             if needs_fit(options):
@@ -148,7 +147,7 @@ def apply(
     -----
     One pass over the footage; memory does not depend on its length.
     """
-    options, progress = options or RunOptions(), progress or _no_progress
+    options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
     watched = object_options(options)
     model = load_for(model_path, options)
@@ -179,87 +178,6 @@ def apply(
         facts |= object_facts(outputs, table)
         hints = camera_hints(outputs.camera) + mask_hints(outputs.tally, scene.threshold)
         return finish(results, source, table, options, watch, facts, hints)
-
-
-@dataclass(frozen=True, eq=False)
-class FrameErrors:
-    """Errors of the frames of an input, without any result on disk.
-
-    Attributes
-    ----------
-    table : ErrorTable
-    notes : list of str
-        What reading the input and fitting it had to say.
-    """
-
-    table: ErrorTable
-    notes: list[str]
-
-
-def fit_errors(
-    footage: Footage, options: RunOptions | None = None, *, progress: ProgressCallback | None = None
-) -> FrameErrors:
-    """Fit a video and return the errors of its frames; nothing is written.
-
-    Raises
-    ------
-    BgsubError
-        As for `run`.
-    """
-    options, progress = options or RunOptions(), progress or _no_progress
-    options = replace(options, outputs=frozenset({"errors"}))
-    with Workers(options.threads, options.jobs) as workers:
-        load_libraries(workers)
-        source = open_input(footage, options)
-        with _store(source, plan_run(source, options), options, progress) as store:
-            fit = fit_frames(store, source.pixel_mask, options, workers, progress)
-            table = fit.table
-            if not store.fits_all:
-                scene = learn_scene(store, source, fit, options, workers, progress)
-                frames = ScoredFrames(store, fit, scene.background, workers)
-                for _ in frames.blocks():
-                    pass
-                if frames.table is not None:
-                    table = frames.table
-    notes = [*source.warnings, *damage_findings(source, options, is_fitted=True), *fit.notes]
-    return FrameErrors(mark_doubtful(table, source), notes)
-
-
-def model_errors(
-    model_path: StrPath,
-    footage: Footage,
-    options: RunOptions | None = None,
-    *,
-    progress: ProgressCallback | None = None,
-) -> FrameErrors:
-    """Return the errors that a saved model makes on new footage; nothing is written.
-
-    Raises
-    ------
-    BgsubError
-        As for `apply`.
-    """
-    options, progress = options or RunOptions(), progress or _no_progress
-    model = load_for(model_path, options)
-    with Workers(options.threads, options.jobs) as workers:
-        source = open_input(footage, options, like=model)
-        model = model_for(model, source, model_path)
-        frames = ProjectedFrames(model, workers)
-        done = 0
-        for block in frames.blocks(decoded_blocks(source)):
-            done += len(block.rows)
-            progress("errors", done, source.frames_estimate)
-    notes = [*source.warnings, *damage_findings(source, options, is_fitted=False)]
-    return FrameErrors(mark_doubtful(frames.table(), source), notes)
-
-
-def _store(
-    source: FrameSource, plan: Plan, options: RunOptions, progress: ProgressCallback
-) -> FrameStore:
-    """Read the frames; those that masks alone are learned from are a sample of the fitted ones."""
-    temp = None if options.temp is None else Path(options.temp)
-    fitted = None if needs_fit(options) else fitted_at_most(options)
-    return FrameStore(source, plan, seed=options.seed, temp=temp, progress=progress, fitted=fitted)
 
 
 def _outputs(
@@ -300,4 +218,4 @@ def _objects(
     return ObjectsOutput(recorder, scene.masker)
 
 
-__all__ = ["RunResult", "apply", "fit_errors", "model_errors", "run"]
+__all__ = ["RunResult", "apply", "run"]

@@ -13,8 +13,9 @@ from bgsub.fit import memory_plan as memory
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan
 from bgsub.fit.store import FitColumns, FrameStore, decoded_blocks
+from bgsub.pipeline.frame_errors import fit_errors
 from bgsub.pipeline.inputs import memory_need, open_input
-from bgsub.pipeline.run import fit_errors, run
+from bgsub.pipeline.run import run
 from bgsub.video.frames import Frame, Layout
 from bgsub.video.matrix import FrameMatrix
 from bgsub.video.source import open_source

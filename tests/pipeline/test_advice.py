@@ -9,7 +9,7 @@ from bgsub import TRPCA
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.pipeline.advice import descent_hints, fit_hints, mask_hints, outlier_findings, plural
-from bgsub.pipeline.outputs import MaskTally
+from bgsub.pipeline.mask_tally import MaskTally
 from bgsub.pipeline.run import run
 
 

@@ -14,7 +14,7 @@ import pytest
 from bgsub.errors import BgsubError, OutputError
 from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, is_whole, recover
 from bgsub.pipeline.earlier import describe
-from bgsub.pipeline.outputs import output_name
+from bgsub.pipeline.output_names import output_name
 from bgsub.pipeline.run import run
 from bgsub.video.sink import VideoSink
 

@@ -11,7 +11,9 @@ from bgsub.errors import OutputError
 from bgsub.fit.store import decoded_blocks
 from bgsub.options import OUTPUTS, RunOptions
 from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.outputs import FrameOutputs, MaskTally, output_name
+from bgsub.pipeline.mask_tally import MaskTally
+from bgsub.pipeline.output_names import output_name
+from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.projection import ProjectedFrames
 from bgsub.pipeline.scene import saved_scene
 from bgsub.video.source import open_source

@@ -5,7 +5,8 @@ import pytest
 
 from bgsub.errors import InputError
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.run import apply, fit_errors, model_errors, run
+from bgsub.pipeline.frame_errors import fit_errors, model_errors
+from bgsub.pipeline.run import apply, run
 
 
 class TestSameFootage:
