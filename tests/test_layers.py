@@ -13,7 +13,8 @@ ROOT = Path(bgsub.__file__).parent
 LAYERS = (
     ("errors", "version"),
     ("files",),
-    ("video", "robustpca", "runtime"),
+    ("runtime",),
+    ("video", "robustpca"),
     ("rules",),
     ("declared", "facts"),
     ("local", "outliers", "options", "metrics"),

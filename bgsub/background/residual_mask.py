@@ -13,6 +13,7 @@ from bgsub.background.render import largest_difference, reconstruct
 from bgsub.fit.blocks import render_rows
 from bgsub.robustpca.median import NORMAL_MAD, column_median
 from bgsub.runtime.threads import Workers, scratch
+from bgsub.video.contours import pixels_within
 from bgsub.video.frames import Bytes
 
 NOISE_FRAMES = 32
@@ -107,21 +108,13 @@ def majority(mask: Bytes) -> Bytes:
 
 
 def drop_small(mask: Bytes, min_area: int) -> None:
-    """Erase in place blobs (8-connected) of fewer than `min_area` pixels, holes counted in.
-
-    The outline of a blob tells its size by Pick's theorem: with A the area of the polygon through
-    the centres of its b outline pixels, the polygon covers A + b/2 + 1 pixels.
-    """
+    """Erase in place blobs (8-connected) of fewer than `min_area` pixels, holes counted in."""
     if min_area <= 1:
         return
     outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    small = [o for o in outlines if len(o) < 2 * min_area and _pixels_within(o) < min_area]
+    small = [o for o in outlines if len(o) < 2 * min_area and pixels_within(o) < min_area]
     if small:
         cv2.drawContours(mask, small, -1, 0, cv2.FILLED)
-
-
-def _pixels_within(outline: cv2.typing.MatLike) -> float:
-    return 1.0 if len(outline) == 1 else cv2.contourArea(outline) + len(outline) / 2 + 1
 
 
 def default_min_area(height: int, width: int) -> int:

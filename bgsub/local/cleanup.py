@@ -14,6 +14,7 @@ from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scoring import UNIT
 from bgsub.local.shadows import object_evidence
 from bgsub.runtime.threads import scratch
+from bgsub.video.contours import pixels_within
 from bgsub.video.frames import Bytes
 
 SOLID = 0.75
@@ -86,17 +87,12 @@ class BlobRule:
         """Mask of 0 and 255 from one of 0 and 1; blobs are 8-connected."""
         result = np.zeros_like(mask)
         outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-        large = [one for one in outlines if _covered(one) >= self.least_area]
+        large = [one for one in outlines if pixels_within(one) >= self.least_area]
         if large:
             cv2.drawContours(result, large, -1, 255, cv2.FILLED)
         if not self.fill:
             result *= mask
         return result
-
-
-def _covered(outline: cv2.typing.MatLike) -> float:
-    """Pixels within an outline, by Pick's theorem."""
-    return cv2.contourArea(outline) + len(outline) / 2 + 1 if len(outline) > 1 else 1.0
 
 
 def boxes_of(mask: Bytes) -> list[Box]:

@@ -16,8 +16,8 @@ from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions, SourceOptions
 from bgsub.pipeline.masker import MASKERS
 from bgsub.pipeline.needs import VIDEOS, fitted_at_most, needs_fit, needs_masks, needs_pixels
+from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
-from bgsub.runtime.threads import own_threads
 from bgsub.video.geometry import ColorMode
 from bgsub.video.source import Footage, FrameSource, open_source
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import importlib
 import math
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +21,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from bgsub.runtime.cores import own_threads
+
 _local = threading.local()
 
 # Locked while a thread imports a module, and while the loaded libraries are walked to set their
@@ -32,18 +33,6 @@ _libraries = threading.Lock()
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
-
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return max(1, os.cpu_count() or 1)
-
-
-def own_threads(threads: int | None, jobs: int = 1) -> int:
-    """Threads of one of several runs side by side, at least 1; None is every core."""
-    return max(1, (threads or available_cores()) // jobs)
 
 
 def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:

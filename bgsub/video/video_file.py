@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +14,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from bgsub.errors import InputError
+from bgsub.runtime.cores import available_cores
 from bgsub.video import pixels, pyav
 from bgsub.video.base import BaseSource, Item, Options
 from bgsub.video.checksums import WITHOUT_CHECKS, has_checksums
@@ -131,7 +131,7 @@ class VideoFileSource(BaseSource):
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         given = 0
         if self._timeline is None:
-            threads = self.options.threads or min(_available_processors() + 1, _MAX_THREADS)
+            threads = self.options.threads or min(available_cores() + 1, _MAX_THREADS)
             held: deque[Item] = deque()
             for item in self._decode(threads, notes):
                 held.append(item)
@@ -314,9 +314,3 @@ class VideoFileSource(BaseSource):
         else:
             return []
         return [f"{what}: the file is cut off or damaged"]
-
-
-def _available_processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

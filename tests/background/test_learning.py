@@ -14,11 +14,16 @@ from bgsub.pipeline.run import run
 
 @pytest.mark.parametrize(
     ("k", "n", "advice"),
-    [(0, 9, "at least 1"), (9, 9, "--k 8 or less"), (12, 9, "--k 8"), (1, 1, "more frames")],
+    [(0, 9, "at least 1"), (9, 9, "--k 8 or less"), (12, 9, "--k 8")],
 )
 def test_a_rank_that_cannot_be_is_refused_with_advice(k, n, advice):
     with pytest.raises(UsageError, match=f"--k {k}.*{advice}"):
         check_rank(k, n)
+
+
+def test_of_a_single_frame_the_frames_are_said_and_not_the_rank():
+    with pytest.raises(UsageError, match=r"^1 frame is selected.*; select more frames$"):
+        check_rank(1, 1)
 
 
 @pytest.mark.parametrize(("k", "n"), [(1, 2), (8, 9)])

@@ -12,7 +12,8 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from bgsub.runtime import threads
-from bgsub.runtime.threads import Workers, available_cores, own_threads, scratch
+from bgsub.runtime.cores import available_cores, own_threads
+from bgsub.runtime.threads import Workers, scratch
 
 
 def test_threads_are_shared_among_jobs():
