@@ -321,13 +321,16 @@ class RunOptions(Declared):
         if self.model == "local" and self.threshold is not None:
             message = "--model local has no effect with --threshold, which is the formula's"
             raise UsageError(f"{message}; leave one of them out")
-        reason = "--model paper" if self.model == "paper" else reason
+        self.refuse_local("--model paper" if self.model == "paper" else reason)
+
+    def refuse_local(self, reason: str) -> None:
+        """Raise UsageError for options of the local model, where something else makes the masks."""
         for one in declared_fields(type(self)):
             of_local = one.name in {"sensitivity", "shadows", "fill_holes"}
             if of_local and getattr(self, one.name) != one.default:
                 name = "--no-fill-holes" if one.name == "fill_holes" else flag(one)
                 message = f"{name} has no effect with {reason}: it is of the local model"
-                raise UsageError(f"{message}; leave one of them out")
+                raise UsageError(f"{message}; leave it out")
 
     @property
     def mask_model(self) -> str:

@@ -124,6 +124,8 @@ def learn_scene(
 def saved_scene(background: BackgroundModel, options: RunOptions) -> LearnedScene:
     """Give the scene of a saved model, with masks drawn as the options say."""
     kind = saved_kind(background, options.threshold)
+    if background.local is None:
+        options.refuse_local("a model whose masks are the formula's")
     masker = kind(background.layout, _mask_settings(options))
     masker.load(background)
     return LearnedScene(background.layout, background.inside, background, masker)

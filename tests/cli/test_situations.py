@@ -15,6 +15,7 @@ import pytest
 from bgsub.cli.failures import describe
 from bgsub.cli.logs import Session, reporting
 from bgsub.errors import InputError, OutputError
+from bgsub.video.images import write_image
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and limits of POSIX")
 
@@ -211,3 +212,39 @@ def test_a_home_that_cannot_be_written_is_no_matter(place) -> None:
     )
     assert done.returncode == 0
     assert "atplotlib" not in done.stderr
+
+
+def test_options_of_the_local_model_are_refused_for_a_model_without_one(place, invoke) -> None:
+    command = ["run", "clip.npy", "--k", 2, "--model", "paper", "--only", "model", "--out", "r"]
+    assert invoke(*command).exit_code == 0
+    done = invoke("apply", "r", "clip.npy", "--out", "again", "--shadows", "keep")
+    assert done.exit_code == 2
+    assert "--shadows has no effect with a model whose masks are the formula's" in done.stderr
+    assert not (place / "again").exists()
+
+
+def test_results_are_of_use_from_another_folder(place, invoke, monkeypatch) -> None:
+    painted = np.full((36, 48), 255, np.uint8)
+    painted[:4] = 0
+    write_image(place / "mask.png", painted)
+    command = ["run", "clip.npy", "--k", 2, "--mask-image", "mask.png", "--out", "r"]
+    assert invoke(*command).exit_code == 0
+    (place / "elsewhere").mkdir()
+    monkeypatch.chdir(place / "elsewhere")
+    done = invoke("errors", "../r", "--save-frames", "seen")
+    assert done.exit_code == 0, done.stderr
+    assert len(list((place / "elsewhere" / "seen").iterdir())) == 1
+    done = invoke("run", "--from-json", "../r", "--only", "errors", "--out", "again")
+    assert done.exit_code == 0, done.stderr
+    table = (place / "r" / "errors.csv").read_bytes()
+    assert (place / "elsewhere" / "again" / "errors.csv").read_bytes() == table
+
+
+def test_a_mask_image_with_a_wrong_checksum_is_refused(place, invoke) -> None:
+    write_image(place / "mask.png", np.full((36, 48), 255, np.uint8))
+    data = bytearray((place / "mask.png").read_bytes())
+    data[data.index(b"IDAT") + 6] ^= 1
+    (place / "mask.png").write_bytes(data)
+    done = invoke("run", "clip.npy", "--mask-image", "mask.png", "--out", "out")
+    assert done.exit_code == 3
+    assert len(done.stderr.splitlines()) == 1
