@@ -29,6 +29,7 @@ COMMANDS = {
         "bgsub.cli.background:background_command",
         "Make a picture of the empty scene.",
     ),
+    "clips": ("bgsub.cli.clips:clips_command", "Cut a film into clips, one for each event."),
     "objects": (
         "bgsub.cli.objects:objects_command",
         "Follow the objects of masks that exist already.",

@@ -8,6 +8,7 @@ from bgsub.errors import InputError
 from bgsub.video.frames import Frame
 from bgsub.video.indexed import IndexedSource
 from bgsub.video.sample import sample_rows
+from bgsub.video.seeking import key_frames
 from bgsub.video.source import FrameSource
 from bgsub.video.video_file import VideoFileSource
 
@@ -40,7 +41,7 @@ def glimpse(source: FrameSource, count: int, *, seed: int = 0) -> list[Frame]:
     if isinstance(source, IndexedSource):
         return [source[place] for place in sample_rows(len(source), count, seed).tolist()]
     if isinstance(source, VideoFileSource) and source.options.selection.is_everything:
-        found = source.key_frames(count)
+        found = key_frames(source, count)
         if len(found) >= min(count, _FEW):
             return found
     found = _thinned(source, count)

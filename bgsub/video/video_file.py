@@ -259,35 +259,17 @@ class VideoFileSource(BaseSource):
                 yield item._replace(doubtful=entry.doubtful)
         notes.extend(text for _, text in waiting)
 
-    def key_frames(self, count: int) -> list[Frame]:
-        """Decode key frames that are spread over the film, by seeking: fewer if it has fewer.
-
-        Their numbers in the film are not known, and are 0. Seeks that fail, as in files without
-        an index, give what has been found by then.
-        """
-        found: list[Frame] = []
+    @contextmanager
+    def opened(self) -> Iterator[tuple[InputContainer, VideoStream]]:
+        """Open the file and its video stream, to seek in it."""
         with self._open() as container:
-            stream = self._video_stream(container)
-            stream.codec_context.skip_frame = "NONKEY"
-            if self.duration_s is None or stream.time_base is None:
-                return found
-            start = stream.start_time or 0
-            seen: set[int | None] = set()
-            for index in range(count):
-                target = self.duration_s * index / count / float(stream.time_base)
-                try:
-                    container.seek(start + int(target), stream=stream)
-                    frame = next(container.decode(stream), None)
-                except FFmpegError:
-                    break
-                if frame is None or frame.pts in seen or frame.is_corrupt:
-                    continue
-                seen.add(frame.pts)
-                item = self._item(0, frame, float(frame.time or 0.0))
-                data, _ = self._load(item.load, item.reason, None)
-                if data is not None:
-                    found.append(Frame(0, item.time_s, data, self.layout))
-        return found
+            yield container, self._video_stream(container)
+
+    def to_frame(self, frame: VideoFrame, time_s: float) -> Frame | None:
+        """Turn a decoded picture into a frame whose number is not known, 0; None if it is bad."""
+        item = self._item(0, frame, time_s)
+        data, _ = self._load(item.load, item.reason, None)
+        return None if data is None else Frame(0, time_s, data, self.layout)
 
     def _item(self, number: int, frame: VideoFrame, time_s: float) -> Item:
         width, height = frame.width, frame.height

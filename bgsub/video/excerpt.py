@@ -1,0 +1,196 @@
+"""Cut a stretch out of a video, with its sound: packets as they are, or frames encoded anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+from av.audio.stream import AudioStream
+from av.container import InputContainer, OutputContainer
+from av.packet import Packet
+from av.video.stream import VideoStream
+
+from bgsub.errors import InputError
+from bgsub.video import pyav
+from bgsub.video.decoding import stamp_of
+from bgsub.video.frames import Bytes, Frame, Layout
+from bgsub.video.seeking import seek
+from bgsub.video.sink import open_sink
+from bgsub.video.video_file import VideoFileSource
+
+_KEPT_SOUND = {"aac", "mp3", "ac3", "opus"}
+"""Codecs of sound that mp4 players know; other sound is encoded anew."""
+
+
+def copy_excerpt(source: VideoFileSource, out: Path, start_s: float, end_s: float) -> float:
+    """Copy the packets of a stretch, from the key frame before it on, and those of the sound.
+
+    Parameters
+    ----------
+    source : VideoFileSource
+    out : Path
+        Ends with .mp4 or .mkv.
+    start_s, end_s : float
+        From the film's first frame on.
+
+    Returns
+    -------
+    float
+        Where the excerpt really begins.
+
+    Raises
+    ------
+    InputError
+        If the container cannot hold the codec.
+    """
+    with source.opened() as (container, stream), av.open(str(out), "w") as target:
+        origin = stamp_of(next(container.decode(stream))) or 0.0
+        seek(container, stream, origin + start_s)
+        sound = _sound_of(container)
+        try:
+            ours: dict[int, Any] = {stream.index: target.add_stream_from_template(stream)}
+            if sound is not None and sound.codec_context.name in _KEPT_SOUND:
+                ours[sound.index] = target.add_stream_from_template(sound)
+            begin = _copy(container, target, ours, stream, origin + end_s)
+        except (av.FFmpegError, ValueError) as error:
+            message = f"{source.name}: its {source.codec} cannot be copied into {out.suffix}"
+            raise InputError(f"{message}; use --mode encode") from error
+    return begin - origin
+
+
+def _copy(
+    container: InputContainer,
+    target: OutputContainer,
+    ours: dict[int, Any],
+    stream: VideoStream,
+    end: float,
+) -> float:
+    begin: float | None = None
+    for packet in container.demux([each for each in container.streams if each.index in ours]):
+        if packet.dts is None or packet.time_base is None:
+            continue
+        base = float(packet.time_base)
+        stamp = (packet.dts if packet.pts is None else packet.pts) * base
+        if begin is None:
+            if packet.stream.index != stream.index or not packet.is_keyframe:
+                continue
+            begin = stamp
+        if stamp > end + 1 and packet.stream.index == stream.index:
+            break
+        if stamp > end or stamp < begin - 0.1:
+            continue
+        _mux(target, packet, ours[packet.stream.index], begin)
+    return 0.0 if begin is None else begin
+
+
+def _mux(target: OutputContainer, packet: Packet[Any], own: Any, begin: float) -> None:
+    shift = int(begin / float(packet.time_base or 1))
+    packet.pts = None if packet.pts is None else packet.pts - shift
+    packet.dts = None if packet.dts is None else packet.dts - shift
+    packet.stream = own
+    target.mux(packet)
+
+
+def encode_excerpt(
+    frames: Iterable[Frame],
+    out: Path,
+    *,
+    draw: Callable[[Frame], Bytes] | None = None,
+    rate: Fraction | None = None,
+) -> tuple[int, float]:
+    """Encode frames as H.264.
+
+    Parameters
+    ----------
+    frames : iterable of Frame
+    out : Path
+        Ends with .mp4.
+    draw : callable, optional
+        Gives the picture of a frame; all must have one size.
+    rate : Fraction, optional
+        Frames a second; times of the frames are kept in any case.
+
+    Returns
+    -------
+    int
+        Frames written.
+    float
+        Time of the first one in the film.
+    """
+    sink, begin = None, 0.0
+    for frame in frames:
+        picture = frame.data if draw is None else draw(frame)
+        if sink is None:
+            begin = frame.time_s
+            layout = frame.layout
+            if draw is not None:
+                layout = Layout("bgr", picture.shape[0], picture.shape[1])
+            sink = open_sink(out, out.stem, layout=layout, kind="mp4", rate=rate)
+        sink.write(picture, frame.time_s - begin)
+    return (0, 0.0) if sink is None else (sink.close(), begin)
+
+
+def add_sound(source: VideoFileSource, silent: Path, out: Path, start_s: float) -> bool:
+    """Put the sound of a film to a silent excerpt of it.
+
+    Parameters
+    ----------
+    source : VideoFileSource
+        The film.
+    silent : Path
+        An excerpt that begins at `start_s`.
+    out : Path
+        Where both are written.
+    start_s : float
+        From the film's first frame on.
+
+    Returns
+    -------
+    bool
+        False if the film has no sound; nothing is written then.
+    """
+    with source.opened() as (container, stream), av.open(str(silent)) as pictures:
+        sound = _sound_of(container)
+        if sound is None:
+            return False
+        origin = stamp_of(next(container.decode(stream))) or 0.0
+        length = (pictures.duration or 0) / av.time_base
+        seek(container, stream, max(origin + start_s - 1, 0.0))
+        with av.open(str(out), "w") as target:
+            video = target.add_stream_from_template(pictures.streams.video[0])
+            own = target.add_stream("aac", rate=sound.rate)
+            own.layout = sound.layout
+            for packet in pictures.demux(video=0):
+                if packet.dts is not None:
+                    packet.stream = video
+                    target.mux(packet)
+            for frame in _heard(container, sound, origin + start_s, length):
+                for encoded in own.encode(frame):
+                    target.mux(encoded)
+            for encoded in own.encode(None):
+                target.mux(encoded)
+    return True
+
+
+def _heard(
+    container: InputContainer, sound: AudioStream, start: float, length: float
+) -> Iterator[av.AudioFrame]:
+    """Decode the sound of a stretch; its first sample is that of the stretch's first frame."""
+    resampler = av.AudioResampler(format="fltp", layout=sound.layout, rate=sound.rate)
+    for frame in container.decode(sound):
+        stamp = pyav.seconds(frame.pts, frame.time_base)
+        if stamp is None or stamp + frame.samples / frame.sample_rate < start:
+            continue
+        if stamp > start + length:
+            return
+        for plain in resampler.resample(frame):
+            plain.pts = max(0, round((stamp - start) * plain.sample_rate))
+            plain.time_base = Fraction(1, plain.sample_rate)
+            yield plain
+
+
+def _sound_of(container: InputContainer) -> AudioStream | None:
+    return container.streams.audio[0] if container.streams.audio else None

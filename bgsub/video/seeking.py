@@ -1,0 +1,96 @@
+"""Seek in a video file: key frames that are spread over it, and the frames of a stretch."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import islice, pairwise
+
+from av.container import InputContainer
+from av.error import FFmpegError
+from av.video.stream import VideoStream
+
+from bgsub.video import pyav
+from bgsub.video.decoding import stamp_of
+from bgsub.video.frames import Frame
+from bgsub.video.video_file import VideoFileSource
+
+_WITHOUT_STAMPS = {"avi"}
+"""Containers whose frames are told apart by their order alone: nothing is sought there."""
+
+
+def key_frames(source: VideoFileSource, count: int) -> list[Frame]:
+    """Decode key frames that are spread over a film, by seeking: fewer if it has fewer.
+
+    Their numbers in the film are not known, and are 0. Seeks that fail, as in files without an
+    index, give what has been found by then.
+    """
+    found: list[Frame] = []
+    with source.opened() as (container, stream):
+        stream.codec_context.skip_frame = "NONKEY"
+        if source.duration_s is None or stream.time_base is None:
+            return found
+        start = stream.start_time or 0
+        seen: set[int | None] = set()
+        for index in range(count):
+            target = source.duration_s * index / count / float(stream.time_base)
+            try:
+                container.seek(start + int(target), stream=stream)
+                picture = next(container.decode(stream), None)
+            except FFmpegError:
+                break
+            if picture is None or picture.pts in seen or picture.is_corrupt:
+                continue
+            seen.add(picture.pts)
+            frame = source.to_frame(picture, float(picture.time or 0.0))
+            if frame is not None:
+                found.append(frame)
+    return found
+
+
+def can_seek(source: VideoFileSource) -> bool:
+    """Whether a time leads to the same frame as reading from the beginning does."""
+    with source.opened() as (container, stream):
+        if container.format.name in _WITHOUT_STAMPS or stream.time_base is None:
+            return False
+        first = [stamp_of(picture) for picture in islice(container.decode(stream), 8)]
+    stamps = [stamp for stamp in first if stamp is not None]
+    return len(stamps) == len(first) > 1 and all(one < two for one, two in pairwise(stamps))
+
+
+def frames_between(
+    source: VideoFileSource, start_s: float, end_s: float
+) -> Generator[Frame, None, None]:
+    """Decode the frames of a stretch, from the key frame before it on.
+
+    Parameters
+    ----------
+    source : VideoFileSource
+        One of which `can_seek` is true.
+    start_s, end_s : float
+        Times of the first and last frame, from the film's first frame on.
+
+    Yields
+    ------
+    Frame
+        With its time in the film; its number is not known, and is 0.
+    """
+    with source.opened() as (container, stream):
+        origin = stamp_of(next(container.decode(stream))) or 0.0
+        half = 0.5 / float(source.rate or 25)
+        seek(container, stream, origin + start_s)
+        for picture in container.decode(stream):
+            stamp = stamp_of(picture)
+            if stamp is None or picture.is_corrupt or stamp - origin < start_s - half:
+                continue
+            if stamp - origin > end_s + half:
+                return
+            frame = source.to_frame(picture, round(stamp - origin, 9))
+            if frame is not None:
+                yield frame
+
+
+def seek(container: InputContainer, stream: VideoStream, stamp_s: float) -> None:
+    """Go to the last key frame that is not behind a time stamp in seconds."""
+    base = pyav.fraction(stream.time_base)
+    if base is not None:
+        container.seek(int(stamp_s / float(base)), stream=stream)
