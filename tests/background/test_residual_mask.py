@@ -8,16 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
+from bgsub.background.model import BackgroundModel
 from bgsub.background.residual_mask import (
     NOISE_FRAMES,
     SCORE_LEVEL,
     THRESHOLD_BOUNDS,
     MaskRule,
+    choose_threshold,
     default_min_area,
     drop_small,
     noise_frames,
 )
 from bgsub.pipeline.run import run
+from bgsub.video.frames import Layout
 
 EIGHT = np.ones((3, 3))
 
@@ -150,6 +153,29 @@ class TestThreshold:
         )
         assert (quiet, loud) == (low, high)
         assert medium == pytest.approx(5 * 4, rel=0.15)
+
+    @pytest.mark.parametrize(("share", "threshold"), [(0.0012, 20.0), (0.0008, 12.0)])
+    def test_of_a_heavy_tail_is_its_999th_thousandth(self, share, threshold, workers):
+        layout = Layout("gray", 100, 100)
+        model = BackgroundModel(
+            layout=layout,
+            center=np.full(layout.size, 100, np.float32),
+            components=np.zeros((0, layout.size), np.float32),
+            noise=np.ones(layout.pixels, np.float32),
+            threshold=0.0,
+            error_location=1.0,
+            error_scale=1.0,
+            cutoff=12.0,
+            support=np.ones(5, dtype=bool),
+            frame_numbers=np.arange(1, 6),
+            pixel_mask=None,
+            geometry={},
+            facts={},
+        )
+        rows = np.full((5, layout.size), 100, np.uint8)
+        rows.ravel()[: round(share * rows.size)] = 120
+        found = choose_threshold(model, rows, np.zeros((5, 0)), workers)
+        assert found == pytest.approx(threshold, abs=0.5)
 
     def test_is_taken_as_it_is_given(self, tmp_path, scene, save, options):
         assert self.threshold_of(2, tmp_path, scene, save, options, threshold=40.5) == 40.5

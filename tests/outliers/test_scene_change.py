@@ -6,6 +6,7 @@ import pytest
 from bgsub import TRPCA
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, fit_table
+from bgsub.outliers.scene_change import SceneChange, _first_of_lasting, _Span, lasting_change
 from bgsub.robustpca.gram import gram_matrix
 
 HEIGHT, WIDTH = 16, 24
@@ -147,3 +148,72 @@ def test_constant_scene() -> None:
     assert table.scene_change is None
     assert not table.outliers.any()
     assert np.isfinite(table.scores).all()
+
+
+# --- the rules one by one, on frames whose distances are known ----------------------------------
+
+
+def apart(states: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Gram matrix of frames, each at its state, and a length away in a direction of its own."""
+    return states @ states.T + np.diag(lengths**2)
+
+
+def change_of(states: np.ndarray, lengths: np.ndarray, ordinary: int) -> SceneChange | None:
+    """What is found where ordinary frames have an error of 1 ± .05, and none has a component."""
+    K = apart(states, lengths)
+    scores = (np.sqrt(K.diagonal()) - 1.0) / 0.05
+    assert (scores[:ordinary] <= 12.0).all()
+    assert (scores[ordinary:] > 12.0).all()
+    n = len(K)
+    return lasting_change(
+        K,
+        np.zeros((n, 0)),
+        scores=scores,
+        cutoff=12.0,
+        location=1.0,
+        scale=0.05,
+        frames=np.arange(1, n + 1),
+        times=np.arange(n) / 10.0,
+    )
+
+
+def test_frames_of_the_own_centre_are_judged_as_if_left_out() -> None:
+    length, n = 3.0, 30
+    K = apart(np.zeros((n, 1)), np.full(n, length))
+    span = _Span(K, np.zeros((n, 0)), 0, 1.0, 0.05, np.zeros(n))
+    errors = span.errors_of_own_centre(20)
+    kept = 15  # three quarters of the tail
+    left_out = length * np.sqrt(1 + 1 / (kept - 1))
+    others = length * np.sqrt(1 + 1 / kept)
+    assert np.isclose(errors, left_out).sum() == kept
+    assert np.isclose(errors, others).sum() == n - kept
+    # To the letter: the distance from the mean of the 14 others.
+    mean = K[1:15, 1:15].mean() + length**2
+    assert left_out == pytest.approx(np.sqrt(mean))
+
+
+@pytest.mark.parametrize(("misfits", "first"), [((0, 1), 2), ((5, 6), 0), ((5, 6, 7), 8)])
+def test_a_change_begins_where_95_in_100_fit_from_there_on(misfits, first) -> None:
+    fits = np.ones(40, dtype=bool)
+    fits[list(misfits)] = False
+    assert _first_of_lasting(fits) == first
+
+
+@pytest.mark.parametrize(("passers", "is_found"), [(2, True), (3, False)])
+def test_95_in_100_of_the_last_frames_must_agree(passers: int, is_found: bool) -> None:
+    states = np.zeros((120, 2))
+    states[40:, 0] = 10.0
+    states[100 : 100 + 2 * passers : 2, 1] = 30.0
+    change = change_of(states, np.ones(120), 40)
+    assert (change is not None) == is_found
+    if change is not None:
+        assert change == SceneChange(41, 4.0)
+
+
+@pytest.mark.parametrize(("distance", "is_found"), [(24.5, True), (21.0, False)])
+def test_a_restless_state_may_keep_3_in_100_of_what_exceeded_the_noise(distance, is_found) -> None:
+    """At errors of 4 beside 1 there is (16 − 1)/(d² + 15) left: 2.5 % and 3.5 %."""
+    states = np.zeros((160, 1))
+    states[40:, 0] = distance
+    lengths = np.where(np.arange(160) < 40, 1.0, 4.0)
+    assert (change_of(states, lengths, 40) is not None) == is_found

@@ -3,7 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.robustpca.checks import check_components, check_matrix
+from bgsub.robustpca.checks import (
+    check_components,
+    check_iteration,
+    check_matrix,
+    support_size,
+)
 
 from .helpers import Columns
 
@@ -53,3 +58,38 @@ def test_types_that_are_kept_and_that_are_not():
     assert check_matrix([[1, 2]]).dtype == np.float64
     reader = Columns(np.ones((2, 2)))
     assert check_matrix(reader) is reader
+
+
+@pytest.mark.parametrize(("tol", "max_iter"), [(0.0, 1), (1e-9, 5)])
+def test_an_iteration_in_range(tol, max_iter):
+    check_iteration(tol, max_iter)
+
+
+@pytest.mark.parametrize(
+    ("tol", "max_iter", "message"),
+    [(-1e-9, 1, "tol=-1e-09"), (np.nan, 1, "tol=nan"), (0.0, 0, "max_iter=0: at least 1")],
+)
+def test_an_iteration_out_of_range(tol, max_iter, message):
+    with pytest.raises(ValueError, match=message):
+        check_iteration(tol, max_iter)
+
+
+@pytest.mark.parametrize(
+    ("n", "fraction", "t"),
+    [(7, None, 4), (8, None, 4), (7, 0.5, 4), (200, 0.55, 110), (10, 0.75, 8), (9, 1.0, 9)],
+)
+def test_support_size(n, fraction, t):
+    assert support_size(n, fraction) == t
+
+
+@pytest.mark.parametrize("fraction", [0.499, 1.001, np.nan, 0])
+def test_support_size_out_of_range(fraction):
+    with pytest.raises(ValueError, match=r"a fraction from 0\.5 to 1 is needed"):
+        support_size(10, fraction)
+
+
+def test_the_entry_that_is_wrong_is_named_in_any_block_of_rows():
+    X = np.zeros((5, 1 << 19), dtype=np.float32)
+    X[4, 7] = -np.inf
+    with pytest.raises(ValueError, match=r"X\[4, 7\] is -inf"):
+        check_matrix(X)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bgsub.robustpca.competitors.synthetic import data1
 from bgsub.robustpca.reweight import (
+    FOOTAGE_CUTOFF,
     leverages,
     location_and_scale,
     predictive_errors,
@@ -176,6 +177,32 @@ def test_rounding_level_grows_with_the_ordinary_rows_alone():
     assert 0 < level < 1e-5
     X[0] = 1e9
     assert rounding_level(both_spaces(X)[0]) < 2 * level
+
+
+class _Judged:
+    """A space in which every fit leaves the same errors."""
+
+    def __init__(self, errors):
+        self.errors, self.squared_norms = errors, np.ones(errors.size)
+
+    def principal(self, rows, n_components, scores=None):
+        n = self.errors.size
+        return Fit(np.zeros(1), np.zeros((1, 0)), np.zeros((n, 0)), self.errors**2, rows.copy())
+
+
+@pytest.mark.parametrize(("cutoff", "given"), [(3.5, {}), (8.0, {"cutoff": FOOTAGE_CUTOFF})])
+@pytest.mark.parametrize("is_inlier", [True, False])
+def test_rows_up_to_the_cutoff_are_inliers(cutoff, given, is_inlier):
+    """3.5 standard deviations of the best half for independent rows, 8 for frames of a video."""
+    usual = np.arange(4001) < 2001
+    errors = np.where(usual, np.linspace(0.0, 2.0, 4001), 1e6)
+    location, scale = location_and_scale(errors)
+    probe = location + (cutoff + (-0.05 if is_inlier else 0.05)) * scale
+    space = _Judged(np.where(usual, errors, probe))
+    fit, rounds, converged = reweight(space, space.principal(usual, 1), 1, **given)
+    assert converged
+    assert (rounds, fit.support[usual].all()) == (1, True)
+    assert fit.support[~usual].all() == fit.support[~usual].any() == is_inlier
 
 
 def test_the_cutoff_decides_who_is_an_inlier():
