@@ -181,7 +181,7 @@ class OrAuto(Rule):
 
     def read(self, name: str, value: Any) -> Any:
         """Check the value."""
-        if value == "auto":
+        if isinstance(value, str) and value == "auto":
             return self.auto
         try:
             return self.rule.read(name, value)

@@ -38,7 +38,11 @@ RULES = [
     (SHARE, [(0, 0.0), (0.99, 0.99)], [1, 1.0, -0.01]),
     (Choice(("a", "b")), [("a", "a")], ["c", "A", None, 1, ["a"], {}]),
     (Switch(), [(True, True), (False, False)], [1, 0, "true", None]),
-    (OrAuto(Integer(1)), [("auto", "auto"), (3, 3)], ["3", 0, None, "automatic"]),
+    (
+        OrAuto(Integer(1)),
+        [("auto", "auto"), (3, 3)],
+        ["3", 0, None, "automatic", np.array([1, 2])],
+    ),
     (OrAuto(Integer(2), auto=None), [("auto", None), (3, 3)], [1]),
     (File(), [("a", "a"), (Path("b/c"), str(Path("b/c")))], ["", "a\0b", 7, None, []]),
     (Place(), [("12.5s", "12.5s"), (3, 3)], [0, "soon", True, None, [1], 1.5, math.inf]),

@@ -202,9 +202,6 @@ def _make_estimator(k: int, options: RunOptions, progress: ProgressCallback) -> 
 
 def check_rank(k: int, n_frames: int) -> None:
     """Raise UsageError unless k is below the number of frames."""
-    if k < 1:
-        message = f"--k {k}: at least 1 component is needed"
-        raise UsageError(message)
     if n_frames < 2:
         message = f"{n_frames} frame is selected, but a background takes 2; select more frames"
         raise UsageError(message)
