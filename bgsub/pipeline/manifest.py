@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError, UsageError
 from bgsub.files import check_plain
-from bgsub.pipeline.directory import MANIFEST
+from bgsub.pipeline.directory import MANIFEST, recover
 from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
 from bgsub.version import __version__
 
@@ -140,6 +140,8 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     """
     check_plain(folder)
     path = folder / MANIFEST if folder.is_dir() else folder
+    if path != folder and not path.exists():
+        recover(folder)  # a run that was killed as it put its results in place
     check_plain(path)
     try:
         if path.stat().st_size > _LARGEST:

@@ -7,15 +7,19 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bgsub.errors import BgsubError, OutputError
+from bgsub.options import RunOptions
 from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, is_whole, recover
 from bgsub.pipeline.earlier import describe
+from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.output_names import output_name
 from bgsub.pipeline.run import run
+from bgsub.runtime.temporary import Claim
 from bgsub.video.sink import VideoSink
 
 VERSION = {"bgsub_version": "0.1.0"}
@@ -427,6 +431,29 @@ class TestKilledRuns:
         write(out, NEW)
         assert sorted(p.name for p in out.iterdir()) == ["compare.csv", MANIFEST]
         assert "removed what a killed run had left there" in caplog.text
+
+    def test_whoever_reads_the_results_finds_them_too(self, tmp_path, monkeypatch, scene, save):
+        path, out = save(scene(n=12, visit=9)), tmp_path / "out"
+        options = RunOptions(k=2, outputs=frozenset({"errors"}))
+        run(path, out, options)
+        for name in ("errors.csv", MANIFEST):  # killed as the first new and as the last is named
+            rename = Path.rename
+
+            def die(self, target, name=name, rename=rename):
+                if target.name == name and target.parent == out:
+                    raise Killed
+                return rename(self, target)
+
+            close = Claim.remove
+            monkeypatch.setattr(Path, "rename", die)
+            monkeypatch.setattr(Claim, "remove", Claim.close)  # nothing clears up behind a kill
+            with pytest.raises(Killed):
+                run(path, out, replace(options, force=True))
+            monkeypatch.setattr(Path, "rename", rename)
+            monkeypatch.setattr(Claim, "remove", close)
+            assert not is_whole(out)
+            assert load_manifest(out)["frames"]["used"] == 12
+            assert sorted(p.name for p in out.iterdir()) == ["errors.csv", MANIFEST]
 
     def test_finished_results_whose_place_somebody_took_stay_aside(
         self, tmp_path, monkeypatch, caplog
