@@ -13,7 +13,7 @@ endif
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: help demo test test-lowest test-readers check format lock locked wheel sbom pictures bench bench-masks bench-pieces bench-growth bench-memory bench-tracks clean
+.PHONY: help demo test test-lowest test-readers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -121,6 +121,9 @@ bench-growth: $(VENV)/.installed-dev  ## chart of time against frames and pixels
 
 bench-masks: $(VENV)/.installed-dev  ## F-measure of masks beside classical subtractors (DATA=folder)
 	$(BIN)/python -m benchmarks.masks $(DATA)
+
+bench-flags: $(VENV)/.installed-dev  ## what frame flags see, and are quiet about (DATA=folder)
+	$(BIN)/python -m benchmarks.flags $(DATA)
 
 bench-pieces: $(VENV)/.installed-dev  ## what each piece of the local masks brings (DATA=folder)
 	$(BIN)/python -m benchmarks.pieces $(DATA)

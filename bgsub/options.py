@@ -28,6 +28,7 @@ from bgsub.rules import (
     Rectangle,
     Segment,
     Several,
+    Share,
     Switch,
 )
 from bgsub.video.selection import Selection
@@ -262,9 +263,17 @@ class RunOptions(Declared):
     cutoff: float | None = _output(
         None,
         POSITIVE,
-        "Robust z-score above which a frame is an outlier.",
+        "Score above which a frame is an outlier: by its error as a whole, or by the place in it "
+        "that fits least. 12 is one false alarm in 1000 clean frames by either.",
         metavar="Z",
         unset="12; with a model, that of its run",
+    )
+    false_alarms: float | None = _output(
+        None,
+        Share(),
+        "Instead of --cutoff: the share of clean frames that either score may call outliers, as "
+        "1/1000.",
+        unset="1/1000",
     )
     plot_format: Literal["png", "svg"] = _output(
         "png", Choice(("png", "svg")), "Format of the plot of the errors."
@@ -300,6 +309,8 @@ class RunOptions(Declared):
         """Check every value, and that each that is given has an effect with the method."""
         super().__post_init__()
         self._check_masks()
+        if self.cutoff is not None and self.false_alarms is not None:
+            raise UsageError("--cutoff and --false-alarms say the same thing; give one of them")
         parameters = METHODS[self.method].parameters
         for one in declared_fields(type(self)):
             if getattr(self, one.name) == one.default:

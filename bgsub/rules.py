@@ -89,6 +89,35 @@ class Integer(Rule):
 
 
 @dataclass(frozen=True)
+class Share(Rule):
+    """A share above 0 and up to a half, as a fraction such as 1/1000 or a number such as 0.001."""
+
+    metavar = "RATE"
+
+    def words(self) -> str:
+        """Say the rule."""
+        return "a share such as 1/1000, above 0 and up to 1/2"
+
+    def read(self, name: str, value: Any) -> float:
+        """Check the number."""
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            self.refuse(name, value)
+        if not 0.0 < float(value) <= 0.5:
+            self.refuse(name, value)
+        return float(value)
+
+    def parse(self, name: str, text: str) -> float:
+        """Read a fraction or a number."""
+        try:
+            share = float(Fraction(text))
+        except (ValueError, ZeroDivisionError, OverflowError):
+            self.refuse(name, text)
+        if not 0.0 < share <= 0.5:
+            self.refuse(name, text)
+        return share
+
+
+@dataclass(frozen=True)
 class Number(Rule):
     """A finite number within bounds, which are included unless they are open."""
 

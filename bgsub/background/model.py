@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from bgsub.background.model_header import HEADER
 from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.files import check_plain
 from bgsub.local.model import LocalModel
+from bgsub.outliers.frame_scorer import FrameScorer, scene_light
+from bgsub.outliers.own_light import OwnLight
 from bgsub.runtime.threads import Workers
 from bgsub.version import __version__
 from bgsub.video.frames import Bytes, Layout
@@ -56,7 +58,7 @@ class BackgroundModel:
     error_location, error_scale : float
         Of √r in inlier frames, in grey levels.
     cutoff : float
-        Robust z-score of √r above which a frame is an outlier.
+        Score above which a frame is an outlier.
     support : ndarray of shape (n,), bool
         The fitted frames among those that were read.
     frame_numbers : ndarray of shape (n,), int64
@@ -71,6 +73,8 @@ class BackgroundModel:
         Plain JSON values: k, seed, method and the like.
     local : LocalModel or None
         What masks are made with; None where they are the paper's.
+    scorer : FrameScorer or None
+        What frames are scored with; None for models of earlier versions, which score by √r alone.
     """
 
     layout: Layout
@@ -88,6 +92,7 @@ class BackgroundModel:
     facts: dict[str, Any]
     local: LocalModel | None = None
     ignored: NDArray[np.bool_] | None = None
+    scorer: FrameScorer | None = None
 
     def __repr__(self) -> str:
         layout, name = self.layout, self.facts.get("name", "?")
@@ -104,6 +109,16 @@ class BackgroundModel:
     def n_pixels(self) -> int:
         """Pixels that took part in the fit."""
         return self.layout.pixels if self.pixel_mask is None else int(self.pixel_mask.sum())
+
+    def light(self) -> OwnLight:
+        """Give the scene at the size that frames are scored at."""
+        layout = self.layout
+        return scene_light(
+            self.center[: layout.pixels],
+            self.components[:, : layout.pixels],
+            (layout.height, layout.width),
+            self.inside,
+        )
 
     def project(
         self, rows: Bytes, workers: Workers
@@ -189,6 +204,8 @@ class BackgroundModel:
             arrays["ignored"] = self.ignored
         if self.local is not None:
             arrays |= self.local.arrays()
+        if self.scorer is not None:
+            arrays |= self.scorer.arrays()
         try:
             with path.open("wb") as file:
                 np.savez(
@@ -250,6 +267,8 @@ class BackgroundModel:
             ignored=_read(arrays, "ignored", "b") if "ignored" in arrays else None,
             local=LocalModel.from_arrays(arrays) if "local_usual" in arrays else None,
         )
+        if "scorer_noise" in arrays:
+            model = replace(model, scorer=FrameScorer.from_arrays(arrays, model.light()))
         if model.local is not None and model.local.shape != (layout.height, layout.width):
             raise ValueError(model.local.shape)
         for mask in (model.pixel_mask, model.ignored, model.inside):

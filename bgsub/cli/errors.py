@@ -102,7 +102,7 @@ def errors_command(
         loaded = load(given, footage, params, session)
         if save_frames is not None:
             loaded.check_footage(session)
-        table = with_cutoff(loaded.table, cutoff=options.cutoff, quantile=options.quantile)
+        table = with_cutoff(loaded.table, cutoff=options.chosen_cutoff, quantile=options.quantile)
         events = find_events(
             table,
             merge_gap=options.merge_gap,

@@ -149,7 +149,7 @@ def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
     if manifest is None or manifest.get("frames", {}).get("used") != table.frames.size:
         return Loaded(table, path.name, None, None, given, threads)
     cutoff, change = manifest["cutoff"], manifest["scene_change"]
-    agrees = cutoff is not None and ((table.scores > cutoff) == table.outliers).all()
+    agrees = cutoff is not None and ((table.highest > cutoff) == table.outliers).all()
     if agrees and table.marked is None:
         table = replace(table, cutoff=cutoff)
     if change is not None:

@@ -20,7 +20,8 @@ from bgsub.fit.frame_fit import check_rank
 from bgsub.fit.method_fit import FittedFrames
 from bgsub.metrics import auc, average_precision
 from bgsub.options import ProgressCallback
-from bgsub.outliers.frame_scores import DEFAULT_CUTOFF, frame_scores
+from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
+from bgsub.outliers.frame_scores import frame_scores
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import DEFAULT_MEMORY, open_frames
 from bgsub.robustpca.checks import support_size

@@ -21,6 +21,9 @@ from bgsub.fit.store import FitColumns, FrameStore
 from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
+from bgsub.outliers.false_alarms import cutoff_for
+from bgsub.outliers.scorer_learning import FittedFrames
+from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.robustpca.gram import Gram, gram_matrix
 from bgsub.robustpca.rank import RankChoice, choose_rank, share_for_rank
@@ -80,6 +83,11 @@ class FrameFit:
     converged: bool
     rank: RankChoice | None = None
 
+    @property
+    def fitted(self) -> FittedFrames:
+        """What scores of the frames are learned from."""
+        return FittedFrames(self.weights, self.basis, self.coefficients, self.support)
+
 
 def fit_frames(
     store: FrameStore,
@@ -95,7 +103,8 @@ def fit_frames(
     UsageError
         If k is not below the number of frames.
     """
-    check_rank(1 if options.k == "auto" else options.k, store.fit_rows.size)
+    least = 1 if options.k == "auto" else options.k
+    check_rank(least, store.fit_rows.size, options.support_fraction)
     workers.need(_SCIPY)
     if "plot" in options.outputs:
         # Matplotlib takes longer to import than many runs take. Not before: the line above would
@@ -128,7 +137,7 @@ def fit_frames(
         gram,
         frames=store.numbers[store.fit_rows],
         times=store.times[store.fit_rows],
-        cutoff=options.cutoff,
+        cutoff=chosen_cutoff(options),
         pixels=columns.shape[1],
     )
     give_back()
@@ -200,12 +209,27 @@ def _make_estimator(k: int, options: RunOptions, progress: ProgressCallback) -> 
     )
 
 
-def check_rank(k: int, n_frames: int) -> None:
-    """Raise UsageError unless k is below the number of frames."""
+def chosen_cutoff(options: RunOptions) -> float | None:
+    """Give the cut-off that is asked for, by itself or as a rate of false alarms, or None."""
+    if options.false_alarms is None:
+        return options.cutoff
+    return cutoff_for(options.false_alarms)
+
+
+def check_rank(k: int, n_frames: int, support_fraction: float | None = None) -> None:
+    """Raise UsageError unless the frames can carry k components.
+
+    A robust fit can count on t of the frames alone. With t − 1 components it leaves these no
+    residual, and every other frame would be an outlier. A single component is always allowed.
+    """
     if n_frames < 2:
         message = f"{n_frames} frame is selected, but a background takes 2; select more frames"
         raise UsageError(message)
-    if k >= n_frames:
-        advice = f"use --k {n_frames - 1} or less"
-        message = f"--k {k} must be below the number of frames, which is {n_frames}; {advice}"
+    kept = support_size(n_frames, support_fraction)
+    if k >= n_frames or 1 < k >= kept - 1:
+        message = (
+            f"--k {k} is too much for {n_frames} frames: the {kept} of them that a fit keeps at "
+            "least would have no residual, and all others would be outliers; "
+            f"use --k {max(1, kept // 3)} or less, or more frames"
+        )
         raise UsageError(message)

@@ -13,11 +13,17 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError, cannot_write
 from bgsub.files import check_plain
-from bgsub.outliers.frame_scores import DEFAULT_CUTOFF
+from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
 
-COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier", "doubtful")
-"""Header of errors.csv; files of earlier versions lack the last column."""
+COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier")
+"""Columns that every errors.csv has."""
+
+LATER_COLUMNS = ("doubtful", "local", "flag")
+"""Columns that follow them; files of earlier versions lack some or all."""
+
+WHOLE, PLACE, BOTH = "whole", "place", "both"
+"""What made a frame an outlier: its error as a whole, the place that fits least, or both."""
 
 # Above this not every whole number is a float.
 _MAX_FRAME = 2.0**53
@@ -38,9 +44,9 @@ class ErrorTable:
     pixels : int
         p, the pixels summed over.
     scores : ndarray of shape (n,), float64
-        Robust z-scores, see `bgsub.outliers.frame_scores.frame_scores`.
+        Of the frames as a whole, see `bgsub.outliers.frame_scorer`.
     cutoff : float
-        Frames with a higher score are outliers.
+        Frames of which either score is higher are outliers.
     scene_change : SceneChange, optional
         A lasting change of the scene.
     marked : ndarray of shape (n,), bool, optional
@@ -48,6 +54,8 @@ class ErrorTable:
     doubtful : ndarray of shape (n,), bool, optional
         Frames whose pictures may be wrong, since they depend on damaged ones; None if there are
         none.
+    local : ndarray of shape (n,), float64, optional
+        Scores of the place of each frame that fits least; None in files of earlier versions.
     """
 
     frames: NDArray[np.int64]
@@ -59,6 +67,7 @@ class ErrorTable:
     scene_change: SceneChange | None = None
     marked: NDArray[np.bool_] | None = None
     doubtful: NDArray[np.bool_] | None = None
+    local: NDArray[np.float64] | None = None
 
     @property
     def doubts(self) -> NDArray[np.bool_]:
@@ -72,7 +81,20 @@ class ErrorTable:
     @property
     def outliers(self) -> NDArray[np.bool_]:
         """Which frames are outliers, shape (n,)."""
-        return self.scores > self.cutoff if self.marked is None else self.marked
+        return self.highest > self.cutoff if self.marked is None else self.marked
+
+    @property
+    def highest(self) -> NDArray[np.float64]:
+        """The higher of both scores, shape (n,)."""
+        return self.scores if self.local is None else np.maximum(self.scores, self.local)
+
+    @property
+    def flags(self) -> list[str]:
+        """What made each frame an outlier; empty for one that is none, or that somebody marked."""
+        whole = self.scores > self.cutoff
+        place = np.zeros_like(whole) if self.local is None else self.local > self.cutoff
+        names = np.array(["", WHOLE, PLACE, BOTH])[whole + 2 * place]
+        return [str(name) for name in np.where(self.outliers, names, "")]
 
     @property
     def rmse(self) -> NDArray[np.float64]:
@@ -94,6 +116,14 @@ def write_csv(table: ErrorTable, path: Path) -> None:
     OutputError
         If the file cannot be written.
     """
+    header = [*COLUMNS, "doubtful"]
+    later: list[list[str]] = [[] for _ in table.frames]
+    if table.local is not None:
+        header += ["local", "flag"]
+        later = [
+            [f"{local:.8g}", flag]
+            for local, flag in zip(table.local.tolist(), table.flags, strict=True)
+        ]
     columns = zip(
         table.frames.tolist(),
         table.times.tolist(),
@@ -102,19 +132,20 @@ def write_csv(table: ErrorTable, path: Path) -> None:
         table.scores.tolist(),
         table.outliers.tolist(),
         table.doubts.tolist(),
+        later,
         strict=True,
     )
     try:
         with path.open("w", encoding="ascii", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
+            writer.writerow(header)
             writer.writerows(
                 # Ten digits are more than a sum of float64 squares is worth, eight than a ratio.
                 (
                     *(frame, f"{time:.10g}", f"{error:.10g}", f"{rmse:.8g}", f"{score:.8g}"),
-                    *(int(flag), int(doubt)),
+                    *(int(mark), int(doubt), *more),
                 )
-                for frame, time, error, rmse, score, flag, doubt in columns
+                for frame, time, error, rmse, score, mark, doubt, more in columns
             )
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -149,11 +180,11 @@ def read_csv(path: Path) -> ErrorTable:
     except (UnicodeDecodeError, csv.Error) as error:
         message = f"{path}: no errors.csv of bgsub, not even a CSV text file"
         raise InputError(message) from error
-    frames, times, errors, rmse, scores, marks, doubts = (
-        np.array(column) for column in zip(*values, strict=True)
-    )
-    marked = marks == 1.0
-    cutoff = _cutoff_of(scores, marked)
+    columns = {name: np.array([row[name] for row in values]) for name in values[0]}
+    frames, times, errors, rmse, scores, marks = (columns[name] for name in COLUMNS)
+    marked, local = marks == 1.0, columns.get("local")
+    doubts = columns.get("doubtful", np.zeros(frames.size))
+    cutoff = _cutoff_of(scores if local is None else np.maximum(scores, local), marked)
     return ErrorTable(
         frames=frames.astype(np.int64),
         times=times,
@@ -163,23 +194,26 @@ def read_csv(path: Path) -> ErrorTable:
         cutoff=DEFAULT_CUTOFF if cutoff is None else cutoff,
         marked=marked if cutoff is None else None,
         doubtful=doubts == 1.0 if doubts.any() else None,
+        local=local,
     )
 
 
-def _parse(rows: Iterable[list[str]], path: Path) -> list[tuple[float, ...]]:
-    """Read and check all lines below the header."""
-    values: list[tuple[float, ...]] = []
+def _parse(rows: Iterable[list[str]], path: Path) -> list[dict[str, float]]:
+    """Read and check all lines below the header, as numbers by column."""
+    values: list[dict[str, float]] = []
     header: list[str] = []
     for line, row in enumerate(rows, start=1):
         if line == 1:
             header = row
-            if header not in (list(COLUMNS), list(COLUMNS[:-1])):
+            later = header[len(COLUMNS) :]
+            known = set(later) <= set(LATER_COLUMNS) and len(set(later)) == len(later)
+            if header[: len(COLUMNS)] != list(COLUMNS) or not known:
                 expected = ",".join(COLUMNS)
-                message = f"{path}: no errors.csv of bgsub; its first line must be {expected}"
+                message = f"{path}: no errors.csv of bgsub; its first line must begin {expected}"
                 raise InputError(message)
         elif row:
             try:
-                values.append(_parse_row(row, header, values[-1][0] if values else 0.0))
+                values.append(_parse_row(row, header, values[-1]["frame"] if values else 0.0))
             except ValueError as error:
                 message = f"{path}, line {line}: {error}; repair the line or create the file again"
                 raise InputError(message) from error
@@ -189,12 +223,13 @@ def _parse(rows: Iterable[list[str]], path: Path) -> list[tuple[float, ...]]:
     return values
 
 
-def _parse_row(row: list[str], header: list[str], previous: float) -> tuple[float, ...]:
-    """Read the numbers of a line, one for each of `COLUMNS`; ValueError says what is wrong."""
+def _parse_row(row: list[str], header: list[str], previous: float) -> dict[str, float]:
+    """Read the numbers of a line by column; ValueError says what is wrong with it."""
     if len(row) != len(header):
         raise ValueError(f"{len(row)} values, where {len(header)} are needed")
-    numbers = dict.fromkeys(COLUMNS, 0.0)
-    numbers |= zip(header, map(_finite, header, row), strict=True)
+    # The word in `flag` follows from the scores.
+    texts = {name: text for name, text in zip(header, row, strict=True) if name != "flag"}
+    numbers = {name: _finite(name, text) for name, text in texts.items()}
     for name in ("error", "rmse"):
         if numbers[name] < 0:
             raise ValueError(f"{name} {numbers[name]:g} is negative")
@@ -203,9 +238,9 @@ def _parse_row(row: list[str], header: list[str], previous: float) -> tuple[floa
     if numbers["frame"] <= previous:
         raise ValueError(f"frame {row[0]} does not come after frame {previous:.0f}")
     for name in ("outlier", "doubtful"):
-        if numbers[name] not in {0.0, 1.0}:
-            raise ValueError(f"{name} {row[header.index(name)]} is neither 0 nor 1")
-    return tuple(numbers.values())
+        if numbers.get(name, 0.0) not in {0.0, 1.0}:
+            raise ValueError(f"{name} {texts[name]} is neither 0 nor 1")
+    return numbers
 
 
 def _finite(name: str, text: str) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 
 from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
-from bgsub.rules import Integer, Number, Rule
+from bgsub.outliers.false_alarms import cutoff_for
+from bgsub.rules import Integer, Number, Rule, Share
 
 _events = functools.partial(option, "Events")
 
@@ -60,9 +61,16 @@ class EventOptions(Declared):
     cutoff: float | None = _events(
         None,
         Number("a finite number"),
-        "Robust z-score above which a frame is an outlier.",
+        "Score above which a frame is an outlier: by its error as a whole, or by the place in it "
+        "that fits least.",
         metavar="Z",
         unset="that of the run, or 12",
+    )
+    false_alarms: float | None = _events(
+        None,
+        Share(),
+        "Instead of a cut-off: the share of clean frames that either score may call outliers; "
+        "1/1000 is the cut-off 12.",
     )
     quantile: float | None = _events(
         None,
@@ -81,7 +89,17 @@ class EventOptions(Declared):
     )
 
     def __post_init__(self) -> None:
-        """Check every value, and that a quantile is not given with a cut-off."""
+        """Check every value, and that outliers are not told in two ways."""
         super().__post_init__()
-        if self.cutoff is not None and self.quantile is not None:
-            raise UsageError("--cutoff and --quantile exclude each other; give one of them")
+        given = [
+            f"--{name.replace('_', '-')}"
+            for name in ("cutoff", "false_alarms", "quantile")
+            if getattr(self, name) is not None
+        ]
+        if len(given) > 1:
+            raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
+
+    @property
+    def chosen_cutoff(self) -> float | None:
+        """The cut-off that is asked for, by itself or as a rate of false alarms."""
+        return self.cutoff if self.false_alarms is None else cutoff_for(self.false_alarms)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.event_options import EventOptions, gap_of
-from bgsub.outliers.frame_scores import DEFAULT_CUTOFF, frame_scores, score_scale
+from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
+from bgsub.outliers.frame_scores import frame_scores, score_scale
 from bgsub.outliers.scene_change import lasting_change
 
 if TYPE_CHECKING:
@@ -44,9 +45,11 @@ class Event:
     peak_time_s : float
         Its time in seconds.
     peak_score : float
-        Its robust z-score.
+        The higher of its two scores.
     n_frames : int
         Frames of the table from the first to the last.
+    flag : str
+        What made its frames outliers: "whole", "place" or "both"; empty where somebody marked them.
     """
 
     number: int
@@ -58,6 +61,7 @@ class Event:
     peak_time_s: float
     peak_score: float
     n_frames: int
+    flag: str = ""
 
 
 def fit_table(
@@ -164,7 +168,7 @@ def with_cutoff(
     ----------
     table : ErrorTable
     cutoff : float, optional
-        Robust z-score.
+        Of either score.
     quantile : float, optional
         In [0, 1), of the scores of the frames before any lasting change of the scene.
 
@@ -175,7 +179,7 @@ def with_cutoff(
     """
     EventOptions(cutoff=cutoff, quantile=quantile)
     if quantile is not None:
-        ordinary = table.scores[_before_change(table)]
+        ordinary = table.highest[_before_change(table)]
         cutoff = float(np.quantile(ordinary, quantile)) if ordinary.size else table.cutoff
     if cutoff is None:
         return table
@@ -217,7 +221,9 @@ def _merge(
 
 
 def _event(table: ErrorTable, number: int, first: int, stop: int) -> Event:
-    peak = first + int(table.scores[first:stop].argmax())
+    highest = table.highest
+    peak = first + int(highest[first:stop].argmax())
+    flags = set(table.flags[first:stop]) - {""}
     return Event(
         number=number,
         first_frame=int(table.frames[first]),
@@ -226,6 +232,7 @@ def _event(table: ErrorTable, number: int, first: int, stop: int) -> Event:
         end_s=float(table.times[stop - 1]),
         peak_frame=int(table.frames[peak]),
         peak_time_s=float(table.times[peak]),
-        peak_score=float(table.scores[peak]),
+        peak_score=float(highest[peak]),
         n_frames=stop - first,
+        flag=flags.pop() if len(flags) == 1 else BOTH if flags else "",
     )

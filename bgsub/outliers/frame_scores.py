@@ -15,14 +15,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-DEFAULT_CUTOFF = 12.0
-"""Frames with a score above this are outliers.
-
-With the noise floor below and k = 10, empty frames of the sample (moving water) stayed below 5 and
-frames with the whole walker above 43; of 637 empty frames of an office 99 in 100 stayed below 4 and
-two came out above 9 (30 at most), of its frames with a person 99 in 100 lay above 270.
-"""
-
 NOISE_VARIATION = 0.05
 """Smallest standard deviation of √r that means anything, as a share of its location."""
 

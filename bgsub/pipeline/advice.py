@@ -104,13 +104,16 @@ _NEARLY_HALF = 0.45
 # their size; where foreground is in most frames, by 0.36 and more.
 _SPREAD = 0.35
 
+# More components than a third of the frames that decide about them fit these and no others.
+_COMPONENTS_A_FRAME = 1 / 3
+
 # What the warnings of a fit are known by that have a hint of their own.
 _OWN_HINTS = ("n_components", "max_iter")
 
 
-def fit_hints(fit: FrameFit | None) -> list[str]:
-    """Say what looks wrong about a fit, if there was one, and what to do."""
-    if fit is None:
+def fit_hints(fit: FrameFit | None, table: ErrorTable | None) -> list[str]:
+    """Say what looks wrong about a fit and its errors, if there are any, and what to do."""
+    if fit is None or table is None:
         return []
     estimator = fit.estimator
     hints = [note for note in fit.notes if not any(word in note for word in _OWN_HINTS)]
@@ -126,7 +129,7 @@ def fit_hints(fit: FrameFit | None) -> list[str]:
         hints += descent_hints(estimator, fit.gram, converged=fit.converged)
     elif not fit.converged:
         hints.append("the fit did not converge; take fewer frames, or another --method")
-    return hints + _premise_hints(fit)
+    return hints + _rank_hints(fit) + _premise_hints(fit, table)
 
 
 def descent_hints(estimator: TRPCA, gram: Gram, *, converged: bool) -> list[str]:
@@ -148,12 +151,27 @@ def descent_hints(estimator: TRPCA, gram: Gram, *, converged: bool) -> list[str]
     return hints
 
 
-def _premise_hints(fit: FrameFit) -> list[str]:
+def _rank_hints(fit: FrameFit) -> list[str]:
+    """Say so if the frames that every fit must keep can hardly carry so many components."""
+    k = fit.estimator.n_components
+    least = (fit.support.size + 1) // 2
+    if k <= max(1, least * _COMPONENTS_A_FRAME):
+        return []
+    most = max(1, int(least * _COMPONENTS_A_FRAME))
+    hint = (
+        f"--k {k} is much for {plural(fit.support.size, 'frame')}: half of them, {least}, decide "
+        f"about it, and nearly all that they show becomes background; use --k {most} or less, or "
+        "more frames"
+    )
+    return [hint]
+
+
+def _premise_hints(fit: FrameFit, table: ErrorTable) -> list[str]:
     """Say so unless at least half of the frames show the background, as the method needs."""
     advice = "use a longer or calmer stretch (--start, --end)"
     if fit.estimator.scores_.shape[1] == fit.estimator.n_components:
         advice += ", or a higher --k"
-    share = float(fit.table.outliers.mean())
+    share = float(table.outliers.mean())
     if share >= _NEARLY_HALF:
         hint = (
             f"{share:.0%} of the frames are outliers, but the method needs more than half of them "

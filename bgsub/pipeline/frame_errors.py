@@ -56,14 +56,13 @@ def fit_errors(
         source = open_input(footage, options)
         with read_frames(source, plan_run(source, options), options, progress) as store:
             fit = fit_frames(store, source.pixel_mask, options, workers, progress)
-            table = fit.table
-            if not store.fits_all:
-                scene = learn_scene(store, source, fit, options, workers, progress)
-                frames = ScoredFrames(store, fit, scene.background, workers)
-                for _ in frames.blocks():
-                    pass
-                if frames.table is not None:
-                    table = frames.table
+            scene = learn_scene(store, source, fit, options, workers, progress)
+            frames = ScoredFrames(
+                store, fit, scene.background, scene.scorer, source.layout, workers
+            )
+            for _ in frames.blocks():
+                pass
+            table = frames.table() or fit.table
     notes = [*source.warnings, *damage_findings(source, options, is_fitted=True), *fit.notes]
     return FrameErrors(mark_doubtful(table, source), notes)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
+from bgsub.fit.frame_fit import chosen_cutoff
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.fit.store import FrameStore
@@ -92,8 +93,9 @@ def load_for(path: str | os.PathLike[str], options: RunOptions) -> BackgroundMod
     model = BackgroundModel.load(path)
     if options.threshold is not None:
         model = replace(model, threshold=options.threshold)
-    if options.cutoff is not None:
-        model = replace(model, cutoff=options.cutoff)
+    cutoff = chosen_cutoff(options)
+    if cutoff is not None:
+        model = replace(model, cutoff=cutoff)
     return model
 
 

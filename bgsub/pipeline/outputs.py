@@ -194,7 +194,7 @@ class FrameOutputs:
             if self.consumers:
                 feed(renderer.frames(block, self._workers), self.consumers, self._workers)
             done += len(block.rows)
-            progress("write", done, total)
+            progress("write" if self.consumers else "errors", done, total)
         self.frames = done
 
     def _renderer(self) -> Renderer:

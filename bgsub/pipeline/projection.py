@@ -1,9 +1,10 @@
-"""Give frames their coefficients and errors: from the fit, or by projection on a model."""
+"""Give frames their coefficients, errors and scores: from the fit, or by projection on a model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,70 @@ from bgsub.background.model import BackgroundModel
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.store import FrameBlock, FrameStore
 from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.frame_scorer import FrameScorer
 from bgsub.outliers.frame_scores import frame_scores
+from bgsub.outliers.scene_change import SceneChange
 from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Layout
+
+Floats = NDArray[np.float64]
+
+# A change of the scene that was found by errors alone stands if this share of the frames after it
+# are outliers in their own light too.
+_STILL_DIFFERENT = 0.5
+
+
+class _Scored(NamedTuple):
+    """Numbers, seconds, errors and both scores of some frames; no `local` of earlier models."""
+
+    numbers: NDArray[np.int64]
+    times: Floats
+    errors: Floats
+    scores: Floats
+    local: Floats | None
+
+    @property
+    def highest(self) -> Floats:
+        """The higher of both scores."""
+        return self.scores if self.local is None else np.maximum(self.scores, self.local)
+
+    def table(self, pixels: int, cutoff: float) -> ErrorTable:
+        return ErrorTable(
+            frames=self.numbers,
+            times=self.times,
+            errors=self.errors,
+            pixels=pixels,
+            scores=self.scores,
+            cutoff=cutoff,
+            local=self.local,
+        )
+
+
+def _score(
+    scorer: FrameScorer,
+    layout: Layout,
+    block: FrameBlock,
+    coefficients: Floats,
+    left_out: Floats,
+    workers: Workers,
+) -> tuple[Floats, Floats]:
+    """Both scores of the frames of a block."""
+    short = coefficients.astype(np.float32)
+    shape = layout.height, layout.width
+
+    def score(i: int) -> tuple[float, float]:
+        luma = block.rows[i][: layout.pixels].reshape(shape)
+        return scorer.scores(luma, short[i], float(left_out[i]))
+
+    pairs = np.array(list(workers.map(score, range(len(block.rows)))))
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _joined(parts: list[_Scored]) -> _Scored:
+    columns = list(zip(*parts, strict=True))
+    whole = [np.concatenate(column) for column in columns[:4]]
+    local = None if columns[4][0] is None else np.concatenate(columns[4])
+    return _Scored(whole[0], whole[1], whole[2], whole[3], local)
 
 
 class ProjectedFrames:
@@ -27,38 +90,39 @@ class ProjectedFrames:
 
     def __init__(self, model: BackgroundModel, workers: Workers) -> None:
         self._model, self._workers = model, workers
-        self._seen: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = []
+        self._seen: list[_Scored] = []
 
     def blocks(self, blocks: Iterable[FrameBlock]) -> Iterator[FrameBlock]:
         """Project the frames, a block at a time."""
+        model = self._model
         for block in blocks:
-            coefficients, errors = self._model.project(block.rows, self._workers)
-            self._seen.append((block.numbers, block.times, errors))
-            robust = self._robust(errors)
-            yield block._replace(coefficients=coefficients, outlier_scores=robust)
+            coefficients, errors = model.project(block.rows, self._workers)
+            roots, local = np.sqrt(errors), None
+            if model.scorer is None:
+                scores = frame_scores(
+                    roots, model.error_location, model.error_scale, model.n_pixels
+                )
+            else:
+                scores, local = _score(
+                    model.scorer,
+                    model.layout,
+                    block,
+                    coefficients,
+                    np.ones(len(roots)),
+                    self._workers,
+                )
+            seen = _Scored(block.numbers, block.times, errors, scores, local)
+            self._seen.append(seen)
+            yield block._replace(coefficients=coefficients, outlier_scores=seen.highest)
 
     @property
     def n_seen(self) -> int:
         """Frames that `blocks` has passed."""
-        return sum(numbers.size for numbers, _, _ in self._seen)
-
-    def _robust(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
-        model = self._model
-        return frame_scores(
-            np.sqrt(errors), model.error_location, model.error_scale, model.n_pixels
-        )
+        return sum(seen.numbers.size for seen in self._seen)
 
     def table(self) -> ErrorTable:
         """Give the errors of all frames that `blocks` has passed."""
-        numbers, times, errors = (np.concatenate(parts) for parts in zip(*self._seen, strict=True))
-        return ErrorTable(
-            frames=numbers,
-            times=times,
-            errors=errors,
-            pixels=self._model.n_pixels,
-            scores=self._robust(errors),
-            cutoff=self._model.cutoff,
-        )
+        return _joined(self._seen).table(self._model.n_pixels, self._model.cutoff)
 
 
 class ScoredFrames:
@@ -71,6 +135,9 @@ class ScoredFrames:
         None where no frames are fitted.
     background : BackgroundModel or None
         Needed where a sample of the frames is fitted: all are projected on it.
+    scorer : FrameScorer or None
+        Needed where all frames are fitted.
+    layout : Layout
     workers : Workers
     """
 
@@ -79,9 +146,13 @@ class ScoredFrames:
         store: FrameStore,
         fit: FrameFit | None,
         background: BackgroundModel | None,
+        scorer: FrameScorer | None,
+        layout: Layout,
         workers: Workers,
     ) -> None:
-        self._store, self._fit = store, fit
+        self._store, self._fit, self._scorer = store, fit, scorer
+        self._layout, self._workers = layout, workers
+        self._seen: list[_Scored] = []
         self._projected: ProjectedFrames | None = None
         if fit is not None and not store.fits_all and background is not None:
             self._projected = ProjectedFrames(background, workers)
@@ -91,24 +162,41 @@ class ScoredFrames:
         blocks = self._store.all_blocks()
         if self._projected is not None:
             return self._projected.blocks(blocks)
-        return blocks if self._fit is None else _fitted(blocks, self._fit)
+        if self._fit is None or self._scorer is None:
+            return blocks
+        return self._fitted(blocks, self._fit, self._scorer)
 
-    @property
+    def _fitted(
+        self, blocks: Iterable[FrameBlock], fit: FrameFit, scorer: FrameScorer
+    ) -> Iterator[FrameBlock]:
+        """Add what a fit says of all frames."""
+        left_out, start = fit.fitted.left_out, 0
+        for block in blocks:
+            part = slice(start, start + len(block.rows))
+            coefficients = fit.coefficients[part]
+            scores, local = _score(
+                scorer, self._layout, block, coefficients, left_out[part], self._workers
+            )
+            seen = _Scored(block.numbers, block.times, fit.table.errors[part], scores, local)
+            self._seen.append(seen)
+            yield block._replace(coefficients=coefficients, outlier_scores=seen.highest)
+            start = part.stop
+
     def table(self) -> ErrorTable | None:
-        """Errors of all frames; None without a fit, or until all frames have been projected."""
-        if self._fit is None or self._projected is None:
-            return None if self._fit is None else self._fit.table
-        if self._projected.n_seen < len(self._store):
+        """Give the errors of all frames that `blocks` has passed; None without a fit."""
+        if self._fit is None:
             return None
-        return replace(self._projected.table(), scene_change=self._fit.table.scene_change)
+        fitted = self._fit.table
+        if self._projected is not None:
+            table = self._projected.table()
+        else:
+            table = _joined(self._seen).table(fitted.pixels, fitted.cutoff)
+        return replace(table, scene_change=_confirmed(fitted.scene_change, table))
 
 
-def _fitted(blocks: Iterable[FrameBlock], fit: FrameFit) -> Iterator[FrameBlock]:
-    """Add what a fit says of all frames."""
-    start = 0
-    for block in blocks:
-        part = slice(start, start + len(block.rows))
-        yield block._replace(
-            coefficients=fit.coefficients[part], outlier_scores=fit.table.scores[part]
-        )
-        start = part.stop
+def _confirmed(change: SceneChange | None, table: ErrorTable) -> SceneChange | None:
+    """A change of the scene, unless the frames after it are ordinary in their own light."""
+    if change is None:
+        return None
+    after = table.frames >= change.first_frame
+    return change if table.outliers[after].mean() >= _STILL_DIFFERENT else None

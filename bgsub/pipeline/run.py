@@ -22,7 +22,7 @@ from bgsub.pipeline.inputs import (
     read_frames,
 )
 from bgsub.pipeline.manifest import Stopwatch, input_identity
-from bgsub.pipeline.needs import needs_fit, needs_objects, needs_pixels
+from bgsub.pipeline.needs import needs_fit, needs_objects
 from bgsub.pipeline.objects import ObjectsOutput, object_options
 from bgsub.pipeline.outcome import RunResult, finish
 from bgsub.pipeline.output_names import output_names
@@ -88,32 +88,27 @@ def run(
                 with watch.stage("fit"):
                     fit = fit_frames(store, source.pixel_mask, options, workers, progress)
                 write_spectrum(results, fit, options, source.name)
-            scene = LearnedScene(source.layout)
-            if needs_pixels(options) or not store.fits_all:
-                with watch.stage("model"):
-                    scene = learn_scene(store, source, fit, options, workers, progress)
+            with watch.stage("model"):
+                scene = learn_scene(store, source, fit, options, workers, progress)
             if "model" in options.outputs and scene.background is not None:
                 scene.background.save(results.stage("model.npz"))
-            frames = ScoredFrames(store, fit, scene.background, workers)
-            table, plotting = mark_doubtful(frames.table, source), None
-            if table is not None:  # drawing takes as long as many videos
-                plotting = workers.submit(write_table, results, table, options, source.name)
+            frames = ScoredFrames(
+                store, fit, scene.background, scene.scorer, source.layout, workers
+            )
             with (
                 watch.stage("write"),
                 _outputs(results, scene, source, options, watched, workers) as outputs,
             ):
-                if outputs.consumers or table is None:
-                    outputs.write(frames.blocks(), len(store), progress)
+                outputs.write(frames.blocks(), len(store), progress)
                 outputs.close()
+            table = mark_doubtful(frames.table(), source)
             with watch.stage("plot"):
-                if plotting is not None:
-                    plotting.result()
-                elif (table := mark_doubtful(frames.table, source)) is not None:
+                if table is not None:
                     write_table(results, table, options, source.name)
         facts = {"command": "run", **source_facts(source, identity.result())}
         facts |= plan_facts(plan, int(store.fit_rows.size)) | fit_facts(fit, scene.background)
         facts |= frame_facts(outputs, scene) | object_facts(outputs, table)
-        hints = camera_hints(outputs.camera) + fit_hints(fit)
+        hints = camera_hints(outputs.camera) + fit_hints(fit, table)
         hints += mask_hints(outputs.tally, scene.threshold)
         return finish(results, source, table, options, watch, facts, hints)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from bgsub.errors import UsageError
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions
+from bgsub.outliers.frame_scorer import FrameScorer
+from bgsub.outliers.scorer_learning import ScorerLearner
 from bgsub.pipeline.masker import MASKERS, Flags, Masker, MaskSettings, saved_kind
-from bgsub.pipeline.needs import needs_masks
+from bgsub.pipeline.needs import needs_masks, needs_pixels
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Layout
@@ -34,12 +36,15 @@ class LearnedScene:
         None where no frames are fitted, or no output needs their pixels.
     masker : Masker or None
         None where no mask is wanted.
+    scorer : FrameScorer or None
+        None where no frames are fitted.
     """
 
     layout: Layout
     inside: Flags | None = None
     background: BackgroundModel | None = None
     masker: Masker | None = None
+    scorer: FrameScorer | None = None
 
     @property
     def n_inside(self) -> int:
@@ -83,8 +88,12 @@ def learn_scene(
     if total < 2:
         message = f"{source.name}: 1 frame is selected, but a background takes 2; select more"
         raise UsageError(message)
-    background = masker = None
-    learner = None if fit is None else BackgroundLearner(fit, source, workers)
+    background = masker = learner = scores = None
+    inside = pixels_inside(source.pixel_mask, source.ignored)
+    if fit is not None:
+        scores = ScorerLearner(fit.fitted, layout, inside, workers)
+        if needs_pixels(options) or not store.fits_all:
+            learner = BackgroundLearner(fit, source, workers)
     if needs_masks(options):
         masker = MASKERS[options.mask_model](layout, _mask_settings(options))
         masker.begin(total, options.seed)
@@ -93,8 +102,11 @@ def learn_scene(
             learner.add(start, rows)
         if masker is not None:
             masker.add(start, rows)
+        if scores is not None:
+            scores.add(start, rows)
         progress("model", start + len(rows), total)
     del rows  # a block that was decoded again would stay in memory
+    scorer = None if scores is None else scores.finish()
     if learner is not None and fit is not None:
         roi = options.source.roi
         background = learner.finish(
@@ -112,13 +124,12 @@ def learn_scene(
                 "name": source.name,
             },
         )
+        background = replace(background, scorer=scorer)
     if masker is not None:
         masker.learn(background, store.fit_moments, workers)
         give_back()
         background = None if background is None else masker.keep(background)
-    return LearnedScene(
-        layout, pixels_inside(source.pixel_mask, source.ignored), background, masker
-    )
+    return LearnedScene(layout, inside, background, masker, scorer)
 
 
 def saved_scene(background: BackgroundModel, options: RunOptions) -> LearnedScene:
@@ -128,7 +139,7 @@ def saved_scene(background: BackgroundModel, options: RunOptions) -> LearnedScen
         options.refuse_local("a model whose masks are the formula's")
     masker = kind(background.layout, _mask_settings(options))
     masker.load(background)
-    return LearnedScene(background.layout, background.inside, background, masker)
+    return LearnedScene(background.layout, background.inside, background, masker, background.scorer)
 
 
 def _mask_settings(options: RunOptions) -> MaskSettings:

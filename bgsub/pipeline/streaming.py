@@ -81,7 +81,10 @@ def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple
                 lambda frame: frame.row,
                 with_scores=False,
             )
-            for block in ScoredFrames(store, fit, scene.background, workers).blocks():
+            frames = ScoredFrames(
+                store, fit, scene.background, scene.scorer, source.layout, workers
+            )
+            for block in frames.blocks():
                 for frame in renderer.frames(block, workers):
                     one = Frame(frame.number, frame.time_s, frame.row.copy(), frame.layout)
                     yield one, frame.mask

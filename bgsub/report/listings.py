@@ -18,7 +18,7 @@ def as_table(events: list[Event]) -> str:
     """Write columns for people; nothing at all where there is no event."""
     if not events:
         return ""
-    header = ("event", "first", "last", "start", "end", "peak", "score")
+    header = ("event", "first", "last", "start", "end", "peak", "score", "flag")
     rows = [
         (
             str(event.number),
@@ -28,6 +28,7 @@ def as_table(events: list[Event]) -> str:
             format_time(event.end_s),
             str(event.peak_frame),
             f"{event.peak_score:.1f}",
+            event.flag or "-",
         )
         for event in events
     ]
@@ -123,7 +124,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _plain(event: Event) -> dict[str, int | float]:
+def _plain(event: Event) -> dict[str, int | float | str]:
     return {
         "number": event.number,
         "first_frame": event.first_frame,
@@ -134,4 +135,5 @@ def _plain(event: Event) -> dict[str, int | float]:
         "peak_time_s": round(event.peak_time_s, 6),
         "peak_score": round(event.peak_score, 4),
         "frames": event.n_frames,
+        "flag": event.flag,
     }

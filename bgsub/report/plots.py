@@ -1,4 +1,4 @@
-"""Draw errors.png: the error of every frame, the cut-off and the events above it."""
+"""Draw errors.png: the error of every frame, its two scores, their cut-off, and the events."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bgsub.errors import cannot_write
-from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.errors_table import PLACE, ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
 from bgsub.report.axes import GREY, add_times, cutoff_rmse, set_error_axis
 
 PlotFormat = Literal["png", "svg"]
 
 # Okabe and Ito's colours, which people with any colour vision tell apart.
-_BLUE, _VERMILLION, _ORANGE = "#0072B2", "#D55E00", "#E69F00"
+_BLUE, _VERMILLION, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
+_LINE = "#404040"
 
 _SIZE_INCHES, _DPI = (12.0, 5.0), 100
 
@@ -44,7 +45,7 @@ def plot_errors(
     """Draw the error of every frame over frame number and time.
 
     The error is shown as its root mean square per pixel, in grey levels, on a logarithmic axis
-    where the spread asks for it. Needs no display.
+    where the spread asks for it, above the two scores that decide. Needs no display.
 
     Parameters
     ----------
@@ -88,23 +89,54 @@ def render_errors(
 def _draw(table: ErrorTable, events: list[Event], title: str) -> Figure:
     figure = Figure(figsize=_SIZE_INCHES, dpi=_DPI, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    if table.local is None:
+        axes = lowest = figure.add_subplot()
+    else:
+        axes, lowest = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     axes.set_xlim(table.frames[0] - 0.5, table.frames[-1] + 0.5)
     set_error_axis(axes, table)
     _draw_events(axes, events)
     _draw_scene_change(axes, table)
     _draw_frames(axes, table)
-    _draw_cutoff(axes, table)
-    axes.set_xlabel("frame")
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
-    axes.grid(axis="y", color="#d9d9d9", linewidth=0.7)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    if table.local is None:
+        _draw_cutoff(axes, table)
+    else:
+        _draw_scores(lowest, table)
+    lowest.set_xlabel("frame")
+    lowest.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
+    lowest.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+    for one in {axes, lowest}:
+        one.grid(axis="y", color="#d9d9d9", linewidth=0.7)
+        one.set_axisbelow(True)
+        for side in ("top", "right"):
+            one.spines[side].set_visible(False)
     add_times(axes, table)
     _add_title(axes, table, events, title)
+    handles, labels = axes.get_legend_handles_labels()
+    if lowest is not axes:
+        more, names = lowest.get_legend_handles_labels()
+        handles, labels = handles + more, labels + names
+    figure.legend(handles, labels, loc="outside lower right", ncols=7, frameon=False, fontsize=10)
     return figure
+
+
+def _draw_scores(axes: Axes, table: ErrorTable) -> None:
+    """Both scores that make a frame an outlier, and their cut-off, from 1 on a logarithmic axis."""
+    if table.local is None:
+        return
+    axes.set_yscale("log")
+    highest = max(float(table.highest.max()), table.cutoff)
+    axes.set_ylim(1.0, 2.0 * max(highest, 2.0))
+    for values, color, label in (
+        (table.local, _GREEN, "score: a place"),
+        (table.scores, _BLUE, "score: the whole"),
+    ):
+        shown = np.maximum(values, 1.0)
+        axes.plot(table.frames, shown, color=color, linewidth=1.0, label=label)
+    label = f"cut-off {table.cutoff:.3g}"
+    axes.axhline(table.cutoff, color="black", linewidth=1.2, linestyle=(0, (6, 3)), label=label)
+    axes.set_ylabel("score")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _draw_frames(axes: Axes, table: ErrorTable) -> None:
@@ -114,25 +146,30 @@ def _draw_frames(axes: Axes, table: ErrorTable) -> None:
     axes.plot(
         table.frames,
         shown,
-        color=_BLUE,
+        color=_LINE if table.local is not None else _BLUE,
         linewidth=1.0,
         zorder=3,  # above the frame of the axes, where an error may be 0
         marker="o" if few else None,
         markersize=4,
         label="frame",
     )
-    marked = outlier_frames(table)
-    if marked.any():
-        axes.plot(
-            table.frames[marked],
-            shown[marked],
-            linestyle="none",
-            marker="^",
-            markersize=6 if few else 4,
-            color=_VERMILLION,
-            zorder=4,
-            label="outlier frame",
-        )
+    flags, before = np.array(table.flags), outlier_frames(table)
+    place = before & (flags == PLACE)
+    for marked, sign, color, label in (
+        (before & ~place, "^", _VERMILLION, "outlier frame"),
+        (place, "v", _GREEN, "outlier by a place"),
+    ):
+        if marked.any():
+            axes.plot(
+                table.frames[marked],
+                shown[marked],
+                linestyle="none",
+                marker=sign,
+                markersize=6 if few else 4,
+                color=color,
+                zorder=4,
+                label=label,
+            )
 
 
 def _draw_cutoff(axes: Axes, table: ErrorTable) -> None:
@@ -215,7 +252,3 @@ def _add_title(axes: Axes, table: ErrorTable, events: list[Event], title: str) -
     title = "".join(letter if ord(letter) in known else "\N{WHITE SQUARE}" for letter in title)
     style: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "parse_math": False}
     axes.set_title(f"{title}: {what}", loc="left", pad=10, **style)
-    handles, labels = axes.get_legend_handles_labels()
-    axes.figure.legend(
-        handles, labels, loc="outside lower right", ncols=4, frameon=False, fontsize=10
-    )

@@ -1,4 +1,4 @@
-"""Draw spectrum.png: how strong a scene's components are, what they predict, the rank chosen."""
+"""Draw spectrum.png: how strong a scene's components are, and the rule that chooses the rank."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plot_spectrum(
     title: str,
     plot_format: PlotFormat = "png",
 ) -> None:
-    """Draw the spectrum of the inliers, and what is left of held-out pixels, over the rank.
+    """Draw the spectrum of the inliers, and the sum that the rank maximises, over the rank.
 
     Needs no display.
 
@@ -61,10 +61,7 @@ def _draw(figure: Figure, choice: RankChoice, used: int, title: str) -> None:
     left.set_xlabel("component")
     left.set_ylabel("standard deviation per pixel, grey levels")
     left.set_title("Spectrum of the inliers", fontsize=10)
-    _draw_curve(right, np.arange(choice.held_out.size), choice.held_out, choice, used)
-    right.set_xlabel("components")
-    right.set_ylabel("RMS error per pixel, grey levels")
-    right.set_title("What they leave of held-out pixels", fontsize=10)
+    _draw_rule(right, choice, used)
     name = title if len(title) <= _TITLE_LETTERS else title[: _TITLE_LETTERS - 1] + "…"
     words = f"{name}: rank {choice.rank} chosen"
     if used != choice.rank:
@@ -73,6 +70,23 @@ def _draw(figure: Figure, choice: RankChoice, used: int, title: str) -> None:
     known = get_font(findfont("DejaVu Sans")).get_charmap()
     words = "".join(letter if ord(letter) in known else "\N{WHITE SQUARE}" for letter in words)
     figure.suptitle(words, fontsize=11, parse_math=False)
+
+
+def _draw_rule(axes: Axes, choice: RankChoice, used: int) -> None:
+    """What the rank is the highest point of, and what held-out pixels gain without the charge."""
+    gains = 100.0 * np.concatenate([[0.0], np.cumsum(choice.gains)])
+    ranks = np.arange(gains.size)
+    charged = gains - 100.0 * choice.least_gain * ranks
+    if choice.gains.size:
+        axes.plot(
+            ranks, gains, color=GREY, linewidth=1.0, linestyle=":", label="without the charge"
+        )
+    _draw_curve(axes, ranks[1:], charged[1:], choice, used)
+    axes.set_ylim(auto=True)
+    axes.set_xlabel("components")
+    axes.set_ylabel("less log error of held-out pixels, %")
+    share = f"{100.0 * choice.least_gain:g} %"
+    axes.set_title(f"Sum of gains less {share} a component: highest wins", fontsize=10)
 
 
 def _draw_curve(

@@ -88,6 +88,8 @@ class RankChoice:
         Rows that were looked at, and the inliers among them.
     reason : str
         In words.
+    least_gain : float
+        What each component had to gain.
     """
 
     rank: int
@@ -97,6 +99,7 @@ class RankChoice:
     n_rows: int
     n_inliers: int
     reason: str
+    least_gain: float = LEAST_GAIN
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain JSON values."""
@@ -187,6 +190,7 @@ def choose_rank(
         n_rows=rows.size,
         n_inliers=inliers.size,
         reason=_reason(found, gains, least_gain),
+        least_gain=least_gain,
     )
 
 

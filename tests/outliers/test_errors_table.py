@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bgsub.errors import InputError, OutputError
 from bgsub.outliers.errors_table import ErrorTable, read_csv, write_csv
-from bgsub.outliers.frame_scores import DEFAULT_CUTOFF
+from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
 
 HEADER = "frame,time_s,error,rmse,score,outlier"  # of files of version 0.1
@@ -127,7 +127,7 @@ def test_scene_change_is_not_in_the_file(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "is empty"),
-        ("a,b\n1,2\n", "its first line must be frame,time_s"),
+        ("a,b\n1,2\n", "its first line must begin frame,time_s"),
         (f"{HEADER}\n", "holds no frames"),
         (f"{HEADER}\n1,0,4,2,0\n", "line 2: 5 values, where 6 are needed"),
         (f"{HEADER}\n1,0,4,2,0,0\n2,x,4,2,0,0\n", "line 3: time_s 'x' is not a number"),
@@ -170,3 +170,28 @@ def test_binary_missing_and_folder(tmp_path: Path) -> None:
 def test_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"none.errors\.csv: cannot be written"):
         write_csv(make_table([0.0]), tmp_path / "none" / "errors.csv")
+
+
+def test_both_scores_flag_and_the_file_says_which(tmp_path: Path) -> None:
+    path = tmp_path / "errors.csv"
+    table = make_table([0.0, 13.0, 2.0, 40.0], local=np.array([1.0, 3.0, 12.5, 90.0]))
+    assert table.flags == ["", "whole", "place", "both"]
+    write_csv(table, path)
+    assert path.read_text().splitlines()[2] == "2,0.04,1200,2,13,1,0,3,whole"
+    back = read_csv(path)
+    assert back.local is not None
+    assert back.local.tolist() == [1.0, 3.0, 12.5, 90.0]
+    assert back.flags == table.flags
+    assert back.cutoff == DEFAULT_CUTOFF
+
+
+@pytest.mark.parametrize("more", ["local", "flag,local", "local,flag"])
+def test_files_with_fewer_columns_are_read(more: str, tmp_path: Path) -> None:
+    path = tmp_path / "errors.csv"
+    values = {"local": "30", "flag": "place"}
+    row = ",".join(values[name] for name in more.split(","))
+    path.write_text(f"{HEADER},{more}\n1,0,4,2,0,1,{row}\n")
+    assert read_csv(path).outliers.tolist() == [True]
+    path.write_text(f"{HEADER},{more},{more}\n1,0,4,2,0,1,{row},{row}\n")
+    with pytest.raises(InputError, match="first line"):
+        read_csv(path)

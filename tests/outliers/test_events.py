@@ -61,6 +61,7 @@ def test_an_event() -> None:
         peak_time_s=0.2,
         peak_score=40.0,
         n_frames=4,
+        flag="whole",
     )
 
 

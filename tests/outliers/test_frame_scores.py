@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.frame_scores import (
-    DEFAULT_CUTOFF,
     NOISE_VARIATION,
     frame_scores,
     score_scale,

@@ -135,8 +135,8 @@ class TestFitHints:
         assert "rank 1;" in hint
 
     def test_a_rank_near_half_the_frames_is_not_said_to_disagree(self, hints, scene):
-        found = hints(scene(n=30, visit=99), k=25)
-        assert any("--k 25 is too large" in hint for hint in found)
+        found = hints(scene(n=30, visit=99), k=13)
+        assert any("--k 13 is much for 30 frames" in hint for hint in found)
         assert not any("disagree" in hint for hint in found)
         assert not any("higher --k" in hint for hint in found)
 
@@ -171,7 +171,8 @@ class TestFitHints:
             estimator=estimator,
             gram=gram,
             table=SimpleNamespace(outliers=np.zeros(4, bool), pixels=10),
+            support=np.ones(40, bool),
             notes=["the moon is full"],
             converged=True,
         )
-        assert fit_hints(fit) == ["the moon is full"]
+        assert fit_hints(fit, fit.table) == ["the moon is full"]

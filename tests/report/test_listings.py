@@ -41,9 +41,9 @@ def listing(form: str, table: ErrorTable, **options: int) -> str:
 
 def test_table_for_people() -> None:
     assert listing("table", make_table(3, 4, 11)).splitlines() == [
-        "event  first  last         start           end  peak  score",
-        "    1      3     4  00:00:00.200  00:00:00.300     4   21.0",
-        "    2     11    11  00:00:01.000  00:00:01.000    11   22.0",
+        "event  first  last         start           end  peak  score   flag",
+        "    1      3     4  00:00:00.200  00:00:00.300     4   21.0  whole",
+        "    2     11    11  00:00:01.000  00:00:01.000    11   22.0  whole",
     ]
 
 

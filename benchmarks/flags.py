@@ -1,0 +1,197 @@
+"""What frame flags see and are quiet about: ``python -m benchmarks.flags DATA``.
+
+DATA holds ``moved_object`` and ``waving_trees`` (Wallflower); the sample of this repository is the
+water. Every film goes through the default fit and the default cut-off. Patches are put, one at a
+random place, brighter or darker, into every tenth of the empty frames, and the film is fitted
+again for every size and level: the scene is not known beforehand. σ is the median noise of the
+pixels. Empty films are recordings without visitors, and made ones: flashes, noise that doubles, a
+daylight ramp and a shadow that sweeps over a recording or a rendered ground.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.options import RunOptions
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.pipeline.frame_errors import fit_errors
+from bgsub.video.frames import Bytes
+from bgsub.video.source import open_source
+
+AREAS = (0.001, 0.003, 0.01, 0.03)
+LEVELS = (4, 10, 25, 60)
+
+Pictures = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
+    """A film, and the frames of it that are empty; visitors are in all others."""
+
+    name: str
+    frames: Bytes
+    empty: Flags
+    bound: float = 0.005
+
+
+def luma(path: str) -> Bytes:
+    """All frames of a film in grey."""
+    return np.stack([frame.luma.copy() for frame in open_source(path, color="gray")])
+
+
+def spans(total: int, *chosen: tuple[int, int]) -> Flags:
+    """Frames from 1, both ends included."""
+    flags = np.zeros(total, dtype=np.bool_)
+    for first, last in chosen:
+        flags[first - 1 : last] = True
+    return flags
+
+
+def table_of(frames: Bytes) -> ErrorTable:
+    """Errors of a default run."""
+    return fit_errors(frames, RunOptions()).table
+
+
+def rounded(pictures: NDArray[np.floating]) -> Bytes:
+    """Whole grey levels within the camera's range."""
+    return np.asarray(np.clip(np.rint(pictures), 0, 255), dtype=np.uint8)
+
+
+def rendered_ground(height: int = 120, width: int = 160) -> Pictures:
+    """Texture of two sizes."""
+    rng = np.random.default_rng(5)
+    fine, coarse = rng.normal(0, 1, (2, height, width))
+    coarse = cv2.GaussianBlur(coarse, (0, 0), 6)
+    ground = 110 + 30 * coarse / coarse.std() + 60 * cv2.GaussianBlur(fine, (0, 0), 1.2)
+    return np.asarray(np.clip(ground, 30, 190), dtype=np.float32)
+
+
+def shadow(frames: int, width: int, span: tuple[int, int]) -> Pictures:
+    """Light of a shadow of 0.6 whose edge sweeps over the picture during a span of the frames."""
+    edge = np.interp(np.arange(frames), span, [-20, width + 20])[:, None, None]
+    depth = 1 / (1 + np.exp((np.arange(width) - edge) / 1.5))
+    return np.asarray(1 - 0.4 * depth, dtype=np.float32)
+
+
+def made_films(recording: Bytes) -> Iterator[Film]:
+    """Films in which the light or the noise changes and nobody comes."""
+    rng = np.random.default_rng(1)
+    total, ground = 400, rendered_ground()
+    real = recording.astype(np.float32)
+
+    def noise(sigma: NDArray[np.floating] | float) -> Pictures:
+        drawn = rng.normal(0, 1, (total, *ground.shape)).astype(np.float32)
+        return np.asarray(np.reshape(sigma, (-1, 1, 1)) * drawn, dtype=np.float32)
+
+    def film(name: str, pictures: NDArray[np.floating], bound: float = 0.005) -> Film:
+        return Film(name, rounded(pictures), np.ones(len(pictures), dtype=np.bool_), bound)
+
+    flashes = rng.choice(len(real), len(real) // 20, replace=False)
+    bright = real.copy()
+    bright[flashes] *= rng.uniform(1.1, 1.5, (flashes.size, 1, 1)).astype(np.float32)
+    bright[flashes] += rng.uniform(0, 20, (flashes.size, 1, 1)).astype(np.float32)
+    yield film("flashes in 5 %, moved_object", bright)
+    gain = np.ones((total, 1, 1))
+    gain[rng.choice(total, total // 20, replace=False)] = rng.uniform(0.7, 1.5, (20, 1, 1))
+    yield film("flashes in 5 %, rendered", ground * gain + noise(3))
+    yield film("noise 4, then 8", ground + noise(np.where(np.arange(total) < 300, 4.0, 8.0)))
+    yield film("noise 4 rises to 8", ground + noise(np.linspace(4, 8, total)))
+    yield film("daylight x0.5-1.2, rendered", ground * ramp(total) + noise(2))
+    yield film("daylight x0.5-1.2, moved_object", real * ramp(len(real)))
+    width = ground.shape[1]
+    for name, span in (("all of the film", (0, total - 1)), ("a fifth of it", (150, 230))):
+        swept = ground * shadow(total, width, span) + noise(2)
+        yield film(f"shadow sweeps in {name}", swept, 0.05)
+    swept = real * shadow(len(real), real.shape[2], (0, len(real) - 1))
+    yield film("shadow sweeps, moved_object", swept, 0.05)
+
+
+def ramp(total: int) -> NDArray[np.floating]:
+    """Daylight that grows."""
+    return np.linspace(0.5, 1.2, total)[:, None, None]
+
+
+def recordings(data: Path) -> Iterator[Film]:
+    """Recordings with and without visitors."""
+    moved = luma(str(data / "moved_object" / "moved_object.mp4"))
+    yield Film("moved_object 1-637 alone", moved[:637], spans(637, (1, 637)))
+    yield Film("moved_object, all", moved, spans(len(moved), (1, 637), (905, 1388)))
+    water = luma("sample_videos/water.avi")
+    yield Film("water 1-480 alone", water[:480], spans(480, (1, 480)))
+    yield Film("water, all", water, spans(633, (1, 480)))
+    trees = luma(str(data / "waving_trees" / "frames"))
+    # Seen frame by frame: somebody's head comes in at 243, and a back is left in 260.
+    yield Film("waving_trees", trees, spans(len(trees), (1, 242), (261, len(trees))))
+
+
+def with_patches(frames: Bytes, area: float, level: int, every: int) -> tuple[Bytes, Flags]:
+    """The film with a patch in one frame of so many, and which frames have one."""
+    rng = np.random.default_rng(7)
+    film, (total, height, width) = frames.copy(), frames.shape
+    side = round(float(np.sqrt(area * height * width)))
+    other = round(area * height * width / side)
+    chosen = np.arange(every // 2, total, every)
+    for frame in chosen:
+        top, left = rng.integers(height - side + 1), rng.integers(width - other + 1)
+        patch = film[frame, top : top + side, left : left + other]
+        patch[:] = rounded(patch + float(rng.choice([-level, level])))
+    marked = np.zeros(total, dtype=np.bool_)
+    marked[chosen] = True
+    return film, marked
+
+
+def noise_of(frames: Bytes) -> float:
+    """Median over the pixels of their standard deviation in time, grey levels."""
+    return float(np.median(frames[::4].astype(np.float32).std(axis=0)))
+
+
+def insertions(name: str, frames: Bytes, every: int) -> None:
+    """Print recall of patches by area and level, and false flags beside them."""
+    sigma = noise_of(frames)
+    print(
+        f"\n{name}, noise {sigma:.1f}: share of patched frames flagged (number of others flagged)"
+    )
+    print(f"{'area':>8s}" + "".join(f"{level:>9d} ({level / sigma:4.1f}σ)" for level in LEVELS))
+    for area in AREAS:
+        cells = []
+        for level in LEVELS:
+            film, marked = with_patches(frames, area, level, every)
+            flagged = table_of(film).outliers
+            cells.append(f"{flagged[marked].mean():9.2f} ({int(flagged[~marked].sum()):4d})")
+        print(f"{area:8.1%}" + " ".join(cells), flush=True)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--every", type=int, default=10, help="patch one frame in so many")
+    given = parser.parse_args()
+    films = list(recordings(given.data))
+    moved, water = films[0].frames[9:600], films[2].frames
+    print(f"{'film':34s} {'empty':>6s} {'flagged':>8s} {'share':>7s} {'bound':>6s}   visitors")
+    missed = 0
+    for film in (*films, *made_films(moved)):
+        flagged = table_of(film.frames).outliers
+        false = int(flagged[film.empty].sum())
+        share, others = false / film.empty.sum(), ~film.empty
+        missed += share > film.bound
+        line = f"{film.name:34s} {film.empty.sum():6d} {false:8d} {share:7.2%} {film.bound:6.1%}"
+        seen = f"   {int(flagged[others].sum())} of {others.sum()}" if others.any() else ""
+        print(line + ("  missed" if share > film.bound else "") + seen, flush=True)
+    insertions("moved_object 10-600", moved, given.every)
+    insertions("water 1-480", water, given.every)
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""How often a clean frame is called an outlier, and what a cut-off on scores means by that.
+
+Both scores of a frame are measured on one scale: 0 is the median of the clean frames, and
+`DEFAULT_CUTOFF` is the value that one clean frame in a thousand exceeds. Either statistic is a sum
+or a maximum over many pixels, and the largest of many values follows Gumbel's law, whose location
+and scale come from quantiles of the clean frames themselves: the median, and whichever pair of
+`_PAIRS` says the longest tail. Higher quantiles are left alone, since among the frames that were
+fitted may be some with a visitor. A floor on the scale says what no camera is steadier than.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import UsageError
+
+DEFAULT_CUTOFF = 12.0
+"""Frames with a score above this are outliers: one clean frame in a thousand, by either score."""
+
+DEFAULT_RATE = 1e-3
+
+_PAIRS = ((0.25, 0.75), (0.5, 0.75), (0.75, 0.85))
+
+
+def _gumbel(probability: float) -> float:
+    """Quantile of Gumbel's standard law."""
+    return -math.log(-math.log(probability))
+
+
+_SPAN = _gumbel(1.0 - DEFAULT_RATE) - _gumbel(0.5)
+"""Gumbel's scales from the median to the default cut-off."""
+
+
+@dataclass(frozen=True)
+class CleanLevel:
+    """Where a statistic of clean frames lies, and how far it strays.
+
+    Attributes
+    ----------
+    location : float
+        The median.
+    scale : float
+        Units of the statistic for one unit of the score; above 0.
+    """
+
+    location: float
+    scale: float
+
+    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the scores of some values."""
+        return np.asarray((values - self.location) / self.scale)
+
+
+def clean_level(values: NDArray[np.float64], least_scale: float) -> CleanLevel:
+    """Estimate location and scale of a statistic from its values in clean frames.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Of frames that show the background; up to a seventh may hold a visitor.
+    least_scale : float
+        Above 0.
+    """
+    tails = [
+        np.diff(np.quantile(values, pair))[0] / (_gumbel(pair[1]) - _gumbel(pair[0]))
+        for pair in _PAIRS
+    ]
+    middle, tail = float(np.median(values)), float(max(tails))
+    return CleanLevel(middle, max(tail * _SPAN / DEFAULT_CUTOFF, least_scale))
+
+
+def cutoff_for(rate: float) -> float:
+    """Give the cut-off that a share `rate` of clean frames exceeds.
+
+    Examples
+    --------
+    >>> round(cutoff_for(1 / 1000), 6), round(cutoff_for(1 / 100), 2)
+    (12.0, 7.77)
+
+    Raises
+    ------
+    UsageError
+        Unless the rate lies above 0 and is at most a half.
+    """
+    if not 0.0 < rate <= 0.5:
+        message = f"false alarms {rate:g}: must be a share of the frames above 0, such as 1/1000"
+        raise UsageError(message)
+    # 1 - rate would be 1 for the smallest rates.
+    quantile = -math.log(-math.log1p(-rate))
+    return DEFAULT_CUTOFF * (quantile - _gumbel(0.5)) / _SPAN

@@ -1,0 +1,259 @@
+"""Two scores of a frame: its error as a whole, and the place that fits its background least.
+
+The root of the sum over all pixels sees what is large: an object of 1 % of a still picture must
+stand out by 15 grey levels to move it by 5 %. The second score looks at places: the mean of
+|residual| / noise of the pixel over windows of 5×5, 11×11 and 21×21 pixels, against the median and
+the spread of the same window in clean frames, at its highest. Both are taken in the frame's own
+light (see `bgsub.outliers.own_light`) and relative to its own noise, and have a common scale (see
+`bgsub.outliers.false_alarms`).
+
+Pictures of more than 320×240 pixels are shrunk to about that size first, which averages noise and
+leaves an object of a thousandth of the picture a window's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.outliers.false_alarms import CleanLevel
+from bgsub.outliers.own_light import OwnLight, Singles
+from bgsub.video.frames import Bytes
+
+WINDOWS = (5, 11, 21)
+"""Sides of the windows, in pixels of the shrunk picture."""
+
+_WORKING_PIXELS = 320 * 240
+_MARGIN = 2
+
+# A frame's noise and restlessness are taken for its own up to these factors of what is usual; a
+# visitor who covers most of the picture is not.
+_MOST_NOISE = 4.0
+_MOST_RESTLESS = 2.0
+_RESTLESS_QUANTILE = 0.8
+
+
+def shrinking(height: int, width: int) -> int:
+    """Give the whole number that pictures are shrunk by in both directions."""
+    return max(1, round(float(np.sqrt(height * width / _WORKING_PIXELS))))
+
+
+def shrink(picture: NDArray[Any], factor: int) -> Singles:
+    """Shrink a picture by means over squares; a rest at the right and below is left out."""
+    height, width = picture.shape[0] // factor, picture.shape[1] // factor
+    whole = picture[: height * factor, : width * factor]
+    if factor > 1:
+        # Averaged in float32: whole grey levels would add the noise of rounding.
+        whole = cv2.resize(whole.astype(np.float32), (width, height), interpolation=cv2.INTER_AREA)
+    return np.ascontiguousarray(whole, dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """What a window of one size usually shows.
+
+    Attributes
+    ----------
+    side : int
+    usual, spread : ndarray of float32, shape (h, w)
+        Median and spread, in clean frames, of the mean of |residual| / noise around each pixel.
+    restless : float
+        Usual 80 % quantile over a picture of what exceeds `usual`, in spreads.
+    level : CleanLevel
+        Of the highest of these in a picture.
+    """
+
+    side: int
+    usual: Singles
+    spread: Singles
+    restless: float
+    level: CleanLevel
+
+
+@dataclass(frozen=True, eq=False)
+class FrameScorer:
+    """Scores of frames against a scene.
+
+    Attributes
+    ----------
+    light : OwnLight
+        Of the shrunk scene.
+    noise : ndarray of float32, shape (h, w)
+        Standard deviation of the residual, in grey levels.
+    usual_noise : float
+        Usual median over a picture of |residual| / noise.
+    windows : tuple of Window
+    level : CleanLevel
+        Of √r in the frame's own light and noise, grey levels.
+    """
+
+    light: OwnLight
+    noise: Singles
+    usual_noise: float
+    windows: tuple[Window, ...]
+    level: CleanLevel
+
+    def scores(self, luma: Bytes, coefficients: Singles, left_out: float) -> tuple[float, float]:
+        """Score a frame as a whole, and by the place that fits least.
+
+        Parameters
+        ----------
+        luma : ndarray of uint8, shape (H, W)
+        coefficients : ndarray of float32, shape (k,)
+            Of its background.
+        left_out : float
+            1 − leverage of a frame that was fitted, 1 for others: residuals are divided by it.
+        """
+        picture = shrink(luma, shrinking(*luma.shape))
+        total, places = measure(self, picture, coefficients, left_out)
+        values = [
+            window.level.scores(np.array([place]))[0]
+            for window, place in zip(self.windows, places, strict=True)
+        ]
+        return float(self.level.scores(np.array([total]))[0]), float(max(values))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give everything but centre and components as arrays, for a file."""
+        windows = self.windows
+        return {
+            "scorer_noise": self.noise,
+            "scorer_sides": np.array([window.side for window in windows]),
+            "scorer_usual": np.stack([window.usual for window in windows]),
+            "scorer_spread": np.stack([window.spread for window in windows]),
+            "scorer_places": np.array(
+                [(w.restless, w.level.location, w.level.scale) for w in windows]
+            ),
+            "scorer_whole": np.array([self.usual_noise, self.level.location, self.level.scale]),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], light: OwnLight) -> FrameScorer:
+        """Make a scorer of what `arrays` gave, and of the scene's light."""
+        shape, count = light.center.shape, arrays["scorer_sides"].size
+        for name, wanted in (
+            ("scorer_noise", shape),
+            ("scorer_usual", (count, *shape)),
+            ("scorer_spread", (count, *shape)),
+            ("scorer_places", (count, 3)),
+            ("scorer_whole", (3,)),
+        ):
+            if arrays[name].shape != wanted or not np.isfinite(arrays[name]).all():
+                raise ValueError(name)
+        usual_noise, *level = map(float, arrays["scorer_whole"])
+        columns = ("scorer_sides", "scorer_usual", "scorer_spread", "scorer_places")
+        windows = tuple(
+            Window(
+                int(side),
+                usual.astype(np.float32),
+                spread.astype(np.float32),
+                float(place[0]),
+                CleanLevel(float(place[1]), float(place[2])),
+            )
+            for side, usual, spread, place in zip(*(arrays[c] for c in columns), strict=True)
+        )
+        noise = arrays["scorer_noise"].astype(np.float32)
+        return cls(light, noise, usual_noise, windows, CleanLevel(*level))
+
+
+def scene_light(
+    center: Singles, components: Singles, shape: tuple[int, int], inside: NDArray[np.bool_] | None
+) -> OwnLight:
+    """Shrink a scene to the size that scores are made at.
+
+    Parameters
+    ----------
+    center, components : ndarray of float32, shape (H·W,), (k, H·W)
+        Of the luma.
+    shape : tuple of int
+        H, W.
+    inside : ndarray of bool, shape (H, W), or None
+        Pixels that count; None for all.
+    """
+    factor = shrinking(*shape)
+    small = shrink(center.reshape(shape), factor)
+    planes = [shrink(one.reshape(shape), factor).ravel() for one in components]
+    return OwnLight(
+        small,
+        np.stack(planes) if planes else np.zeros((0, small.size), np.float32),
+        shrink_inside(inside, shape),
+    )
+
+
+def shrink_inside(inside: NDArray[np.bool_] | None, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """Give the squares all pixels of which count, or the best ones if there are none."""
+    factor = shrinking(*shape)
+    if inside is None:
+        return np.ones((shape[0] // factor, shape[1] // factor), dtype=np.bool_)
+    share = shrink(inside.astype(np.uint8), factor)
+    return np.asarray(share >= min(1.0, float(share.max())))
+
+
+def own_residual(
+    scorer: FrameScorer, picture: Singles, coefficients: Singles, left_out: float
+) -> Singles:
+    """Give |residual| of a frame in its own light and noise, grey levels, (h, w)."""
+    light = scorer.light
+    picture = picture * light.inside  # nothing else may matter, not even by its neighbours
+    expected = light.expected(picture, coefficients)
+    residual = light.residual(picture, expected)
+    factor = _noise_factor(scorer, residual)
+    residual = light.without_shadow(picture, expected, residual, scorer.noise * factor)
+    factor = _noise_factor(scorer, residual)
+    return np.asarray(np.abs(residual) / np.float32(factor * left_out))
+
+
+def _noise_factor(scorer: FrameScorer, residual: Singles) -> float:
+    """How many times the usual noise a frame has, from 1 on."""
+    median = median_inside(np.abs(residual) / scorer.noise, scorer.light.inside)
+    return min(max(median / scorer.usual_noise, 1.0), _MOST_NOISE)
+
+
+def median_inside(values: NDArray[np.floating[Any]], inside: NDArray[np.bool_]) -> float:
+    """Median of every second pixel of every second row of those that count."""
+    chosen = values[::2, ::2][inside[::2, ::2]]
+    chosen = chosen if chosen.size else values[inside]
+    return float(np.partition(chosen, chosen.size // 2)[chosen.size // 2])
+
+
+def measure(
+    scorer: FrameScorer, picture: Singles, coefficients: Singles, left_out: float
+) -> tuple[float, list[float]]:
+    """Give √r and the highest value of each window of a frame, in their own units."""
+    residual = own_residual(scorer, picture, coefficients, left_out)
+    deviations = residual / scorer.noise
+    places = [highest(excess(deviations, window), window.restless) for window in scorer.windows]
+    return float(np.sqrt(np.square(residual, dtype=np.float64).sum())), places
+
+
+def windowed(deviations: Singles, side: int) -> Singles:
+    """Mean of a window around every pixel."""
+    return np.asarray(cv2.boxFilter(deviations, -1, (side, side)), dtype=np.float32)
+
+
+def excess(deviations: Singles, window: Window) -> Singles:
+    """How far every window lies above its usual mean, in spreads, away from the margin."""
+    above = (windowed(deviations, window.side) - window.usual) / window.spread
+    return above[margin(above.shape)]
+
+
+def margin(shape: Sequence[int]) -> tuple[slice, ...]:
+    """Cut off the margin, where windows are half mirrored, unless the picture is tiny."""
+    return tuple(slice(_MARGIN, -_MARGIN) if side > 4 * _MARGIN else slice(None) for side in shape)
+
+
+def restlessness(above: Singles) -> float:
+    """What a fifth of the places of a picture exceed."""
+    values = above[::2, ::2].ravel()
+    rank = int(_RESTLESS_QUANTILE * (values.size - 1))
+    return float(np.partition(values, rank)[rank])
+
+
+def highest(above: Singles, usual: float) -> float:
+    """Highest value of a picture, relative to how restless the picture is as a whole."""
+    factor = min(max(restlessness(above) / usual, 1.0), _MOST_RESTLESS)
+    return float(above.max()) / factor

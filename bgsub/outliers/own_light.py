@@ -1,0 +1,172 @@
+"""What a frame differs from its background by, in the frame's own light and position.
+
+A cloud, an exposure that adjusts and a camera that trembles change every pixel and are nobody. The
+light of a frame against its background is a gain and an offset, the tremor a shift by a fraction of
+a pixel; to first order all four are multiples of fixed pictures, which a regression that gives
+outlying pixels no weight (Tukey's biweight) finds whatever a visitor covers. What lies outside of
+the camera's range is clipped as the camera does.
+
+A shadow that sweeps over the scene gives one part of the picture another gain. Where many pixels
+deviate, a gain of the surroundings of every pixel is tried, and taken if it explains nearly all of
+them, and better or more steadily than an offset of the surroundings does: on a shadow the texture
+of the ground is darker by a factor, on an object it is another texture. Its soft edge does not
+count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+Singles = NDArray[np.float32]
+
+_ROUNDS = 5
+_BIWEIGHT = 4.685
+_NORMAL_MAD = 0.6745
+_REGRESSION_PIXELS = 3000
+
+# A shadow: pixels beyond so many standard deviations, at least this share of the picture, of which
+# a local gain leaves so little (mean square in variances). Either it leaves so much less than a
+# local offset does, or the gains of the places vary so much less than their offsets.
+_DEVIATES = 4.0
+_SHADOW_SHARE = 0.01
+_LEFT_BY_GAIN = 8.0
+_STEADIER = 0.6
+_MOST = 20.0
+_SURROUNDINGS = 15
+_EDGE, _EDGE_STEP = 7, 0.1
+_GAINS = (0.3, 3.0)
+
+
+class OwnLight:
+    """Residuals of frames in their own light.
+
+    Parameters
+    ----------
+    center : ndarray of float32, shape (h, w)
+        m, grey levels.
+    components : ndarray of float32, shape (k, h·w)
+        U, nearly orthonormal rows.
+    inside : ndarray of bool, shape (h, w)
+        Pixels that count.
+    """
+
+    def __init__(self, center: Singles, components: Singles, inside: NDArray[np.bool_]) -> None:
+        self.inside = inside
+        self.center = center = np.asarray(center * inside, dtype=np.float32)
+        self.components = components = np.asarray(components * inside.ravel(), dtype=np.float32)
+        pictures = [center, np.ones_like(center)]
+        # A gradient across the border of what counts would be that of the border.
+        whole = cv2.erode(inside.astype(np.float32), np.ones((3, 3), np.uint8))
+        for across, down in ((1, 0), (0, 1)):
+            gradient = cv2.Scharr(center, -1, across, down) / 32 * whole
+            pictures.append(np.asarray(gradient, dtype=np.float32))
+        changes = np.stack(pictures).reshape(4, -1) * inside.ravel()
+        # What the components have taken up already is not there to be found.
+        norms = np.maximum(np.einsum("kp,kp->k", components, components), 1e-9)
+        changes -= (changes @ components.T / norms) @ components
+        self._changes = changes.astype(np.float32)
+        step = max(1, round(float(np.sqrt(center.size / _REGRESSION_PIXELS))))
+        chosen = np.zeros(center.shape, dtype=np.bool_)
+        chosen[::step, ::step] = True
+        self._chosen = np.flatnonzero((chosen & inside) if (chosen & inside).any() else inside)
+        # The components too: a visitor or a shadow has pulled at the coefficients of the fit.
+        self._changes = np.concatenate([self._changes, components])
+        self._terms = np.ascontiguousarray(self._changes[:, self._chosen])
+
+    def expected(self, picture: Singles, coefficients: Singles) -> Singles:
+        """Give the background of a frame in the frame's light, (h, w), before any clipping."""
+        background = self.center + (coefficients @ self.components).reshape(self.center.shape)
+        difference = (picture - background).ravel()[self._chosen]
+        change = self._regress(difference) @ self._changes
+        return np.asarray(background + change.reshape(background.shape), dtype=np.float32)
+
+    def _regress(self, difference: Singles) -> Singles:
+        """Coefficients of gain, offset, shift and components, shape (4 + k,)."""
+        terms, middle = self._terms, difference.size // 2
+        solution = np.zeros(len(terms), dtype=np.float32)
+        left = difference - np.partition(difference, middle)[middle]
+        for _ in range(_ROUNDS):
+            scale = np.partition(np.abs(left), middle)[middle] / _NORMAL_MAD + 1e-2
+            weights = np.square(np.maximum(0.0, 1.0 - np.square(left / (_BIWEIGHT * scale))))
+            weighted = terms * weights
+            normal = (weighted @ terms.T).astype(np.float64)
+            ridge = np.diag(1e-6 * normal.diagonal() + 1e-3)
+            solution = np.linalg.solve(normal + ridge, weighted @ difference).astype(np.float32)
+            left = difference - solution @ terms
+        return solution
+
+    def residual(self, picture: Singles, expected: Singles) -> Singles:
+        """x − x_b in the frame's light, 0 outside, (h, w)."""
+        return np.asarray((picture - np.clip(expected, 0.0, 255.0)) * self.inside)
+
+    def without_shadow(
+        self, picture: Singles, expected: Singles, residual: Singles, noise: Singles
+    ) -> Singles:
+        """Give the residual with a shadow taken out, if it is one; otherwise the residual itself.
+
+        Parameters
+        ----------
+        picture, expected, residual : ndarray of float32, shape (h, w)
+        noise : ndarray of float32, shape (h, w)
+            Standard deviation of the residual in this frame.
+        """
+        deviates = np.abs(residual) > _DEVIATES * noise
+        if np.count_nonzero(deviates) < _SHADOW_SHARE * np.count_nonzero(self.inside):
+            return residual
+        by_gain = by_offset = residual
+        steadier = False
+        for model in (expected, self.center):
+            gain, offset = _local_light(picture, np.maximum(model, 1.0))
+            steadier |= _variation(gain[deviates] - 1.0) < _STEADIER * _variation(offset[deviates])
+            for gains, offsets in zip(_one_sided(gain), _one_sided(offset), strict=True):
+                by_gain = _smaller(by_gain, picture - gains * model)
+                by_offset = _smaller(by_offset, picture - model - offsets)
+        left_by_gain, left_by_offset = (
+            float(np.square(np.minimum(np.abs(left)[deviates] / noise[deviates], _MOST)).mean())
+            for left in (by_gain, by_offset)
+        )
+        steadier |= left_by_gain < _STEADIER * left_by_offset
+        if left_by_gain < _LEFT_BY_GAIN and steadier:
+            return np.asarray(by_gain * (self.inside & ~_edges(picture, self.center)))
+        return residual
+
+
+def _local_light(
+    picture: Singles, model: Singles, side: int = _SURROUNDINGS
+) -> tuple[Singles, Singles]:
+    """Gain, and offset instead of a gain, of the surroundings of every pixel."""
+    size = (side, side)
+    gain = cv2.boxFilter(picture * model, -1, size) / cv2.boxFilter(model * model, -1, size)
+    offset = cv2.boxFilter(picture - model, -1, size)
+    return np.asarray(np.clip(gain, *_GAINS), np.float32), np.asarray(offset, np.float32)
+
+
+def _one_sided(values: Singles) -> Iterator[Singles]:
+    """Give a map of windows around pixels as maps of windows that have them at a side."""
+    half = _SURROUNDINGS // 2
+    wide = cv2.copyMakeBorder(values, half, half, half, half, cv2.BORDER_REPLICATE)
+    height, width = values.shape
+    for down in (0, half, 2 * half):
+        for right in (0, half, 2 * half):
+            yield np.asarray(wide[down : down + height, right : right + width], np.float32)
+
+
+def _smaller(one: Singles, other: Singles) -> Singles:
+    return np.asarray(np.where(np.abs(other) < np.abs(one), other, one), dtype=np.float32)
+
+
+def _variation(values: Singles) -> float:
+    """Median deviation from the median, relative to the median."""
+    middle = np.median(values)
+    return float(np.median(np.abs(values - middle)) / max(abs(float(middle)), 1e-6))
+
+
+def _edges(picture: Singles, center: Singles) -> NDArray[np.bool_]:
+    """Where the gain of the surroundings changes: at the edge of a shadow, which is soft."""
+    gain, _ = _local_light(picture, np.maximum(center, 1.0), _EDGE)
+    around = np.ones((_EDGE, _EDGE), np.uint8)
+    return np.asarray(cv2.dilate(gain, around) - cv2.erode(gain, around) > _EDGE_STEP)

@@ -1,0 +1,226 @@
+"""Learn from the fitted frames what scores of frames are relative to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.outliers.false_alarms import CleanLevel, clean_level
+from bgsub.outliers.frame_scorer import (
+    WINDOWS,
+    FrameScorer,
+    Window,
+    excess,
+    margin,
+    measure,
+    median_inside,
+    own_residual,
+    restlessness,
+    shrink,
+    shrink_inside,
+    shrinking,
+    windowed,
+)
+from bgsub.outliers.frame_scores import score_scale
+from bgsub.outliers.own_light import OwnLight, Singles
+from bgsub.robustpca.median import NORMAL_MAD
+from bgsub.robustpca.reweight import leverages, location_and_scale
+from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Bytes, Layout
+
+Floats = NDArray[np.float64]
+
+# Clean frames from which levels are estimated, and those among them that the noise is of.
+_LEVEL_FRAMES = 192
+_NOISE_FRAMES = 96
+
+# Rounding, codecs and a tremor that is left make no pixel steadier than this, in grey levels.
+_LEAST_NOISE = 0.7
+
+# Least spread of the mean of a window: in grey levels at a side of 5, which falls with the side as
+# the outlines of things that tremble do, and that of independent pixels, in noises times the side.
+_LEAST_SPREAD = 0.57
+_LEAST_EXPONENT = 1.08
+_INDEPENDENT_SPREAD = 0.8
+
+# With few frames a spread is known badly; as if it were so much larger, times the frames.
+_FEW_FRAMES = 6.0
+
+# Least scale of what windows score: see `bgsub.outliers.false_alarms`.
+_LEAST_SCALE = 0.7
+
+_TENTH_SCORE = 1.2816  # standard deviations that a tenth of normal values exceed
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFrames:
+    """What a fit says of its frames.
+
+    Attributes
+    ----------
+    weights, basis : ndarray of shape (n,), (n, k)
+        m = Σ w_j x_j and U = Σ B_j x_j.
+    coefficients : ndarray of shape (n, k)
+        Of the frames' backgrounds.
+    support : ndarray of shape (n,), bool
+        Frames that show the background.
+    """
+
+    weights: Floats
+    basis: Floats
+    coefficients: Floats
+    support: NDArray[np.bool_]
+
+    @property
+    def left_out(self) -> Floats:
+        """1 − leverage of every frame, which residuals are divided by as if it had been left out.
+
+        At least 0.05, shape (n,).
+        """
+        return np.asarray(np.maximum(1.0 - leverages(self.coefficients, self.support), 0.05))
+
+
+class ScorerLearner:
+    """Learn a `FrameScorer` from fitted frames, as they pass by.
+
+    Parameters
+    ----------
+    fitted : FittedFrames
+    layout : Layout
+    inside : ndarray of bool, shape (h, w), or None
+        Pixels that count; None for all.
+    workers : Workers
+
+    Notes
+    -----
+    Pictures are shrunk to about 320×240; of at most 192 clean frames they are kept, 30 MB.
+    """
+
+    def __init__(
+        self,
+        fitted: FittedFrames,
+        layout: Layout,
+        inside: NDArray[np.bool_] | None,
+        workers: Workers,
+    ) -> None:
+        self._fitted, self._layout, self._workers = fitted, layout, workers
+        self._factor = shrinking(layout.height, layout.width)
+        self._inside = shrink_inside(inside, (layout.height, layout.width))
+        shape = self._inside.shape
+        self._weights = np.column_stack([fitted.weights, fitted.basis]).T.astype(np.float32)
+        self._sums = np.zeros((len(self._weights), shape[0] * shape[1]), dtype=np.float32)
+        self._first: Singles | None = None
+        self._chosen = _evenly(np.flatnonzero(fitted.support), _LEVEL_FRAMES)
+        kind = np.uint8 if self._factor == 1 else np.float16
+        self._kept = np.empty((self._chosen.size, *shape), dtype=kind)
+
+    def add(self, start: int, rows: Bytes) -> None:
+        """Pass the fitted frames start, start + 1, …; shape (m, size). Blocks come in order."""
+        layout = self._layout
+
+        def small(row: Bytes) -> Singles:
+            return shrink(row[: layout.pixels].reshape(layout.height, layout.width), self._factor)
+
+        pictures = np.stack(list(self._workers.map(small, rows)))
+        if self._first is None:
+            self._first = pictures[0].ravel()
+        differences = pictures.reshape(len(rows), -1) - self._first
+        self._sums += self._weights[:, start : start + len(rows)] @ differences
+        first, last = np.searchsorted(self._chosen, [start, start + len(rows)])
+        self._kept[first:last] = pictures[self._chosen[first:last] - start]
+
+    def finish(self) -> FrameScorer:
+        """Make the scorer of the frames that have passed; the learner is used up."""
+        if self._first is None:
+            message = "no frame was added"
+            raise ValueError(message)
+        shape = self._inside.shape
+        self._sums[0] += self._first
+        light = OwnLight(self._sums[0].reshape(shape), self._sums[1:], self._inside)
+        start = FrameScorer(light, np.ones(shape, np.float32), 1e9, (), CleanLevel(0.0, 1.0))
+        fitted, left_out = self._fitted, self._fitted.left_out[self._chosen].astype(np.float32)
+        coefficients = fitted.coefficients[self._chosen].astype(np.float32)
+        noisy = _evenly(np.arange(self._chosen.size), _NOISE_FRAMES)
+        residuals = np.empty((noisy.size, *shape), dtype=np.float16)
+
+        def own(scorer: FrameScorer, i: int) -> Singles:
+            picture = self._kept[noisy[i]].astype(np.float32)
+            one = noisy[i]
+            return own_residual(scorer, picture, coefficients[one], float(left_out[one]))
+
+        for i, residual in enumerate(self._workers.map(partial(own, start), range(noisy.size))):
+            residuals[i] = residual
+        noise = _quantiles(residuals, (0.5,))[0] / np.float32(NORMAL_MAD)
+        start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
+        medians = [median_inside(one / start.noise, self._inside) for one in residuals]
+        start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
+
+        for i, residual in enumerate(self._workers.map(partial(own, start), range(noisy.size))):
+            residuals[i] = residual / start.noise
+        sides = [side for side in WINDOWS if side <= min(shape)] or [1]
+        windows = tuple(self._window(residuals, start, side) for side in sides)
+        del residuals
+        return self._with_levels(replace(start, windows=windows), coefficients, left_out)
+
+    def _window(self, deviations: NDArray[np.float16], scorer: FrameScorer, side: int) -> Window:
+        """Median and spread of the mean of a window at every pixel."""
+        means = np.empty(deviations.shape, dtype=np.float16)
+
+        def average(i: int) -> None:
+            means[i] = windowed(deviations[i].astype(np.float32), side)
+
+        self._workers.each(average, range(len(means)))
+        usual, high = _quantiles(means, (0.5, 0.9))
+        spread = (high - usual) / np.float32(_TENTH_SCORE)
+        least = _LEAST_SPREAD * (5.0 / side) ** _LEAST_EXPONENT / windowed(scorer.noise, side)
+        spread = np.maximum(np.maximum(spread, least), _INDEPENDENT_SPREAD / side)
+        spread *= np.float32(1.0 + _FEW_FRAMES / len(means))
+        window = Window(side, usual, spread.astype(np.float32), 1.0, CleanLevel(0.0, 1.0))
+        quantiles = [
+            restlessness(((one.astype(np.float32) - usual) / window.spread)[margin(usual.shape)])
+            for one in means
+        ]
+        return replace(window, restless=max(float(np.median(quantiles)), 0.5))
+
+    def _with_levels(
+        self, scorer: FrameScorer, coefficients: Singles, left_out: Singles
+    ) -> FrameScorer:
+        """Add where the statistics of clean frames lie."""
+
+        def one(i: int) -> tuple[float, list[float]]:
+            picture = self._kept[i].astype(np.float32)
+            return measure(scorer, picture, coefficients[i], float(left_out[i]))
+
+        measured = list(self._workers.map(one, range(self._chosen.size)))
+        totals = np.array([total for total, _ in measured])
+        places = np.array([highest for _, highest in measured])
+        windows = tuple(
+            replace(window, level=clean_level(values, _LEAST_SCALE))
+            for window, values in zip(scorer.windows, places.T, strict=True)
+        )
+        least = score_scale(*location_and_scale(totals), int(self._inside.sum()))
+        return replace(scorer, windows=windows, level=clean_level(totals, least))
+
+
+def _evenly(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """At most so many of the values, evenly spaced."""
+    if values.size <= most:
+        return values
+    return values[np.linspace(0, values.size - 1, most).round().astype(np.int64)]
+
+
+def _quantiles(values: NDArray[np.float16], shares: tuple[float, ...]) -> list[Singles]:
+    """Quantiles over the first axis, a few rows of the pictures at a time."""
+    ranks = [round(share * (len(values) - 1)) for share in shares]
+    results = [np.empty(values.shape[1:], dtype=np.float32) for _ in shares]
+    for row in range(0, values.shape[1], 16):
+        part = np.partition(values[:, row : row + 16].astype(np.float32), ranks, axis=0)
+        for rank, result in zip(ranks, results, strict=True):
+            result[row : row + 16] = part[rank]
+    return results
+
+
+__all__ = ["FittedFrames", "ScorerLearner", "excess"]

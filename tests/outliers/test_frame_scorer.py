@@ -1,0 +1,163 @@
+"""Scores of frames of a rendered scene: what is nobody stays below the cut-off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
+from bgsub.outliers.frame_scorer import FrameScorer, scene_light, shrink, shrinking
+from bgsub.outliers.scorer_learning import FittedFrames, ScorerLearner
+from bgsub.robustpca.trpca import TRPCA
+from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Bytes, Layout
+
+H, W, N = 72, 96, 60
+Pictures = NDArray[np.float64]
+rng = np.random.default_rng(5)
+GROUND = rng.normal(0, 1, (H, W))
+GROUND = (
+    110
+    + 25 * cv2.GaussianBlur(GROUND, (0, 0), 4) / 0.07 / 2
+    + 40 * cv2.GaussianBlur(GROUND, (0, 0), 1.2)
+)
+GROUND = np.clip(GROUND, 30, 190)
+
+
+def noisy(pictures: Pictures, sigma: float = 2.0, seed: int = 0) -> Bytes:
+    noise = np.random.default_rng(seed).normal(0, sigma, pictures.shape)
+    return np.clip(np.rint(pictures + noise), 0, 255).astype(np.uint8)
+
+
+def scored(frames: Bytes, inside: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """Both scores of every frame of a film, shape (n, 2)."""
+    fitted, scorer, _ = learned(frames, inside)
+    return np.array(
+        [
+            scorer.scores(frame, fitted.coefficients[i].astype(np.float32), fitted.left_out[i])
+            for i, frame in enumerate(frames)
+        ]
+    )
+
+
+def learned(
+    frames: Bytes, inside: NDArray[np.bool_] | None = None
+) -> tuple[FittedFrames, FrameScorer, TRPCA]:
+    rows = frames.reshape(len(frames), -1)
+    fit = TRPCA(1, random_state=0, reweight_cutoff=8.0).fit(rows)
+    fitted = FittedFrames(fit.center_weights_, fit.component_weights_, fit.scores_, fit.support_)
+    with Workers(1, 1) as workers:
+        learner = ScorerLearner(fitted, Layout("gray", *frames.shape[1:]), inside, workers)
+        for start in range(0, len(rows), 16):
+            learner.add(start, rows[start : start + 16])
+        return fitted, learner.finish(), fit
+
+
+def still() -> Pictures:
+    return np.repeat(GROUND[None], N, axis=0)
+
+
+def flash() -> Pictures:
+    film = still()
+    film[[9, 30, 31]] = 1.3 * film[[9, 30, 31]] + 12
+    return film
+
+
+def tremor() -> Pictures:
+    film = still()
+    for i, shift in ((7, 0.3), (20, -0.25), (44, 0.2)):
+        move = np.array([[1, 0, shift], [0, 1, 0]])
+        film[i] = cv2.warpAffine(GROUND, move, (W, H), borderMode=cv2.BORDER_REPLICATE)
+    return film
+
+
+def daylight() -> Pictures:
+    return still() * np.linspace(0.5, 1.2, N)[:, None, None]
+
+
+def sweeping_shadow() -> Pictures:
+    edge = np.interp(np.arange(N), [0, 30, 45, N], [-20, -20, W + 20, W + 20])
+    depth = 1 / (1 + np.exp((np.arange(W)[None] - edge[:, None]) / 1.5))
+    return still() * (1 - 0.4 * depth[:, None, :])
+
+
+@pytest.mark.parametrize("film", [still, flash, tremor, daylight])
+def test_light_and_tremor_are_no_visitors(film: Callable[[], Pictures]) -> None:
+    assert scored(noisy(film())).max() < DEFAULT_CUTOFF
+
+
+def test_noise_that_doubles_is_no_visitor() -> None:
+    frames = np.concatenate([noisy(still()[:40], 4.0), noisy(still()[:20], 8.0, seed=1)])
+    assert scored(frames).max() < DEFAULT_CUTOFF
+
+
+def test_a_sweeping_shadow_is_no_visitor_but_where_it_comes_in_and_leaves() -> None:
+    over = scored(noisy(sweeping_shadow())).max(axis=1) > DEFAULT_CUTOFF
+    assert over.mean() <= 0.07
+
+
+@pytest.mark.parametrize("change", [-12, 12, 60])
+def test_a_patch_of_five_pixels_a_side_is_seen_by_its_place(change: int) -> None:
+    film = daylight()
+    film[33, 40:45, 50:55] += change
+    scores = scored(noisy(film))
+    assert np.flatnonzero(scores[:, 1] > DEFAULT_CUTOFF).tolist() == [33]
+    assert (scores[:, 0] < DEFAULT_CUTOFF).all() or change == 60
+
+
+def test_a_visitor_over_half_of_the_picture_is_seen_by_both() -> None:
+    film = still()
+    film[50:, :, : W // 2] = np.random.default_rng(2).uniform(20, 230, (N - 50, H, W // 2))
+    over = scored(noisy(film)) > DEFAULT_CUTOFF
+    assert over[50:].all()
+    assert not over[:50].any()
+
+
+def test_pixels_that_do_not_count_do_not_matter() -> None:
+    inside = np.ones((H, W), bool)
+    inside[:, :20] = False
+    frames = noisy(still())
+    other = frames.copy()
+    other[10:, :, :20] = np.random.default_rng(3).integers(0, 256, (N - 10, H, 20))
+    fitted, scorer, _ = learned(frames, inside)
+    coefficients = fitted.coefficients.astype(np.float32)
+    for i in (0, 30):
+        assert scorer.scores(frames[i], coefficients[i], 1.0) == scorer.scores(
+            other[i], coefficients[i], 1.0
+        )
+
+
+def test_a_scorer_comes_back_from_its_arrays() -> None:
+    frames = noisy(still())
+    fitted, scorer, fit = learned(frames)
+    light = scene_light(
+        fit.center_.astype(np.float32), fit.components_.astype(np.float32), (H, W), None
+    )
+    back = FrameScorer.from_arrays(scorer.arrays(), light)
+    one = fitted.coefficients[3].astype(np.float32)
+    assert back.scores(frames[3], one, 1.0) == pytest.approx(
+        scorer.scores(frames[3], one, 1.0), abs=1e-2
+    )
+    arrays = scorer.arrays() | {"scorer_noise": np.zeros((3, 3), np.float32)}
+    with pytest.raises(ValueError, match="scorer_noise"):
+        FrameScorer.from_arrays(arrays, light)
+
+
+def test_large_pictures_are_shrunk_by_means() -> None:
+    assert shrinking(240, 320) == 1
+    assert shrinking(720, 1280) == 3
+    picture = np.arange(7 * 8, dtype=np.uint8).reshape(7, 8)
+    small = shrink(picture, 3)
+    assert small.shape == (2, 2)
+    assert small[0, 0] == picture[:3, :3].mean()
+
+
+@pytest.mark.parametrize("shape", [(1, 40), (4, 4), (6, 7)])
+def test_tiny_pictures(shape: tuple[int, int]) -> None:
+    pictures = np.full((12, *shape), 90.0)
+    pictures[7] = 200
+    assert np.isfinite(scored(noisy(pictures, 1.0))).all()
