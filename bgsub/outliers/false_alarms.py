@@ -23,7 +23,7 @@ DEFAULT_CUTOFF = 12.0
 
 DEFAULT_RATE = 1e-3
 
-_PAIRS = ((0.25, 0.75), (0.5, 0.75), (0.75, 0.85))
+_PAIRS = ((0.25, 0.75), (0.5, 0.75))
 
 
 def _gumbel(probability: float) -> float:
@@ -61,7 +61,7 @@ def clean_level(values: NDArray[np.float64], least_scale: float) -> CleanLevel:
     Parameters
     ----------
     values : ndarray of shape (n,)
-        Of frames that show the background; up to a seventh may hold a visitor.
+        Of frames that show the background; up to a fifth may hold a visitor.
     least_scale : float
         Above 0.
     """

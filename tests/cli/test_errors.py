@@ -74,9 +74,9 @@ def test_results_for_people(results, invoke) -> None:
     done = invoke("errors", results())
     assert done.exit_code == 0
     assert done.stdout.splitlines() == [
-        "event  first  last         start           end  peak  score",
-        "    1     21    26  00:00:00.800  00:00:01.000    26   35.0",
-        "    2     51    54  00:00:02.000  00:00:02.120    54   33.0",
+        "event  first  last         start           end  peak  score   flag",
+        "    1     21    26  00:00:00.800  00:00:01.000    26   35.0  whole",
+        "    2     51    54  00:00:02.000  00:00:02.120    54   33.0  whole",
     ]
     assert done.stderr == "door.npy: 10 of 80 frames are outliers, 2 events (score above 12)\n"
 
@@ -268,7 +268,7 @@ def test_folder_for_frames_cannot_be_made(results, tmp_path: Path, invoke) -> No
         (["RESULTS", "--format", "xml"], 2, "--format"),
         (["RESULTS", "VIDEO"], 2, "is no model.npz"),
         (["VIDEO", "--k", "0"], 2, "--k 0: must be"),
-        (["VIDEO", "--k", "80"], 2, "must be below the number of frames, which is 80"),
+        (["VIDEO", "--k", "80"], 2, "too much for 80 frames"),
         (["VIDEO", "--start", "99"], 4, "no frame is selected"),
         (["none.npz", "VIDEO"], 3, "there is no such model"),
         (["VIDEO", "--nonsense"], 2, "--nonsense"),

@@ -125,7 +125,7 @@ def test_a_timeout_is_a_reason(clip):
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"ks": (1, 60)}, "--k 60 must be below"), ({"frames": (99,)}, "--frames 99: is not among")],
+    [({"ks": (1, 60)}, "--k 60 is too much"), ({"frames": (99,)}, "--frames 99: is not among")],
 )
 def test_options_are_checked_against_the_frames(clip, changes, message):
     with pytest.raises(UsageError, match=message):

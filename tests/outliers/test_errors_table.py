@@ -142,7 +142,7 @@ def test_scene_change_is_not_in_the_file(tmp_path: Path) -> None:
         (f'{HEADER}\n"1,0,4,2,0,0\n', "CSV"),
         (f"{HEADER},doubtful\n1,0,4,2,0,0\n", "line 2: 6 values, where 7 are needed"),
         (f"{HEADER},doubtful\n1,0,4,2,0,0,2\n", "doubtful 2 is neither 0 nor 1"),
-        (f"{HEADER},doubtful,more\n1,0,4,2,0,0,0,0\n", "its first line must be frame,time_s"),
+        (f"{HEADER},doubtful,more\n1,0,4,2,0,0,0,0\n", "its first line must begin frame,time_s"),
     ],
 )
 def test_what_is_no_table(text: str, words: str, tmp_path: Path) -> None:

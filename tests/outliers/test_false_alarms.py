@@ -26,12 +26,12 @@ def test_rates_that_are_none(rate: float) -> None:
         cutoff_for(rate)
 
 
-def test_visitors_in_a_seventh_of_the_frames_do_not_move_the_level() -> None:
+def test_visitors_in_a_fifth_of_the_frames_do_not_move_the_level() -> None:
     values = np.random.default_rng(1).gumbel(3.0, 0.5, 2000)
     clean = clean_level(values, 1e-3)
-    values[:280] = 100.0
+    values[:400] = 100.0
     level = clean_level(values, 1e-3)
-    assert level.location == pytest.approx(clean.location, rel=0.15)
+    assert level.location == pytest.approx(clean.location, rel=0.2)
     assert level.scale < 3.0 * clean.scale
 
 
