@@ -14,7 +14,7 @@ EVERY_OPTION = """
 --start 2 --end 00:00:09 --every 2s --scale 0.5 --roi 1,2,3,4 --mask-image m.png
 --color gray --on-bad-frame repeat --threads 2 --k 3 --support-fraction 0.75
 --n-init 5 --tol 1e-7 --max-iter 50 --no-reweight --fit-frames 50 --seed 9 --memory 600M --temp .
---format mkv --foreground signed --only mask,errors --threshold 12 --min-area 0
+--format mkv --foreground signed --only mask,errors --min-area 0
 --no-clean --cutoff 4.5 --plot-format svg --force
 --shadows keep --sensitivity low --no-fill-holes --ignore clock.png
 """
@@ -69,7 +69,6 @@ def test_every_option_arrives() -> None:
         format="mkv",
         foreground="signed",
         outputs=frozenset({"mask", "errors"}),
-        threshold=12.0,
         min_area=0,
         clean=False,
         plot_format="svg",
@@ -82,6 +81,10 @@ def test_every_option_arrives() -> None:
         fill_holes=False,
         ignore="clock.png",
     )
+
+
+def test_a_threshold_is_of_the_formula() -> None:
+    assert parse("--threshold", "12") == RunOptions(threshold=12.0)
 
 
 def test_preview_comes_on_top() -> None:
