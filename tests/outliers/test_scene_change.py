@@ -217,3 +217,29 @@ def test_a_restless_state_may_keep_3_in_100_of_what_exceeded_the_noise(distance,
     states[40:, 0] = distance
     lengths = np.where(np.arange(160) < 40, 1.0, 4.0)
     assert (change_of(states, lengths, 40) is not None) == is_found
+
+
+def test_what_is_left_of_an_excess_is_relative_to_squares() -> None:
+    K = apart(np.zeros((4, 1)), np.ones(4))
+    location, scale = 3.0, 0.5
+    span = _Span(K, np.zeros((4, 0)), 0, location, scale, np.array([4.0, 2.0, 1.0, 0.0]))
+    # Errors of 5, 4, 3.5 and 3 beside a location of 3.
+    left = span.excess_left(np.array([4.0, 3.0, 2.0, 3.0]))
+    np.testing.assert_allclose(left, [7 / 16, 0.0, -5 / 3.25, 0.0])
+
+
+def test_a_residual_is_never_below_zero() -> None:
+    points = np.random.default_rng(0).normal(size=(30, 2)) * 1e4
+    K = points @ points.T
+    basis = np.linalg.pinv(points).T  # the components are both axes: nothing is left
+    span = _Span(K, basis, 0, 1.0, 0.05, np.zeros(30))
+    errors = span.errors_of_own_centre(30)
+    assert np.isfinite(errors).all()
+    assert errors.max() < 1.0
+
+
+@pytest.mark.parametrize("ordinary", [39, 40, 41])
+def test_a_change_begins_behind_the_last_ordinary_frame(ordinary: int) -> None:
+    states = np.zeros((120, 1))
+    states[ordinary:] = 10.0
+    assert change_of(states, np.ones(120), ordinary) == SceneChange(ordinary + 1, ordinary / 10)
