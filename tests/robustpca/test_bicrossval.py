@@ -69,3 +69,16 @@ def test_gains_are_medians_of_logarithms():
     errors = np.exp(-np.array([[0.0, 1.0, 1.5], [3.0, 4.2, 4.1], [1.0, 1.0, 9.0]]))
     np.testing.assert_allclose(median_gains(errors), [1.0, 0.5])
     np.testing.assert_array_equal(median_gains(np.zeros((4, 3))), [0.0, 0.0])
+
+
+def test_a_fold_of_few_rows_has_as_many_components_as_it_can():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(6, 20)), rng.normal(size=(6, 20))
+    errors = held_out_errors((A @ A.T, B @ B.T), np.arange(6), 5)
+    assert errors.shape == (12, 6)
+    # Folds of four and two rows, which have three principal components and one.
+    for first in (0, 6):
+        by_four, by_two = errors[first : first + 2], errors[first + 2 : first + 6]
+        np.testing.assert_allclose(by_four[:, 4:], by_four[:, [3, 3]])
+        np.testing.assert_allclose(by_two[:, 2:], by_two[:, [1, 1, 1, 1]])
+        assert np.abs(np.diff(by_four[:, :4], axis=1)).min() > 1e-9

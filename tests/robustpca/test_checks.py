@@ -13,6 +13,17 @@ from bgsub.robustpca.checks import (
 from .helpers import Columns
 
 
+@pytest.mark.parametrize("value", [0, -3])
+def test_components_out_of_range(value):
+    with pytest.raises(ValueError, match=f"n_components={value}: at least 1 is needed"):
+        check_components(value)
+
+
+def test_components_in_range():
+    check_components(1)
+    check_components(np.int64(7))
+
+
 @pytest.mark.parametrize("value", [2.5, "3", True, None])
 def test_components_that_are_no_number(value):
     with pytest.raises(ValueError, match="an integer is needed"):

@@ -51,6 +51,44 @@ def test_parameters_by_name(kind):
         estimator.set_params(ranks=1)
 
 
+DEFAULTS = {
+    "trpca": {
+        "support_fraction": None,
+        "n_init": 10,
+        "tol": 1e-5,
+        "max_iter": 1000,
+        "reweight": True,
+        "solver": "gram",
+        "random_state": None,
+        "reweight_cutoff": 3.5,
+    },
+    "pca": {},
+    "orpca": {"lam": None, "support_fraction": None, "tol": 1e-5, "max_iter": 3000},
+    "outlier-pursuit": {
+        "lam": "support",
+        "support_fraction": None,
+        "tol": 1e-5,
+        "max_iter": 1000,
+    },
+    "hrpca": {"support_fraction": None, "max_removals": None, "random_state": None},
+    "pcp": {"lam": None, "tol": 3e-5, "max_iter": 1000, "growth": 1.5, "progress": None},
+    "robust-subspace": {
+        "scale": None,
+        "n_anneal": 8,
+        "tol": 1e-4,
+        "max_iter": 200,
+        "progress": None,
+    },
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_defaults_are_part_of_the_contract(name):
+    """What is asked for without a word must not change without a line in the changelog."""
+    kind = type(METHODS[name].make(2))
+    assert kind().get_params() == {"n_components": 10, **DEFAULTS[name]}
+
+
 def test_parameters_of_an_estimator_that_is_a_parameter():
     outer = TRPCA(2, random_state=TRPCA(3))
     assert outer.get_params()["random_state__n_components"] == 3

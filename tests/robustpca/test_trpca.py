@@ -382,6 +382,16 @@ def test_no_convergence_is_a_warning(solver):
     assert (fit.converged_, fit.n_iter_) == (False, 1)
 
 
+def test_no_convergence_says_how_far_it_still_fell():
+    X = contaminated(40, 60)
+    with pytest.warns(ConvergenceWarning) as caught:
+        longer = TRPCA(3, max_iter=2, n_init=1, tol=0.0, reweight=False, random_state=0).fit(X)
+    with pytest.warns(ConvergenceWarning):
+        shorter = TRPCA(3, max_iter=1, n_init=1, tol=0.0, reweight=False, random_state=0).fit(X)
+    fall = 1 - longer.objective_ / shorter.objective_
+    assert f"the objective still fell by {fall:.1e} of itself" in str(caught[0].message)
+
+
 def heavy_tailed(seed):
     """Rows near a plane whose distances from it have a Cauchy distribution."""
     rng = np.random.default_rng(seed)
