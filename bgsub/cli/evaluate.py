@@ -27,7 +27,7 @@ _matching_options = together(
     option(
         "Matching",
         "--offset",
-        type=int,
+        type=values.IntegerRange(-(10**9), 10**9),
         multiple=True,
         metavar="N",
         help="Frame = number of the truth + N: 1 where the truth counts from 0. Once for all "

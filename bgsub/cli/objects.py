@@ -14,6 +14,7 @@ from bgsub.cli.help import Command, examples, option
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import UsageError
+from bgsub.rules import Rate
 
 
 @click.command(
@@ -39,7 +40,7 @@ from bgsub.errors import UsageError
 @option(
     "Results",
     "--fps",
-    type=click.FloatRange(0, 10_000, min_open=True),
+    type=values.ByRule(Rate()),
     metavar="RATE",
     help="Frames a second, where the masks do not say it.",
 )
@@ -48,7 +49,7 @@ from bgsub.errors import UsageError
 @shared.section("Objects")
 @log_options
 def objects_command(
-    given: str, out: str | None, fps: float | None, force: bool, **params: Any
+    given: str, out: str | None, fps: str | None, force: bool, **params: Any
 ) -> None:
     """Write objects.csv, tracks.csv, events.csv and events.json of masks.
 
@@ -65,7 +66,7 @@ def objects_command(
             if not (Path(given) / "run.json").is_file():
                 raise UsageError("--out is missing; name the folder for the tables")
             out = str(Path(given) / "objects")
-        rate = None if fps is None else Fraction(fps).limit_denominator(100_000)
+        rate = None if fps is None else Fraction(fps)
         with make_progress(session) as progress:
             found, notes = follow_masks(
                 given, Path(out), chosen, rate=rate, force=force, progress=progress

@@ -78,8 +78,11 @@ LONG = "x" * 5000
         ("run clip.npy --threads 1e20 --out out", 2),
         ("run clip.npy --threads 100000000000000000000 --out out", 2),
         ("run --from-file clip.npy --out out", 3),
+        ("evaluate clip.npy clip.npy --offset 9223372036854775808", 2),
+        ("objects clip.npy --out out --fps nan", 2),
+        ("objects clip.npy --out out --fps 1/0", 2),
     ],
-    ids=range(14),
+    ids=range(17),
 )
 def test_names_and_numbers_beyond_all_bounds(command, code, place, invoke) -> None:
     done = invoke(*command.split())
