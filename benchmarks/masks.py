@@ -2,7 +2,9 @@
 
 DATA holds a folder per sequence: ``groundtruth`` beside ``input`` (CDnet, SBI), or one hand-drawn
 mask ``b00247.png`` beside ``frames`` or a video (Wallflower). Every method decodes the footage and
-writes masks without loss; the milliseconds are processor time of all of it, a frame.
+writes masks without loss; the milliseconds are processor time of all of it, a frame. Sequences are
+measured in two processes side by side. `benchmarks.held_out` gives the mean over scenes left out,
+`benchmarks.sweep` what one number does, `benchmarks.pieces` what each piece brings.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -156,38 +159,68 @@ def _truth(footage: Footage, at: int) -> Bytes:
     return np.asarray(next(open_truth(footage.truth).pictures.pick([at])), dtype=np.uint8)
 
 
+@dataclass(frozen=True)
+class Row:
+    """A sequence's line of the table: counts and milliseconds of every method, and its pictures."""
+
+    name: str
+    frames: int
+    counts: list[Counts]
+    milliseconds: list[float]
+    pictures: Bytes
+
+
+def measured(footage: Footage) -> Row:
+    """Make and score the masks of all methods."""
+    cv2.setNumThreads(1)
+    total = sum(1 for _ in open_source(footage.frames))
+    done, spent = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for method, masks in METHODS.items():
+            start = time.process_time()
+            path = masks(footage, Path(folder) / f"{footage.name}_{method}.mkv")
+            spent.append(1000 * (time.process_time() - start) / total)
+            done.append(scored(footage, path, scores=method == "median*"))
+        sheet = sheet_row(footage, done)
+    return Row(footage.name, total, [one.counts for one in done], spent, sheet)
+
+
 def main() -> int:
-    """Measure, print the table, and write the sheet."""
+    """Measure, print the table and the means, and write the sheet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--sheet", type=Path, default=Path("results/masks.png"))
     parser.add_argument("--only", nargs="*", help="names of sequences")
+    parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    rows = []
-    names = [f"{name:>10s} {'ms':>6s}" for name in METHODS]
-    print(f"{'sequence':17s}{'frames':>7s} " + " ".join(names), flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        for footage in sequences(given.data):
-            if given.only and footage.name not in given.only:
-                continue
-            total = sum(1 for _ in open_source(footage.frames))
-            done, cells = [], []
-            for method, masks in METHODS.items():
-                start = time.process_time()
-                path = masks(footage, Path(folder) / f"{footage.name}_{method}.mkv")
-                spent = 1000 * (time.process_time() - start) / total
-                done.append(scored(footage, path, scores=method == "median*"))
-                cells.append(f"{shown(done[-1].counts):>10s} {spent:6.2f}")
-            print(f"{footage.name:17s}{total:7d} " + " ".join(cells), flush=True)
-            rows.append(sheet_row(footage, done))
-    print("* at the threshold that is best for the sequence, chosen on the truth")
-    if not rows:
+    wanted = [one for one in sequences(given.data) if not given.only or one.name in given.only]
+    if not wanted:
         print(f"{given.data}: no sequence with a truth is there", file=sys.stderr)
         return 1
+    names = [f"{name:>10s} {'ms':>6s}" for name in METHODS]
+    print(f"{'sequence':17s}{'frames':>7s} " + " ".join(names), flush=True)
+    rows = []
+    with ProcessPoolExecutor(given.processes) as pool:
+        for row in pool.map(measured, wanted):
+            figures = zip(row.counts, row.milliseconds, strict=True)
+            cells = [f"{shown(counts):>10s} {spent:6.2f}" for counts, spent in figures]
+            print(f"{row.name:17s}{row.frames:7d} " + " ".join(cells), flush=True)
+            rows.append(row)
+    print(f"{'mean F':24s} " + " ".join(f"{one:10.3f} {'':6s}" for one in _means(rows)))
+    print("* at the threshold that is best for the sequence, chosen on the truth")
     given.sheet.parent.mkdir(parents=True, exist_ok=True)
-    write_image(given.sheet, np.vstack(rows))
+    write_image(given.sheet, np.vstack([row.pictures for row in rows]))
     print(f"contact sheet: {given.sheet}")
     return 0
+
+
+def _means(rows: list[Row]) -> list[float]:
+    """Mean F of every method, over the sequences in which there is something to find."""
+    busy = [row for row in rows if row.counts[0].tp + row.counts[0].fn]
+    return [
+        float(np.mean([row.counts[i].f_measure or 0.0 for row in busy])) if busy else 0.0
+        for i in range(len(METHODS))
+    ]
 
 
 if __name__ == "__main__":
