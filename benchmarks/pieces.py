@@ -32,6 +32,7 @@ PIECES = {
     "- arrivals, departures": without(change_area=1.1),
     "- prior of the majority": without(majority_weight=0.0),
     "- colours that move": without(color_balance=2.1),
+    "- who walked in": without(walk_weight=0.0),
     "- what came back": without(return_weight=0.0),
     "- turbulent places": without(turbulent_place=1.1),
     "- mean of 3×3 pixels": without(smooth_px=1),

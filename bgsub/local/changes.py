@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Literal
 
 import cv2
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
-from bgsub.local.presence import moving_colors, what_came_back
+from bgsub.local.presence import motion_around, moving_colors, what_came_back
 from bgsub.video.frames import Bytes
 
 LEAN = 0.1
@@ -20,6 +19,12 @@ LEAN = 0.1
 
 COLORS = 0.5
 """Weight of the colours that move beside that of the outline."""
+
+WALKED = 0.25
+"""Share of the motion before and after a change by which they must differ to tell."""
+
+ALONE = 0.4
+"""The same, from which nothing else can have moved: the visitor need not stir."""
 
 UNKNOWN = 1.0
 """Motion of edges that there are none of, or no time to tell."""
@@ -53,8 +58,9 @@ class Change:
         Displacement of the edges of the place before and after, in pixels, over all frames of the
         film that show it: people who sit still move now and then, things do not. 1 where it is
         shown in less than a tenth of the film, which is no time to tell.
-    returned : {-1, 0, 1}
-        Whether the state before (−1) or after (1) encloses the other in time, see `presence`.
+    visitor : {-1, 0, 1}
+        Which state is a visitor however still: −1 the one after, as it walked in and not out or the
+        place came back, 1 the one before; see `presence`.
     """
 
     frame: int
@@ -63,7 +69,7 @@ class Change:
     after: NDArray[np.int8]
     balance: float
     motion: tuple[float, float]
-    returned: Literal[-1, 0, 1] = 0
+    visitor: int = 0
 
 
 def find_changes(
@@ -116,12 +122,14 @@ def find_changes(
             colors = moving_colors(pictures, layers, kept, (before, after), int(edges[c]))
             if abs(colors) > params.color_balance:
                 balance += COLORS * colors
+            walked = motion_around(layers, kept, int(edges[min(end, c)]), int(edges[c]))
+            if abs(walked) > WALKED:
+                balance += params.walk_weight * walked
             returned = what_came_back(layers, kept, (before, after))
             balance += params.return_weight * returned
+            visitor = returned or (int(np.sign(walked)) if abs(walked) > ALONE else 0)
             found.append(
-                Change(
-                    int(edges[c]), kept, before, after, balance, (motion[0], motion[1]), returned
-                )
+                Change(int(edges[c]), kept, before, after, balance, (motion[0], motion[1]), visitor)
             )
     return found
 

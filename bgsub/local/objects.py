@@ -67,7 +67,7 @@ def judge_changes(
     if not changes:
         return Verdict(np.zeros(shape, np.bool_), is_thing, changes)
     for change in changes:
-        visitor = {-1: 1, 0: None, 1: 0}[change.returned]
+        visitor = {-1: 1, 0: None, 1: 0}[change.visitor]
         for side, label in enumerate((change.before, change.after)):
             if change.motion[side] < params.rigid_motion and side != visitor:
                 for k in range(LAYERS):
@@ -96,7 +96,7 @@ def _vote(
         return  # light, not an object
     left = change.balance > 0
     thing, place = (change.before, change.after) if left else (change.after, change.before)
-    if change.motion[0 if left else 1] < params.rigid_motion and not change.returned:
+    if change.motion[0 if left else 1] < params.rigid_motion and not change.visitor:
         return
     outside = layers.labels[change.frame :] if left else layers.labels[: change.frame]
     y, x = np.nonzero(region)

@@ -101,6 +101,9 @@ class LocalParams:
     color_balance: float = _number(
         0.3, "share of pixels", (0, 2.1), "colours that move from which they tell; above 2: never"
     )
+    walk_weight: float = _number(
+        1.0, "share of outline", (0, 2), "balance for who walked in and not out, or the reverse"
+    )
     return_weight: float = _number(
         0.5, "share of outline", (0, 2), "balance for what was there before and after the other"
     )

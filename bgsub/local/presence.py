@@ -63,10 +63,7 @@ def moving_colors(
     for first, last in ((frame - _FRAMES, frame + 2), (frame, frame + _FRAMES + 2)):
         seen = np.zeros((_LEVELS,) * 3, np.float32)
         for j in range(max(first, 0), min(last, len(pictures))):
-            shown = layers.labels[j, rows, columns]
-            moves = (shown >= LAYERS) | np.take_along_axis(
-                rare, np.minimum(shown, LAYERS - 1)[None].astype(np.int64), axis=0
-            ).squeeze(0)
+            moves = _moves(layers.labels[j, rows, columns], rare)
             solid = cv2.morphologyEx(
                 moves.view(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)
             )
@@ -76,6 +73,49 @@ def moving_colors(
             around = _with_neighbours(seen) > max(3.0, _USUAL * total)
             balance += float(around[_bins(before)].mean() - around[_bins(after)].mean())
     return balance
+
+
+def motion_around(
+    layers: Layers, region: NDArray[np.bool_], last_before: int, first_after: int
+) -> float:
+    """Compare how much moves elsewhere before a change and after it.
+
+    Who sits down walked in and does not walk out; who gets up and leaves is seen to walk out. Who
+    puts something down does both.
+
+    Parameters
+    ----------
+    layers : Layers
+    region : ndarray of bool, shape (h, w)
+    last_before, first_after : int
+        Frames between which it changed.
+
+    Returns
+    -------
+    float
+        From 1, all motion comes after, to −1, all came before.
+    """
+    rare = layers.counts < RARE * len(layers.labels)
+    window = np.ones((3, 3), np.uint8)
+    means = []
+    for first in (last_before - _FRAMES, first_after + 1):
+        span = range(max(first, 0), min(max(first + _FRAMES, 0), len(layers.labels)))
+        moving = [
+            cv2.erode((_moves(layers.labels[j], rare) & ~region).view(np.uint8), window).sum()
+            for j in span
+        ]
+        if len(moving) < _FRAMES // 2:
+            return 0.0
+        means.append(float(np.mean(moving)))
+    before, after = means
+    return (after - before) / (after + before + float(region.sum()))
+
+
+def _moves(shown: Bytes, rare: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where a frame shows what is seldom seen there."""
+    own = np.minimum(shown, LAYERS - 1)[None].astype(np.int64)
+    seldom = np.take_along_axis(rare, own, axis=0)[0]
+    return np.asarray((shown >= LAYERS) | seldom)
 
 
 def _bins(colors: Bytes) -> tuple[Bytes, Bytes, Bytes]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bgsub.local.layers import find_layers
-from bgsub.local.presence import moving_colors, what_came_back
+from bgsub.local.presence import motion_around, moving_colors, what_came_back
 from bgsub.runtime.threads import Workers
 
 SHAPE = 40, 60
@@ -21,11 +21,15 @@ def film(phases):
     return np.clip(np.rint(frames), 0, 255).astype(np.uint8)
 
 
-def judged(phases, frame):
-    pictures = film(phases)
+def layers_of(pictures):
     with Workers(1) as workers:
         middle = np.median(pictures, axis=0).astype(np.uint8)
-        layers = find_layers(pictures, middle, 8, seed=0, workers=workers)
+        return find_layers(pictures, middle, 8, seed=0, workers=workers)
+
+
+def judged(phases, frame):
+    pictures = film(phases)
+    layers = layers_of(pictures)
     region = np.zeros(SHAPE, bool)
     region[BOX] = True
     before, after = (layers.labels[at].astype(np.int8) for at in (frame - 8, frame + 8))
@@ -62,3 +66,22 @@ def test_two_states_in_turns_tell_nothing():
 
 def test_nothing_moves_nothing_is_told():
     assert judged([None] * 30 + [24] * 30, 30)[0] == 0
+
+
+def walked(phases, last_before, first_after):
+    region = np.zeros(SHAPE, bool)
+    region[BOX] = True
+    return motion_around(layers_of(film(phases)), region, last_before, first_after)
+
+
+def test_who_walks_in_and_not_out_is_a_visitor():
+    slowly = list(range(-12, 24, 3))
+    assert walked([None] * 20 + slowly + [24] * 34, 30, 32) < -0.25
+    slowly = list(range(26, 60, 3))
+    assert walked([24] * 34 + slowly + [None] * 20, 33, 34) > 0.25
+
+
+def test_who_passes_by_is_none():
+    passing = [*IN, 24, *OUT]
+    assert abs(walked([None] * 20 + passing + [None] * 27, 26, 26)) < 0.25
+    assert walked([None] * 40, 1, 2) == 0
