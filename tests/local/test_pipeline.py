@@ -122,7 +122,7 @@ def test_a_saved_model_gives_the_same_masks(local_run, clip, tmp_path):
 def test_a_threshold_means_the_formula(clip, tmp_path):
     outputs = frozenset({"mask"})
     for name, options in (
-        ("local", RunOptions(k=1, model="local", threshold=20, format="mkv", outputs=outputs)),
+        ("local", RunOptions(k=1, threshold=20, format="mkv", outputs=outputs)),
         ("paper", RunOptions(k=1, model="paper", threshold=20, format="mkv", outputs=outputs)),
     ):
         run(clip, tmp_path / name, options)
