@@ -13,7 +13,7 @@ endif
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: help demo test test-lowest test-readers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
+.PHONY: help demo test test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,6 +65,20 @@ $(READERS)/.installed: pyproject.toml
 
 test-readers: $(READERS)/.installed  ## run the tests of exports with the programs that read them
 	OPENBLAS_NUM_THREADS=1 $(READERS)/bin/python -m pytest tests/export -W default
+
+FUZZ_SEED ?= 1
+FUZZ_TRIES ?= 1000
+FUZZ_PARTS ?=
+
+fuzz: $(VENV)/.installed-dev  ## try damaged inputs, strange options, kills and full disks (FUZZ_SEED=, FUZZ_TRIES=, FUZZ_PARTS=)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ_PARTS) --seed $(FUZZ_SEED) --tries $(FUZZ_TRIES)
+
+$(VENV)/.installed-fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,fuzz]'
+	@touch $@
+
+fuzz-parsers: $(VENV)/.installed-fuzz  ## the same for the parsers, guided by what their code does
+	$(BIN)/python -m tests.fuzz.guided --seed $(FUZZ_SEED) --tries $(FUZZ_TRIES)
 
 check: $(VENV)/.installed-dev  ## ruff, ruff format and mypy --strict
 	$(BIN)/ruff check .

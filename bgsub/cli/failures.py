@@ -26,6 +26,9 @@ INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
 # As click writes it behind the message: ". Did you mean '--k'?", "(Possible options: --a, --b)".
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
 
+# No file has such a name; it is what a damaged file has in the place of a number.
+_ENDLESS_WORD = re.compile(r"([^\s/]{60})[^\s/]{240,}")
+
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 
@@ -38,7 +41,7 @@ _NO_MEMORY = re.compile(
 def describe(error: BaseException) -> tuple[str, int]:
     """Give the message of an error, one line, and the exit code that goes with it."""
     message, code = _describe(error)
-    return one_line(message), code
+    return one_line(_ENDLESS_WORD.sub(r"\1…", message)), code
 
 
 def _describe(error: BaseException) -> tuple[str, int]:

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from bgsub import errors
+from bgsub.cli.failures import describe
 
 
 def raising(error: BaseException):
@@ -113,3 +114,13 @@ def test_json_error_names_its_input(pipeline, invoke, tmp_path) -> None:
     entry = json.loads(done.stderr.splitlines()[-1])
     assert entry["input"] == "a.avi"
     assert "Traceback" in entry["traceback"]
+
+
+def test_a_word_without_end_is_shortened() -> None:
+    path = "/".join(["folder" * 20] * 20)
+    message, _ = describe(
+        errors.InputError(f"{path}, line 2: score '{'a' * 5000}' is not a number")
+    )
+    assert path in message
+    assert len(message) < len(path) + 150
+    assert message.endswith("… is not a number")

@@ -1,0 +1,141 @@
+"""Make tries, in processes that may die of them, and say which rule a try broke."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+DOCUMENTED = {0, 2, 3, 4, 5, 6, 7, 8, 130}
+_PATIENCE_S = 300.0
+_TRIES_OF_A_WORKER = 150
+_LONGEST_LINE = 2500  # paths are long
+_NOISE = ("Traceback", "unexpected error", "Warning:", "libpng", "Corrupt JPEG")
+
+
+@dataclass
+class Try:
+    """A command, and what it leaves in a folder if it succeeds.
+
+    Attributes
+    ----------
+    arguments : list of str
+    out : Path or None
+        The results directory that it is told, if any.
+    """
+
+    arguments: list[str]
+    out: Path | None = None
+
+
+@dataclass
+class Ending:
+    """How a try ended: exit code (negative for a signal), stderr, an exception that escaped."""
+
+    code: int
+    stderr: str = ""
+    failure: str = ""
+    hung: bool = False
+
+
+@dataclass
+class Crew:
+    """Runs tries one after the other in a process that is replaced when it dies or grows old."""
+
+    tree: Path
+    process: subprocess.Popen[str] | None = None
+    made: int = field(default=0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+    def run(self, one: Try) -> Ending:
+        """Make a try."""
+        if self.process is None or self.made >= _TRIES_OF_A_WORKER:
+            self._end()
+            self.process, self.made = start_worker(self.tree), 0
+        self.made += 1
+        worker = self.process
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        worker.stdin.write(json.dumps(one.arguments) + "\n")
+        worker.stdin.flush()
+        ready, _, _ = select.select([worker.stdout], [], [], _PATIENCE_S)
+        line = worker.stdout.readline() if ready else ""
+        if not line:
+            hung = not ready
+            code = worker.poll() if hung else worker.wait()
+            self._end()
+            return Ending(code or -9, hung=hung)
+        return Ending(**json.loads(line))
+
+
+def start_worker(tree: Path) -> subprocess.Popen[str]:
+    """Start a process that runs the commands of a tree."""
+    return subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("worker.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tree,
+        env=environment(tree),
+    )
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """Give the environment in which the bgsub of a tree runs, on one thread."""
+    return {**os.environ, "PYTHONPATH": str(tree), "OPENBLAS_NUM_THREADS": "1"}
+
+
+def violations(one: Try, ending: Ending) -> list[str]:
+    """Name the rules that a try broke."""
+    if ending.hung:
+        return ["it hangs"]
+    broken = []
+    if ending.code < 0:
+        broken.append(f"killed by signal {-ending.code}")
+    elif ending.code not in DOCUMENTED:
+        broken.append(f"exit code {ending.code}")
+    if ending.failure:
+        broken.append(f"exception {ending.failure}")
+    broken += [f"{word!r} on stderr" for word in _NOISE if word in ending.stderr]
+    if any(len(line) > _LONGEST_LINE for line in ending.stderr.splitlines()):
+        broken.append("a line without end on stderr")
+    errors = [line for line in ending.stderr.splitlines() if line.startswith("bgsub: ")]
+    if ending.code in {3, 4, 5, 7} and len(errors) != 1:
+        broken.append(f"{len(errors)} lines of error")
+    return broken + (left_behind(one.out, ending.code) if one.out is not None else [])
+
+
+def left_behind(out: Path, code: int) -> list[str]:
+    """Say what is wrong with the folder that a run has ended in."""
+    has_manifest = (out / "run.json").is_file()
+    broken = []
+    if code == 0 and not has_manifest:
+        broken.append("exit code 0 without results")
+    if code not in {0, 6, 8} and has_manifest:
+        broken.append(f"exit code {code} with results")
+    partial = [path.name for path in out.parent.glob(".bgsub-*")]
+    partial += [path.name for path in out.glob(".bgsub-*")]
+    return [*broken, f"left behind: {', '.join(partial)}"] if partial else broken

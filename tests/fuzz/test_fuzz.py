@@ -1,0 +1,57 @@
+"""A few hundred tries with a fixed seed; `make fuzz` makes thousands with any."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.__main__ import fuzz
+from tests.fuzz.judging import Ending, Try, violations
+from tests.fuzz.parts import prepare
+
+TREE = Path(__file__).parents[2]
+TRIES = {
+    "films": 60,
+    "pictures": 60,
+    "results": 60,
+    "options": 50,
+    "truths": 16,
+    "kills": 1,
+    "disks": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return prepare(tmp_path_factory.mktemp("fuzz"), TREE)
+
+
+@pytest.mark.parametrize("part", TRIES)
+def test_no_rule_is_broken(part, place):
+    assert fuzz(part, seed=10, tries=TRIES[part], tree=TREE, place=place) == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        (Ending(-11), "killed by signal 11"),
+        (Ending(1, "bgsub: unexpected error: KeyError: 'a'"), "exit code 1"),
+        (Ending(0, "", "ValueError('x')"), "exception ValueError"),
+        (Ending(3, "bgsub: a\nbgsub: b\n"), "2 lines of error"),
+        (Ending(3, "RuntimeWarning: divide"), "'Warning:' on stderr"),
+        (Ending(3, "bgsub: " + "a" * 5000), "a line without end"),
+        (Ending(0, hung=True), "it hangs"),
+    ],
+)
+def test_broken_rules_are_noticed(ending, words):
+    assert any(words in rule for rule in violations(Try([]), ending))
+
+
+def test_what_is_left_behind_is_noticed(tmp_path):
+    out = tmp_path / "out"
+    assert violations(Try([], out), Ending(0)) == ["exit code 0 without results"]
+    out.mkdir()
+    (out / "run.json").touch()
+    assert violations(Try([], out), Ending(0)) == []
+    assert violations(Try([], out), Ending(3, "bgsub: a")) == ["exit code 3 with results"]
+    (tmp_path / ".bgsub-partial-1").mkdir()
+    assert violations(Try([], out), Ending(0)) == ["left behind: .bgsub-partial-1"]
