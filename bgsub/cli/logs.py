@@ -198,8 +198,10 @@ def reporting(session: Session) -> Iterator[None]:
         warnings.simplefilter("always", BgsubWarning)
         warnings.showwarning = show
         root.addHandler(handler)
-        # What it has to say of its folder for fonts is no matter of ours.
-        logging.getLogger("matplotlib").setLevel(logging.ERROR)
+        # Folders for fonts are no matter of ours; what is wrong with a picture is said by us.
+        for library in ("matplotlib", "tifffile", "PIL"):
+            logging.getLogger(library).setLevel(logging.CRITICAL)
+        warnings.filterwarnings("ignore", module=r"(PIL|tifffile)\b")
         ours.setLevel(session.log_level)
         notes.setLevel(min(session.log_level, logging.INFO))
         try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import resource
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -252,3 +254,13 @@ def test_a_mask_image_with_a_wrong_checksum_is_refused(place, invoke) -> None:
     done = invoke("run", "clip.npy", "--mask-image", "mask.png", "--out", "out")
     assert done.exit_code == 3
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_libraries_log_about_a_picture_reaches_no_user(capsys) -> None:
+    with reporting(Session()):
+        for name in ("tifffile", "PIL.TiffImagePlugin", "matplotlib.font_manager"):
+            logging.getLogger(name).error("invalid value offset 2")
+        for module in ("PIL.TiffImagePlugin", "tifffile.tifffile"):
+            warnings.warn_explicit("Metadata Warning", UserWarning, "a.py", 1, module=module)
+        warnings.warn_explicit("of ours", UserWarning, "a.py", 1, module="bgsub.video")
+    assert capsys.readouterr().err == "warning: of ours\n"
