@@ -40,7 +40,17 @@ CASES = (
     Case(1280, 720, 250, ("--only", "errors")),
     Case(3840, 2160, 60),
 )
+# Below, at and above the number of frames from which a sample is fitted, in every storage.
 LONG = (
+    Case(160, 120, 1999),
+    Case(160, 120, 1999, ("--memory", "380M")),
+    Case(160, 120, 1999, ("--memory", "300M")),
+    Case(160, 120, 2001),
+    Case(160, 120, 2001, ("--memory", "380M")),
+    Case(160, 120, 2001, ("--memory", "300M")),
+    Case(160, 120, 40_000, ("--only", "errors")),
+    Case(160, 120, 40_000, ("--only", "errors", "--memory", "500M")),
+    Case(160, 120, 40_000, ("--only", "errors", "--memory", "300M")),
     Case(64, 36, 20_000),
     Case(1280, 720, 2000, ("--memory", "600M")),
 )

@@ -117,7 +117,7 @@ class MemoryNeed:
         return program + max(peaks)
 
     def _fit(self, fit_frames: int, workers: int) -> int:
-        """Bytes of the Gram matrix and of the work on it, or of a method that needs the pixels."""
+        """Count the bytes of the Gram matrix and the work on it, or of a method on the pixels."""
         if not self.fit:
             return 0
         method = METHODS[self.method]
@@ -127,20 +127,20 @@ class MemoryNeed:
         return int(copies * 8 * fit_frames**2) + workers * _WORKER
 
     def _fit_residue(self, fit_frames: int, workers: int) -> int:
-        """Bytes of the Gram matrix, and of what the C library keeps for the next allocation."""
+        """Count the bytes of the Gram matrix, and of what the C library keeps for later."""
         kept = self._kept_matrix(fit_frames, workers)
         return 8 * fit_frames**2 + kept + workers * _WORKER + self.threads * _SCRATCH
 
     def _kept_matrix(self, fit_frames: int, workers: int) -> int:
-        """Bytes of one of the matrices of `_fit` that was freed, but not to the system."""
+        """Count the bytes of one of the matrices of `_fit` that the C library keeps."""
         return min(8 * fit_frames**2, _KEPT_MATRIX) if workers > 1 and self.fit else 0
 
     def _model(self) -> int:
-        """Bytes of centre, components and noise."""
+        """Count the bytes of centre, components and noise."""
         return 4 * (self.k + 1) * self.size + 4 * self.pixels
 
     def _forming(self, storage: Storage, fit_frames: int) -> int:
-        """Bytes of blocks of frames that are summed, and of the frames that the noise is of."""
+        """Count the bytes of blocks of frames that are summed, and of frames for the noise."""
         gathered = 0
         if storage != "sample" and fit_frames < self.frames:
             gathered = min(sum_rows(self.size), fit_frames) * self.size
@@ -150,12 +150,12 @@ class MemoryNeed:
         return forming + self.local_sample
 
     def _pictures(self) -> int:
-        """Bytes of a block of backgrounds, and of the pictures of the frames at work."""
+        """Count the bytes of a block of backgrounds, and of the pictures of frames at work."""
         own = min(self.frames, render_rows(self.size)) * self.size
         return own + (self.threads + 1) * _PICTURE_FRAMES * self.pixels
 
     def _writing(self, storage: Storage) -> int:
-        """Bytes of the pictures at work, those that wait, and the encoders."""
+        """Count the bytes of the pictures at work, those that wait, and the encoders."""
         decoded = 0
         if storage == "sample":
             decoded = self.decoding() + 3 * render_rows(self.size) * self.size
@@ -166,7 +166,7 @@ class MemoryNeed:
         return decoded + self._pictures() + waiting + self.videos * each + _ENCODING
 
     def decoding(self) -> int:
-        """Bytes of frames on their way, in FFmpeg and behind it."""
+        """Count the bytes of frames on their way, in FFmpeg and behind it."""
         packed = self.threads + _PACKED_FRAMES
         decoded = self.threads + _DECODED_FRAMES
         return packed * self.size + int(decoded * 1.5 * self.native_pixels)

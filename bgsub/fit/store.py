@@ -222,7 +222,7 @@ def _blocks(frames: Iterable[Frame], step: int) -> Iterator[FrameBlock]:
 
 
 def trusted_rows(numbers: NDArray[np.int64], doubtful: list[int]) -> NDArray[np.int64]:
-    """Rows of the frames that may be fitted: all but the doubtful ones, unless those are most.
+    """Pick the frames that may be fitted: all but the doubtful ones, unless those are most.
 
     Parameters
     ----------
