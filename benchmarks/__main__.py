@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import importlib.util
 import json
 import os
 import platform
@@ -94,8 +95,15 @@ def in_process(sample: Path) -> list[Measure]:
         return timed(lambda: single @ single.T)
 
     shape = f"{X.shape[0]}x{X.shape[1]}"
+    others = []
+    if importlib.util.find_spec("sklearn") is not None:
+        from sklearn.decomposition import PCA
+
+        pca = ("scikit-learn's PCA(10) on float32", lambda: timed(lambda: PCA(10).fit(single)))
+        others.append(compare(f"fit {shape} uint8", fit, pca, at_most=1.0))
     return [
         compare(f"fit {shape} uint8", fit, ("float32 X @ X.T", product), at_most=5.0),
+        *others,
         compare(
             f"fit {shape} uint8",
             fit,
