@@ -108,7 +108,7 @@ class Decoder:
                     reason = self._look_at(packet)
                     if reason:
                         yield Oddity(reason)
-                for frame in packet.decode():
+                for frame in pyav.decode(packet):
                     if frame.is_corrupt:
                         yield Oddity("its data are damaged")
                     elif self._comes_late(frame):

@@ -18,9 +18,12 @@ from typing import Any, Protocol, cast
 import av
 import numpy as np
 from av.container import InputContainer
+from av.error import FFmpegError, InvalidDataError, tag_to_code
+from av.packet import Packet
 from av.sidedata.sidedata import Type as SideDataType
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
+from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError
@@ -118,6 +121,20 @@ def list_kind(path: str | os.PathLike[str]) -> str | None:
     prologue = _XML_PROLOGUE.match(text)
     text = text[prologue.end() :] if prologue else text
     return next((kind for start, kind in _LIST_BEGINNINGS.items() if text.startswith(start)), None)
+
+
+def decode(packet: Packet[VideoStream]) -> list[VideoFrame]:
+    """Decode a packet; raises av.FFmpegError.
+
+    PyAV 19 says of a decoder that could not be opened for a damaged packet before this one, with an
+    error of Python's, that it does not know the codec.
+    """
+    try:
+        return packet.decode()
+    except ValueError as error:
+        if isinstance(error, FFmpegError):
+            raise
+        raise InvalidDataError(tag_to_code(b"INDA"), str(error)) from error
 
 
 def fraction(value: Ratio | None) -> Fraction | None:

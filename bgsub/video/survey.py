@@ -174,7 +174,7 @@ def decode_alone(
             if is_sound is not None and not is_sound(bytes(packet)):
                 notes.packets[-1].error = "its checksum is wrong"
         try:
-            for frame in packet.decode():
+            for frame in pyav.decode(packet):
                 origin = frame.opaque
                 notes.pictures.append(
                     PictureNote(

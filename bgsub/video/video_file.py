@@ -120,7 +120,7 @@ class VideoFileSource(BaseSource):
                     continue
                 if self.codec == "ffv1" and packet.size and not self._has_checksums:
                     self._has_checksums = has_checksums(bytes(packet))
-                for frame in packet.decode():
+                for frame in pyav.decode(packet):
                     if not frame.is_corrupt:
                         return frame
             except FFmpegError as error:
