@@ -52,8 +52,7 @@ def damage_findings(source: FrameSource, options: RunOptions, *, is_fitted: bool
         lines.append(f"{plural(len(damaged), 'damaged frame')} {what}: {shown}")
     doubtful = sorted(set(source.doubtful_frames).difference(damaged))
     if doubtful:
-        why = "it depends" if len(doubtful) == 1 else "they depend"
-        line = f"{plural(len(doubtful), 'frame')} may be wrong, since {why} on damaged ones"
+        line = f"{plural(len(doubtful), 'frame')} may be wrong, next to damage or depending on it"
         lines.append(f"{line}: {_in_words(doubtful)}{_part_in_fit(source) if is_fitted else ''}")
     return lines
 

@@ -100,7 +100,7 @@ class Decoder:
     def __iter__(self) -> Generator[VideoFrame | Oddity, None, None]:
         """Give frames in the order of presentation, and what is odd before the frame it affects."""
         try:
-            for packet in self._container.demux(self._stream):
+            for packet in pyav.demux(self._container, self._stream):
                 if not is_flush(packet):
                     if packet.size == 0:
                         self.empty_packets += 1

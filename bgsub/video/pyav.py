@@ -137,6 +137,22 @@ def decode(packet: Packet[VideoStream]) -> list[VideoFrame]:
         raise InvalidDataError(tag_to_code(b"INDA"), str(error)) from error
 
 
+def demux(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
+    """Give the packets of a stream.
+
+    Raises
+    ------
+    av.FFmpegError
+        If the file cannot be read further.
+    """
+    try:
+        yield from container.demux(stream)
+    except IndexError as error:  # PyAV's, for a stream that the header has not announced
+        raise InvalidDataError(
+            tag_to_code(b"INDA"), "another stream begins amid the file"
+        ) from error
+
+
 def fraction(value: Ratio | None) -> Fraction | None:
     """Give a rate or time base as a Fraction; None where the file has none."""
     return Fraction(value.numerator, value.denominator) if value else None

@@ -147,7 +147,7 @@ def decode_alone(
     # threads would wait for Python's lock to give a mark back, and whoever holds it for them.)
     stream.codec_context.copy_opaque = True
     notes = Survey() if notes is None else notes
-    packets = container.demux(stream)
+    packets = pyav.demux(container, stream)
     while True:
         try:
             packet = next(packets, None)

@@ -110,7 +110,7 @@ class VideoFileSource(BaseSource):
     def _first_frame(self, container: InputContainer, stream: VideoStream) -> VideoFrame:
         prepare(stream, threads=1, strict=False)
         reason = ""
-        packets = container.demux(stream)
+        packets = pyav.demux(container, stream)
         while True:
             try:
                 packet = next(packets, None)
@@ -186,7 +186,7 @@ class VideoFileSource(BaseSource):
             with self._open() as container:
                 stream = self._video_stream(container)
                 try:
-                    for packet in container.demux(stream):
+                    for packet in pyav.demux(container, stream):
                         time_s = pyav.seconds(packet.pts, packet.time_base)
                         if time_s is not None and not packet.is_discard and packet.size:
                             stamps.append(time_s)

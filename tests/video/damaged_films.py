@@ -182,9 +182,12 @@ def _write(
 
 def packet_places(data: bytes) -> list[tuple[int, int]]:
     """Give position and size of the video packets of a film, in the order of the file."""
-    with av.open(io.BytesIO(data)) as container:
-        packets = container.demux(video=0)
-        return [(p.pos, p.size) for p in packets if p.size and p.pos is not None and p.pos >= 0]
+    try:
+        with av.open(io.BytesIO(data)) as container:
+            packets = container.demux(video=0)
+            return [(p.pos, p.size) for p in packets if p.size and p.pos is not None and p.pos >= 0]
+    except FFmpegError:
+        return []  # some formats are known by the suffix of a file alone
 
 
 def flip_bits(data: bytes, rng: np.random.Generator) -> bytes:

@@ -278,3 +278,11 @@ def test_pictures_can_be_told_apart():
         torn[: len(torn) // 2] = 0
         assert shown_picture(picture, luma) == (number, 0.0)
         assert shown_picture(torn, luma)[0] == number
+
+
+def test_a_stream_that_begins_amid_the_file(tmp_path):
+    data = film("flashsv", "swf")
+    path = write(tmp_path, DAMAGES["hole"](data, np.random.default_rng(233669717)), "swf")
+    source, frames = read(path)  # PyAV raises an IndexError there
+    assert frames
+    assert any("unsure" in text for text in source.warnings)
