@@ -56,7 +56,7 @@ def experiment_command() -> None:
 def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     """Fit every row-outlier method to synthetic data whose outliers are known.
 
-    Data1 has outliers in all directions, Data2 on a subspace of their own. tre is the error of the
+    Data1 has outliers uniform on [0, 2]^p, Data2 in a random half-space. tre is the error of the
     true observations above that of their own PCA; methods know the true t, or take half of the
     rows. Writes synthetic.csv and synthetic.png.
     """

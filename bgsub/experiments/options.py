@@ -50,10 +50,10 @@ class DigitOptions(_Draws):
     """Which digits are drawn, and how many outliers."""
 
     true: int = _experiment(
-        0, Integer(0, 9), "The digit of the true observations.", metavar="DIGIT"
+        1, Integer(0, 9), "The digit of the true observations.", metavar="DIGIT"
     )
     outliers: tuple[str, ...] = _experiment(
-        ("1", OTHERS),
+        ("0", OTHERS),
         Several(Choice((*"0123456789", OTHERS)), least=1),
         "A panel each: another digit, or others for all of them in equal proportion.",
     )

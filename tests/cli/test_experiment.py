@@ -61,7 +61,7 @@ def test_digits_read_data(tmp_path, invoke):
     (tmp_path / "data.txt").write_text("\n".join(lines))
     done = invoke(
         *("experiment", "digits", "--data", tmp_path / "data.txt", "--shares", "0.3"),
-        *("--sets", "1", "--k", "1", "--outliers", "1", "--out", tmp_path / "out"),
+        *("--sets", "1", "--k", "1", "--true", "0", "--outliers", "1", "--out", tmp_path / "out"),
     )
     assert done.exit_code == 0, done.stderr
 

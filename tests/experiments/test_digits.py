@@ -11,7 +11,7 @@ from bgsub.experiments.digits import OTHERS, DigitOptions, draw_sets, run_digits
 from bgsub.experiments.variants import VARIANTS
 
 QUICK = tuple(v for v in VARIANTS if v.name in {"TRPCA", "PCA"})
-SMALL = DigitOptions(ks=(1, 2), shares=(0.2, 0.4), sets=1, samples=60)
+SMALL = DigitOptions(true=0, outliers=("1", OTHERS), ks=(1, 2), shares=(0.2, 0.4), sets=1, samples=60)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_samples_are_what_the_data_have(digits):
     ("changes", "message"),
     [
         ({"true": 10}, "--true 10"),
-        ({"outliers": ("0",)}, "--outliers 0: must be others or a digit other than 0"),
+        ({"outliers": ("1",)}, "--outliers 1: must be others or a digit other than 1"),
         ({"outliers": ("x",)}, "--outliers x"),
         ({"outliers": ("²",)}, "--outliers ²"),
     ],

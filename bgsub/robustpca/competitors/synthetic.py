@@ -1,9 +1,11 @@
-"""Synthetic data with known outliers, after the paper's Data1 and Data2.
+"""Synthetic data with known outliers: the paper's Data1 and Data2.
 
-Both are our reading of the experiments of Podosinnikova, Setzer and Hein (GCPR 2014). True
-observations are x = Us + ε with a random p × k matrix U of orthonormal columns, s ~ N(0, I_k) and
-ε ~ N(0, σ²I_p). What differs is where the outliers lie: everywhere (`data1`), or on a subspace of
-their own (`data2`). The rows come in random order.
+As Podosinnikova, Setzer and Hein (GCPR 2014) define them. True observations are x = Ua + ε with a
+random p × k matrix U of orthonormal columns, a uniform on [−1, 1]^k and ε ~ N(0, σ²I_p). Outliers
+are uniform on [0, 2]^p (`data1`), or Gaussian and cut to a half-space, with true rows of half the
+size (`data2`). Where the paper writes N(0, σ), σ is read as a standard deviation; read as a
+variance, noise and outliers of `data2` are larger, and the order of the methods is the same. The
+rows come in random order.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from numpy.typing import NDArray
 from bgsub.robustpca.competitors.reference import random_orthonormal
 from bgsub.robustpca.spaces import Floats
 
-_DATA2_SCALE = 3.0
+_DATA1_LARGEST = 2.0
+_DATA2_DEVIATION = 0.35
+_DATA2_TRUE_SCALE = 0.5
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ def data1(
     noise: float = 0.05,
     random_state: int | np.random.Generator | None = None,
 ) -> SyntheticData:
-    """Outliers scattered in all directions: o ~ N(0, I_p).
+    """Outliers uniform on [0, 2]^p: far from 0, and all on one side.
 
     Parameters
     ----------
@@ -82,7 +86,7 @@ def data1(
     rng = np.random.default_rng(random_state)
     count = _outlier_count(n_samples, n_features, n_components, outlier_share)
     U, true = _near_subspace(n_samples - count, n_features, n_components, noise, rng)
-    return _shuffled(true, rng.standard_normal((count, n_features)), U, rng)
+    return _shuffled(true, rng.uniform(0.0, _DATA1_LARGEST, (count, n_features)), U, rng)
 
 
 def data2(
@@ -94,10 +98,9 @@ def data2(
     noise: float = 0.05,
     random_state: int | np.random.Generator | None = None,
 ) -> SyntheticData:
-    """Outliers on a subspace of their own, three times as large: o = 3Vs + ε.
+    """Outliers of a random half-space: o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p).
 
-    V is a second random p × k matrix with orthonormal columns, s and ε are distributed as in the
-    true observations. Harder than `data1`: the outliers have a structure that a fit can lock on to.
+    w is uniform on the unit sphere. True rows, noise included, are scaled by 0.5.
 
     Parameters
     ----------
@@ -106,7 +109,7 @@ def data2(
     outlier_share : float
         Share of outliers, in [0, 1); rounded to a number of rows.
     noise : float
-        σ, the standard deviation of the noise on every row.
+        σ, the standard deviation of the noise on true observations before they are scaled.
     random_state : int, numpy.random.Generator or None
 
     Returns
@@ -121,8 +124,10 @@ def data2(
     rng = np.random.default_rng(random_state)
     count = _outlier_count(n_samples, n_features, n_components, outlier_share)
     U, true = _near_subspace(n_samples - count, n_features, n_components, noise, rng)
-    _, outliers = _near_subspace(count, n_features, n_components, noise, rng, scale=_DATA2_SCALE)
-    return _shuffled(true, outliers, U, rng)
+    normal = random_orthonormal(n_features, 1, rng)[:, 0]
+    outliers = _DATA2_DEVIATION * rng.standard_normal((count, n_features))
+    outliers -= np.outer(np.maximum(outliers @ normal, 0.0), normal)
+    return _shuffled(_DATA2_TRUE_SCALE * true, outliers, U, rng)
 
 
 def _outlier_count(n_samples: int, n_features: int, n_components: int, share: float) -> int:
@@ -136,11 +141,11 @@ def _outlier_count(n_samples: int, n_features: int, n_components: int, share: fl
 
 
 def _near_subspace(
-    n: int, p: int, k: int, noise: float, rng: np.random.Generator, *, scale: float = 1.0
+    n: int, p: int, k: int, noise: float, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Draw a subspace and n noisy observations of it: shapes (p, k) and (n, p)."""
     U = random_orthonormal(p, k, rng)
-    scores = scale * rng.standard_normal((n, k))
+    scores = rng.uniform(-1.0, 1.0, (n, k))
     return U, scores @ U.T + noise * rng.standard_normal((n, p))
 
 

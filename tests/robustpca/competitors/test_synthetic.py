@@ -7,29 +7,44 @@ from bgsub.robustpca.competitors.reference import residuals
 from bgsub.robustpca.competitors.synthetic import data1, data2
 
 
-@pytest.mark.parametrize("make", [data1, data2])
+@pytest.mark.parametrize(("make", "scale"), [(data1, 1.0), (data2, 0.5)])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.45])
-def test_true_observations_lie_near_the_subspace(make, share):
+def test_true_observations_lie_near_the_subspace(make, scale, share):
     data = make(400, 30, 4, outlier_share=share, random_state=1)
     assert data.X.shape == (400, 30)
     assert (~data.labels).sum() == round(share * 400)
     np.testing.assert_allclose(data.components @ data.components.T, np.eye(4), atol=1e-12)
     np.testing.assert_array_equal(data.true_observations, data.X[data.labels])
     errors = residuals(data.X, np.zeros(30), data.components.T)
-    assert errors[data.labels].mean() == pytest.approx(26 * 0.05**2, rel=0.1)
+    assert errors[data.labels].mean() == pytest.approx(26 * (0.05 * scale) ** 2, rel=0.1)
     if share:
         assert errors[~data.labels].min() > errors[data.labels].max()
+    # Coordinates are uniform on an interval around 0, up to the noise.
+    coordinates = data.true_observations @ data.components.T / scale
+    assert np.abs(coordinates).max() < 1.0 + 6 * 0.05
+    assert coordinates.var() == pytest.approx(1 / 3 + 0.05**2, rel=0.1)
 
 
-def test_outliers_of_data1_fill_the_space_and_those_of_data2_a_subspace():
-    shapes = {}
-    for make in (data1, data2):
-        data = make(2000, 30, 4, outlier_share=0.4, random_state=1)
-        variances = np.linalg.eigvalsh(np.cov(data.X[~data.labels].T))[::-1]
-        shapes[make] = variances
-    np.testing.assert_allclose(shapes[data1], 1.0, atol=0.5)
-    np.testing.assert_allclose(shapes[data2][:4], 9.0, rtol=0.3)
-    np.testing.assert_allclose(shapes[data2][4:], 0.05**2, rtol=0.5)
+def test_outliers_of_data1_are_uniform_on_a_cube_beside_the_origin():
+    data = data1(2000, 30, 4, outlier_share=0.4, random_state=1)
+    outliers = data.X[~data.labels]
+    assert outliers.min() >= 0.0
+    assert outliers.max() <= 2.0
+    np.testing.assert_allclose(outliers.mean(axis=0), 1.0, atol=0.1)
+    np.testing.assert_allclose(outliers.var(axis=0), 4 / 12, rtol=0.15)
+
+
+def test_outliers_of_data2_lie_in_a_half_space():
+    outliers = data2(4000, 10, 4, outlier_share=0.4, random_state=1)
+    rows = outliers.X[~outliers.labels]
+    variances, axes = np.linalg.eigh(np.cov(rows.T))
+    # Along w one half lies at 0 and the other is half a normal: its variance is the smallest.
+    along = rows @ axes[:, 0]
+    along = along if along.mean() < 0 else -along
+    assert (along < 0.08).mean() > 0.98
+    assert along.min() < -0.8
+    np.testing.assert_allclose(variances[1:], 0.35**2, rtol=0.2)
+    assert variances[0] == pytest.approx(0.35**2 * (0.5 - 0.5 / np.pi), rel=0.15)
 
 
 def test_seeds():
