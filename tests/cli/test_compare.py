@@ -80,7 +80,7 @@ def test_a_method_that_takes_too_long_keeps_its_row(clip, invoke):
         (["--methods", "svd"], 2, "--methods svd: must be one of trpca, pca"),
         (["--methods", ","], 2, "--methods : must be one of trpca, pca"),
         (["--k", "1,x"], 2, "--k x: must be a whole number of 1 or more"),
-        (["--k", "30"], 2, "--k 30 must be below the number of frames, which is 30"),
+        (["--k", "30"], 2, "--k 30 is too much for 30 frames"),
         (["--frames", "0"], 2, "--frames 0: must be a whole number of 1 or more"),
         (["--frames", "31"], 2, "--frames 31: is not among the 30 frames compared"),
         (["--truth", "none.csv"], 3, "none.csv: cannot be read"),

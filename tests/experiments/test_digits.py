@@ -11,7 +11,9 @@ from bgsub.experiments.digits import OTHERS, DigitOptions, draw_sets, run_digits
 from bgsub.experiments.variants import VARIANTS
 
 QUICK = tuple(v for v in VARIANTS if v.name in {"TRPCA", "PCA"})
-SMALL = DigitOptions(true=0, outliers=("1", OTHERS), ks=(1, 2), shares=(0.2, 0.4), sets=1, samples=60)
+SMALL = DigitOptions(
+    true=0, outliers=("1", OTHERS), ks=(1, 2), shares=(0.2, 0.4), sets=1, samples=60
+)
 
 
 @pytest.fixture(scope="module")
