@@ -262,7 +262,7 @@ class RunOptions(Declared):
     )
     cutoff: float | None = _output(
         None,
-        POSITIVE,
+        Number("a number above 0, up to 1e9", 0.0, 1e9, open_least=True),
         "Score above which a frame is an outlier: by its error as a whole, or by the place in it "
         "that fits least. 12 is one false alarm in 1000 clean frames by either.",
         metavar="Z",

@@ -19,7 +19,7 @@ HEADER = Facts(
         "threshold": _LEVEL,
         "error_location": Number("a number from 0 to 1e12", 0.0, 1e12),
         "error_scale": Number("a number from 0 to 1e12", 0.0, 1e12),
-        "cutoff": Number("a finite number"),
+        "cutoff": Number("a number from -1e9 to 1e9", -1e9, 1e9),
         "geometry": Facts(
             {
                 "input_size": ListOf(Integer(1), 2),

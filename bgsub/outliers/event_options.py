@@ -60,7 +60,7 @@ class EventOptions(Declared):
 
     cutoff: float | None = _events(
         None,
-        Number("a finite number"),
+        Number("a finite number from -1e9 to 1e9", -1e9, 1e9),
         "Score above which a frame is an outlier: by its error as a whole, or by the place in it "
         "that fits least.",
         metavar="Z",

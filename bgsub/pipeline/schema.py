@@ -58,7 +58,7 @@ RUN = Facts(
         ),
         "directory": File(),
         "frames": Facts({"used": _COUNT}),
-        "cutoff": Nullable(Number("a finite number")),
+        "cutoff": Nullable(Number("a number from -1e9 to 1e9", -1e9, 1e9)),
         "scene_change": Nullable(Facts({"first_frame": _FRAME, "first_time_s": _SECONDS})),
         "bad_frames": ListOf(Facts({"frame": _FRAME, "time_s": _SECONDS, "reason": Text()})),
         "model": File(),

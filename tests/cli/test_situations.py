@@ -83,8 +83,10 @@ LONG = "x" * 5000
         ("evaluate clip.npy clip.npy --offset 9223372036854775808", 2),
         ("objects clip.npy --out out --fps nan", 2),
         ("objects clip.npy --out out --fps 1/0", 2),
+        ("run clip.npy --out out --cutoff 1e308", 2),
+        ("errors clip.npy --k 2 --plot out.png --cutoff=-1e308", 2),
     ],
-    ids=range(17),
+    ids=range(19),
 )
 def test_names_and_numbers_beyond_all_bounds(command, code, place, invoke) -> None:
     done = invoke(*command.split())
