@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scene import Scene
+from bgsub.local.scoring import thresholds
+
+# Grey levels from which a threshold hides people in plain clothes; thresholds of what is certain.
+_BLIND, _CERTAIN = 25.0, 4.0
 
 MOST_REGIONS = 50
 """Regions that are listed, the largest ones."""
@@ -30,8 +34,9 @@ class History:
         In words.
     states : list of dict
         Of each state of the scene: ``sample_frames``, their ``share`` of the sample, in grey levels
-        the ``noise`` (σ), the mean ``level`` of the background and the ``contrast`` of what moves,
-        and ``relit_frames``, those that had another light.
+        the ``noise`` (σ), the mean ``level`` of the background, the ``contrast`` of what moves and
+        the ``threshold`` of most places, the ``trust`` that masks deserve (1 where what moves has
+        four thresholds or more), and ``relit_frames``, those that had another light.
     regions : list of dict
         The `MOST_REGIONS` largest places with two lasting states, see `decisions.Region.to_json`.
     regions_left_out : int
@@ -71,6 +76,12 @@ class History:
         states, regions = [], []
         for state, (scene, shown, count) in enumerate(zip(scenes, moments, relit, strict=True)):
             notes += scene.notes
+            threshold = float(np.median(thresholds(scene, params)))
+            if threshold > max(_BLIND, scene.contrast / 2):
+                notes.append(
+                    f"noise: what differs by less than {threshold:.0f} grey levels cannot be found "
+                    f"at most places of state {state + 1}; masks may miss most of what moves"
+                )
             states.append(
                 {
                     "sample_frames": len(shown),
@@ -78,6 +89,8 @@ class History:
                     "noise": round(scene.sigma, 3),
                     "level": round(float(scene.colors[0].mean()), 2),
                     "contrast": round(scene.contrast, 2),
+                    "threshold": round(threshold, 2),
+                    "trust": round(min(scene.contrast / (_CERTAIN * threshold), 1.0), 3),
                     "relit_frames": count,
                 }
             )

@@ -45,7 +45,7 @@ class SceneMatcher:
         self.scene = scene
         self.thumbnail = thumbnail(scene.colors[0]).astype(np.float32)
         self._meter = EvidenceMeter(scene, params)
-        threshold = sensitivity * _thresholds(scene, params)
+        threshold = sensitivity * thresholds(scene, params)
         self._scale = np.asarray(UNIT / (self._meter.unit * threshold), dtype=np.float32)
 
     @property
@@ -90,7 +90,7 @@ class SceneMatcher:
         return shown
 
 
-def _thresholds(scene: Scene, params: LocalParams) -> Singles:
+def thresholds(scene: Scene, params: LocalParams) -> Singles:
     """Evidence that an object has at least, in grey levels, shape (h, w).
 
     So many times the noise of the place, or a share of the film's contrast, less where the picture

@@ -51,3 +51,15 @@ def test_models_without_a_map_of_noise_draw_masks(passing):
     old = type(passing.model).from_arrays(arrays)
     mask = old.mask(passing.frames[8])
     assert np.count_nonzero(mask[passing.truths[8]]) > 0.7 * np.count_nonzero(passing.truths[8])
+
+
+def test_noise_that_hides_what_moves_is_said(scenes, learn):
+    rng = np.random.default_rng(6)
+    frames, _ = walking(scenes, 1, 60)
+    clean = learn(frames).history
+    assert not clean.notes
+    assert clean.states[0]["trust"] > 0.9
+    noisy = np.clip(frames + rng.normal(0, 45, frames.shape), 0, 255).astype(np.uint8)
+    found = learn(noisy).history
+    assert any(note.startswith("noise: what differs by less than") for note in found.notes)
+    assert found.states[0]["trust"] < 0.5
