@@ -96,6 +96,8 @@ class Decoder:
         self._rank = -1
         self._last_s: float | None = None
         self._passed_s: float | None = None
+        self._frames = 0
+        self._waiting: int | None = None
 
     def __iter__(self) -> Generator[VideoFrame | Oddity, None, None]:
         """Give frames in the order of presentation, and what is odd before the frame it affects."""
@@ -114,6 +116,9 @@ class Decoder:
                     elif self._comes_late(frame):
                         yield Oddity("frames are missing before it", is_gap=True)
                     yield frame
+                    self._frames += 1
+                if self._falls_behind(packet):
+                    yield Oddity("a packet gave no frame")
         except FFmpegError as error:
             yield Oddity(error_reason(error))
         if self._latest_frame < self._latest_packet:
@@ -138,6 +143,14 @@ class Decoder:
         if self._is_sound is not None and not self._is_sound(bytes(packet)):
             return "its checksum is wrong"
         return ""
+
+    def _falls_behind(self, packet: Packet[VideoStream]) -> bool:
+        """Whether a decoder has kept more packets than before, where no timestamps tell why."""
+        waiting = self.packets - self._frames
+        if self._frames == 0 or self.step_s is not None or is_flush(packet):
+            return False
+        before, self._waiting = self._waiting, max(waiting, self._waiting or 0)
+        return before is not None and waiting > before
 
     def _comes_late(self, frame: VideoFrame) -> bool:
         time_s = pyav.seconds(frame.pts, frame.time_base)

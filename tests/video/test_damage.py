@@ -286,3 +286,11 @@ def test_a_stream_that_begins_amid_the_file(tmp_path):
     source, frames = read(path)  # PyAV raises an IndexError there
     assert frames
     assert any("unsure" in text for text in source.warnings)
+
+
+def test_a_packet_that_gives_no_picture_moves_no_number_in_the_first_pass(tmp_path):
+    path, whole = damaged(tmp_path, "mpeg4", "avi", 15, start=4, sc_threshold="1000000000", n=120)
+    source, frames, _ = check(path, whole)
+    again = [(number, time_s) for number, time_s, _ in read(path)[1]]
+    assert [(number, time_s) for number, time_s, _ in frames] == again
+    assert [frame.number for frame in source] == [number for number, _ in again]

@@ -129,11 +129,16 @@ def test_every_error_is_reported_at_once(threads):
 
 def test_frames_that_a_flush_lost_are_noticed():
     packets = [Packet(0, [0]), Packet(1, []), END]
-    assert decode(packets, threads=4)[0] == [0, "the last packets gave no frame"]
+    assert decode(packets, threads=4, step_s=0.04)[0] == [0, "the last packets gave no frame"]
 
 
 def test_incomplete_packets_are_noticed():
     assert decode([Packet(0, [0], is_corrupt=True), END])[0][0] == "its data are incomplete"
+
+
+def test_a_packet_that_gives_nothing_is_noticed_where_no_timestamps_tell():
+    packets = [Packet(0, []), Packet(1, [0]), Packet(2, [1]), Packet(3, []), Packet(4, [3]), END]
+    assert decode(packets)[0][:3] == [0, 1, "a packet gave no frame"]
 
 
 def test_gaps_are_noticed_where_they_are_looked_for():
