@@ -59,7 +59,9 @@ _BEGINNING_BYTES = 512
 _PNM_HEADER = re.compile(rb"P([1-6])" + 2 * rb"(?:\s+|#[^\n]*\n)+(\d+)")
 _PNM_MOST = re.compile(rb"P[2356]" + 3 * rb"(?:\s+|#[^\n]*\n)+(\d+)")
 # What libjpeg says when it fills a hole with grey; bytes too many at the end are some cameras' way.
-_JPEG_DAMAGE = re.compile(rb"(?!.*extraneous bytes before marker 0xd9)(Corrupt|Premature|Invalid)")
+_JPEG_DAMAGE = re.compile(
+    rb"(?!.*extraneous bytes before marker 0xd9)(Corrupt|Premature|Invalid|Inconsistent)"
+)
 
 #: The most pixels of a picture, 2^30; more are a damaged header or an attack.
 _MOST_PIXELS = 1 << 30

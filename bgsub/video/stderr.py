@@ -17,9 +17,11 @@ import cv2
 
 _STDERR = 2
 _LIBRARIES = re.compile(
-    rb"(libpng (warning|error)|(Corrupt|Premature|Invalid|Unsupported|Bogus) .*JPEG.*|JPEGLib"
+    rb"((libpng (warning|error)|(Corrupt|Premature|Invalid|Unsupported|Bogus) .*JPEG.*|JPEGLib"
     rb"|tempfile\.tif|_?TIFF\w*|EstimateStripByteCounts|MissingRequired|CheckDirCount|OJPEG\w*"
     rb"|ChopUp\w+|InitCCITT\w+|Fax\w+|Predictor\w+|[A-Za-z0-9]+(Decode|Setup)\w*): "
+    rb"|Invalid SOS parameters|Inconsistent progression sequence|Unknown Adobe color transform"
+    rb"|Application transferred too few|Warning: unknown JFIF revision)"
 )
 
 # The descriptor belongs to the process.

@@ -7,14 +7,23 @@ what needs libtiff (LZW, JPEG, palettes, turned pages), and OpenCV colours of 16
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import IO, Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.video.pillow import DAMAGE, ImageError, ImageHeader, open_by_pillow, page_by_pillow
+from bgsub.video.pillow import (
+    DAMAGE,
+    ImageError,
+    ImageHeader,
+    any_size,
+    open_by_pillow,
+    page_by_pillow,
+)
 from bgsub.video.stderr import libraries_quiet
 
 _GREY, _RGB = (0, 1), 2  # TIFF's photometric interpretations: white or black is zero
@@ -43,7 +52,8 @@ class TiffPages:
         self._tiff: Any  # its annotations do not know of ... for all pages
         try:
             self._tiff = iio.imopen(file, "r", plugin="tifffile")
-            self._count = int(self._tiff.properties(index=..., page=...).n_images or 0)
+            with _without_resolution():
+                self._count = int(self._tiff.properties(index=..., page=...).n_images or 0)
         except _damage() as error:
             raise ImageError("the file is cut off or damaged") from error
         self._pillow: Any = None
@@ -112,7 +122,8 @@ class TiffPages:
 
     def _tags(self, page: int) -> Mapping[str, Any]:
         try:
-            found: Mapping[str, Any] = self._tiff.metadata(index=..., page=page)
+            with _without_resolution():
+                found: Mapping[str, Any] = self._tiff.metadata(index=..., page=page)
         except _damage() as error:
             raise ImageError("the file is cut off or damaged") from error
         return found
@@ -122,7 +133,8 @@ class TiffPages:
             if self._pillow is None:
                 self._file.seek(0)
                 self._pillow = open_by_pillow(self._file.read())
-            return page_by_pillow(self._pillow, page, header)
+            with any_size():
+                return page_by_pillow(self._pillow, page, header)
 
     def _by_opencv(self, page: int) -> NDArray[Any]:
         self._file.seek(0)
@@ -132,6 +144,14 @@ class TiffPages:
         if not pages:
             raise ImageError("the file is cut off or damaged")
         return np.asarray(pages[0])
+
+
+@contextmanager
+def _without_resolution() -> Iterator[None]:
+    """Let imageio pass over a resolution of x/0 in silence: nobody here reads it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Ignoring resolution metadata", RuntimeWarning)
+        yield
 
 
 def _damage() -> tuple[type[Exception], ...]:

@@ -3,6 +3,7 @@ import io
 import cv2
 import numpy as np
 import pytest
+import tifffile
 from PIL import Image
 
 from bgsub.video.pillow import ImageError
@@ -79,3 +80,16 @@ def test_no_pages(data):
         TiffPages(io.BytesIO(data)) as pages,
     ):
         pages.header(0)
+
+
+def test_a_resolution_of_nothing_is_no_ones_business():
+    file = io.BytesIO()
+    tifffile.imwrite(file, np.full((6, 8), 77, np.uint8), resolution=(72, 72))
+    data = bytearray(file.getvalue())
+    with tifffile.TiffFile(io.BytesIO(data)) as tiff:
+        places = [tiff.pages[0].tags[code].valueoffset for code in (282, 283)]
+    for place in places:
+        data[place + 4 : place + 8] = bytes(4)
+    with TiffPages(io.BytesIO(data)) as pages:
+        assert len(pages) == 1
+        assert (pages.read(0) == 77).all()
