@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bgsub.cli import options as shared
 from bgsub.cli import values
+from bgsub.cli.files import preamble
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
+
+if TYPE_CHECKING:
+    from bgsub.export.clips import Mode, Overlay
 
 _SECONDS = click.FloatRange(min=0)
 
@@ -73,8 +78,8 @@ _SECONDS = click.FloatRange(min=0)
 def clips_command(
     results: str,
     out: str,
-    mode: str,
-    overlay: str,
+    mode: Mode,
+    overlay: Overlay,
     sheet: str | None,
     force: bool,
     before: float,
@@ -90,8 +95,6 @@ def clips_command(
     from bgsub.export.clips import clip_names, plan_spans, write_clips
     from bgsub.export.run_data import load_run
     from bgsub.pipeline.directory import ResultsDirectory
-    from bgsub.pipeline.schema import SCHEMA_VERSION
-    from bgsub.version import __version__
 
     session = current_session()
     if mode == "copy" and overlay != "none":
@@ -108,20 +111,19 @@ def clips_command(
                     run,
                     folder.stage(""),
                     spans,
-                    mode=mode,  # type: ignore[arg-type]
-                    overlay=overlay,  # type: ignore[arg-type]
+                    mode=mode,
+                    overlay=overlay,
                     sheet=sheet,
                     progress=progress,
                 )
             facts = {key: str(value) for key, value in asdict(run).items()}
-            folder.commit(
-                {
-                    "schema_version": SCHEMA_VERSION,
-                    "bgsub_version": __version__,
-                    "command": "clips",
-                    "of": facts,
-                    "clips": len(spans),
-                }
-            )
+            chosen: dict[str, Any] = {
+                "mode": mode,
+                "overlay": overlay,
+                "before": before,
+                "after": after,
+            }
+            chosen |= {"merge": merge, "max_events": max_events, "sheet": sheet}
+            folder.commit(preamble("clips", chosen) | {"of": facts, "clips": len(spans)})
         noun = "clip" if len(spans) == 1 else "clips"
         session.log("result", f"{len(spans)} {noun} in {out}", out=out)
