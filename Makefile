@@ -12,6 +12,8 @@ VENV := .venv-$(shell $(INTERPRETER) -c 'import sys; print("%d.%d" % sys.version
 endif
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
+# Tests run in as many processes as there are cores; a process that is done takes over from the others.
+SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
 .PHONY: help demo test test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
 
@@ -34,7 +36,7 @@ demo: $(VENV)/.installed  ## run bgsub on the sample video (PYTHON=python3.13: w
 	$(BIN)/bgsub errors results/
 
 test: $(VENV)/.installed-dev  ## run the tests (PYTHON=python3.13: with another interpreter)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 # The oldest releases of what pyproject.toml names, and what these bring along as it is today: the
 # bounds of other projects are theirs. NumPy 2.0 and its contemporaries have no wheels for later
@@ -53,7 +55,7 @@ $(LOWEST)/.installed: pyproject.toml
 test-lowest: $(LOWEST)/.installed  ## run the tests with the oldest allowed release of every dependency
 	@cat $(LOWEST)/requirements.txt
 	@# Old releases use what their dependencies have since declared obsolete.
-	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -W default::DeprecationWarning
+	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -W default::DeprecationWarning
 
 # What exports are read by is large and has needs of its own.
 READERS := .venv-readers
