@@ -22,6 +22,7 @@ from bgsub.rules import (
     Integer,
     Memory,
     Number,
+    Or,
     OrAuto,
     Place,
     Rate,
@@ -226,6 +227,18 @@ class RunOptions(Declared):
         Number("a number of seconds of 0 or more", 0),
         "Seconds for which an object may be hidden and keep its number.",
         metavar="SECONDS",
+    )
+    still_objects: Literal["foreground", "background"] | float | None = _objects(
+        None,
+        Or(
+            Choice(("foreground", "background")),
+            Number("a number of seconds above 0", 0, open_least=True),
+        ),
+        "What has come to rest. foreground: it is an object until it leaves; background: it is "
+        "absorbed at once, after 2 seconds; SECONDS: it is absorbed after so many. Masks and "
+        "tracks follow.",
+        metavar="foreground|background|SECONDS",
+        unset="who walked in is foreground, a thing that was moved is background",
     )
     regions: str | None = _objects(
         None,

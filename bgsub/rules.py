@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -225,6 +225,36 @@ class OrAuto(Rule):
             return self.rule.parse(name, text)
         except UsageError:
             self.refuse(name, text)
+
+
+@dataclass(frozen=True)
+class Or(Rule):
+    """What either of two rules asks for; the first one that accepts a value reads it."""
+
+    one: Rule
+    other: Rule
+
+    def words(self) -> str:
+        """Say both."""
+        return f"{self.one.words()}, or {self.other.words()}"
+
+    def read(self, name: str, value: Any) -> Any:
+        """Check the value."""
+        return self._first(name, value, lambda rule: rule.read(name, value))
+
+    def parse(self, name: str, text: str) -> Any:
+        """Read the value."""
+        return self._first(name, text, lambda rule: rule.parse(name, text))
+
+    def _first(self, name: str, value: object, take: Callable[[Rule], Any]) -> Any:
+        try:
+            return take(self.one)
+        except UsageError:
+            pass
+        try:
+            return take(self.other)
+        except UsageError:
+            self.refuse(name, value)
 
 
 class File(Rule):

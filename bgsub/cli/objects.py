@@ -61,7 +61,8 @@ def objects_command(
 
     session = current_session()
     with session.about(given):
-        chosen = object_options(shared.run_options(params))
+        options = shared.run_options(params)
+        chosen = object_options(options)
         if out is None:
             if not (Path(given) / "run.json").is_file():
                 raise UsageError("--out is missing; name the folder for the tables")
@@ -69,7 +70,13 @@ def objects_command(
         rate = None if fps is None else Fraction(fps)
         with make_progress(session) as progress:
             found, notes = follow_masks(
-                given, Path(out), chosen, rate=rate, force=force, progress=progress
+                given,
+                Path(out),
+                chosen,
+                rate=rate,
+                still_objects=options.still_objects,
+                force=force,
+                progress=progress,
             )
         from bgsub.tracking.recorder import describe
 

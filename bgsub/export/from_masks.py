@@ -19,6 +19,7 @@ from bgsub.outliers.events import Event, find_events
 from bgsub.pipeline.directory import MANIFEST, ResultsDirectory
 from bgsub.pipeline.manifest import load_manifest, versions
 from bgsub.pipeline.schema import SCHEMA_VERSION
+from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.tracking.recorder import (
     FILES,
     ObjectOptions,
@@ -50,6 +51,7 @@ def follow_masks(
     options: ObjectOptions,
     *,
     rate: Fraction | None = None,
+    still_objects: Stillness | None = None,
     force: bool = False,
     progress: ProgressCallback | None = None,
 ) -> tuple[Recorded, list[str]]:
@@ -64,6 +66,9 @@ def follow_masks(
     options : ObjectOptions
     rate : Fraction, optional
         Frames a second, where the masks do not say it.
+    still_objects : {"foreground", "background"} or float, optional
+        What becomes of what has come to rest: it is foreground while the masks say so, or absorbed,
+        see `bgsub.tracking.absorption`.
     force : bool
         Replace earlier results in `out`.
     progress : callable, optional
@@ -98,7 +103,12 @@ def follow_masks(
         recorder = ObjectRecorder(results.stage(""), footage.view, rate=per_second, options=options)
         with recorder:
             frames = _frames(masks, footage, per_second)
-            for done, (number, time_s, mask, picture) in enumerate(frames, start=1):
+            rest_s, (width, height) = absorbed_after(still_objects), footage.view.mask_size
+            absorber = None if rest_s is None else Absorber(height, width, rest_s)
+            for done, (number, time_s, given_mask, picture) in enumerate(frames, start=1):
+                mask, shown = given_mask, given_mask if picture is None else picture
+                if absorber is not None:
+                    mask = absorber.apply(given_mask, shown, time_s)
                 found = recorder.detect(mask, picture=picture)
                 recorder.add(number, time_s, found, picture)
                 if progress is not None:

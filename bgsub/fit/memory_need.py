@@ -57,6 +57,8 @@ class MemoryNeed:
         A sample that was asked for.
     method : str
         What is fitted, a name in `bgsub.robustpca.competitors.methods.METHODS`.
+    kept : int
+        Bytes that are remembered from frame to frame while they are written.
     fit : bool
         Whether frames are fitted at all; masks of local models alone need no fit.
     """
@@ -74,6 +76,7 @@ class MemoryNeed:
     local: int = 0
     local_sample: int = 0
     method: str = "trpca"
+    kept: int = 0
     fit: bool = True
 
     @property
@@ -112,7 +115,7 @@ class MemoryNeed:
             # C library keeps nothing.
             between = 0 if storage == "spill" else frames
             peaks += [between + kept - self._kept_matrix(fit_frames, workers) + self.local]
-            peaks += [frames + kept + self._writing(storage)]
+            peaks += [frames + kept + self._writing(storage) + self.kept]
         program = _PROGRAM + self.threads * _THREAD + (_PLOT if self.plot else 0)
         return program + max(peaks)
 

@@ -16,6 +16,7 @@ from bgsub.fit.store import FrameBlock
 from bgsub.pipeline.frames import FrameRules, SceneFrame
 from bgsub.pipeline.masker import Flags, Masker, Scores
 from bgsub.runtime.threads import Workers
+from bgsub.tracking.absorption import Absorber, absorbed_after
 from bgsub.video.frames import Bytes, Layout
 
 Need = Literal["background", "mask", "scores"]
@@ -83,6 +84,10 @@ class Renderer:
         self._rules = FrameRules(layout, self._decide, draw_foreground)
         if background is not None:
             self._outside = OutsideMask(layout, background.pixel_mask)
+        self._absorber: Absorber | None = None
+        rest_s = None if masker is None else absorbed_after(masker.settings.still_objects)
+        if masker is not None and rest_s is not None:
+            self._absorber = Absorber(layout.height, layout.width, rest_s, masker.min_area)
 
     def frames(self, block: FrameBlock, workers: Workers) -> list[SceneFrame]:
         """Give the frames of a block; their backgrounds are reconstructed together."""
@@ -90,7 +95,7 @@ class Renderer:
         if self._background is not None and block.coefficients is not None:
             own = reconstruct(self._background, block.coefficients, workers)
             self._outside.restore(own, block.rows)
-        return [
+        frames = [
             SceneFrame(
                 self._rules,
                 int(block.numbers[i]),
@@ -101,6 +106,10 @@ class Renderer:
             )
             for i, row in enumerate(block.rows)
         ]
+        if self._absorber is not None:
+            for frame, _ in zip(frames, workers.map(_decide_mask, frames), strict=True):
+                frame.settle(self._absorber)
+        return frames
 
     def _decide(self, frame: SceneFrame) -> tuple[Bytes, Scores | None]:
         if self._masker is None:
@@ -109,6 +118,10 @@ class Renderer:
         if self._with_scores:
             return self._masker.mask_and_scores(frame, self._inside)
         return self._masker.mask(frame, self._inside), None
+
+
+def _decide_mask(frame: SceneFrame) -> Bytes:
+    return frame.mask
 
 
 def feed(frames: list[SceneFrame], consumers: list[FrameConsumer], workers: Workers) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.render import largest_difference
+from bgsub.tracking.absorption import Absorber
 from bgsub.video.frames import Bytes, Layout
 
 Scores = NDArray[np.uint16]
@@ -111,6 +112,11 @@ class SceneFrame:
             message = "no scores were asked for"
             raise RuntimeError(message)
         return scores
+
+    def settle(self, absorber: Absorber) -> None:
+        """Take what has come to rest out of the mask; frames are settled in their order."""
+        mask, scores = self._decided
+        self._decided = absorber.apply(mask, self.picture, self.time_s), scores
 
     @cached_property
     def foreground(self) -> Bytes:

@@ -19,6 +19,7 @@ from bgsub.pipeline.masker import MASKERS
 from bgsub.pipeline.needs import VIDEOS, fitted_at_most, needs_fit, needs_masks, needs_pixels
 from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
+from bgsub.tracking.absorption import absorbed_after, kept_bytes
 from bgsub.video.geometry import ColorMode
 from bgsub.video.source import Footage, FrameSource, open_source
 
@@ -148,6 +149,7 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
         local=learning[0],
         local_sample=learning[1],
         method=options.method,
+        kept=kept_bytes(*size) if absorbed_after(options.still_objects) else 0,
         fit=fit,
     )
 

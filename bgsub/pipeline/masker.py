@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel
 from bgsub.background.residual_mask import SCORE_LEVEL, MaskRule, default_min_area
+from bgsub.errors import UsageError
 from bgsub.local import sampling
 from bgsub.local.cleanup import SCORE_LEVEL as LOCAL_SCORE_LEVEL
 from bgsub.local.model import LocalModel
-from bgsub.local.params import MaskOptions
+from bgsub.local.params import DEFAULTS, LocalParams, MaskOptions
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.runtime.threads import Workers
+from bgsub.tracking.absorption import Stillness
 from bgsub.video.frames import Bytes, Layout
 
 Flags = NDArray[np.bool_]
@@ -42,6 +44,8 @@ class MaskSettings:
     shadows : {"drop", "keep"}
     sensitivity : {"low", "normal", "high"}
     fill_holes : bool
+    still_objects : {"foreground", "background"} or float, optional
+        What becomes of what has come to rest; seconds after which it is absorbed.
     """
 
     clean: bool = True
@@ -49,6 +53,7 @@ class MaskSettings:
     shadows: Literal["drop", "keep"] = "drop"
     sensitivity: Literal["low", "normal", "high"] = "normal"
     fill_holes: bool = True
+    still_objects: Stillness | None = None
 
 
 class Masker(Protocol):
@@ -201,6 +206,16 @@ class ResidualMasker(Masker):
         return rule.apply(residual, inside), rule.scores(residual, inside)
 
 
+_ALL_ARE_OBJECTS = replace(DEFAULTS, rigid_motion=0.0)
+"""Nothing that came or left is too rigid to be an object."""
+
+_LEARNED: dict[str | float | None, LocalParams] = {
+    None: DEFAULTS,
+    "background": replace(DEFAULTS, change_area=1.1),
+}
+"""What is learned of things at rest; seconds are counted for what was learned to be an object."""
+
+
 class LocalMasker(Masker):
     """Local models: a few recurring colours for every pixel, see `bgsub.local`."""
 
@@ -244,13 +259,20 @@ class LocalMasker(Masker):
         """Fit a local model to the sample."""
         del background
         if self._sample is not None:
-            self._use(self._sample.fit(workers, moments))
+            params = _LEARNED.get(self.settings.still_objects, _ALL_ARE_OBJECTS)
+            self._use(self._sample.fit(workers, moments, params))
             self._sample = None
 
     def load(self, background: BackgroundModel) -> None:
         """Take the local model of a saved one."""
-        if background.local is not None:
-            self._use(background.local)
+        if background.local is None:
+            return
+        if self.settings.still_objects == "foreground" and background.local.params.rigid_motion:
+            message = (
+                "--still-objects foreground has no effect with a model that was learned without"
+            )
+            raise UsageError(f"{message}; leave it out, or use a model of a run with it")
+        self._use(background.local)
 
     def _use(self, model: LocalModel) -> None:
         self._model = model.with_options(self._options)

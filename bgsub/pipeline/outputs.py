@@ -205,7 +205,7 @@ class FrameOutputs:
         return Renderer(
             scene.layout,
             scene.background if shown else None,
-            masker,
+            masker if masks else None,
             scene.inside,
             self._draw_foreground,
             with_scores="scores" in needs,

@@ -150,4 +150,5 @@ def _mask_settings(options: RunOptions) -> MaskSettings:
         shadows=options.shadows,
         sensitivity=options.sensitivity,
         fill_holes=options.fill_holes,
+        still_objects=options.still_objects,
     )
