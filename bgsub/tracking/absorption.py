@@ -131,7 +131,7 @@ class Absorber:
         away = now - self._shown[y, x] - step  # it was background since it was seen here last
         times = self._steady[y, x] - np.where(away > step / 2, away, 0)
         alike &= times >= 0
-        times += np.where(alike, step, -step)
+        times += np.where(alike, np.float32(step), np.float32(-step))
         np.minimum(times, self._seconds, out=times)
         fresh = times < 0
         times[fresh] = 0
@@ -168,8 +168,8 @@ class Absorber:
         opened = cv2.morphologyEx(rest, cv2.MORPH_OPEN, np.ones((side, side), np.uint8))
         near = np.zeros_like(mask)
         near[y, x] = 255
-        near = cv2.dilate(near, np.ones((reach, reach), np.uint8))
-        rest = np.where(near > 0, opened, rest).astype(np.uint8)
+        around = cv2.dilate(near, np.ones((reach, reach), np.uint8))
+        rest = np.where(around > 0, opened, rest).astype(np.uint8)
         count, labels, stats, _ = cv2.connectedComponentsWithStats(rest, connectivity=8)
         small = stats[:, cv2.CC_STAT_AREA] < self._least
         small[0] = False
