@@ -41,7 +41,12 @@ class SyntheticOptions(_Draws):
     samples: int = _data(200, Integer(2), "Rows of each data set, n.")
     features: tuple[int, ...] = _data((100, 20), Several(Integer(2), least=1), "p, a panel each.")
     components: int = _data(5, Integer(1), "Components of the data and of the fits, k.")
-    noise: float = _data(0.05, Number("a number of 0 or more", 0), "Standard deviation, σ.")
+    noise: float = _data(0.05, Number("a number of 0 or more", 0), "σ of the noise on true rows.")
+    sigma: str = _experiment(
+        "deviation",
+        Choice(("deviation", "variance")),
+        "What σ is where the paper writes N(0, σ), for noise and outliers.",
+    )
 
 
 @documented
@@ -68,7 +73,7 @@ class DigitOptions(_Draws):
     data: str | None = _experiment(
         None,
         File(),
-        "USPS or MNIST, as IDX, IDX.gz or libsvm text.",
+        "USPS or MNIST, as IDX, IDX.gz, libsvm text or .npz with X and y.",
         unset="the 8×8 digits of scikit-learn",
     )
 

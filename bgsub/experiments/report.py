@@ -137,7 +137,7 @@ def _style(point: TrePoint) -> dict[str, Any]:
     """Choose colour and mark by the method, line and filling by the t that it is given."""
     color = METHOD_COLORS[point.method]
     line: Any = {"true": "solid", "half": (0, (4, 2)), "": (0, (1, 1.5))}[point.t]
-    if "reweighted" in point.variant:
+    if "reweighted" in point.variant or "T = n" in point.variant:
         line = (0, (6, 1.5, 1, 1.5))
     hollow = point.t != "true"
     return {

@@ -115,6 +115,7 @@ def _data_sets(
             options.components,
             outlier_share=share,
             noise=options.noise,
+            variance=options.sigma == "variance",
             random_state=np.random.default_rng(sequence),
         )
         yield int(sequence.generate_state(2)[1]), data

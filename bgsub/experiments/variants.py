@@ -49,6 +49,9 @@ class Variant:
     make: Callable[[int, float, int], AffineEstimator]
 
 
+_ALL = 1 << 40
+"""More removals than there are rows."""
+
 VARIANTS = (
     Variant(
         "TRPCA",
@@ -83,13 +86,22 @@ VARIANTS = (
         "true",
         lambda k, share, seed: HRPCA(k, support_fraction=share, random_state=seed),
     ),
+    Variant(
+        "HRPCA, T = n",
+        "hrpca",
+        "true",
+        lambda k, share, seed: HRPCA(
+            k, support_fraction=share, max_removals=_ALL, random_state=seed
+        ),
+    ),
     Variant("HRPCA(.5)", "hrpca", "half", lambda k, _, seed: HRPCA(k, random_state=seed)),
     Variant("PCA", "pca", "", lambda k, _share, _seed: PCA(k)),
 )
 """Every row-outlier method with true t and with ⌈n/2⌉, and PCA.
 
 For OPRPCA "true" and "half" mean λ such that no more than n − t rows are outliers; "rank k" takes
-the least λ with which the low-rank part has rank k.
+the least λ with which the low-rank part has rank k. HRPCA removes 2(n − t) rows at most, "T = n"
+goes on until none can be removed, as its paper has it; with t = ⌈n/2⌉ the two are the same.
 """
 
 

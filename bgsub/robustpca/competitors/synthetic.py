@@ -3,13 +3,13 @@
 As Podosinnikova, Setzer and Hein (GCPR 2014) define them. True observations are x = Ua + ε with a
 random p × k matrix U of orthonormal columns, a uniform on [−1, 1]^k and ε ~ N(0, σ²I_p). Outliers
 are uniform on [0, 2]^p (`data1`), or Gaussian and cut to a half-space, with true rows of half the
-size (`data2`). Where the paper writes N(0, σ), σ is read as a standard deviation; read as a
-variance, noise and outliers of `data2` are larger, and the order of the methods is the same. The
-rows come in random order.
+size (`data2`). Where the paper writes N(0, σ), σ is read as a standard deviation; with `variance`
+as a variance, so that noise and outliers of `data2` are larger. The rows come in random order.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from bgsub.robustpca.competitors.reference import random_orthonormal
 from bgsub.robustpca.spaces import Floats
 
 _DATA1_LARGEST = 2.0
-_DATA2_DEVIATION = 0.35
+_DATA2_SIGMA = 0.35
 _DATA2_TRUE_SCALE = 0.5
 
 
@@ -54,6 +54,7 @@ def data1(
     *,
     outlier_share: float = 0.3,
     noise: float = 0.05,
+    variance: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> SyntheticData:
     """Outliers uniform on [0, 2]^p: far from 0, and all on one side.
@@ -66,6 +67,8 @@ def data1(
         Share of outliers, in [0, 1); rounded to a number of rows.
     noise : float
         σ, the standard deviation of the noise on true observations.
+    variance : bool
+        Whether σ is a variance instead.
     random_state : int, numpy.random.Generator or None
 
     Returns
@@ -85,6 +88,7 @@ def data1(
     """
     rng = np.random.default_rng(random_state)
     count = _outlier_count(n_samples, n_features, n_components, outlier_share)
+    noise = _deviation(noise, variance=variance)
     U, true = _near_subspace(n_samples - count, n_features, n_components, noise, rng)
     return _shuffled(true, rng.uniform(0.0, _DATA1_LARGEST, (count, n_features)), U, rng)
 
@@ -96,6 +100,7 @@ def data2(
     *,
     outlier_share: float = 0.3,
     noise: float = 0.05,
+    variance: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> SyntheticData:
     """Outliers of a random half-space: o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p).
@@ -110,6 +115,8 @@ def data2(
         Share of outliers, in [0, 1); rounded to a number of rows.
     noise : float
         σ, the standard deviation of the noise on true observations before they are scaled.
+    variance : bool
+        Whether σ, and 0.35 of the outliers, are variances instead.
     random_state : int, numpy.random.Generator or None
 
     Returns
@@ -123,9 +130,10 @@ def data2(
     """
     rng = np.random.default_rng(random_state)
     count = _outlier_count(n_samples, n_features, n_components, outlier_share)
+    noise = _deviation(noise, variance=variance)
     U, true = _near_subspace(n_samples - count, n_features, n_components, noise, rng)
     normal = random_orthonormal(n_features, 1, rng)[:, 0]
-    outliers = _DATA2_DEVIATION * rng.standard_normal((count, n_features))
+    outliers = _deviation(_DATA2_SIGMA, variance=variance) * rng.standard_normal((count, n_features))
     outliers -= np.outer(np.maximum(outliers @ normal, 0.0), normal)
     return _shuffled(_DATA2_TRUE_SCALE * true, outliers, U, rng)
 
@@ -138,6 +146,11 @@ def _outlier_count(n_samples: int, n_features: int, n_components: int, share: fl
         message = f"outlier_share={share}: at least 0 and less than 1 is needed"
         raise ValueError(message)
     return round(share * n_samples)
+
+
+def _deviation(sigma: float, *, variance: bool) -> float:
+    """Give the standard deviation that N(0, σ) stands for."""
+    return math.sqrt(sigma) if variance else sigma
 
 
 def _near_subspace(
