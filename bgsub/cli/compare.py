@@ -91,7 +91,7 @@ def _write_comparison(results: ResultsDirectory, comparison: Comparison) -> None
 def frame_errors(comparison: Comparison) -> str:
     """Tabulate the error of every frame, a column for each method and k."""
     done = [row for row in comparison.rows if row.errors is not None]
-    names = [f"{row.method}_k{row.k}" for row in done]
+    names = [f"{row.name}_k{row.k}" for row in done]
     rows = [
         {
             "frame": int(number),
@@ -139,7 +139,7 @@ def log_comparison(comparison: Comparison, session: Session) -> None:
         session.log("warning", warning)
     for row in comparison.rows:
         if row.failed:
-            session.log("warning", f"{row.method}, k = {row.k}: {row.reason}")
+            session.log("warning", f"{row.name}, k = {row.k}: {row.reason}")
     decode, gram = (comparison.stages[name] for name in ("decode", "gram"))
     text = (
         f"{comparison.name}: {comparison.numbers.size} frames of {comparison.pixels} pixels; read "

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.comparison.entry import Entry
 from bgsub.comparison.fit_process import FitError, FitProcess, save_gram
 from bgsub.comparison.fit_task import FitOutcome, FitTask
 from bgsub.comparison.frame_file import FrameFile, write_frames
-from bgsub.comparison.labels import UNKNOWN, read_labels
+from bgsub.comparison.labels import UNKNOWN
 from bgsub.comparison.result import CompareOptions, Comparison, MethodRow
 from bgsub.comparison.shared_file import SharedFile
 from bgsub.errors import UsageError
@@ -79,9 +80,8 @@ def compare(
             )
         # A comparison may go to where robust fits end: all frames count.
         check_rank(max(options.ks), frames.numbers.size, 1.0)
-        labels = None
-        if options.truth is not None:
-            labels = read_labels(Path(options.truth), frames.numbers)
+        labels = options.labels(frames.numbers)
+        entries = options.entries(labels)
         with Workers(run.threads) as workers, watch.stage("gram"):
             gram = gram_matrix(
                 ArrayColumns(frames.map()),
@@ -92,7 +92,7 @@ def compare(
         save_gram(gram, gram_file)
         with FitProcess(frames, gram_file) as process:
             judge = _Judge(options, frames, labels)
-            found = list(_fit_all(process, judge, options, rows, progress))
+            found = list(_fit_all(process, judge, options, entries, rows, progress))
         pictures = [frames.picture(frames.map()[row].astype(np.float64)) for row in rows]
     warnings = list(source.warnings)
     if frames.total > frames.numbers.size:
@@ -109,7 +109,7 @@ def compare(
         chosen=[int(frames.numbers[row]) for row in rows],
         pictures=pictures,
         backgrounds={
-            row.method: [
+            row.name: [
                 _filled(frames, *pair) for pair in zip(row.backgrounds, pictures, strict=True)
             ]
             for row in found
@@ -157,7 +157,6 @@ class _Judge:
         self, options: CompareOptions, frames: FrameFile, labels: NDArray[np.int8] | None
     ) -> None:
         run = options.run
-        self.t = support_size(frames.numbers.size, run.support_fraction)
         self.shape = frames.shape
         self.limit = memory_bytes(run.memory or DEFAULT_MEMORY)
         self._cutoff = DEFAULT_CUTOFF if run.cutoff is None else run.cutoff
@@ -173,22 +172,27 @@ class _Judge:
             "use --memory, --scale or --every"
         )
 
-    def row(self, method: str, k: int, outcome: FitOutcome, *, note: str = "") -> MethodRow:
+    def support(self, entry: Entry) -> int:
+        """Count the frames that an entry's objective is the mean of, t."""
+        return support_size(self.shape[0], entry.support_fraction)
+
+    def row(self, entry: Entry, k: int, outcome: FitOutcome, *, note: str = "") -> MethodRow:
         """Measure a fit with k components."""
-        fitted = outcome.fitted[k]
+        fitted, t = outcome.fitted[k], self.support(entry)
         ordered = np.sort(fitted.errors)
         area, precision, flagged = self._against_truth(fitted)
         return MethodRow(
-            method=method,
+            method=entry.method,
+            variant=entry.variant,
             k=k,
-            t=self.t,
+            t=t,
             auc=area,
             average_precision=precision,
             true_outliers_flagged=flagged,
             seconds=outcome.seconds,
             iterations=outcome.iterations,
             converged=outcome.converged,
-            objective=float(ordered[: self.t].mean()),
+            objective=float(ordered[:t].mean()),
             reason="; ".join([*outcome.notes, *([note] if note else [])]),
             errors=fitted.errors,
         )
@@ -212,25 +216,24 @@ def _fit_all(
     process: FitProcess,
     judge: _Judge,
     options: CompareOptions,
+    entries: tuple[Entry, ...],
     rows: tuple[int, ...],
     progress: ProgressCallback,
 ) -> Iterator[MethodRow]:
-    """Make all fits, one after another; a row for each method and k."""
-    run = options.run
+    """Make all fits, one after another; a row for each entry and k."""
     largest = max(options.ks)
-    for name in dict.fromkeys(options.methods):
-        method = METHODS[name]
+    for entry in entries:
+        method = METHODS[entry.method]
         ks = tuple(dict.fromkeys(options.ks))
         # A fit from the Gram matrix is quick, and then its own time says more.
         shared = method.nested and method.needs_pixels
         for group in [ks] if shared else [(k,) for k in ks]:
             most = max(group)
             task = FitTask(
-                method=name,
+                entry=entry,
                 k=most,
                 also=tuple(k for k in group if k != most),
-                support_fraction=run.support_fraction,
-                seed=run.seed,
+                seed=options.run.seed,
                 rows=rows if most == largest else (),
             )
             yield from _fit_group(process, judge, task, group, options.timeout, progress)
@@ -245,16 +248,19 @@ def _fit_group(
     progress: ProgressCallback,
 ) -> Iterator[MethodRow]:
     """Make one fit; a row for every k that it serves."""
-    reason = judge.refusal(METHODS[task.method], task.k)
+    entry = task.entry
+    reason = judge.refusal(METHODS[entry.method], task.k)
     if reason is None:
         try:
             outcome = process.run(task, timeout=timeout, progress=progress)
         except FitError as failure:
             reason = str(failure)
     if reason is not None:
-        yield from (MethodRow(method=task.method, k=k, t=judge.t, reason=reason) for k in ks)
+        t = judge.support(entry)
+        name, variant = entry.method, entry.variant
+        yield from (MethodRow(method=name, variant=variant, k=k, t=t, reason=reason) for k in ks)
         return
     note = _SHARED_FIT if len(ks) > 1 else ""
     for k in ks:
-        row = judge.row(task.method, k, outcome, note=note)
+        row = judge.row(entry, k, outcome, note=note)
         yield replace(row, backgrounds=outcome.backgrounds) if k == task.k and task.rows else row

@@ -94,7 +94,7 @@ class FitProcess:
             If the fit failed, took too long, or its process died.
         """
         connection = self._started()
-        stage = f"{task.method} k={task.k}"
+        stage = f"{task.entry.name} k={task.k}"
         progress(stage, 0, None)
         deadline = None if timeout is None else time.monotonic() + timeout
         try:

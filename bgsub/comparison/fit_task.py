@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.comparison.entry import Entry
 from bgsub.fit.method_fit import FittedFrames, truncated
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.robustpca.gram import Gram
@@ -31,21 +32,20 @@ class FitTask:
 
     Attributes
     ----------
-    method : str
+    entry : Entry
+        The method, and what it is told.
     k : int
         Components.
     also : tuple of int
         Fewer components that the same fit serves, for nested methods.
-    support_fraction : float, optional
     seed : int
     rows : tuple of int
         Frames whose backgrounds are wanted.
     """
 
-    method: str
+    entry: Entry
     k: int
     also: tuple[int, ...] = ()
-    support_fraction: float | None = None
     seed: int = 0
     rows: tuple[int, ...] = ()
 
@@ -94,11 +94,14 @@ def fit_task(
     -------
     FitOutcome
     """
-    method = METHODS[task.method]
+    entry = task.entry
+    method = METHODS[entry.method]
     estimator = method.make(
         task.k,
-        support_fraction=task.support_fraction,
+        support_fraction=entry.support_fraction,
         random_state=task.seed,
+        lam=entry.lam,
+        max_removals=entry.max_removals,
         progress=progress,
     )
     if isinstance(estimator, TRPCA):

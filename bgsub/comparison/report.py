@@ -28,13 +28,13 @@ def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") ->
     Errors are root mean squares per pixel in grey levels. True outliers, where they are known, are
     shaded. A method without results has a panel that says why.
     """
-    methods = comparison.methods
+    names = comparison.names
 
     def draw(figure: Figure) -> None:
-        panels = figure.subplots(len(methods), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-        for axes, method in zip(panels, methods, strict=True):
-            rows = [row for row in comparison.rows if row.method == method]
-            _draw_panel(axes, comparison, method, rows)
+        panels = figure.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        for axes, name in zip(panels, names, strict=True):
+            rows = [row for row in comparison.rows if row.name == name]
+            _draw_panel(axes, comparison, name, rows)
         _scale(panels[0], comparison)
         for axes in panels:
             _shade_outliers(axes, comparison)
@@ -47,7 +47,7 @@ def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") ->
         figure.suptitle(f"{title} ({what})" if what else title, fontsize=12, fontweight="bold")
         _legend(figure, panels[0], comparison)
 
-    height = _PANEL_HEIGHT * len(methods) + 1.3
+    height = _PANEL_HEIGHT * len(names) + 1.3
     return render(draw, (_WIDTH, height), plot_format)
 
 
@@ -65,9 +65,9 @@ def _line(comparison: Comparison, k: int) -> dict[str, Any]:
     }
 
 
-def _draw_panel(axes: Axes, comparison: Comparison, method: str, rows: list[MethodRow]) -> None:
+def _draw_panel(axes: Axes, comparison: Comparison, name: str, rows: list[MethodRow]) -> None:
     tidy(axes)
-    axes.set_title(method, loc="left", fontsize=11, fontweight="bold")
+    axes.set_title(name, loc="left", fontsize=11, fontweight="bold")
     for row in rows:
         if row.errors is not None:
             rmse = np.sqrt(row.errors / comparison.pixels)
@@ -117,7 +117,7 @@ def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "p
 
     The foreground is |x − x_b|, dark where it is large, on one scale for all methods.
     """
-    methods, frames = comparison.methods, len(comparison.chosen)
+    methods, frames = comparison.names, len(comparison.chosen)
     height, width = comparison.pictures[0].shape
     top = _span(comparison)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bgsub.comparison.entry import Entry
 from bgsub.declared import Declared, documented, option
+from bgsub.errors import UsageError
 from bgsub.options import RunOptions
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.rules import POSITIVE, Choice, File, Integer, Several
@@ -33,7 +36,7 @@ _comparison = functools.partial(option, "Comparison")
 class CompareOptions(Declared):
     """What is compared on which frames.
 
-    Of `run`, a `RunOptions`, the options of the input, `support_fraction`, `lam`, `seed`, `cutoff`,
+    Of `run`, a `RunOptions`, the options of the input, `support_fraction`, `seed`, `cutoff`,
     `threads`, `memory`, `temp` and `fit_frames` matter.
     """
 
@@ -50,6 +53,14 @@ class CompareOptions(Declared):
         Several(Integer(1), least=1),
         "Numbers of components, separated by commas: 1,3,5,7,9.",
         flag="--k",
+    )
+    pcp_lambda: float | None = _comparison(
+        None,
+        POSITIVE,
+        "λ of PCP; the other methods find theirs by t.",
+        metavar="L",
+        flag="--lambda",
+        unset="1/√ of the frames or pixels, whichever are more",
     )
     frames: tuple[int, ...] = _comparison(
         (),
@@ -69,6 +80,30 @@ class CompareOptions(Declared):
         "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1.",
     )
 
+    def __post_init__(self) -> None:
+        """Check every value, and that λ has a method that takes it."""
+        super().__post_init__()
+        default = next(one.default for one in fields(self) if one.name == "pcp_lambda")
+        if self.pcp_lambda != default and "pcp" not in self.methods:
+            raise UsageError("--lambda has no effect without pcp among --methods; leave it out")
+
+    def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
+        """Read which of the frames of these numbers are true outliers; None where it is unknown."""
+        from bgsub.comparison.labels import read_labels
+
+        return None if self.truth is None else read_labels(Path(self.truth), numbers)
+
+    def entries(self, labels: NDArray[np.int8] | None) -> tuple[Entry, ...]:
+        """List what takes part, given the labels that `labels` read."""
+        del labels
+        share = self.run.support_fraction
+        return tuple(
+            Entry(
+                method=name, support_fraction=share, lam=self.pcp_lambda if name == "pcp" else None
+            )
+            for name in dict.fromkeys(self.methods)
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Give the options that matter as plain JSON values."""
         run, own = self.run.to_json(), super().to_json()
@@ -84,6 +119,8 @@ class MethodRow:
     Attributes
     ----------
     method : str
+    variant : str
+        See `Entry`.
     k, t : int
         Components, and frames that the objective is the mean of.
     seconds : float, optional
@@ -107,6 +144,7 @@ class MethodRow:
     method: str
     k: int
     t: int
+    variant: str = ""
     seconds: float | None = None
     iterations: int | None = None
     converged: bool | None = None
@@ -117,6 +155,11 @@ class MethodRow:
     reason: str = ""
     errors: Floats | None = field(default=None, repr=False)
     backgrounds: Floats | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Method and variant, for tables and legends."""
+        return f"{self.method}{self.variant}"
 
     @property
     def failed(self) -> bool:
@@ -148,7 +191,7 @@ class Comparison:
     pictures : list of ndarray of shape (h, w)
         These frames.
     backgrounds : dict of str to list of ndarray of shape (h, w)
-        Their backgrounds by method, for the largest k.
+        Their backgrounds by name, for the largest k.
     stages : dict of str to float
         Seconds of what was done once: ``decode`` and ``gram``.
     facts : dict
@@ -170,9 +213,9 @@ class Comparison:
     warnings: list[str]
 
     @property
-    def methods(self) -> list[str]:
-        """The methods, in order."""
-        return list(dict.fromkeys(row.method for row in self.rows))
+    def names(self) -> list[str]:
+        """The names of the rows, in order."""
+        return list(dict.fromkeys(row.name for row in self.rows))
 
     @property
     def ks(self) -> list[int]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import BgsubWarning
+from bgsub.experiments.options import MANY_REMOVALS
 from bgsub.metrics import tre
 from bgsub.robustpca.base import AffineEstimator
 from bgsub.robustpca.competitors.hrpca import HRPCA
@@ -48,9 +49,6 @@ class Variant:
     t: str
     make: Callable[[int, float, int], AffineEstimator]
 
-
-_ALL = 1 << 40
-"""More removals than there are rows."""
 
 VARIANTS = (
     Variant(
@@ -91,7 +89,7 @@ VARIANTS = (
         "hrpca",
         "true",
         lambda k, share, seed: HRPCA(
-            k, support_fraction=share, max_removals=_ALL, random_state=seed
+            k, support_fraction=share, max_removals=MANY_REMOVALS, random_state=seed
         ),
     ),
     Variant("HRPCA(.5)", "hrpca", "half", lambda k, _, seed: HRPCA(k, random_state=seed)),

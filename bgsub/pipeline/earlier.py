@@ -21,7 +21,8 @@ _OURS = re.compile(
     r"|clip[0-9]{4,}_[0-9.-]+\.mp4|clips\.csv|sheet\.(jpg|png)"
     r"|(objects|tracks|regions|events)\.csv|events\.json"
     r"|(errors|frame_errors|compare|synthetic|digits|times)\.csv"
-    r"|(decomposition|synthetic|digits|times)\.png"
+    r"|(decomposition|synthetic|digits|times|frames-own|frames-common)\.png"
+    r"|(errors-(whole|part)\.png|frame_errors-(whole|part)\.csv)"
     r"|model\.npz"
 )
 

@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 
+from bgsub.comparison.entry import Entry
 from bgsub.comparison.fit_process import FitError, FitProcess, save_gram
 from bgsub.comparison.fit_task import FitTask, fit_task
 from bgsub.comparison.frame_file import write_frames
@@ -29,7 +30,7 @@ def test_one_process_makes_all_fits_and_survives_its_own_death(frames, tmp_path)
     X = np.array(frames.map())
     gram_file = SharedFile(tmp_path)
     save_gram(gram_matrix(X), gram_file)
-    task = FitTask(method="trpca", k=2, rows=(1,))
+    task = FitTask(entry=Entry(method="trpca"), k=2, rows=(1,))
     here = fit_task(task, X, gram_matrix(X))
     stages = []
     with gram_file, FitProcess(frames, gram_file) as process:
@@ -40,12 +41,12 @@ def test_one_process_makes_all_fits_and_survives_its_own_death(frames, tmp_path)
         there = process.run(task, timeout=60, progress=note)
         np.testing.assert_allclose(there.fitted[2].errors, here.fitted[2].errors, rtol=1e-9)
         np.testing.assert_allclose(there.backgrounds, here.backgrounds, rtol=1e-9)
-        process.run(FitTask(method="pcp", k=2), timeout=None, progress=note)
+        process.run(FitTask(entry=Entry(method="pcp"), k=2), timeout=None, progress=note)
         assert "trpca k=2" in stages
         assert any(stage.startswith("pcp k=2 · residual ") for stage in stages)
 
         with pytest.raises(FitError, match="at least 1"):
-            process.run(FitTask(method="pca", k=0), timeout=60, progress=no_progress)
+            process.run(FitTask(entry=Entry(method="pca"), k=0), timeout=60, progress=no_progress)
         with pytest.raises(FitError, match="longer than 1e-09 s"):
             process.run(task, timeout=1e-9, progress=no_progress)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bgsub.comparison.entry import Entry
 from bgsub.comparison.fit_task import FitTask, fit_task
 from bgsub.comparison.frame_file import write_frames
 from bgsub.comparison.shared_file import SharedFile
@@ -27,7 +28,9 @@ def frames(scene, tmp_path):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_task_gives_errors_and_backgrounds(frames, name):
     X = np.array(frames.map())
-    outcome = fit_task(FitTask(method=name, k=2, seed=1, rows=(3, 20)), X, gram_matrix(X))
+    outcome = fit_task(
+        FitTask(entry=Entry(method=name), k=2, seed=1, rows=(3, 20)), X, gram_matrix(X)
+    )
     fit = METHODS[name].make(2, random_state=1).fit(X)
     found = outcome.fitted[2]
     np.testing.assert_allclose(found.errors, fit.errors_, rtol=1e-6)

@@ -37,6 +37,8 @@ class Settings:
     random_state : int, numpy.random.Generator or None
     lam : float, optional
         λ; None is each method's default.
+    max_removals : int, optional
+        Of HRPCA; None is its default.
     progress : callable, optional
         Called with the iterations done and the residual, by the methods that need the pixels.
     """
@@ -45,6 +47,7 @@ class Settings:
     support_fraction: float | None = None
     random_state: int | np.random.Generator | None = None
     lam: float | None = None
+    max_removals: int | None = None
     progress: Progress | None = None
 
 
@@ -96,6 +99,7 @@ class MethodInfo:
         support_fraction: float | None = None,
         random_state: int | np.random.Generator | None = None,
         lam: float | None = None,
+        max_removals: int | None = None,
         progress: Progress | None = None,
     ) -> Estimator:
         """Make an unfitted estimator; see `Settings` for the parameters."""
@@ -104,6 +108,7 @@ class MethodInfo:
             support_fraction=support_fraction,
             random_state=random_state,
             lam=lam,
+            max_removals=max_removals,
             progress=progress,
         )
         estimator: Estimator = self.factory(settings)
@@ -151,6 +156,7 @@ def _hrpca(settings: Settings) -> HRPCA:
     return HRPCA(
         settings.k,
         support_fraction=settings.support_fraction,
+        max_removals=settings.max_removals,
         random_state=settings.random_state,
     )
 

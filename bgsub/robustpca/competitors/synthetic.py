@@ -133,7 +133,9 @@ def data2(
     noise = _deviation(noise, variance=variance)
     U, true = _near_subspace(n_samples - count, n_features, n_components, noise, rng)
     normal = random_orthonormal(n_features, 1, rng)[:, 0]
-    outliers = _deviation(_DATA2_SIGMA, variance=variance) * rng.standard_normal((count, n_features))
+    outliers = _deviation(_DATA2_SIGMA, variance=variance) * rng.standard_normal(
+        (count, n_features)
+    )
     outliers -= np.outer(np.maximum(outliers @ normal, 0.0), normal)
     return _shuffled(_DATA2_TRUE_SCALE * true, outliers, U, rng)
 
