@@ -4,6 +4,7 @@
   whose name has ``labels`` and ``idx1`` in place of ``images`` and ``idx3``; or a folder of such.
 - The text format of libsvm, ``label index:value …``, also compressed (``usps``, ``usps.bz2``,
   ``mnist.xz``). Labels 1 … 10, as those of USPS there, are the digits 0 … 9.
+- An .npz file with arrays ``X`` and ``y``, or ``x_train`` and ``y_train`` as Keras's ``mnist.npz``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import lzma
 import math
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +25,11 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError
 from bgsub.files import check_plain
+from bgsub.video.npy import ArrayArchive, ArrayFileError
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _IDX_BYTES = 8
+_ARRAY_NAMES = (("X", "y"), ("x_train", "y_train"))
 _MOST_FEATURES = 1 << 20
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
 
@@ -67,7 +71,7 @@ def load_digits(path: Path | None) -> Digits:
     try:
         if path.is_dir():
             path = _images_in(path)
-        X, labels = _read_idx_pair(path) if _is_idx(path) else read_libsvm(path)
+        X, labels = _reader(path)(path)
     except OSError as error:
         message = f"{path}: cannot be read ({error.strerror or error})"
         raise InputError(message) from error
@@ -76,6 +80,13 @@ def load_digits(path: Path | None) -> Digits:
         raise InputError(message) from error
     peak = float(np.abs(X).max(initial=0.0))
     return Digits(X / peak if peak else X, labels, path.name)
+
+
+def _reader(path: Path) -> Callable[[Path], tuple[NDArray[np.float64], NDArray[np.int64]]]:
+    """Choose how a file is read."""
+    if path.suffix.lower() == ".npz":
+        return read_arrays
+    return _read_idx_pair if _is_idx(path) else read_libsvm
 
 
 def _shipped() -> Digits:
@@ -198,6 +209,45 @@ def read_libsvm(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     X[rows, np.array(columns) - 1] = values
     if digits.min() >= 1 and digits.max() == 10:
         digits = digits - 1
+    return X, digits.astype(np.int64)
+
+
+def read_arrays(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Read pictures and digits from the arrays of an .npz file.
+
+    Returns
+    -------
+    X : ndarray of shape (n, p), float64
+    labels : ndarray of shape (n,), int64
+
+    Raises
+    ------
+    InputError
+        If it holds no such arrays, or they do not go together.
+    """
+    try:
+        with ArrayArchive(path) as arrays:
+            names = next((pair for pair in _ARRAY_NAMES if set(pair) <= set(arrays)), None)
+            if names is None:
+                wanted = " or ".join(" and ".join(pair) for pair in _ARRAY_NAMES)
+                message = f"{path}: holds {', '.join(arrays) or 'nothing'}; it must hold {wanted}"
+                raise InputError(message)
+            pictures, digits = (arrays[name] for name in names)
+    except ArrayFileError as error:
+        message = f"{path}: {error}"
+        raise InputError(message) from error
+    if pictures.ndim < 2 or digits.shape != pictures.shape[:1] or not pictures.size:
+        shapes = " and ".join("×".join(map(str, each.shape)) for each in (pictures, digits))
+        message = (
+            f"{path}: {' and '.join(names)} are {shapes}; one digit for each picture is needed"
+        )
+        raise InputError(message)
+    if pictures.dtype.kind not in "biuf" or digits.dtype.kind not in "biuf":
+        message = f"{path}: {' and '.join(names)} must hold numbers"
+        raise InputError(message)
+    X = pictures.reshape(len(pictures), -1).astype(np.float64)
+    if not np.isfinite(X).all() or not np.isfinite(digits).all():
+        raise InputError(f"{path}: holds a value that is no finite number")
     return X, digits.astype(np.int64)
 
 

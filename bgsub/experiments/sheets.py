@@ -100,7 +100,8 @@ def _draw(axes: Axes, picture: Floats, title: str, limits: tuple[float, float] |
             np.linspace(0, 1, 64)[None], cmap="gray", aspect="auto", extent=(low, high, 0, 1)
         )
         bar.set_yticks([])
-        bar.set_xticks([low, high], [f"{low:.0f}", f"{high:.0f}"], fontsize=7)
+        digits = 0 if high - low > 10.0 else 1
+        bar.set_xticks([low, high], [f"{low:.{digits}f}", f"{high:.{digits}f}"], fontsize=7)
         bar.tick_params(length=0, pad=1)
     return image
 

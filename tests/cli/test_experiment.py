@@ -34,6 +34,7 @@ def test_synthetic_writes_data_figure_and_manifest(tmp_path, invoke):
         (name, p) for name in ("Data1", "Data2") for p in ("100", "20")
     }
     assert len(done.stdout.splitlines()) == 2 + len(rows)
+    assert done.stdout.startswith("| data | p | variant | λ = 0.4 |")
     manifest = json.loads((out / "run.json").read_text())
     assert manifest["command"] == "experiment synthetic"
     assert manifest["seed"] == manifest["options"]["seed"] == 3
@@ -93,16 +94,54 @@ def test_background_stands_beside_the_papers_seconds(tmp_path, invoke):
     )
     assert done.exit_code == 0, done.stderr
     rows = list(csv.DictReader(done.stdout.splitlines()))
-    assert [row["k"] for row in rows] == ["1", "3", "5", "7", "9"] * 2
-    assert rows[0]["paper_2014_seconds_high"] == "119"
-    assert rows[5]["paper_2014_seconds_high"] == ""
+    assert [row["k"] for row in rows] == ["1", "3", "5", "7", "9"] * 3
+    assert [row["column"] for row in rows[::5]] == ["trpca(.5)", "trpca reweighted", "pca"]
+    assert rows[0]["paper_2014_seconds"] == "13"
+    assert rows[10]["paper_2014_seconds"] == ""
     assert sorted(path.name for path in out.iterdir()) == [
-        "errors.png", "frame_errors.csv", "run.json", "times.csv", "times.png"
+        "errors.png", "frame_errors.csv", "frames-common.png", "frames-own.png", "run.json",
+        "times.csv", "times.png",
     ]  # fmt: skip
     assert json.loads((out / "run.json").read_text())["command"] == "experiment background"
+    table = invoke(
+        *("experiment", "background", tmp_path / "clip.npy", "--methods", "trpca,pcp"),
+        *("--lambda", "0.01", "--k", "1,2", "--out", out, "--force"),
+    )
+    assert table.exit_code == 0, table.stderr
+    assert table.stdout.splitlines()[2].split()[:2] == ["1", "paper"]
+    assert json.loads((out / "run.json").read_text())["options"]["pcp_lambda"] == 0.01
 
 
-@pytest.mark.parametrize("name", ["synthetic", "digits", "background"])
+def test_the_moved_object_has_a_part_for_all_methods(tmp_path, invoke):
+    frames = np.random.default_rng(0).integers(90, 110, (40, 8, 10), dtype=np.uint8)
+    frames[14:18, 2:6, 2:6] = 250
+    np.save(tmp_path / "clip.npy", frames)
+    (tmp_path / "truth.csv").write_text("first,last\n15,18\n")
+    out = tmp_path / "out"
+    done = invoke(
+        *("experiment", "moved-object", tmp_path / "clip.npy", "--methods", "trpca,pca"),
+        *("--truth", tmp_path / "truth.csv", "--part", "20", "--frames", "3,16", "--k", "2"),
+        *("--out", out, "--format", "csv"),
+    )
+    assert done.exit_code == 0, done.stderr
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    three = ["trpca", "trpca(.5)", "trpca reweighted"]
+    assert [(row["frames"], row["method"]) for row in rows] == [
+        *(("all", name) for name in three), *(("1-20", name) for name in [*three, "pca"]),
+    ]  # fmt: skip
+    assert [row["t"] for row in rows] == ["36", "20", "20", "16", "10", "10", "10"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "compare.csv", "errors-part.png", "errors-whole.png", "frame_errors-part.csv",
+        "frame_errors-whole.csv", "frames-common.png", "frames-own.png", "run.json",
+    ]  # fmt: skip
+    lines = (out / "frame_errors-part.csv").read_text().splitlines()
+    assert len(lines) == 21
+    assert len((out / "frame_errors-whole.csv").read_text().splitlines()) == 41
+    again = invoke("experiment", "moved-object", tmp_path / "clip.npy", "--out", out)
+    assert again.exit_code == 5
+
+
+@pytest.mark.parametrize("name", ["synthetic", "digits", "background", "moved-object"])
 def test_help_has_examples(name, invoke):
     done = invoke("experiment", name, "--help")
     assert f"  bgsub experiment {name} " in done.stdout

@@ -150,3 +150,35 @@ def test_the_digits_of_scikit_learn_are_scaled(monkeypatch):
     assert digits.X.shape == (3, 64)
     assert digits.X.max() == 1.0
     assert digits.labels.dtype == np.int64
+
+
+@pytest.mark.parametrize("names", [("X", "y"), ("x_train", "y_train")])
+def test_arrays_of_an_npz_file(tmp_path, names):
+    path = tmp_path / "mnist.npz"
+    np.savez_compressed(path, **dict(zip(names, (IMAGES, LABELS), strict=True)), other=np.ones(3))
+    digits = load_digits(path)
+    np.testing.assert_allclose(digits.X, IMAGES.reshape(4, 6) / 230)
+    np.testing.assert_array_equal(digits.labels, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"a": IMAGES}, "holds a; it must hold X and y or x_train and y_train"),
+        ({"X": IMAGES, "y": LABELS[:3]}, "X and y are 4×3×2 and 3; one digit for each picture"),
+        ({"X": LABELS, "y": LABELS}, "one digit for each picture"),
+        ({"X": IMAGES, "y": np.array(list("abcd"))}, "X and y must hold numbers"),
+        ({"X": IMAGES * np.nan, "y": LABELS}, "no finite number"),
+        ({"X": np.array([{}, 1, 2, 3]), "y": LABELS}, "Python objects"),
+    ],
+)
+def test_other_arrays_are_refused(tmp_path, arrays, message):
+    np.savez(tmp_path / "own.npz", **arrays)
+    with pytest.raises(InputError, match=message):
+        load_digits(tmp_path / "own.npz")
+
+
+def test_an_npz_file_that_is_none_is_said_to_be(tmp_path):
+    (tmp_path / "own.npz").write_bytes(b"PK, perhaps")
+    with pytest.raises(InputError, match=r"own\.npz: it is damaged, or no array"):
+        load_digits(tmp_path / "own.npz")

@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import pytest
 
 from bgsub.comparison.result import Comparison, MethodRow
+from bgsub.experiments.paper_times import PAPER_TIMES
 from bgsub.experiments.times import render_times
 
 
-@pytest.fixture
-def comparison():
-    rng = np.random.default_rng(0)
+def comparison_of(names):
     numbers = np.arange(1, 31)
-    errors = 100 * 25 + 100.0 * rng.random(30)
-    errors[20:] *= 9
-    picture = rng.uniform(0, 255, (12, 16))
     rows = [
-        MethodRow(method="trpca", k=k, t=15, seconds=0.1 * k, errors=errors / k) for k in (1, 3)
+        MethodRow(method=method, variant=variant, k=k, t=15, seconds=seconds)
+        for method, variant, seconds in names
+        for k in (1, 3)
     ]
-    rows += [MethodRow(method="pcp", k=k, t=15, reason="took 5 $ and λ") for k in (1, 3)]
     return Comparison(
-        name="a$clip.avi",
-        rows=rows,
-        numbers=numbers,
-        times=numbers / 25,
-        pixels=100,
-        labels=np.array([0] * 20 + [1] * 9 + [-1], dtype=np.int8),
-        chosen=[3, 25],
-        pictures=[picture, picture],
-        backgrounds={"trpca": [picture, picture * 0.5]},
-        stages={},
-        facts={},
-        warnings=[],
-    )
+        "a$clip.avi", rows, numbers, numbers / 25, 100, None, [], [], {}, {}, {}, []
+    )  # fmt: skip
 
 
-def test_the_papers_times_are_marked_as_theirs(comparison):
-    @dataclass
-    class Seconds:
-        low: float
-        high: float
-
-    text = render_times(comparison, {"trpca": Seconds(7, 119)}, plot_format="svg").decode()
+def test_the_papers_times_are_marked_as_theirs():
+    shown = comparison_of([("trpca", "", 0.1), ("trpca", "(.5)", 0.2), ("pcp", "", None)])
+    text = render_times(shown, PAPER_TIMES, plot_format="svg").decode()
     assert "the paper's own figures (2014)" in text
-    assert "7 to" in text
-    none = render_times(comparison, {}, plot_format="svg").decode()
-    assert "none is known to us" in none
+    assert "a$clip" not in text
+    for name in ("trpca", "trpca(.5)"):
+        assert f">{name}<" in text
+    assert ">pcp<" not in text  # it has no result
+
+
+def test_methods_without_figures_of_the_paper_are_drawn():
+    drawn = render_times(comparison_of([("pca", "", 0.1)]), PAPER_TIMES)
+    assert drawn.startswith(b"\x89PNG")

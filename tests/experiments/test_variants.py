@@ -29,3 +29,10 @@ def test_a_score_is_that_of_the_true_observations():
 def test_the_deviation_is_that_of_a_sample():
     assert mean_and_deviation([1.0, 3.0]) == (2.0, pytest.approx(np.sqrt(2.0)))
     assert mean_and_deviation([5.0]) == (5.0, 0.0)
+
+
+def test_hrpca_of_the_paper_goes_on_until_no_row_can_be_removed():
+    data = data1(60, 20, 3, outlier_share=0.1, random_state=0)
+    made = {v.name: v.make(3, 0.9, 0).fit(data.X) for v in VARIANTS if v.method == "hrpca"}
+    assert made["HRPCA"].n_iter_ == 12
+    assert made["HRPCA, T = n"].n_iter_ == 60 - 3 - 1

@@ -62,3 +62,14 @@ def test_values_out_of_range(make):
         make(20, 5, 8)
     with pytest.raises(ValueError, match=r"outlier_share=1\.0: at least 0 and less than 1"):
         make(20, 5, 2, outlier_share=1.0)
+
+
+def test_sigma_may_be_a_variance():
+    own = data2(4000, 30, 3, outlier_share=0.5, noise=0.0, variance=True, random_state=0)
+    spread = own.X[~own.labels].std()
+    assert spread == pytest.approx(np.sqrt(0.35), rel=0.05)
+    for make, scale in ((data1, 1.0), (data2, 0.5)):
+        noisy = make(2000, 30, 3, outlier_share=0.0, noise=0.04, variance=True, random_state=0)
+        U = noisy.components
+        left = noisy.X - noisy.X @ U.T @ U
+        assert left.std() == pytest.approx(scale * 0.2 * np.sqrt(27 / 30), rel=0.02)
