@@ -11,7 +11,12 @@ from typing import Any
 from bgsub.comparison.result import CompareOptions
 from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.evaluation.options import EvaluationOptions
-from bgsub.experiments.options import DigitOptions, SyntheticOptions
+from bgsub.experiments.options import (
+    DigitOptions,
+    MovedObjectOptions,
+    SyntheticOptions,
+    TimesOptions,
+)
 from bgsub.options import RunOptions, SourceOptions
 from bgsub.outliers.event_options import EventOptions
 from bgsub.rules import Switch
@@ -30,6 +35,8 @@ OTHERS: dict[str, type[Declared]] = {
     "bgsub compare": CompareOptions,
     "bgsub experiment synthetic": SyntheticOptions,
     "bgsub experiment digits": DigitOptions,
+    "bgsub experiment background": TimesOptions,
+    "bgsub experiment moved-object": MovedObjectOptions,
 }
 """What other commands take besides, by their names."""
 
