@@ -9,6 +9,7 @@ from bgsub.robustpca.competitors.row_method import (
     Coordinates,
     Flags,
     RowMethod,
+    distances,
     spatial_median,
 )
 from bgsub.robustpca.descent import smallest
@@ -117,8 +118,8 @@ class HRPCA(RowMethod):
         self.n_iter_ = removals
         self.converged_ = True
         axes = points.principal(M[~removed], self.n_components)
-        support = smallest(points.distances(center, axes)[:, None], t)[:, 0]
-        return points.fit_of(center, axes, support, self.n_components)
+        support = smallest(distances(points.points, center, axes)[:, None], t)[:, 0]
+        return points.fit_of(center, axes, support)
 
     def _remove(self, M: Floats, t: int, removals: int) -> tuple[Flags, float, int]:
         """Remove rows one by one; returns those removed at the best step, V̄ and their number."""

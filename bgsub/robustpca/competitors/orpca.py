@@ -118,9 +118,10 @@ class ORPCA(RowMethod):
 
     def _solve(self, points: Coordinates) -> Fit:
         F = points.points
-        axes = points.principal(F, self.n_components + _OVERSAMPLING)
+        center = F.mean(axis=0)
+        axes = points.principal(F - center, self.n_components + _OVERSAMPLING)
         resolution = float(np.sqrt(points.noise))
-        state = _State(F, np.zeros(F.shape[1]), axes, self.n_components, resolution)
+        state = _State(F, center, axes, self.n_components, resolution)
         t = support_size(len(F), self.support_fraction)
         if self.lam is not None:
             half, residual = self.lam / 2, self._approach(state, self.lam / 2)
@@ -137,7 +138,7 @@ class ORPCA(RowMethod):
         inside = state.distances <= max(half * (1 + 1e-9), resolution)
         if self.lam is None:
             inside |= smallest(state.distances[:, None], t)[:, 0]
-        return points.fit_of(state.center, state.leading, inside, self.n_components)
+        return points.fit_of(state.center, state.leading, inside)
 
     def _approach(self, state: _State, half: float) -> float:
         """Lower λ/2 to a given value; returns the residual."""

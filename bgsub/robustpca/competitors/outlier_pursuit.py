@@ -27,6 +27,8 @@ _SEARCH_FACTOR = 4.0
 _SEARCH_WIDTH = 1.1
 _SEARCH_TOL = 1e-3
 _RANK_TOLERANCE = 1e-12
+# Times the length of most rows: as far as a row is looked at.
+_FARTHEST = 1e3
 # The penalty is balanced this often, and no more after so many iterations at one λ.
 _BALANCE_EVERY = 10
 _BALANCE_UNTIL = 200
@@ -148,7 +150,13 @@ class OutlierPursuit(RowMethod):
         n = len(points.points)
         n_outliers = n - support_size(n, self.support_fraction)
         center = spatial_median(points.points)
-        split = _Decomposition(points.points - center)
+        M = points.points - center
+        lengths = np.linalg.norm(M, axis=1)
+        # Of a row of C its direction alone matters to the rest, and the iteration lengthens it by
+        # steps of one size: it starts where the direction is known to a thousandth.
+        bound = _FARTHEST * float(np.median(lengths)) or math.inf
+        short = np.minimum(lengths, bound)
+        split = _Decomposition(M * (short / np.where(lengths > 0.0, lengths, 1.0))[:, None])
         if self.lam == "support":
             last = _SEARCH_RANGE if n_outliers else math.inf
             residual = self._search(split, lambda: split.outliers.sum() <= n_outliers, last)
@@ -157,7 +165,10 @@ class OutlierPursuit(RowMethod):
         else:
             lam = 3.0 / (7.0 * math.sqrt(max(n_outliers, 1))) if self.lam == "paper" else self.lam
             residual = split.run(float(lam), self.tol, self.max_iter)
-        self.lam_, self.objective_, self.rank_ = split.lam, split.objective, split.rank
+        self.lam_, self.rank_ = split.lam, split.rank
+        self.objective_ = split.objective + split.lam * float(
+            (lengths * points.stretch - short).sum()
+        )
         self.n_iter_ = split.n_iter
         self.converged_ = residual <= self.tol
         if not self.converged_:
@@ -171,7 +182,7 @@ class OutlierPursuit(RowMethod):
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         axes = split.axes[:, split.lengths**2 > points.noise][:, : self.n_components]
-        return points.fit_of(center, axes, ~split.outliers, self.n_components)
+        return points.fit_of(center, axes, ~split.outliers)
 
     def _search(
         self, split: _Decomposition, enough: Callable[[], bool | np.bool_], last: float
@@ -213,7 +224,9 @@ class _Decomposition:
     def __init__(self, M: Floats) -> None:
         self._M = M
         left, values, _ = np.linalg.svd(M, full_matrices=False)
-        self._length = float(np.linalg.norm(M))
+        # Of most rows, √n times: a huge one says nothing of how well the others are split.
+        self._length = math.sqrt(len(M)) * float(np.median(np.linalg.norm(M, axis=1)))
+        self._length = self._length or float(np.linalg.norm(M))
         kept = values > values.max(initial=0.0) * _RANK_TOLERANCE
         leverages = (left[:, kept] ** 2).sum(axis=1)
         self.largest_lambda = float(np.sqrt(leverages.max(initial=0.0)))

@@ -2,17 +2,22 @@
 
 Each of these methods looks at the rows of X through lengths and inner products only, and whatever
 it computes is a left multiplication of X: a centre is m = Xᵀa with weights a that sum to 1, a
-component is U = (X − 1mᵀ)ᵀD, a low-rank or an outlier part is A(X − 1mᵀ). So let J = I − 11ᵀ/n and
-factor the centred Gram matrix, JKJ = FFᵀ with F of shape (n, ρ), ρ ≤ n − 1. Then JX₀ = FQ with
-orthonormal rows of Q: the rows of F are the rows of X in coordinates, with the same distances and
-angles. A method that is run on F gives the same weights, scores and residuals as one that is run on
-X, with ρ columns in place of p; Q is never formed. What comes back are weights of the n rows: the
-Cholesky factor with pivoting has F = [L; *] for ρ independent rows (the pivots), so Qᵀ = X₀ᵀT with
-T = J[L⁻ᵀ; 0], a point μ of these coordinates is the centre with weights w = 1/n + Tμ, and axes V
-are the components with weights B = TV. Columns of T sum to 0: backgrounds stay affine combinations
-of frames.
+component is U = (X − 1mᵀ)ᵀD, a low-rank or an outlier part is A(X − 1mᵀ). So take as the origin the
+mean of the half of the rows nearest to m₀, with weights o, let J = I − 1oᵀ, and factor the centred
+Gram matrix, JKJᵀ = FFᵀ with F of shape (n, ρ), ρ ≤ n − 1. Then JX₀ = FQ with orthonormal rows of Q:
+the rows of F are the rows of X in coordinates, with the same distances and angles. A method that is
+run on F gives the same weights, scores and residuals as one that is run on X, with ρ columns in
+place of p; Q is never formed. What comes back are weights of the n rows: the Cholesky factor with
+pivoting has F = [L; *] for ρ independent rows (the pivots), so Qᵀ = X₀ᵀT with T = Jᵀ[L⁻ᵀ; 0], a
+point μ of these coordinates is the centre with weights w = o + Tμ, and axes V are the components
+with weights B = TV. Columns of T sum to 0: backgrounds stay affine combinations of frames.
 
 For n > p the coordinates are the columns of X themselves.
+
+No row decides how another one is seen. The origin and what counts as rounding errors are those of
+most rows, and a row that lies 10⁵ times as far from the origin as they do takes part from there,
+in its direction: whatever it does to a method it does at that distance, too, and not to the digits
+of all other rows. Its scores and residuals are those of the row itself.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.base import AffineEstimator
+from bgsub.robustpca.descent import smallest
 from bgsub.robustpca.reweight import (
     location_and_scale,
     predictive_errors,
@@ -41,6 +47,8 @@ Flags = NDArray[np.bool_]
 
 _MEDIAN_ITERATIONS = 500
 _MEDIAN_TOL = 1e-10
+# Times the distance of most rows: squares still leave the others half of their digits.
+_FARTHEST = 1e5
 _EPS = float(np.finfo(float).eps)
 
 
@@ -51,9 +59,11 @@ class Coordinates:
     Attributes
     ----------
     points : ndarray of shape (n, ρ), float64
-        F, of mean 0.
+        F, with rows of bounded length.
+    stretch : ndarray of shape (n,)
+        What the points are multiplied by to be those of the rows themselves, 1 for almost all.
     origin : ndarray of shape (q,)
-        Weights of the mean in the space.
+        Weights of the origin in the space.
     lift : callable
         V of shape (ρ, c) to the weights TV of shape (q, c).
     noise : float
@@ -61,13 +71,20 @@ class Coordinates:
     """
 
     points: Floats
+    stretch: Floats
     origin: Floats
     lift: Callable[[Floats], Floats]
     noise: float
 
-    def distances(self, center: Floats, axes: Floats) -> Floats:
-        """√r_i, the distances of the points from an affine subspace, shape (n,)."""
-        return distances(self.points, center, axes)
+    @classmethod
+    def of(cls, points: Floats, origin: Floats, lift: Callable[[Floats], Floats]) -> Self:
+        """Bound the lengths of points, which are about an origin."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", points, points))
+        typical = float(np.median(lengths[lengths > 0.0])) if lengths.any() else 0.0
+        farthest = _FARTHEST * typical
+        stretch = np.maximum(lengths / farthest, 1.0) if farthest else np.ones(len(points))
+        noise = typical**2 * len(points) * _EPS * 4
+        return cls(points / stretch[:, None], stretch, origin, lift, noise)
 
     def principal(self, rows: Floats, n_components: int) -> Floats:
         """Leading principal axes of centred rows of shape (m, ρ), shape (ρ, ≤ k)."""
@@ -75,8 +92,8 @@ class Coordinates:
         kept = lengths[:n_components] ** 2 > self.noise
         return np.asarray(axes[:n_components][kept].T)
 
-    def fit_of(self, center: Floats, axes: Floats, support: Flags, n_components: int) -> Fit:
-        """Centre and components as weights of the space, with zero columns for absent ones.
+    def fit_of(self, center: Floats, axes: Floats, support: Flags) -> Fit:
+        """Scores and residuals of the points, with centre and axes as they are in coordinates.
 
         Parameters
         ----------
@@ -84,17 +101,20 @@ class Coordinates:
         axes : ndarray of shape (ρ, c), c ≤ k
             Orthonormal columns.
         support : ndarray of shape (n,), bool
-        n_components : int
-            k.
         """
-        n = self.points.shape[0]
-        basis = np.zeros((self.origin.size, n_components))
-        scores = np.zeros((n, n_components))
-        basis[:, : axes.shape[1]] = self.lift(axes)
-        scores[:, : axes.shape[1]] = (self.points - center) @ axes
+        residuals = distances(self.points, center, axes) ** 2
+        return Fit(center, axes, (self.points - center) @ axes, residuals, support)
+
+    def lifted(self, fit: Fit) -> Fit:
+        """Centre and components of a fit in coordinates as weights of the space.
+
+        Scores and residuals are those of the rows, however far they are.
+        """
+        center, axes = fit.weights, fit.basis
+        rows = self.points * self.stretch[:, None]
         weights = self.origin + self.lift(center[:, None])[:, 0]
-        residuals = self.distances(center, axes) ** 2
-        return Fit(weights, basis, scores, residuals, support)
+        residuals = distances(rows, center, axes) ** 2
+        return Fit(weights, self.lift(axes), (rows - center) @ axes, residuals, fit.support)
 
 
 def distances(points: Floats, center: Floats, axes: Floats) -> Floats:
@@ -107,16 +127,18 @@ def distances(points: Floats, center: Floats, axes: Floats) -> Floats:
 def coordinates(space: Space) -> Coordinates:
     """Coordinates of the rows; O(n³/3) operations from a Gram matrix, a copy of X for n > p."""
     n = space.n_samples
-    origin = space.lift(np.full((n, 1), 1.0 / n))[:, 0]
-    noise = float(space.squared_norms.max(initial=0.0)) * n * _EPS * 4
+    near = smallest(space.squared_norms[:, None], (n + 1) // 2)[:, 0]
+    share = near / near.sum()
+    origin = space.lift(share[:, None])[:, 0]
     if not isinstance(space, RowSpace):
         points = space.project(np.eye(origin.size))
-        return Coordinates(points - points.mean(axis=0), origin, np.copy, noise)
+        return Coordinates.of(points - points[near].mean(axis=0), origin, np.copy)
     K = space.project(np.eye(n))
-    means = K.mean(axis=0)
-    centred = K - means - means[:, None] + means.mean()
-    # What is left of a row that lies at the mean is rounding errors, and must not be scaled up.
-    errors = 64 * _EPS * (K.diagonal() + 2 * np.abs(means) + means.mean())
+    means = K[near].mean(axis=0)
+    middle = means[near].mean()
+    centred = K - means - means[:, None] + middle
+    # What is left of a row that lies at the origin is rounding errors, and must not be scaled up.
+    errors = 64 * _EPS * (K.diagonal() + 2 * np.abs(means) + abs(middle))
     squares = np.where(centred.diagonal() > errors, centred.diagonal(), 0.0)
     lengths = np.sqrt(squares)
     inverse = np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
@@ -134,9 +156,9 @@ def coordinates(space: Space) -> Coordinates:
         weights = np.zeros((n, V.shape[1]))
         if rank:
             weights[chosen] = scipy.linalg.solve_triangular(top, V, lower=True, trans="T")
-        return np.asarray(weights - weights.mean(axis=0))
+        return np.asarray(weights - share[:, None] * weights.sum(axis=0))
 
-    return Coordinates(points, origin, lift, noise)
+    return Coordinates.of(points, origin, lift)
 
 
 def spatial_median(points: Floats) -> Floats:
@@ -199,13 +221,17 @@ class RowMethod(AffineEstimator):
     error_scale_: float
 
     def _solve(self, points: Coordinates) -> Fit:
+        """Fit in coordinates, see `Coordinates.fit_of`."""
         raise NotImplementedError
 
     def _fit_space(self, space: Space) -> list[Fit]:
-        fit = self._solve(coordinates(space))
+        points = coordinates(space)
+        fit = self._solve(points)
         fit = _positive_peaks(fit) if self._own_axes else _principal_axes(fit)
-        self._set_outlier_scores(fit, rounding_level(space))
-        return [fit]
+        lifted = points.lifted(fit)
+        # Leverages from the points: beside the scores of a row that is huge all others vanish.
+        self._set_outlier_scores(replace(lifted, scores=fit.scores), rounding_level(space))
+        return [lifted]
 
     def _set_outlier_scores(self, fit: Fit, resolution: float) -> Self:
         errors = predictive_errors(fit) if fit.support.any() else np.sqrt(fit.residuals)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,13 +10,17 @@ from scipy.spatial.distance import cdist
 
 from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.checks import support_size
+from bgsub.robustpca.competitors.hrpca import HRPCA
+from bgsub.robustpca.competitors.orpca import ORPCA
+from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
 from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.competitors.row_method import (
     coordinates,
     spatial_median,
     warn_not_converged,
 )
-from tests.robustpca.helpers import both_spaces, contaminated
+from bgsub.robustpca.competitors.synthetic import data1
+from tests.robustpca.helpers import both_spaces, contaminated, subspace_angle
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30), (12, 1)])
@@ -22,7 +28,6 @@ def test_coordinates_keep_all_distances(shape):
     X = contaminated(*shape)
     for space in both_spaces(X):
         points = coordinates(space).points
-        np.testing.assert_allclose(points.mean(axis=0), 0.0, atol=1e-6)
         np.testing.assert_allclose(cdist(points, points), cdist(X, X), atol=1e-6)
 
 
@@ -44,8 +49,9 @@ def test_a_fit_in_coordinates_is_one_of_the_rows(shape):
     rest = X - mean - (X - mean) @ Vt[:2].T @ Vt[:2]
     for space in both_spaces(X):
         points = coordinates(space)
-        axes = points.principal(points.points, 2)
-        fit = points.fit_of(np.zeros(axes.shape[0]), axes, np.ones(shape[0], dtype=bool), 3)
+        center = points.points.mean(axis=0)
+        axes = points.principal(points.points - center, 2)
+        fit = points.lifted(points.fit_of(center, axes, np.ones(shape[0], dtype=bool)))
         assert fit.rank == 2
         np.testing.assert_allclose(fit.residuals, (rest**2).sum(axis=1), atol=1e-8)
         # The space itself makes the same of these weights.
@@ -97,3 +103,46 @@ def test_outlier_scores_tell_outliers_even_after_pca():
     fit = PCA(1).fit(X)
     assert fit.outlier_scores_.shape == (40,)
     assert np.isfinite(fit.outlier_scores_).all()
+
+
+METHODS = {
+    "ORPCA": lambda: ORPCA(3, support_fraction=0.7),
+    "ORPCA, λ given": lambda: ORPCA(3, lam=1.0),
+    "outlier pursuit, rank": lambda: OutlierPursuit(3, lam="rank", tol=1e-3),
+    "outlier pursuit, paper": lambda: OutlierPursuit(3, lam="paper"),
+    "HRPCA": lambda: HRPCA(3, support_fraction=0.7, random_state=0),
+}
+
+
+@pytest.mark.parametrize("direction", ["random", "one pixel", "in the plane"])
+@pytest.mark.parametrize("p", [20, 100])
+@pytest.mark.parametrize("method", METHODS)
+def test_how_huge_a_row_is_does_not_matter_to_the_others(method, p, direction):
+    """From some size on a row is as far as it can be: what it does to the rest stays the same."""
+    data = data1(36, p, 3, outlier_share=0.2, random_state=0)
+    X = data.X.copy()
+    row = np.flatnonzero(data.labels)[0]
+    if direction != "in the plane":
+        X[row] = np.random.default_rng(1).normal(size=p) if direction == "random" else 0.0
+        X[row, 3] += 1.0
+    far = X[row].copy()
+
+    def fitted(size):
+        X[row] = size * far
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return METHODS[method]().fit(X)
+
+    expected = fitted(1e8)
+    assert np.isfinite(expected.outlier_scores_).all()
+    for size in (1e13, 1e60):
+        fit = fitted(size)
+        np.testing.assert_array_equal(fit.support_, expected.support_)
+        assert fit.components_.shape == expected.components_.shape
+        if len(fit.components_):
+            assert subspace_angle(fit.components_, expected.components_) < 1e-4
+        others = np.arange(len(X)) != row
+        np.testing.assert_allclose(
+            fit.outlier_scores_[others], expected.outlier_scores_[others], rtol=1e-3, atol=1e-3
+        )
+        np.testing.assert_allclose(fit.errors_[others], expected.errors_[others], rtol=1e-3)
