@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +12,19 @@ import click
 
 from bgsub.cli import options as shared
 from bgsub.cli import values
-from bgsub.cli.files import preamble
+from bgsub.cli.analysed import results_of
+from bgsub.cli.files import check_free, preamble
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
+from bgsub.errors import UsageError
 
 if TYPE_CHECKING:
-    from bgsub.export.clips import Mode, Overlay
+    from bgsub.export.clips import Mode
+    from bgsub.export.overlays import Overlay
 
 _SECONDS = click.FloatRange(min=0)
+_MASKS = {"mask", "side-by-side"}
 
 
 @click.command(
@@ -27,12 +33,14 @@ _SECONDS = click.FloatRange(min=0)
     short_help="Cut a film into clips, one for each event.",
     epilog=examples(
         "bgsub clips results/ --out clips/",
+        "bgsub clips night.mp4 --out clips/                       analysed now",
         "bgsub clips results/ --mode copy --out clips/            at once, from key frames",
         "bgsub clips results/ --overlay boxes --sheet sheet.jpg --out clips/",
+        "bgsub clips results/ --reel reel.mp4 --caption --clock 2026-05-01T22:00 --out clips/",
         "bgsub clips results/ --before 5 --after 5 --max-events 20 --out clips/",
     ),
 )
-@click.argument("results", type=values.PATH, metavar="RESULTS")
+@click.argument("given", type=values.PATH, metavar="RESULTS|INPUT")
 @option(
     "Results",
     "-o",
@@ -53,17 +61,38 @@ _SECONDS = click.FloatRange(min=0)
 @option(
     "Results",
     "--overlay",
-    type=click.Choice(["none", "boxes"]),
+    type=click.Choice(["none", "boxes", "mask", "side-by-side"]),
     default="none",
     show_default=True,
-    help="Draw boxes and numbers of the objects on encoded clips.",
+    help="Draw on encoded clips: boxes and numbers of the objects; the mask as a tint; or boxes, "
+    "and the mask beside them.",
+)
+@option(
+    "Results",
+    "--caption",
+    is_flag=True,
+    help="Write the number of the event and the time on encoded clips, and so on the reel.",
+)
+@option(
+    "Results",
+    "--clock",
+    type=click.DateTime(["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S"]),
+    metavar="TIME",
+    help="When the film began, as 2026-05-01T22:00:00: captions show the time of day.",
+)
+@option(
+    "Results",
+    "--reel",
+    type=values.PATH,
+    metavar="FILE",
+    help="Join all clips in this file too, .mp4.",
 )
 @option(
     "Results",
     "--sheet",
-    type=click.Choice(["sheet.jpg", "sheet.png"]),
-    metavar="sheet.jpg|sheet.png",
-    help="Write a contact sheet of the peak frames into the folder too.",
+    type=values.PATH,
+    metavar="FILE",
+    help="Write a contact sheet of the peak frames too, .jpg or .png.",
 )
 @shared.named("force", section="Results")
 @option("Events", "--before", type=_SECONDS, default=1.5, show_default=True, metavar="SECONDS",
@@ -74,56 +103,102 @@ _SECONDS = click.FloatRange(min=0)
         help="Join clips with at most so many seconds between them.")  # fmt: skip
 @option("Events", "--max-events", type=click.IntRange(min=1), metavar="N",
         help="Keep the N clips with the largest objects.")  # fmt: skip
+@shared.source_options
+@shared.resource_options
 @log_options
 def clips_command(
-    results: str,
+    given: str,
     out: str,
     mode: Mode,
     overlay: Overlay,
+    caption: bool,
+    clock: datetime | None,
+    reel: str | None,
     sheet: str | None,
     force: bool,
     before: float,
     after: float,
     merge: float,
     max_events: int | None,
+    **params: Any,
 ) -> None:
-    """Cut the film of RESULTS into a clip for each event, with its sound.
+    """Cut a film into a clip for each event, with its sound.
 
-    RESULTS is a folder that bgsub run wrote. clips.csv says what is in which; names sort by time.
+    RESULTS is a folder that bgsub run wrote; the film is the one that it was made of. INPUT, a
+    video or a folder of images, is analysed now. clips.csv says what is in which; names sort by
+    time.
     """
-    from bgsub.errors import UsageError
-    from bgsub.export.clips import clip_names, plan_spans, write_clips
+    from bgsub.export.clips import clip_names, open_film, plan_spans, write_clips
+    from bgsub.export.contact_sheet import contact_sheet
+    from bgsub.export.overlays import Painter
+    from bgsub.export.reel import join_clips
     from bgsub.export.run_data import load_run
     from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.runtime.temporary import write_file
+    from bgsub.video.images import encode_image
 
     session = current_session()
-    if mode == "copy" and overlay != "none":
-        raise UsageError("--overlay has no effect with --mode copy; leave one of them out")
-    with session.about(results):
-        run = load_run(Path(results))
+    _check(mode, overlay, caption, clock)
+    _check_name(reel, "--reel", {".mp4"}, force)
+    _check_name(sheet, "--sheet", {".jpg", ".jpeg", ".png"}, force)
+    outputs = {"objects", "tracks", "events", *(["mask"] if overlay in _MASKS else [])}
+    with session.about(given), results_of(given, frozenset(outputs), params, session) as folder:
+        run = load_run(folder)
         spans = plan_spans(
             run.events(), before_s=before, after_s=after, merge_s=merge, most=max_events
         )
-        names = [*clip_names(spans), "clips.csv", *([sheet] if sheet else [])]
-        with ResultsDirectory(Path(out), names, force=force) as folder:
+        painter = None
+        if overlay != "none" or caption:
+            painter = Painter(run, overlay, captions=caption, began=clock)
+        names = clip_names(spans)
+        with ResultsDirectory(Path(out), [*names, "clips.csv"], force=force) as results:
+            stage = results.stage("")
             with make_progress(session) as progress:
-                write_clips(
-                    run,
-                    folder.stage(""),
-                    spans,
-                    mode=mode,
-                    overlay=overlay,
-                    sheet=sheet,
-                    progress=progress,
-                )
+                write_clips(run, stage, spans, mode=mode, painter=painter, progress=progress)
+            if reel is not None and names:
+                join_clips([stage / name for name in names], stage / "reel.mp4")
+                with (
+                    (stage / "reel.mp4").open("rb") as file,
+                    mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+                ):
+                    write_file(Path(reel), data)
+            if sheet is not None:
+                picture = contact_sheet(open_film(run), [span.peak for span in spans])
+                write_file(Path(sheet), encode_image(picture, Path(sheet).suffix.lower()))
             facts = {key: str(value) for key, value in asdict(run).items()}
             chosen: dict[str, Any] = {
                 "mode": mode,
                 "overlay": overlay,
-                "before": before,
-                "after": after,
+                "caption": caption,
+                "reel": reel,
             }
-            chosen |= {"merge": merge, "max_events": max_events, "sheet": sheet}
-            folder.commit(preamble("clips", chosen) | {"of": facts, "clips": len(spans)})
-        noun = "clip" if len(spans) == 1 else "clips"
-        session.log("result", f"{len(spans)} {noun} in {out}", out=out)
+            chosen |= {"before": before, "after": after, "merge": merge, "max_events": max_events}
+            chosen |= {"sheet": sheet, "clock": None if clock is None else clock.isoformat()}
+            results.commit(preamble("clips", chosen) | {"of": facts, "clips": len(spans)})
+        _say(session, out, len(spans), reel)
+
+
+def _check(mode: str, overlay: str, caption: bool, clock: datetime | None) -> None:
+    """Refuse options that have no effect together."""
+    if mode == "copy" and (overlay != "none" or caption):
+        name = "--overlay" if overlay != "none" else "--caption"
+        raise UsageError(f"{name} has no effect with --mode copy; leave one of them out")
+    if clock is not None and not caption:
+        raise UsageError("--clock has no effect without --caption; leave it out, or give both")
+
+
+def _check_name(name: str | None, flag: str, suffixes: set[str], force: bool) -> None:
+    """Refuse a file of another kind, and one that is there, before any work."""
+    if name is None:
+        return
+    if Path(name).suffix.lower() not in suffixes:
+        raise UsageError(f"{flag} {name}: the name must end with {' or '.join(sorted(suffixes))}")
+    check_free(Path(name), force=force)
+
+
+def _say(session: Any, out: str, clips: int, reel: str | None) -> None:
+    if not clips:
+        session.log("finding", "no event was found: clips.csv has no rows")
+        if reel is not None:
+            session.log("warning", f"{reel}: is not written, for there is nothing to join")
+    session.log("result", f"{clips} {'clip' if clips == 1 else 'clips'} in {out}", out=out)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +10,9 @@ import click
 
 from bgsub.cli import options as shared
 from bgsub.cli import values
+from bgsub.cli.analysed import results_of
 from bgsub.cli.help import Command, examples, option, together
-from bgsub.cli.logs import Session, current_session, log_options
-from bgsub.cli.progress import make_progress
+from bgsub.cli.logs import current_session, log_options
 from bgsub.errors import InputError, OutliersFound, UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bgsub.tracking.regions import Region
+
+_OUTPUTS = frozenset({"objects", "tracks", "events", "errors"})
 
 FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
 
@@ -126,32 +126,13 @@ def events_command(
 
     session = current_session()
     with session.about(given):
-        folder = Path(given)
-        if folder.is_dir() and (folder / "run.json").is_file():
+        with results_of(given, _OUTPUTS, {**params, "regions": None}, session) as folder:
             events = _of_results(folder, params, ignore)
-        else:
-            with tempfile.TemporaryDirectory(prefix="bgsub-") as place:
-                _run(given, Path(place) / "results", params, session)
-                events = _of_results(Path(place) / "results", params, ignore)
         click.echo(list_events(form, events, Path(given).resolve().name), nl=False)
         noun = "event" if len(events) == 1 else "events"
         session.log("summary", f"{given}: {len(events) or 'no'} {noun}", events=len(events))
     if fail_on_events and events:
         raise OutliersFound(f"{given}: events were found")
-
-
-def _run(given: str, out: Path, params: Mapping[str, Any], session: Session) -> None:
-    from bgsub.pipeline import run as pipeline
-
-    kept = {name: value for name, value in params.items() if name not in {"min_area", "max_area"}}
-    options = replace(
-        shared.run_options({**kept, "regions": None}),
-        outputs=frozenset({"objects", "tracks", "events", "errors"}),
-    )
-    with make_progress(session) as progress:
-        result = pipeline.run(given, out, options, progress=progress)
-    for warning in result.warnings:
-        session.log("warning", warning)
 
 
 def _of_results(folder: Path, params: Mapping[str, Any], ignore: str | None) -> list[Any]:

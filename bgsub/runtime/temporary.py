@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import mmap
 import os
 import secrets
 import shutil
@@ -31,6 +32,8 @@ PREFIX = ".bgsub-partial-"
 
 # Another process is between a name and its lock for microseconds, and clears up for seconds.
 _PATIENCE_S = 5.0
+
+_PIECE = 1 << 24
 
 
 @dataclass
@@ -211,7 +214,7 @@ def _sync_file_system(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_file(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes | mmap.mmap) -> None:
     """Write a file that somebody named: whole or not at all, if it is a plain file.
 
     Devices, pipes and links that are there are written through, as by any other program; a link
@@ -259,7 +262,7 @@ def _may_follow(link: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or link.st_uid in {0, os.geteuid()}
 
 
-def _replace(path: Path, data: bytes, facts: os.stat_result | None) -> None:
+def _replace(path: Path, data: bytes | mmap.mmap, facts: os.stat_result | None) -> None:
     folder = path.parent
     with alone_in(folder) as is_alone:
         if is_alone:
@@ -271,9 +274,10 @@ def _replace(path: Path, data: bytes, facts: os.stat_result | None) -> None:
     try:
         if facts is not None and hasattr(os, "fchmod"):
             os.fchmod(claim.descriptor, stat.S_IMODE(facts.st_mode))
-        view = memoryview(data)
-        while view:
-            view = view[os.write(claim.descriptor, view) :]
+        with memoryview(data) as view:
+            written = 0
+            while written < len(view):
+                written += os.write(claim.descriptor, view[written : written + _PIECE])
         os.fsync(claim.descriptor)
         if os.name == "nt":
             claim.close()

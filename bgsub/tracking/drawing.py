@@ -65,19 +65,54 @@ def draw_objects(
     return canvas
 
 
+def letter_height(canvas: Bytes) -> int:
+    """Give the height of letters in pixels that are legible on a picture of this size."""
+    return int(max(12, min(canvas.shape[:2]) // 25))
+
+
 def _label(
     canvas: Bytes, text: str, corner: tuple[int, int], below: int, color: tuple[int, int, int]
 ) -> None:
     """Write a number on a plate above a box, or below it where there is no room."""
-    height = max(12, max(canvas.shape[:2]) // 45)
+    bottom = corner[1]
+    if bottom < _plate(canvas, text)[1]:
+        bottom = min(below + _plate(canvas, text)[1], canvas.shape[0])
+    write_on_plate(canvas, text, (corner[0], bottom), (0, 0, 0), color)
+
+
+def _plate(canvas: Bytes, text: str) -> tuple[int, int]:
+    """Width and height of the plate of a text."""
+    height = letter_height(canvas)
     scale = height / 22
-    thick = max(1, round(scale))
-    (wide, high), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, thick)
+    (wide, high), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, max(1, round(scale)))
     pad = max(2, height // 6)
-    x = min(max(corner[0], 0), max(canvas.shape[1] - wide - 2 * pad, 0))
-    top = corner[1] - high - 2 * pad
-    if top < 0:
-        top = min(below, canvas.shape[0] - high - 2 * pad)
-    cv2.rectangle(canvas, (x, top), (x + wide + 2 * pad, top + high + 2 * pad), color, cv2.FILLED)
-    at = (x + pad, top + high + pad)
-    cv2.putText(canvas, text, at, cv2.FONT_HERSHEY_SIMPLEX, scale, (0, 0, 0), thick, cv2.LINE_AA)
+    return wide + 2 * pad, high + 2 * pad
+
+
+def write_on_plate(
+    canvas: Bytes,
+    text: str,
+    corner: tuple[int, int],
+    ink: tuple[int, int, int],
+    paper: tuple[int, int, int],
+) -> None:
+    """Write a text on a plate of one colour.
+
+    Parameters
+    ----------
+    canvas : ndarray of shape (h, w, 3), uint8
+        Is written on.
+    text : str
+        In ASCII.
+    corner : tuple of int
+        The lower left corner of the plate; it is moved to the left where there is no room.
+    ink, paper : tuple of int
+        Colours of the letters and of the plate, BGR.
+    """
+    height = letter_height(canvas)
+    scale, pad = height / 22, max(2, height // 6)
+    wide, high = _plate(canvas, text)
+    x = min(max(corner[0], 0), max(canvas.shape[1] - wide, 0))
+    cv2.rectangle(canvas, (x, corner[1] - high), (x + wide, corner[1]), paper, cv2.FILLED)
+    at, thick = (x + pad, corner[1] - pad), max(1, round(scale))
+    cv2.putText(canvas, text, at, cv2.FONT_HERSHEY_SIMPLEX, scale, ink, thick, cv2.LINE_AA)

@@ -68,7 +68,13 @@ def _copy(
     stream: VideoStream,
     end: float,
 ) -> float:
+    """Copy packets until all pictures up to the end are complete; give the first one's time.
+
+    Packets come in the order of decoding: a picture behind the end may be what the last ones before
+    it are made of, and of those that follow it in this order all that are shown before it are kept.
+    """
     begin: float | None = None
+    latest = end
     for packet in container.demux([each for each in container.streams if each.index in ours]):
         if packet.dts is None or packet.time_base is None:
             continue
@@ -78,9 +84,13 @@ def _copy(
             if packet.stream.index != stream.index or not packet.is_keyframe:
                 continue
             begin = stamp
-        if stamp > end + 1 and packet.stream.index == stream.index:
-            break
-        if stamp > end or stamp < begin - 0.1:
+        if packet.stream.index == stream.index:
+            if packet.dts * base > end and stamp > latest:
+                break
+            latest = max(latest, stamp)
+        elif stamp > end:
+            continue
+        if stamp < begin:
             continue
         _mux(target, packet, ours[packet.stream.index], begin)
     return 0.0 if begin is None else begin

@@ -1,16 +1,27 @@
 """Clips of events."""
 
 import csv
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.export.clips import clip_names, plan_spans, write_clips
-from bgsub.export.run_data import load_run
+from bgsub.export.clips import Span, clip_names, plan_spans, write_clips
+from bgsub.export.overlays import Painter
+from bgsub.export.reel import join_clips
+from bgsub.export.run_data import RunData, load_run
 from bgsub.pipeline.run import run
 from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.tables import OBJECT_COLUMNS
+from bgsub.video.source import open_source
+from tests.conftest import read_video
+from tests.video.conftest import encode as encode_film
+from tests.video.test_excerpt import film as film_with_sound  # noqa: F401
+from tests.video.test_source import rotated
 
 
 def event(number, start_s, end_s, area=100.0):
@@ -59,7 +70,7 @@ def results(tmp_path_factory):
 def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
     data = load_run(results / "results")
     spans = plan_spans(data.events(), before_s=0.4, after_s=0.4, merge_s=1)
-    (name,) = write_clips(data, tmp_path, spans, sheet="sheet.png")
+    (name,) = write_clips(data, tmp_path, spans)
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     assert row["file"] == name
     first = round(float(row["start_s"]) * 25)
@@ -74,16 +85,145 @@ def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
         assert off.mean() < 4
         neighbour = np.abs(shown[index].astype(int) - whole[first + index - 2])
         assert off.mean() < neighbour.mean()
-    assert (tmp_path / "sheet.png").stat().st_size > 500
 
 
 def test_boxes_are_drawn_on_request(results, tmp_path):
     data = load_run(results / "results")
     spans = plan_spans(data.events(), before_s=0, after_s=0, merge_s=1)
-    (name,) = write_clips(data, tmp_path, spans, overlay="boxes")
+    (name,) = write_clips(data, tmp_path, spans, painter=Painter(data, "boxes"))
+    first = read_video(tmp_path / name)[0]
+    assert first.shape == (360, 480, 3)
+
+
+def test_masks_are_a_tint_where_the_object_is(results, tmp_path):
+    data = load_run(results / "results")
+    numbers, masks = data.masks()
+    marked = dict(zip(numbers, masks, strict=True))
+    spans = plan_spans(data.events(), before_s=0.2, after_s=0.2, merge_s=1)
+    (name,) = write_clips(data, tmp_path, spans, painter=Painter(data, "mask"))
+    (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
+    film, begin = read_video(results / "film.mp4"), round(float(row["start_s"]) * 25)
+    for index, shown in enumerate(read_video(tmp_path / name)):
+        large = film[begin + index].repeat(10, 0).repeat(10, 1).astype(int)
+        inside = marked[begin + index + 1].repeat(10, 0).repeat(10, 1) > 0
+        off = np.abs(shown - large).mean(axis=2)
+        assert not inside.any() or off[inside].mean() > 15
+        assert np.quantile(off[~inside], 0.9) < 15
+
+
+def test_side_by_side_the_mask_is_on_the_right(results, tmp_path):
+    data = load_run(results / "results")
+    spans = plan_spans(data.events(), before_s=0, after_s=0, merge_s=1)
+    (name,) = write_clips(data, tmp_path, spans, painter=Painter(data, "side-by-side"))
+    first = read_video(tmp_path / name)[0]
+    assert first.shape == (360, 960, 3)
+    _, masks = data.masks()
+    mask = list(masks)[data.events()[0].first_frame - 1]
+    right = first[5::10, 485::10, 1]
+    assert ((right > 127) == (mask > 0)).mean() > 0.98
+
+
+def test_captions_say_event_and_time(results, tmp_path):
+    data = load_run(results / "results")
+    spans = plan_spans(data.events(), before_s=0.2, after_s=0, merge_s=1)
+    shown = {}
+    for began in (None, datetime(2026, 5, 1, 22)):
+        painter = Painter(data, "none", captions=True, began=began)
+        (name,) = write_clips(data, tmp_path, spans, painter=painter)
+        frame = read_video(tmp_path / name)[0]
+        assert frame.shape == (360, 480, 3)
+        plate = frame[330:]
+        assert (plate < 40).all(axis=2).mean() > 0.05
+        assert (plate > 200).all(axis=2).mean() > 0.01
+        shown[began] = plate
+    assert np.abs(shown[None].astype(int) - list(shown.values())[1]).max() > 100
+
+
+@pytest.fixture(params=["plain", "variable rate", "turned"])
+def moving(request, tmp_path):
+    """A film in which every frame can be told from the others, its pictures and their times."""
+    times = np.arange(90) / 25
+    if request.param == "variable rate":
+        times = np.cumsum(np.where(np.arange(90) % 7 < 3, 0.04, 0.1)) - 0.04
+    y, x = np.mgrid[:48, :64]
+    frames = np.stack([(90 + 80 * np.sin((x + 5 * y) / 9 + i / 3)) for i in range(90)])
+    pictures = np.repeat(frames[..., None], 3, axis=3).astype(np.uint8)
+    path = encode_film(tmp_path / "film.mp4", pictures, times=times.tolist(), options={"g": "12"})
+    if request.param == "turned":
+        path = rotated(path)
+        pictures = np.rot90(pictures, k=-1, axes=(1, 2))
+    return path, pictures, times
+
+
+@pytest.mark.parametrize("overlay", ["none", "boxes"])
+@pytest.mark.parametrize("start", [20, 47])
+def test_the_first_frame_of_a_clip_is_that_of_the_film(moving, tmp_path, overlay, start):
+    path, pictures, times = moving
+    height, width = pictures.shape[1:3]
+    data = RunData(tmp_path, path.name, str(path), width, height, 90, None, (0, 0, width, height))
+    (tmp_path / "objects.csv").write_text(",".join(OBJECT_COLUMNS) + "\n")
+    spans = [Span(times[start], times[start + 20], (event(1, times[start], times[start + 20]),))]
+    painter = None if overlay == "none" else Painter(data, overlay)
+    (name,) = write_clips(data, tmp_path, spans, painter=painter)
+    factor = 1 if overlay == "none" else 480 // width + (480 % width > 0)
+    shown = read_video(tmp_path / name)[:, factor // 2 :: factor, factor // 2 :: factor]
+    assert len(shown) == 21
+    for index in (0, 10, 20):
+        off = np.abs(pictures.astype(int) - shown[index]).mean(axis=(1, 2, 3))
+        assert int(off.argmin()) == start + index
     with av.open(str(tmp_path / name)) as clip:
-        frame = next(clip.decode(video=0))
-    assert frame.width == 480
+        stamps = [float(frame.pts * frame.time_base) for frame in clip.decode(video=0)]
+    np.testing.assert_allclose(stamps, times[start : start + 21] - times[start], atol=0.01)
+
+
+def test_a_copied_clip_is_turned_as_its_film_is(moving, tmp_path):
+    path, pictures, times = moving
+    height, width = pictures.shape[1:3]
+    data = RunData(tmp_path, path.name, str(path), width, height, 90, None, (0, 0, width, height))
+    spans = [Span(times[40], times[60], (event(1, times[40], times[60]),))]
+    (name,) = write_clips(data, tmp_path, spans, mode="copy")
+    (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
+    first = next(iter(open_source(tmp_path / name)))
+    shown = first.layout.to_bgr(first.data)
+    assert shown.shape[:2] == (height, width)
+    off = np.abs(pictures.astype(int) - shown).mean(axis=(1, 2, 3))
+    assert times[int(off.argmin())] == pytest.approx(float(row["start_s"]), abs=0.001)
+
+
+@pytest.mark.parametrize("mode", ["encode", "copy"])
+def test_a_reel_holds_all_clips_one_after_the_other(results, tmp_path, mode):
+    data = load_run(results / "results")
+    spans = [Span(t, t + 0.3, (event(n, t, t + 0.3),)) for n, t in ((1, 0.2), (2, 2.1), (3, 4.0))]
+    clips = [tmp_path / name for name in write_clips(data, tmp_path, spans, mode=mode)]
+    join_clips(clips, tmp_path / "reel.mp4")
+    parts = [read_video(clip) for clip in clips]
+    np.testing.assert_array_equal(read_video(tmp_path / "reel.mp4"), np.concatenate(parts))
+    with av.open(str(tmp_path / "reel.mp4")) as reel:
+        stamps = [float(frame.pts * frame.time_base) for frame in reel.decode(video=0)]
+    np.testing.assert_allclose(np.diff(stamps), 0.04, atol=0.002)
+
+
+@pytest.mark.parametrize("mode", ["encode", "copy"])
+def test_the_sound_of_a_reel_is_in_step(film_with_sound, tmp_path, mode):  # noqa: F811
+    path = str(film_with_sound)
+    data = RunData(tmp_path, "film.mp4", path, 64, 48, 250, Fraction(25), (0, 0, 64, 48))
+    spans = [Span(t, t + 1, (event(n, t, t + 1),)) for n, t in ((1, 0.5), (2, 3.0), (3, 5.5))]
+    clips = [tmp_path / name for name in write_clips(data, tmp_path, spans, mode=mode)]
+    join_clips(clips, tmp_path / "reel.mp4")
+    with av.open(str(tmp_path / "reel.mp4")) as reel:
+        frames = list(reel.decode())
+    pictures = [frame for frame in frames if isinstance(frame, av.VideoFrame)]
+    sounds = [frame for frame in frames if isinstance(frame, av.AudioFrame)]
+    flash = max(pictures, key=lambda frame: frame.to_ndarray()[:40].mean())
+    beep = max(sounds, key=lambda frame: np.square(frame.to_ndarray()).sum())
+    assert abs(flash.pts * flash.time_base - beep.pts * beep.time_base) < 0.12
+
+
+def test_clips_that_differ_are_no_reel(tmp_path, encode):
+    good = Path(encode(np.zeros((4, 32, 32, 3), np.uint8)))
+    (tmp_path / "bad.mp4").write_bytes(b"nothing")
+    with pytest.raises(InputError, match="cannot be joined"):
+        join_clips([good, tmp_path / "bad.mp4"], tmp_path / "reel.mp4")
 
 
 def test_copied_clips_say_where_they_really_begin(results, tmp_path):
@@ -117,3 +257,41 @@ def test_the_command_writes_them_once(results, tmp_path):
     assert CliRunner().invoke(cli, [*arguments, "--force"]).exit_code == 0
     both = [*arguments, "--mode", "copy", "--overlay", "boxes"]
     assert CliRunner().invoke(cli, both).exit_code == 2
+
+
+def test_a_film_is_analysed_where_there_are_no_results(results, tmp_path):
+    from click.testing import CliRunner
+
+    from bgsub.cli import cli
+
+    reel, sheet = tmp_path / "reel.mp4", tmp_path / "sheet.jpg"
+    arguments = ["clips", str(results / "film.mp4"), "--out", str(tmp_path / "c")]
+    arguments += ["--overlay", "side-by-side", "--caption", "--clock", "2026-05-01T22:00"]
+    arguments += ["--reel", str(reel), "--sheet", str(sheet)]
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 0, done.stderr
+    assert sorted(path.suffix for path in (tmp_path / "c").iterdir()) == [".csv", ".json", ".mp4"]
+    assert read_video(reel).shape[2] == 960
+    assert sheet.stat().st_size > 500
+    again = CliRunner().invoke(cli, [*arguments[:2], "--out", str(tmp_path / "d"), *arguments[4:]])
+    assert again.exit_code == 5
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--mode", "copy", "--caption"], "--caption has no effect"),
+        (["--clock", "2026-05-01T22:00"], "--clock has no effect"),
+        (["--reel", "reel.avi"], "must end with .mp4"),
+        (["--sheet", "sheet.gif"], "must end with .jpeg or .jpg or .png"),
+    ],
+)
+def test_options_that_cannot_be(results, tmp_path, more, message):
+    from click.testing import CliRunner
+
+    from bgsub.cli import cli
+
+    given = ["clips", str(results / "results"), "--out", str(tmp_path / "c"), *more]
+    done = CliRunner().invoke(cli, given)
+    assert (done.exit_code, message in done.stderr) == (2, True)
