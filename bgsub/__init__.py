@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bgsub.pipeline.outcome import RunResult
     from bgsub.pipeline.run import apply, run
     from bgsub.pipeline.streaming import masks
+    from bgsub.robustpca.online import OnlineTRPCA
     from bgsub.robustpca.trpca import TRPCA
     from bgsub.tracking.events import SceneEvent
     from bgsub.tracking.results import objects
@@ -33,6 +34,7 @@ __all__ = [
     "Event",
     "FrameSource",
     "Observation",
+    "OnlineTRPCA",
     "RunOptions",
     "RunResult",
     "SceneEvent",
@@ -59,6 +61,7 @@ _HOME = {
     "Event": "bgsub.outliers.events",
     "FrameSource": "bgsub.video.source",
     "Observation": "bgsub.tracking.tracker",
+    "OnlineTRPCA": "bgsub.robustpca.online",
     "RunOptions": "bgsub.options",
     "RunResult": "bgsub.pipeline.outcome",
     "SceneEvent": "bgsub.tracking.events",

@@ -20,6 +20,7 @@ PUBLIC = {
     "Event",
     "FrameSource",
     "Observation",
+    "OnlineTRPCA",
     "RunOptions",
     "RunResult",
     "SceneEvent",

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bgsub.cli.logs import Session
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors.methods import COMPARED
 
 _LINE_INTERVAL_S = 10.0
 _JSON_INTERVAL_S = 1.0
@@ -150,7 +150,7 @@ class BarProgress(Progress):
 
 def _unit(stage: str) -> str:
     """Say what a bar counts; a stage named after a method counts its iterations."""
-    if stage.split(" k=", maxsplit=1)[0] in METHODS:
+    if stage.split(" k=", maxsplit=1)[0] in COMPARED:
         return " iterations"
     return _UNITS.get(stage, " frames")
 

@@ -26,7 +26,7 @@ from bgsub.outliers.frame_scores import frame_scores
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import DEFAULT_MEMORY, open_frames
 from bgsub.robustpca.checks import support_size
-from bgsub.robustpca.competitors.methods import METHODS, MethodInfo
+from bgsub.robustpca.competitors.methods import COMPARED, MethodInfo
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.limits import amount, memory_bytes, spill_folder
@@ -223,7 +223,7 @@ def _fit_all(
     """Make all fits, one after another; a row for each entry and k."""
     largest = max(options.ks)
     for entry in entries:
-        method = METHODS[entry.method]
+        method = COMPARED[entry.method]
         ks = tuple(dict.fromkeys(options.ks))
         # A fit from the Gram matrix is quick, and then its own time says more.
         shared = method.nested and method.needs_pixels
@@ -249,7 +249,7 @@ def _fit_group(
 ) -> Iterator[MethodRow]:
     """Make one fit; a row for every k that it serves."""
     entry = task.entry
-    reason = judge.refusal(METHODS[entry.method], task.k)
+    reason = judge.refusal(COMPARED[entry.method], task.k)
     if reason is None:
         try:
             outcome = process.run(task, timeout=timeout, progress=progress)

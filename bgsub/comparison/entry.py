@@ -12,7 +12,7 @@ class Entry:
     Attributes
     ----------
     method : str
-        A name in `bgsub.robustpca.competitors.methods.METHODS`.
+        A name in `bgsub.robustpca.competitors.methods.COMPARED`.
     variant : str
         What tells it from other entries of the same method, such as ``(.5)``; empty for the first.
     support_fraction : float, optional

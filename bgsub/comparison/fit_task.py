@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.comparison.entry import Entry
+from bgsub.comparison.stream import Streamed, fit_stream
 from bgsub.fit.method_fit import FittedFrames, truncated
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors.methods import COMPARED
 from bgsub.robustpca.gram import Gram
+from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.robustpca.trpca import TRPCA
 
@@ -95,7 +97,7 @@ def fit_task(
     FitOutcome
     """
     entry = task.entry
-    method = METHODS[entry.method]
+    method = COMPARED[entry.method]
     estimator = method.make(
         task.k,
         support_fraction=entry.support_fraction,
@@ -109,18 +111,31 @@ def fit_task(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         began = time.perf_counter()
-        if method.needs_pixels:
+        streamed: Streamed | None = None
+        if isinstance(estimator, OnlineTRPCA):
+            streamed = fit_stream(estimator, X, task.rows)
+        elif method.needs_pixels:
             estimator.fit(X)
         else:
             estimator.fit_gram(gram)
         seconds = time.perf_counter() - began
+    notes = [" ".join(str(warning.message).split()) for warning in caught]
+    if streamed is not None:
+        return FitOutcome(
+            seconds=seconds,
+            iterations=streamed.iterations,
+            converged=streamed.converged,
+            notes=list(dict.fromkeys(notes)),
+            fitted={task.k: streamed.fitted},
+            backgrounds=streamed.backgrounds,
+        )
     fitted = {task.k: FittedFrames.of(estimator)}
     fitted |= {k: truncated(estimator, k) for k in task.also}
     return FitOutcome(
         seconds=seconds,
         iterations=int(estimator.n_iter_),
         converged=bool(estimator.converged_),
-        notes=[" ".join(str(warning.message).split()) for warning in caught],
+        notes=notes,
         fitted=fitted,
         backgrounds=_backgrounds(estimator, fitted[task.k], X, np.array(task.rows, dtype=int)),
     )

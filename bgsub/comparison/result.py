@@ -11,7 +11,7 @@ from bgsub.comparison.entry import Entry
 from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
 from bgsub.options import RunOptions
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors.methods import COMPARED, METHODS
 from bgsub.rules import POSITIVE, Choice, File, Integer, Several
 
 if TYPE_CHECKING:  # NumPy takes longer to import than `bgsub compare --help` should take
@@ -44,9 +44,10 @@ class CompareOptions(Declared):
 
     methods: tuple[str, ...] = _comparison(
         _DEFAULT_METHODS,
-        Several(Choice(_DEFAULT_METHODS), least=1),
-        "Methods, separated by commas; `bgsub methods` lists them.",
-        unset="all",
+        Several(Choice(tuple(COMPARED)), least=1),
+        "Methods, separated by commas: those of `bgsub methods`, and online, TRPCA of a sliding "
+        "window.",
+        unset="those of `bgsub methods`",
     )
     ks: tuple[int, ...] = _comparison(
         (10,),

@@ -19,7 +19,7 @@ PlotFormat = Literal["png", "svg"]
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#767676"
 COLORS = (VERMILLION, BLUE, GREEN, PURPLE, ORANGE, SKY, BLACK)
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 
 METHOD_COLORS = {
     "trpca": VERMILLION,
@@ -29,6 +29,7 @@ METHOD_COLORS = {
     "hrpca": ORANGE,
     "pcp": PURPLE,
     "robust-subspace": SKY,
+    "online": GREY,
 }
 METHOD_MARKERS = dict(zip(METHOD_COLORS, _MARKERS, strict=True))
 

@@ -178,11 +178,15 @@ class TRPCA(AffineEstimator):
         return support_size(n_samples, self.support_fraction)
 
     def _fit_space(self, space: Space) -> list[Fit]:
-        rng = np.random.default_rng(self.random_state)
-        draws = [space.draw_scores(self.n_components, rng) for _ in range(self.n_init)]
+        starts = np.stack(self._starts(space))
         t = self._n_support(space.n_samples)
-        descents = descend(space, np.stack(draws), t, tol=self.tol, max_iter=self.max_iter)
+        descents = descend(space, starts, t, tol=self.tol, max_iter=self.max_iter)
         return self._finish(space, descents)
+
+    def _starts(self, space: Space) -> list[Floats]:
+        """X₀U of the components to start from, each of shape (n, k)."""
+        rng = np.random.default_rng(self.random_state)
+        return [space.draw_scores(self.n_components, rng) for _ in range(self.n_init)]
 
     def _finish(self, space: Space, descents: list[Descent]) -> list[Fit]:
         """Keep the best start, reweight it, and set what does not need the pixels."""

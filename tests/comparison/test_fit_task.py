@@ -9,8 +9,11 @@ from bgsub.comparison.entry import Entry
 from bgsub.comparison.fit_task import FitTask, fit_task
 from bgsub.comparison.frame_file import write_frames
 from bgsub.comparison.shared_file import SharedFile
+from bgsub.comparison.stream import fit_stream
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.robustpca.gram import gram_matrix
+from bgsub.robustpca.online import OnlineTRPCA
+from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.video.source import open_source
 
 
@@ -38,3 +41,19 @@ def test_a_task_gives_errors_and_backgrounds(frames, name):
     assert outcome.seconds > 0
     expected = fit.inverse_transform(found.coefficients)[[3, 20]]
     np.testing.assert_allclose(outcome.backgrounds, expected, atol=1e-3)
+
+
+def test_a_stream_is_seen_as_it_comes(frames):
+    X = np.array(frames.map())
+    outcome = fit_task(FitTask(entry=Entry(method="online"), k=2, seed=1, rows=(3, 20)), X, gram_matrix(X))
+    fit = OnlineTRPCA(2, random_state=1, reweight_cutoff=FOOTAGE_CUTOFF).fit(X)
+    np.testing.assert_allclose(outcome.fitted[2].errors, fit.errors_, rtol=1e-6)
+    np.testing.assert_allclose(outcome.backgrounds, fit.reconstruct(X[[3, 20]]))
+    short = OnlineTRPCA(2, window=12, refresh=4, random_state=1)
+    streamed = fit_stream(short, X, (3, 20))
+    whole = OnlineTRPCA(2, window=12, refresh=4, random_state=1).fit(X)
+    np.testing.assert_allclose(streamed.fitted.errors, whole.errors_)
+    np.testing.assert_array_equal(short.components_, whole.components_)
+    early = OnlineTRPCA(2, window=12, refresh=4, random_state=1).fit(X[:12])
+    np.testing.assert_allclose(streamed.backgrounds[0], early.reconstruct(X[3:4])[0])
+    assert streamed.iterations >= 4

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from bgsub.errors import NotFittedError
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors.methods import COMPARED
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.robustpca.trpca import TRPCA
 
 from .helpers import contaminated
 
-ESTIMATORS = [type(method.make(2)) for method in METHODS.values()]
+ESTIMATORS = [type(method.make(2)) for method in COMPARED.values()]
 every_estimator = pytest.mark.parametrize("kind", ESTIMATORS)
 
 
@@ -62,6 +62,18 @@ DEFAULTS = {
         "random_state": None,
         "reweight_cutoff": 3.5,
     },
+    "online": {
+        "window": 500,
+        "refresh": 50,
+        "n_fresh": 2,
+        "support_fraction": None,
+        "n_init": 10,
+        "tol": 1e-5,
+        "max_iter": 1000,
+        "reweight": True,
+        "random_state": None,
+        "reweight_cutoff": 3.5,
+    },
     "pca": {},
     "orpca": {"lam": None, "support_fraction": None, "tol": 1e-5, "max_iter": 3000},
     "outlier-pursuit": {
@@ -82,10 +94,10 @@ DEFAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", COMPARED)
 def test_defaults_are_part_of_the_contract(name):
     """What is asked for without a word must not change without a line in the changelog."""
-    kind = type(METHODS[name].make(2))
+    kind = type(COMPARED[name].make(2))
     assert kind().get_params() == {"n_components": 10, **DEFAULTS[name]}
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bgsub.robustpca.competitors.pcp import PCP
     from bgsub.robustpca.competitors.pixel_method import Progress
     from bgsub.robustpca.competitors.robust_subspace import RobustSubspace
+    from bgsub.robustpca.online import OnlineTRPCA
     from bgsub.robustpca.trpca import TRPCA
 
     Estimator = TRPCA | PCA | ORPCA | OutlierPursuit | HRPCA | PCP | RobustSubspace
@@ -127,6 +128,17 @@ def _trpca(settings: Settings) -> TRPCA:
     )
 
 
+def _online(settings: Settings) -> OnlineTRPCA:
+    from bgsub.robustpca.online import OnlineTRPCA
+
+    return OnlineTRPCA(
+        settings.k,
+        support_fraction=settings.support_fraction,
+        reweight=settings.support_fraction is None,
+        random_state=settings.random_state,
+    )
+
+
 def _pca(settings: Settings) -> PCA:
     from bgsub.robustpca.competitors.pca import PCA
 
@@ -177,6 +189,12 @@ def _row_bytes(n_samples: int, n_features: int, k: int) -> int:
     """Eight matrices of n × n (or n × p where p is less), weights, centre and components."""
     least = min(n_samples, n_features)
     return 8 * (8 * n_samples * least + 2 * (k + 1) * (n_samples + n_features)) + (1 << 26)
+
+
+def _online_bytes(n_samples: int, n_features: int, k: int) -> int:
+    """What a fit of a window takes, and its rows."""
+    window = min(n_samples, 500)
+    return window * n_features + _row_bytes(window, n_features, k)
 
 
 def _pcp_bytes(n_samples: int, n_features: int, k: int) -> int:
@@ -273,3 +291,19 @@ _METHODS = (
 
 METHODS: dict[str, MethodInfo] = {method.name: method for method in _METHODS}
 """Every method by its name, TRPCA first."""
+
+ONLINE = MethodInfo(
+    name="online",
+    paper="Podosinnikova, Setzer, Hein 2014, of a sliding window",
+    outlier_model="up to half of the last 500 frames, whole",
+    parameters="k, t (--support-fraction; reweighted without)",
+    cost="O(500·p) a frame, O(500²k) an iteration every 50 frames",
+    needs_pixels=True,
+    nested=False,
+    memory_bytes=_online_bytes,
+    factory=_online,
+)
+"""A method for streams: each frame is seen by a fit to those before it."""
+
+COMPARED = {**METHODS, ONLINE.name: ONLINE}
+"""Every method that a comparison can have, by its name."""

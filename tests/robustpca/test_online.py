@@ -1,0 +1,116 @@
+"""TRPCA of a sliding window."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+from bgsub.errors import RankWarning
+from bgsub.metrics import tre
+from bgsub.robustpca.online import OnlineTRPCA
+from bgsub.robustpca.trpca import TRPCA
+
+from .helpers import Columns, contaminated, frames, subspace_angle
+
+
+def test_one_window_is_trpca():
+    X = frames(30, 400)
+    plain, online = TRPCA(2, random_state=3).fit(X), OnlineTRPCA(2, random_state=3).fit(X)
+    for name in ("center_", "components_", "support_", "errors_", "outlier_scores_", "scores_"):
+        np.testing.assert_array_equal(getattr(online, name), getattr(plain, name))
+    assert online.n_seen_ == 30
+    again = OnlineTRPCA(2, random_state=3).fit(Columns(X))
+    np.testing.assert_array_equal(again.components_, online.components_)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float64])
+def test_only_the_window_counts(kind):
+    X = frames(60, 300).astype(kind)
+    other = 255 - X
+    X[:20] = other[:20]
+    online = OnlineTRPCA(2, window=40, refresh=7, random_state=0).fit(X)
+    plain = TRPCA(2, random_state=0).fit(X[-40:])
+    assert online.objective_ <= plain.objective_ * 1.03
+    assert subspace_angle(online.components_, plain.components_) < 0.1
+    np.testing.assert_allclose(online.center_, plain.center_, atol=1.0)
+    assert online.support_.shape == online.errors_.shape == (60,)
+    assert online.scores_.shape == (60, 2)
+
+
+def test_rows_may_come_in_any_pieces():
+    X = frames(50, 200)
+    whole = OnlineTRPCA(2, window=20, refresh=5, random_state=0).partial_fit(X)
+    parts = OnlineTRPCA(2, window=20, refresh=5, random_state=0)
+    errors = [parts.partial_fit(X[i : i + 5]).errors_ for i in range(0, 50, 5)]
+    np.testing.assert_array_equal(parts.components_, whole.components_)
+    np.testing.assert_array_equal(np.concatenate(errors), whole.errors_)
+    assert parts.n_seen_ == whole.n_seen_ == 50
+
+
+def test_a_visitor_is_an_outlier_when_it_comes():
+    X = frames(60, 300)
+    visitor = X[-12:].copy()
+    online = OnlineTRPCA(2, window=40, refresh=4, random_state=0).fit(X[:48])
+    online.partial_fit(visitor)
+    assert not online.support_.any()
+    assert (online.outlier_scores_ > 8).all()
+
+
+def test_a_jump_is_followed_when_it_fills_half_of_the_window():
+    rng = np.random.default_rng(0)
+    first, second = (np.linalg.qr(rng.normal(size=(30, 2)))[0].T for _ in range(2))
+    online = OnlineTRPCA(2, window=40, refresh=5, random_state=0)
+    online.fit(rng.normal(size=(40, 2)) @ first + 0.01 * rng.normal(size=(40, 30)))
+    T = rng.normal(size=(40, 2)) @ second + 0.01 * rng.normal(size=(40, 30))
+    assert subspace_angle(online.components_, first) < 0.05
+    online.partial_fit(T[:15])
+    assert subspace_angle(online.components_, first) < 0.05
+    online.partial_fit(T[15:25])
+    assert subspace_angle(online.components_, second) < 0.05
+    assert tre(online.center_, online.components_, T) < 1e-3
+
+
+def test_the_last_fit_is_a_start():
+    X = contaminated(120, 50)
+    cold = OnlineTRPCA(3, window=60, refresh=6, n_fresh=10, random_state=0).fit(X)
+    warm = OnlineTRPCA(3, window=60, refresh=6, n_fresh=0, random_state=0).fit(X)
+    assert warm.objectives_.size == 1
+    assert cold.objectives_.size == 11
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=0.02)
+    assert warm.n_iter_ <= 10
+
+
+def test_fit_forgets():
+    X = frames(40, 100)
+    fresh = OnlineTRPCA(2, window=30, random_state=0).fit(X)
+    used = OnlineTRPCA(2, window=30, random_state=0).partial_fit(255 - X).fit(X)
+    np.testing.assert_array_equal(used.components_, fresh.components_)
+    again = pickle.loads(pickle.dumps(used))
+    np.testing.assert_array_equal(again.partial_fit(X).components_, used.partial_fit(X).components_)
+
+
+def test_fewer_rows_than_components_are_a_beginning():
+    X = frames(40, 100)
+    with pytest.warns(RankWarning):
+        online = OnlineTRPCA(4, refresh=2, random_state=0).partial_fit(X[:2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankWarning)
+        online.partial_fit(X[2:])
+    assert online.components_.shape == (4, 100)
+    assert online.scores_.shape == (38, 4)
+
+
+def test_parameters_are_checked():
+    X = frames(20, 50)
+    for name, value in (("window", 1), ("refresh", 0), ("n_fresh", -1), ("window", 2.5)):
+        with pytest.raises(ValueError, match=f"{name}={value}: an integer of at least"):
+            OnlineTRPCA(1, **{name: value}).fit(X)
+    online = OnlineTRPCA(1, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="X is float64, but the rows of the window are uint8"):
+        online.partial_fit(X.astype(float))
+    with pytest.raises(ValueError, match="expecting 50 features"):
+        online.partial_fit(X[:, 1:])
+    OnlineTRPCA(1, random_state=0).fit(X.astype(float)).partial_fit(X)
