@@ -45,7 +45,9 @@ def test_a_task_gives_errors_and_backgrounds(frames, name):
 
 def test_a_stream_is_seen_as_it_comes(frames):
     X = np.array(frames.map())
-    outcome = fit_task(FitTask(entry=Entry(method="online"), k=2, seed=1, rows=(3, 20)), X, gram_matrix(X))
+    outcome = fit_task(
+        FitTask(entry=Entry(method="online"), k=2, seed=1, rows=(3, 20)), X, gram_matrix(X)
+    )
     fit = OnlineTRPCA(2, random_state=1, reweight_cutoff=FOOTAGE_CUTOFF).fit(X)
     np.testing.assert_allclose(outcome.fitted[2].errors, fit.errors_, rtol=1e-6)
     np.testing.assert_allclose(outcome.backgrounds, fit.reconstruct(X[[3, 20]]))
