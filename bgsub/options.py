@@ -37,11 +37,13 @@ from bgsub.video.selection import Selection
 OUTPUTS = (
     *("background", "foreground", "mask", "errors", "plot", "model"),
     *("objects", "tracks", "events", "preview", "overlay", "spectrum", "scores"),
+    "report",
 )
 """What a run can write: three videos, errors.csv, errors.png, model.npz, objects.csv, tracks.csv,
-events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png and scores.mkv."""
+events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png, scores.mkv and report.html (with
+input.mp4)."""
 
-EXTRA_OUTPUTS = frozenset({"preview", "overlay", "spectrum", "scores"})
+EXTRA_OUTPUTS = frozenset({"preview", "overlay", "spectrum", "scores", "report"})
 """Those that are only written when they are asked for."""
 
 DEFAULT_OUTPUTS = frozenset(OUTPUTS) - EXTRA_OUTPUTS
@@ -260,7 +262,7 @@ class RunOptions(Declared):
         Several(Choice(OUTPUTS), frozenset),
         f"Write only these, separated by commas: {', '.join(OUTPUTS)}.",
         flag="--only",
-        unset="all but preview, overlay, spectrum and scores",
+        unset="all but preview, overlay, spectrum, scores and report",
     )
     format: Literal["mp4", "mkv", "png"] = _output(
         "mp4",

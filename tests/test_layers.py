@@ -21,6 +21,7 @@ LAYERS = (
     ("tracking",),
     ("fit", "report"),
     ("background",),
+    ("page",),
     ("pipeline",),
     ("evaluation", "comparison"),
     ("experiments", "export"),

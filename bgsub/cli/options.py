@@ -87,6 +87,13 @@ output_options = together(
         help="Write scores.mkv too (or PNG images): how far each pixel is from the background, 16 "
         "bits. `bgsub evaluate --scores` finds the best threshold.",
     ),
+    option(
+        "Output",
+        "--report/--no-report",
+        default=None,
+        help="Write report.html too, a page to look at in a browser, and input.mp4, which it "
+        "shows.",
+    ),
     section("Output", without=["outputs"]),
 )
 

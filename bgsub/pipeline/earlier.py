@@ -16,7 +16,7 @@ Facts = dict[str, int | str]
 """Of an output: ``bytes``, ``sha256`` and, of a folder, the number of its ``pictures``."""
 
 _OURS = re.compile(
-    r"(background|foreground|mask|preview|overlay|scores)(\.mp4|\.mkv)?"
+    r"(background|foreground|mask|preview|overlay|scores)(\.mp4|\.mkv)?|input\.mp4|report\.html"
     r"|(errors|spectrum)\.(png|svg)"
     r"|clip[0-9]{4,}_[0-9.-]+\.mp4|clips\.csv"
     r"|(objects|tracks|regions|events)\.csv|events\.json"

@@ -16,7 +16,7 @@ from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions, SourceOptions
 from bgsub.pipeline.masker import MASKERS
-from bgsub.pipeline.needs import VIDEOS, fitted_at_most, needs_fit, needs_masks, needs_pixels
+from bgsub.pipeline.needs import fitted_at_most, needs_fit, needs_masks, needs_pixels, videos_of
 from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
 from bgsub.tracking.absorption import absorbed_after, kept_bytes
@@ -143,7 +143,7 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
         k=options.k_limit,
         threads=own_threads(options.threads, options.jobs),
         pictures=needs_pixels(options),
-        videos=len(options.outputs.intersection(VIDEOS)) + ("scores" in options.outputs),
+        videos=len(videos_of(options)) + ("scores" in options.outputs),
         plot=bool(options.outputs & {"plot", "spectrum"}),
         fit_frames=fit_frames,
         local=learning[0],

@@ -6,17 +6,23 @@ from bgsub.fit.memory_need import AUTO_FIT_FRAMES
 from bgsub.options import RunOptions
 from bgsub.pipeline.masker import MASKERS
 
-VIDEOS = ("background", "foreground", "mask", "preview", "overlay", "scores")
-"""Outputs that show frames, in the order in which they are written."""
+VIDEOS = ("input", "background", "foreground", "mask", "preview", "overlay", "scores")
+"""Videos that a run can write, in the order in which they are."""
 
 _OF_ERRORS = {"errors", "plot", "spectrum"}
 _TABLES_OF_OBJECTS = {"objects", "tracks", "events"}
-_OF_MASKS = {"mask", "scores", "overlay", *_TABLES_OF_OBJECTS}
+_OF_MASKS = {"mask", "scores", "overlay", "report", *_TABLES_OF_OBJECTS}
 
 
 def _with_masks(options: RunOptions) -> set[str]:
     """Outputs that are made of frames and masks and of nothing else."""
     return _OF_MASKS | ({"foreground"} if options.foreground == "cutout" else set())
+
+
+def videos_of(options: RunOptions) -> set[str]:
+    """Name the videos that are written; a page shows the frames themselves, too."""
+    shown = {"input"} if "report" in options.outputs else set()
+    return {*options.outputs.intersection(VIDEOS), *shown}
 
 
 def needs_pixels(options: RunOptions) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bgsub.errors import cannot_write
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames
@@ -80,8 +81,27 @@ def finish(
         "peak_memory_bytes": manifests.peak_memory(),
         "versions": manifests.versions(),
     }
-    manifest = results.commit(check_facts(manifest))
+    manifest = check_facts(manifest)
+    if "report" in options.outputs:
+        _write_page(results, manifest, watch)
+    manifest = results.commit(manifest)
     return RunResult(results.path, manifest, findings, hints, list(source.warnings))
+
+
+def _write_page(
+    results: ResultsDirectory, manifest: dict[str, Any], watch: manifests.Stopwatch
+) -> None:
+    """Write the page of all that is staged; its links lead to files beside it."""
+    from bgsub.page.report import encode_page, make_page
+
+    path = results.stage("report.html")
+    with watch.stage("report"):
+        page = make_page(path.parent, manifest, path)
+        try:
+            path.write_bytes(encode_page(page.html))
+        except OSError as error:
+            advice = "free some space or choose another folder with --out"
+            raise cannot_write(results.path / path.name, error, advice) from error
 
 
 def _error_facts(table: ErrorTable) -> dict[str, Any]:

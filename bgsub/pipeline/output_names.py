@@ -21,6 +21,8 @@ def output_name(output: str, video_format: SinkKind, plot_format: PlotFormat) ->
         return f"spectrum.{plot_format}"
     if output == "model":
         return "model.npz"
+    if output == "report":
+        return "report.html"
     return output + SUFFIXES[video_kind(output, video_format)]
 
 
@@ -38,12 +40,13 @@ def output_names(options: RunOptions) -> list[str]:
     formats = options.format, options.plot_format
     names = [output_name(output, *formats) for output in sorted(options.outputs)]
     names += ["events.json"] if "events" in options.outputs else []
+    names += [output_name("input", *formats)] if "report" in options.outputs else []
     watched = options.regions is not None or options.line
     return names + (["regions.csv"] if watched and "objects" in options.outputs else [])
 
 
 def video_kind(output: str, video_format: SinkKind) -> SinkKind:
     """Give the format of a video; scores are numbers of 16 bits, which H.264 does not hold."""
-    if output in {"preview", "overlay"}:
+    if output in {"input", "preview", "overlay"}:
         return "mp4"
     return "mkv" if output == "scores" and video_format == "mp4" else video_format

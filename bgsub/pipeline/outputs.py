@@ -152,6 +152,7 @@ class FrameOutputs:
             "foreground": (self._foreground_needs, lambda frame: frame.foreground),
             "mask": ({"mask"}, lambda frame: frame.mask),
             "preview": ({"background", "mask"}, lambda frame: preview(self._panels(frame))),
+            "input": (set(), lambda frame: frame.row),
             "overlay": (set(), lambda frame: draw_objects(frame.picture, [])),
             "scores": ({"scores"}, lambda frame: frame.scores),
         }

@@ -22,7 +22,7 @@ from bgsub.pipeline.inputs import (
     read_frames,
 )
 from bgsub.pipeline.manifest import Stopwatch, input_identity
-from bgsub.pipeline.needs import needs_fit, needs_objects
+from bgsub.pipeline.needs import needs_fit, needs_objects, videos_of
 from bgsub.pipeline.objects import ObjectsOutput, object_options
 from bgsub.pipeline.outcome import RunResult, finish
 from bgsub.pipeline.output_names import output_names
@@ -186,7 +186,7 @@ def _outputs(
     return FrameOutputs(
         results,
         scene,
-        wanted=options.outputs,
+        wanted=videos_of(options),
         video_format=options.format,
         style=options.foreground,
         rate=source.rate,

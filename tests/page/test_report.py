@@ -1,0 +1,272 @@
+"""The page of a result: it holds what was found, escapes what it is given and stays small."""
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from bgsub.errors import InputError
+from bgsub.outliers.errors_table import read_csv
+from bgsub.page.report import encode_page, make_page
+from bgsub.pipeline.manifest import load_manifest
+from bgsub.tracking.events import SceneEvent, write_events
+
+EVIL = "<script>alert(1)</script>\"'&amp; </script> ümläut 水 \N{RIGHT-TO-LEFT OVERRIDE}"
+
+
+def floats(text):
+    return np.frombuffer(base64.b64decode(text), "<f4")
+
+
+class TestOfARun:
+    def test_it_is_an_output_like_others(self, reported, manifest_of):
+        outputs = manifest_of(reported)["outputs"]
+        assert {"report.html", "input.mp4"} <= set(outputs)
+        assert outputs["report.html"]["bytes"] == (reported / "report.html").stat().st_size
+        assert manifest_of(reported)["stages_s"]["report"] > 0
+
+    def test_it_links_to_the_four_videos_beside_it(self, reported, reading):
+        page = reading((reported / "report.html").read_text(encoding="utf-8"))
+        found = {film["view"]: film["src"] for film in page.data["films"]}
+        assert found == {v: f"{v}.mp4" for v in ("input", "background", "foreground", "mask")}
+        assert len(page.all("video")) == 4
+
+    def test_its_curves_are_those_of_the_tables(self, reported, reading):
+        data = reading((reported / "report.html").read_text(encoding="utf-8")).data
+        table = read_csv(reported / "errors.csv")
+        assert data["frames"] == {"runs": [[1, 1, 48]]}
+        np.testing.assert_allclose(floats(data["curves"]["error"]), table.rmse, rtol=1e-6)
+        np.testing.assert_allclose(floats(data["curves"]["whole"]), table.scores, rtol=1e-6)
+        with av.open(str(reported / "mask.mp4")) as masks:
+            shares = [100 * np.mean(f.to_ndarray(format="gray") >= 128) for f in masks.decode()]
+        np.testing.assert_allclose(floats(data["curves"]["foreground"]), shares, atol=0.3)
+
+    def test_events_have_rows_links_and_pictures(self, reported, reading, manifest_of):
+        page = reading((reported / "report.html").read_text(encoding="utf-8"))
+        events = json.loads((reported / "events.json").read_text())["events"]
+        assert events
+        targets = {link.get("href") for link in page.all("a")}
+        for event in events:
+            assert f"#event-{event['number']}" in targets
+            assert f"#frame-{event['peak_frame']}" in targets
+        rows = [row["id"] for row in page.all("tr") if "id" in row]
+        assert rows == [f"event-{event['number']}" for event in events]
+        pictures = [image["src"] for image in page.all("img")]
+        assert len(pictures) == len(events)
+        assert all(picture.startswith("data:image/webp;base64,") for picture in pictures)
+        assert manifest_of(reported)["findings"][0][1:] in " ".join(page.texts["p"])
+
+    def test_nothing_is_loaded_from_elsewhere_or_run_but_its_own_scripts(self, reported, reading):
+        html = (reported / "report.html").read_text(encoding="utf-8")
+        page = reading(html)
+        policy = next(
+            m["content"] for m in page.all("meta") if "content" in m and "src" in m["content"]
+        )
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+        styles = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+        allowed = dict(part.split(" ", 1) for part in policy.split("; "))
+        for kind, texts in (("script-src", scripts), ("style-src", styles)):
+            digests = [hashlib.sha256(text.encode()).digest() for text in texts]
+            wanted = {f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests}
+            assert wanted == set(allowed[kind].split())
+        assert not re.search(r"\beval\(|new Function\(", html)
+        for tag, attributes in page.tags:
+            for name, value in attributes.items():
+                assert not name.startswith("on"), (tag, name)
+                assert name != "style", tag
+                if name in {"src", "href"}:
+                    assert value.startswith(("data:image/webp", "#")), value
+
+
+class TestEscaping:
+    @pytest.fixture
+    def hostile(self, reported, tmp_path):
+        """Results of which every text is an attack."""
+        folder = tmp_path / "a #1? 100% <b> 'x' & \"y\" 水"
+        shutil.copytree(reported, folder)
+        manifest = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+
+        for name in ("findings", "hints", "warnings", "mask_notes", "fit_warnings"):
+            manifest[name] = [EVIL]
+        manifest["input"] |= {"name": EVIL, "path": EVIL, "absolute_path": EVIL, "codec": EVIL}
+        manifest["directory"] = manifest["mask_model"] = EVIL
+        manifest["versions"] = {EVIL: EVIL}
+        manifest["stages_s"] = {EVIL: EVIL}
+        manifest["mask_states"] = [
+            {"share": EVIL, "level": 1, "noise": None, "threshold": 2, "trust": 1}
+        ]
+        region = dict.fromkeys(("first_frame", "chosen", "background", "reason"), EVIL)
+        manifest["mask_regions"] = [region | {"x": 1, "y": 2, "width": 3, "height": 4}]
+        manifest["options"]["ignore"] = EVIL
+        (folder / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+        return folder
+
+    def test_texts_stay_texts(self, hostile, reading):
+        page = make_page(hostile, load_manifest(hostile), hostile / "report.html").html
+        plain = make_page(hostile, load_manifest(hostile), hostile / "report.html").html
+        assert page == plain
+        read = reading(page)
+        assert (
+            "alert(1)"
+            not in "".join(read.texts.get("script", [])).replace(EVIL, "").split('"use strict"')[0]
+        )
+        assert page.count("<script>alert") == 0
+        own = len(re.findall(r"<script>", page))
+        assert own == len([tag for tag, _ in read.tags if tag == "script"]) - 1
+        assert EVIL in "".join(read.texts["h1"])
+        assert any(EVIL in text for text in read.texts["dd"])
+        assert read.data["films"][3]["src"] == "mask.mp4"
+
+    def test_links_lead_into_folders_of_any_name(self, hostile, reading):
+        page = make_page(hostile, load_manifest(hostile), hostile.parent / "report.html").html
+        source = reading(page).data["films"][0]["src"]
+        assert source.endswith("%20%27x%27%20%26%20%22y%22%20%E6%B0%B4/input.mp4")
+        assert not re.search(r"[\s#?<>\"'&]", source)
+
+    def test_names_that_are_no_text_can_be_written(self, reported, tmp_path):
+        manifest = load_manifest(reported)
+        name = b"\xff\xfe.avi".decode("utf-8", "surrogateescape")
+        manifest = {**manifest, "input": {**manifest["input"], "name": name}}
+        html = make_page(reported, manifest, tmp_path / "p.html").html
+        assert b"??.avi" in encode_page(html)
+
+
+class TestOtherResults:
+    def test_of_masks_alone(self, save, scene, options, tmp_path, reading):
+        from bgsub.pipeline.run import run
+
+        run(save(scene()), tmp_path / "out", options(outputs={"mask", "report"}))
+        data = reading((tmp_path / "out" / "report.html").read_text(encoding="utf-8")).data
+        assert set(data["curves"]) == {"foreground"}
+        assert data["cutoff"] is None
+        reasons = {film["view"]: film.get("reason") for film in data["films"]}
+        assert reasons["background"] == "the run wrote no background"
+        assert reasons["input"] is reasons["mask"] is None
+
+    def test_lossless_videos_are_shown_as_stills_or_copied(self, whole_run, tmp_path, reading):
+        manifest = load_manifest(whole_run.out)
+        path = tmp_path / "p.html"
+        page = reading(make_page(whole_run.out, manifest, path).html)
+        mask = page.data["films"][3]
+        assert mask["reason"] == "browsers do not play mask.mkv"
+        assert len(mask["pictures"]) == len(mask["places"]) > 0
+        copies = tmp_path / "p_files"
+        page = make_page(whole_run.out, manifest, path, copies=copies)
+        assert reading(page.html).data["films"][3]["src"] == "p_files/mask.mp4"
+        with av.open(str(copies / "mask.mp4")) as copied:
+            assert sum(1 for _ in copied.decode(video=0)) == 48
+        copied = {path.name for path in copies.iterdir()}
+        assert copied == {"background.mp4", "foreground.mp4", "mask.mp4"}
+
+    def test_a_film_that_browsers_play_is_linked_itself(
+        self, encode, scene, options, tmp_path, reading
+    ):
+        from bgsub.pipeline.run import run
+
+        film = encode(scene(), "clip.mp4")
+        result = run(film, tmp_path / "out", options(start=5, every=2))
+        page = make_page(result.out, result.manifest, result.out / "r.html", footage=film)
+        shown = reading(page.html).data["films"][0]
+        assert shown["src"] == "../clip.mp4"
+        step = shown["stamps"]["runs"][0][1]
+        assert step * shown["base"] == pytest.approx(0.08)
+
+    def test_a_film_that_is_gone_is_said_to_be(self, reported, tmp_path, reading):
+        folder = shutil.copytree(reported, tmp_path / "r")
+        (folder / "input.mp4").unlink()
+        page = make_page(folder, load_manifest(folder), folder / "p.html", footage="/gone.avi")
+        assert page.views[0].reason == "the film of this run is gone"
+        assert "the film of this run is gone" in page.html
+
+    def test_a_preview_is_in_the_page_and_its_size_is_said_before(
+        self, reported, tmp_path, reading
+    ):
+        said = []
+        page = make_page(
+            reported,
+            load_manifest(reported),
+            tmp_path / "p.html",
+            standalone=True,
+            announce=lambda frames, size: said.append((frames, size)),
+        )
+        films = reading(page.html).data["films"]
+        assert all(film["src"].startswith("data:video/mp4;base64,") for film in films)
+        size = sum(len(film["src"]) for film in films)
+        assert said[0][0] == 48
+        assert 0.3 < said[0][1] / size < 3
+
+    def test_what_is_no_run_is_refused(self, tmp_path):
+        with pytest.raises(InputError, match="compare"):
+            make_page(tmp_path, {"command": "compare"}, tmp_path / "p.html")
+
+
+def test_a_long_film_with_many_events_makes_a_small_page(reported, tmp_path, reading):
+    """1,000 events, 100,000 frames of noise, pictures as hard as they come: at most 5 MB."""
+    folder = shutil.copytree(reported, tmp_path / "r")
+    n, rng = 100_000, np.random.default_rng(0)
+    rows = ["frame,time_s,error,rmse,score,outlier,doubtful,local,flag"]
+    values = rng.normal(5, 2, (n, 3))
+    rows += [
+        f"{i},{0.04 * i - 0.04:.9g},{1728 * a * a:.9g},{abs(a):.9g},{b:.9g},0,0,{c:.9g},"
+        for i, (a, b, c) in enumerate(values.tolist(), start=1)
+    ]
+    (folder / "errors.csv").write_text("\n".join(rows) + "\n")
+    events = [
+        SceneEvent(
+            number=k,
+            kind="object",
+            first_frame=100 * k - 50,
+            last_frame=100 * k,
+            start_s=4 * k - 2.0,
+            end_s=4.0 * k,
+            peak_frame=100 * k - 9,
+            peak_s=4 * k - 0.36,
+            area=12.0,
+            tracks=(k,),
+            box=(1.0, 2.0, 3.0, 4.0),
+        )
+        for k in range(1, 1001)
+    ]
+    write_events(events, folder)
+    for view in ("background", "foreground", "mask"):
+        (folder / f"{view}.mp4").unlink()
+    write_long_film(folder / "input.mp4", n)
+    page = make_page(folder, load_manifest(folder), folder / "p.html")
+    size = len(encode_page(page.html))
+    read = reading(page.html)
+    assert size <= 5_000_000, size
+    assert len(read.all("img")) == 1000
+    assert floats(read.data["curves"]["whole"]).size == n
+    np.testing.assert_allclose(floats(read.data["curves"]["whole"]), values[:, 1], rtol=1e-6)
+
+
+def write_long_film(path: Path, n: int) -> None:
+    """A film of many frames made quickly: the packets of a short one, over and over."""
+    rng = np.random.default_rng(1)
+    textures = [
+        np.kron(rng.integers(0, 256, (12, 16, 3)), np.ones((6, 6, 1))).astype(np.uint8)
+        for _ in range(10)
+    ]
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"preset": "ultrafast", "g": "1"})
+        stream.width, stream.height, stream.pix_fmt = 96, 72, "yuv420p"
+        packets = []
+        for picture in textures:
+            packets += stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24"))
+        packets += stream.encode(None)
+        data = [bytes(packet) for packet in packets]
+        base = packets[0].time_base
+        step = int(0.04 / base)
+        for i in range(n):
+            packet = av.Packet(data[i % len(data)])
+            packet.pts = packet.dts = i * step
+            packet.time_base, packet.stream, packet.is_keyframe = base, stream, True
+            container.mux(packet)
