@@ -9,7 +9,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.outlines import redraw_outlines
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scoring import UNIT
 from bgsub.local.shadows import object_evidence
@@ -25,11 +24,6 @@ SCORE_LEVEL = 90
 
 _HUNDREDTHS = np.rint(np.arange(256) * (100 / UNIT)).astype(np.uint16)
 _WINDOW = 5
-_MARGIN = 8
-_CELL = 16
-
-Box = tuple[int, int, int, int]
-"""Top, bottom, left and right, the second and fourth exclusive."""
 
 
 def mean_score(score: Bytes, most: float = DEFAULTS.vote_most) -> Bytes:
@@ -95,51 +89,9 @@ class BlobRule:
         return result
 
 
-def boxes_of(mask: Bytes) -> list[Box]:
-    """Disjoint boxes that hold all of a mask of 0 and 1, with a margin."""
-    height, width = mask.shape
-    if height * width <= 2 * 80 * 80:
-        left, top, wide, high = cv2.boundingRect(mask)
-        return [_padded((top, top + high, left, left + wide), mask.shape)] if wide else []
-    size = (-(-width // _CELL), -(-height // _CELL))
-    coarse = cv2.resize(mask * np.uint8(255), size, interpolation=cv2.INTER_AREA)
-    outlines, _ = cv2.findContours(
-        cv2.dilate(np.minimum(coarse, 1), np.ones((3, 3), np.uint8)),
-        cv2.RETR_EXTERNAL,
-        cv2.CHAIN_APPROX_SIMPLE,
-    )
-    found = []
-    for outline in outlines:
-        x, y, wide, high = cv2.boundingRect(outline)
-        found.append((y * _CELL, (y + high) * _CELL, x * _CELL, (x + wide) * _CELL))
-    return [_padded(box, mask.shape, 0) for box in _disjoint(found)]
-
-
-def _padded(box: Box, shape: tuple[int, ...], margin: int = _MARGIN) -> Box:
-    top, bottom, left, right = box
-    return (
-        max(top - margin, 0),
-        min(bottom + margin, shape[0]),
-        max(left - margin, 0),
-        min(right + margin, shape[1]),
-    )
-
-
-def _disjoint(boxes: list[Box]) -> list[Box]:
-    """Join boxes that overlap until none do."""
-    done: list[Box] = []
-    for box in boxes:
-        joined, rest = box, done
-        while touching := [other for other in rest if _overlap(joined, other)]:
-            rest = [other for other in rest if other not in touching]
-            tops, bottoms, lefts, rights = zip(joined, *touching, strict=True)
-            joined = (min(tops), max(bottoms), min(lefts), max(rights))
-        done = [*rest, joined]
-    return done
-
-
-def _overlap(a: Box, b: Box) -> bool:
-    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+def shadow_reach(step: int, params: LocalParams) -> int:
+    """Pixels around a mask that `without_shadows` looks at, at most."""
+    return max(params.open_px, params.close_px // 2 + 1, _WINDOW // 2 * step) + step
 
 
 def without_shadows(
@@ -155,7 +107,7 @@ def without_shadows(
     Parameters
     ----------
     mask : ndarray of uint8, shape (h, w)
-        0 or 1.
+        0 or 1; of a part of a picture, which ends `shadow_reach` from the mask or with the picture.
     picture : ndarray of uint8, shape (h, w, 3)
     background : callable
         Gives the background of some rows and columns.
@@ -169,20 +121,34 @@ def without_shadows(
     ndarray of uint8, shape (h, w)
         0 or 1.
     """
-    kept = np.zeros_like(mask)
-    for top, bottom, left, right in boxes_of(mask):
-        rows, columns = slice(top, bottom), slice(left, right)
-        inside = np.ascontiguousarray(mask[rows, columns])
-        shown = _thinned(picture[rows, columns], step)
-        behind = _thinned(background(rows, columns), step)
-        thin = _thinned(inside, step)
-        found = _solid(object_evidence(shown, behind, thin, sigma, params), thin, step, params)
-        if step > 1:
-            size = (step * found.shape[1], step * found.shape[0])
-            large = cv2.resize(found, size, interpolation=cv2.INTER_NEAREST)
-            found = np.asarray(large[: bottom - top, : right - left], dtype=np.uint8)
-        kept[rows, columns] = cv2.bitwise_and(found, inside)
-    return kept
+    height, width = mask.shape
+    thin = _thinned(mask, step)
+    rows, columns = _near(thin)
+    full = tuple(slice(step * one.start, step * one.stop) for one in (rows, columns))
+    evidence = np.zeros_like(thin)
+    evidence[rows, columns] = object_evidence(
+        _thinned(picture[full], step),
+        _thinned(background(*full), step),
+        np.ascontiguousarray(thin[rows, columns]),
+        sigma,
+        params,
+    )
+    found = _solid(evidence, thin, step, params)
+    if step > 1:
+        size = (step * found.shape[1], step * found.shape[0])
+        large = cv2.resize(found, size, interpolation=cv2.INTER_NEAREST)
+        found = np.asarray(large[:height, :width], dtype=np.uint8)
+    return np.asarray(cv2.bitwise_and(found, mask), dtype=np.uint8)
+
+
+def _near(mask: Bytes) -> tuple[slice, slice]:
+    """Rows and columns of a mask, and as many around it as windows reach."""
+    x, y, wide, high = cv2.boundingRect(mask)
+    reach = _WINDOW // 2
+    return (
+        slice(max(y - reach, 0), min(y + high + reach, mask.shape[0])),
+        slice(max(x - reach, 0), min(x + wide + reach, mask.shape[1])),
+    )
 
 
 def _thinned(picture: Bytes, step: int) -> Bytes:
@@ -193,20 +159,6 @@ def _thinned(picture: Bytes, step: int) -> Bytes:
     # The same pixels; NumPy takes four times as long for those of three channels.
     size = (width // step, height // step)
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_NEAREST), dtype=np.uint8)
-
-
-def with_sharp_outlines(
-    mask: Bytes, raw: Bytes, score: Bytes, edge: float = DEFAULTS.outline_edge
-) -> Bytes:
-    """A mask of 0 and 1 whose outlines lie at the edges of its objects, see `outlines`."""
-    if not edge:
-        return mask
-    kept = np.zeros_like(mask)
-    for top, bottom, left, right in boxes_of(mask):
-        part = np.s_[top:bottom, left:right]
-        inside = np.ascontiguousarray(mask[part])
-        kept[part] = redraw_outlines(inside, raw[part], score[part], edge)
-    return kept
 
 
 def _solid(evidence: Bytes, mask: Bytes, step: int, params: LocalParams) -> Bytes:

@@ -12,14 +12,8 @@ from numpy.typing import NDArray
 
 from bgsub.local.archive import arrays_of, scenes_in
 from bgsub.local.clean_frames import coarseness
-from bgsub.local.cleanup import (
-    BlobRule,
-    in_hundredths,
-    mean_score,
-    vote,
-    with_sharp_outlines,
-    without_shadows,
-)
+from bgsub.local.cleanup import in_hundredths, mean_score
+from bgsub.local.drawing import MaskDrawer
 from bgsub.local.history import History, Moment
 from bgsub.local.layers import MOST_FRAMES
 from bgsub.local.light import (
@@ -102,11 +96,11 @@ class LocalModel:
         factor = SENSITIVITIES[self.options.sensitivity]
         self._matchers = [SceneMatcher(scene, factor, params) for scene in scenes]
         height, width = scenes[0].restless.shape
-        self._step = coarseness(height, width)
         least = self.options.min_area
         least = round(params.least_area * height * width) if least is None else least
         self.min_area = least
-        self._blobs = BlobRule(least, fill=self.options.fill)
+        step = coarseness(height, width)
+        self._drawer = MaskDrawer(self.options, params, least, step)
 
     def with_options(self, options: MaskOptions) -> LocalModel:
         """The same model, drawing masks in another way."""
@@ -227,18 +221,12 @@ class LocalModel:
     def _draw(self, compared: _Compared, inside: NDArray[np.bool_] | None) -> Bytes:
         """Mask of a frame from what `_compare` gave."""
         fit = compared.fit
-        mask = raw = vote(compared.mean, self.params.vote_level)
-        if self.options.shadows == "drop":
-            mask = without_shadows(
-                mask,
-                fit.picture,
-                lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
-                max(fit.grain, 1.0),
-                self._step,
-                self.params,
-            )
-        mask = self._blobs.apply(
-            with_sharp_outlines(mask, raw, compared.own, self.params.outline_edge)
+        mask = self._drawer.draw(
+            compared.mean,
+            compared.own,
+            fit.picture,
+            lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
+            max(fit.grain, 1.0),
         )
         if inside is not None:
             mask[~inside] = 0  # holes that were filled may reach out

@@ -12,6 +12,9 @@ from bgsub.video.frames import Bytes
 CLEAR = 1.5
 """Thresholds from which a pixel beside an object is part of it, though its neighbours are not."""
 
+OUTLINE_REACH = 6
+"""Pixels around a mask that its new outlines depend on, at most."""
+
 _RING = np.ones((3, 3), np.uint8)
 _SOLID = np.ones((4, 4), np.uint8)
 _AROUND = np.ones((9, 9), np.uint8)

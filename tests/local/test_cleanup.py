@@ -1,13 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bgsub.local.cleanup import (
     SCORE_LEVEL,
     BlobRule,
     _thinned,
-    boxes_of,
     in_hundredths,
     mean_score,
     vote,
@@ -52,27 +49,6 @@ def test_blobs_below_the_least_area_go_and_holes_count():
     assert np.count_nonzero(BlobRule(25).apply(mask)) == 25
     assert np.count_nonzero(BlobRule(16).apply(mask)) == 41
     assert np.count_nonzero(BlobRule(16, fill=False).apply(mask)) == 40
-
-
-@given(
-    blobs=st.lists(
-        st.tuples(st.integers(0, 180), st.integers(0, 240), st.integers(1, 60)), max_size=8
-    )
-)
-def test_boxes_hold_the_whole_mask_and_are_disjoint(blobs):
-    mask = np.zeros((190, 250), np.uint8)
-    for top, left, side in blobs:
-        mask[top : top + side, left : left + side // 2 + 1] = 1
-    covered = np.zeros(mask.shape, int)
-    for top, bottom, left, right in boxes_of(mask):
-        covered[top:bottom, left:right] += 1
-    assert covered.max(initial=0) <= 1
-    assert (covered[mask > 0] == 1).all()
-
-
-@pytest.mark.parametrize("shape", [(40, 50), (200, 300)])
-def test_an_empty_mask_has_no_boxes(shape):
-    assert boxes_of(np.zeros(shape, np.uint8)) == []
 
 
 @pytest.mark.parametrize("shape", [(12, 18), (13, 18, 3), (12, 18, 3), (1, 2, 3)])

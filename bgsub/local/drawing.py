@@ -1,0 +1,84 @@
+"""Draw the mask of a frame, part by part: most of a picture shows no object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bgsub.local.cleanup import BlobRule, shadow_reach, vote, without_shadows
+from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines
+from bgsub.local.params import LocalParams, MaskOptions
+from bgsub.local.regions import boxes_of
+from bgsub.video.frames import Bytes
+
+Background = Callable[[slice, slice], Bytes]
+"""Gives the colours behind some rows and columns of a frame, (h', w', 3)."""
+
+
+class MaskDrawer:
+    """Make masks of scores: the vote, then shadows, outlines, specks and holes.
+
+    Parameters
+    ----------
+    options : MaskOptions
+    params : LocalParams
+    least_area : int
+        Pixels that a blob covers, at least.
+    step : int
+        Shadows are looked for at every so many pixels.
+    """
+
+    def __init__(
+        self, options: MaskOptions, params: LocalParams, least_area: int, step: int
+    ) -> None:
+        self._params, self._step = params, step
+        self._drops_shadows = options.shadows == "drop"
+        self._blobs = BlobRule(least_area, fill=options.fill)
+        self._reach = max(shadow_reach(step, params), OUTLINE_REACH)
+
+    def draw(
+        self, mean: Bytes, own: Bytes, picture: Bytes, background: Background, grain: float
+    ) -> Bytes:
+        """Draw a mask.
+
+        Parameters
+        ----------
+        mean : ndarray of uint8, shape (h, w)
+            See `cleanup.mean_score`.
+        own : ndarray of uint8, shape (h, w)
+            Scores of the pixels alone.
+        picture : ndarray of uint8, shape (h, w, 3)
+            In the scene's light.
+        background : callable
+        grain : float
+            Noise of single pixels in grey levels.
+
+        Returns
+        -------
+        ndarray of uint8, shape (h, w)
+            0 or 255.
+        """
+        params = self._params
+        raw = vote(mean, params.vote_level)
+        drawn = np.zeros_like(raw)
+        for top, bottom, left, right in boxes_of(
+            raw, self._reach, self._step, self._blobs.least_area
+        ):
+            part = np.s_[top:bottom, left:right]
+            mask = marked = np.ascontiguousarray(raw[part])
+            if self._drops_shadows:
+                behind = _shifted(background, top, left)
+                mask = without_shadows(mask, picture[part], behind, grain, self._step, params)
+            if params.outline_edge:
+                mask = redraw_outlines(mask, marked, own[part], params.outline_edge)
+            drawn[part] = self._blobs.apply(mask)
+        return drawn
+
+
+def _shifted(background: Background, down: int, right: int) -> Background:
+    """The background of a part that begins at some row and column."""
+    return lambda rows, columns: background(
+        slice(rows.start + down, rows.stop + down),
+        slice(columns.start + right, columns.stop + right),
+    )
