@@ -60,7 +60,13 @@ def judge_changes(
     -------
     Verdict
     """
-    changes = find_changes(pictures, layers, sigma, params)
+    return weigh_changes(find_changes(pictures, layers, sigma, params), layers, sigma, params)
+
+
+def weigh_changes(
+    changes: list[Change], layers: Layers, sigma: float, params: LocalParams = DEFAULTS
+) -> Verdict:
+    """Let arrivals and departures vote on the layers before and after them; see `judge_changes`."""
     shape = layers.colors.shape[:3]
     votes, cast = (np.zeros(shape, np.float32) for _ in range(2))
     is_thing = np.zeros(shape, np.bool_)

@@ -3,13 +3,16 @@ import pytest
 
 from bgsub.local.cleanup import (
     SCORE_LEVEL,
+    SOLID,
     BlobRule,
     _thinned,
     in_hundredths,
     mean_score,
     vote,
+    without_shadows,
 )
 from bgsub.local.scoring import UNIT
+from bgsub.local.shadows import object_evidence
 
 
 def test_one_loud_pixel_is_no_majority():
@@ -59,3 +62,41 @@ def test_thinned_pictures_have_every_so_many_pixels(shape, step):
     )
     part = picture[2 : 2 + shape[0], 1 : 1 + shape[1]]
     np.testing.assert_array_equal(_thinned(part, step), part[::step, ::step])
+
+
+def beside_shadow(rows, width=4, height=8):
+    """A small blob of which so many rows are somebody in red, and the rest is a shadow."""
+    place = np.full((40, 50, 3), 120, np.uint8)
+    seen, mask = place.copy(), np.zeros((40, 50), np.uint8)
+    mask[10 : 10 + height, 20 : 20 + width] = 1
+    seen[mask > 0] = 84
+    seen[10 : 10 + rows, 20 : 20 + width] = (30, 40, 220)
+    return seen, place, mask
+
+
+def kept(seen, place, mask):
+    return without_shadows(mask, seen, lambda rows, columns: place[rows, columns], 3.0, 1)
+
+
+def test_small_blobs_stay_where_they_are_evidence_throughout():
+    shares = []
+    for rows in range(9):
+        seen, place, mask = beside_shadow(rows)
+        shares.append(object_evidence(seen, place, mask, 3.0)[mask > 0].mean())
+        expected = mask if shares[-1] >= SOLID else np.zeros_like(mask)
+        np.testing.assert_array_equal(kept(seen, place, mask), expected)
+    assert any(0.6 < one < SOLID for one in shares)
+    assert any(SOLID <= one < 0.9 for one in shares)
+
+
+@pytest.mark.parametrize(("width", "height", "stays"), [(4, 8, True), (8, 4, False), (12, 4, False)])
+def test_small_blobs_are_upright_as_people_are(width, height, stays):
+    seen, place, mask = beside_shadow(height, width, height)
+    assert kept(seen, place, mask).any() == stays
+
+
+def test_large_blobs_keep_their_evidence_and_lose_their_shadow():
+    seen, place, mask = beside_shadow(16, 14, 26)
+    found = kept(seen, place, mask)
+    assert found[10:26, 20:34].all()
+    assert not found[30:].any()

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from bgsub.local.evidence import EvidenceMeter
+from bgsub.local.palette import find_palette
 from bgsub.local.params import DEFAULTS
 from bgsub.local.scene import Scene
 
@@ -39,3 +40,28 @@ def test_a_layer_has_no_evidence_and_noise_has_less_than_an_object(meter):
     noisy = noisy.mean()
     moved, _, _ = EvidenceMeter(flat).measure((base + 10).astype(np.uint8))
     assert 1.3 * noisy < moved.mean() == 90
+
+
+@pytest.mark.parametrize("has_palette", [False, True])
+def test_levels_within_a_band_are_no_evidence_unless_their_colour_is_foreign(has_palette):
+    """A turbulent place of any brightness; somebody's colour has levels that all occur there."""
+    shape = (24, 40)
+    colors = np.full((1, *shape, 3), 100, np.uint8)
+    band = np.stack([np.full((*shape, 3), 60), np.full((*shape, 3), 140)]).astype(np.uint8)
+    palette = None
+    if has_palette:
+        levels = np.linspace(60, 140, 40).astype(np.uint8)
+        shown = np.broadcast_to(levels[:, None, None, None], (40, *shape, 3))
+        palette = find_palette(np.tile(shown, (10, 1, 1, 1)), np.ones(shape, bool), 1)
+    scene = Scene(colors, np.zeros(shape, np.uint8), 2.5, [], band, palette=palette)
+    meter = EvidenceMeter(scene)
+
+    def evidence(color):
+        picture = np.empty((*shape, 3), np.uint8)
+        picture[:] = color
+        return meter.measure(picture)[0].copy() / meter.unit
+
+    assert not evidence((130, 130, 130)).any()
+    assert (evidence((180, 180, 180)) == 40).all()  # above the band
+    assert (evidence((70, 70, 130)) > 15).all() == has_palette
+    assert evidence((70, 70, 130)).any() == has_palette

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bgsub.local.layers import find_layers
+from bgsub.local.layers import LAYERS, Layers, find_layers
 from bgsub.local.presence import motion_around, moving_colors, what_came_back
 from bgsub.runtime.threads import Workers
 
@@ -85,3 +85,19 @@ def test_who_passes_by_is_none():
     passing = [*IN, 24, *OUT]
     assert abs(walked([None] * 20 + passing + [None] * 27, 26, 26)) < 0.25
     assert walked([None] * 40, 1, 2) == 0
+
+
+def test_what_moves_long_before_or_after_a_change_tells_nothing_of_it():
+    assert judged([None] * 30 + [24] * 20 + OUT, 30)[0] == 0
+    assert judged(IN + [24] * 20 + [None] * 30, 26)[0] == 0
+
+
+def test_what_is_usual_at_a_place_does_not_move_whatever_its_rank():
+    """The sixth colour fills the second half of the film, and is no motion."""
+    labels = np.zeros((40, *SHAPE), np.uint8)
+    labels[20:] = LAYERS - 1
+    counts = np.stack([(labels == k).sum(axis=0) for k in range(LAYERS)]).astype(np.uint8)
+    layers = Layers(np.zeros((*counts.shape, 3), np.uint8), counts, counts, counts, labels)
+    region = np.zeros(SHAPE, bool)
+    region[BOX] = True
+    assert motion_around(layers, region, 18, 20) == 0

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from bgsub.local.params import DEFAULTS
 from bgsub.local.shadows import object_evidence
 
 
@@ -35,3 +36,48 @@ def test_other_colours_are(place):
 def test_another_texture_is(place):
     other = np.random.default_rng(1).uniform(50, 120, (*place.shape[:2], 1)) * np.ones(3)
     assert share(place, other) > 0.95
+
+
+def tinted(blue=0):
+    """A flat place at level 100 and its shadow, which leaves .8 of the light, and more of blue."""
+    place = np.full((30, 40, 3), 100, np.uint8)
+    seen = np.full_like(place, 80)
+    seen[..., 0] += np.uint8(blue)
+    return place, seen
+
+
+def test_a_tint_is_evidence_from_its_bound_on():
+    place, seen = tinted(6)
+    ratios = np.log((seen[0, 0] + 4.0) / 104)
+    luma = round(seen[0, 0] @ [0.114, 0.587, 0.299]) + 4
+    chroma = np.abs(ratios - ratios.mean()).max() * luma
+    bound = chroma / DEFAULTS.shadow_chroma
+    assert share(place, seen, 1.02 * bound) == 0
+    assert share(place, seen, 0.98 * bound) == 1
+
+
+@pytest.mark.parametrize(("blue", "expected"), [(6, 0), (24, 1)])
+def test_the_sky_tints_a_shadow_a_little_and_a_jacket_more(blue, expected):
+    assert share(*tinted(blue), 3.0) == expected
+
+
+def test_texture_is_evidence_from_its_bound_on():
+    """Stripes that a shadow does not have: the deviation of the logarithm times the level."""
+    place, seen = tinted()
+    seen[:, ::2] += np.uint8(8)
+    ratio = np.log((seen[0, :2, 0] + 4.0) / 104)
+    deviation = np.sqrt(0.24) * np.ptp(ratio)  # 2 or 3 of 5 columns
+    bound = deviation * (seen[0, :2, 0].mean() + 4) / DEFAULTS.shadow_texture
+    inner = np.s_[10:20, 12:28]
+    mask = np.zeros(place.shape[:2], np.uint8)
+    mask[5:25, 5:35] = 1
+    assert not object_evidence(seen, place, mask, 1.02 * bound)[inner].any()
+    assert object_evidence(seen, place, mask, 0.96 * bound)[inner].all()
+
+
+@pytest.mark.parametrize(("level", "expected"), [(39, 0), (36, 1), (130, 0), (134, 1)])
+def test_a_shadow_leaves_two_fifths_of_the_light_and_nothing_shines_back_by_more_than_a_third(
+    level, expected
+):
+    place = np.full((30, 40, 3), 100, np.uint8)
+    assert share(place, np.full_like(place, level)) == expected
