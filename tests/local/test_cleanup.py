@@ -89,7 +89,9 @@ def test_small_blobs_stay_where_they_are_evidence_throughout():
     assert any(SOLID <= one < 0.9 for one in shares)
 
 
-@pytest.mark.parametrize(("width", "height", "stays"), [(4, 8, True), (8, 4, False), (12, 4, False)])
+@pytest.mark.parametrize(
+    ("width", "height", "stays"), [(4, 8, True), (8, 4, False), (12, 4, False)]
+)
 def test_small_blobs_are_upright_as_people_are(width, height, stays):
     seen, place, mask = beside_shadow(height, width, height)
     assert kept(seen, place, mask).any() == stays

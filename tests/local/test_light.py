@@ -71,3 +71,17 @@ def test_films_of_one_level_are_learnt_and_a_frame_of_another_is_foreground(film
     model = LocalModel.fit(pictures, workers=workers)
     mask = model.mask(np.full((36, 48, 3), EVEN[frame], np.uint8))
     assert (mask == (0 if film == frame else 255)).all()
+
+
+@pytest.mark.parametrize(("more", "identity"), [(0.01, True), (0.02, True), (0.05, False)])
+def test_another_light_must_explain_three_per_cent_more_than_none(more, identity, model):
+    """A little brighter throughout, within the noise; a share of the pixels is just beyond it."""
+    rng = np.random.default_rng(0)
+    seen = model + 2.5 + rng.uniform(-0.4, 0.4, model.shape)
+    flat, order = seen.reshape(-1, 3), rng.permutation(model.shape[0] * model.shape[1])
+    covered, beyond = round(0.2 * order.size), round((0.2 + more) * order.size)
+    flat[order[covered:beyond]] += 4
+    flat[order[:covered]] = 20
+    light = find_light(seen.astype(np.float32), model, 2.0)
+    assert light.is_identity == identity
+    assert light.share == pytest.approx(0.8 - more if identity else 0.8, abs=0.005)

@@ -51,7 +51,7 @@ def test_nothing_changes_in_an_empty_place(scenes, workers):
     assert not verdict.is_thing.any()
 
 
-# --- votes, on layers and changes made by hand: somebody (layer 1) stands before a place (layer 0) ---
+# --- votes, on layers and changes made by hand: somebody (layer 1) before a place (layer 0) ---
 
 SIGMA, N, LEFT = 3.0, 40, 20
 PLACE, PERSON = (100, 110, 120), (40, 60, 200)

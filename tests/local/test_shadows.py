@@ -56,7 +56,7 @@ def test_a_tint_is_evidence_from_its_bound_on():
     assert share(place, seen, 0.98 * bound) == 1
 
 
-@pytest.mark.parametrize(("blue", "expected"), [(6, 0), (24, 1)])
+@pytest.mark.parametrize(("blue", "expected"), [(6, 0), (10, 0), (14, 1), (24, 1)])
 def test_the_sky_tints_a_shadow_a_little_and_a_jacket_more(blue, expected):
     assert share(*tinted(blue), 3.0) == expected
 

@@ -46,3 +46,37 @@ def test_average_linkage_is_that_of_scipy(n, seed, cut):
     found = average_linkage(squareform(apart), cut)
     theirs = fcluster(average(apart), cut, "distance")
     np.testing.assert_array_equal(found[:, None] == found, theirs[:, None] == theirs)
+
+
+def patterns(seed, count):
+    """Checks of ±1 that no light explains, shape (count, 30, 40)."""
+    coarse = np.random.default_rng(seed).choice([-1.0, 1.0], (count, 15, 20))
+    return np.kron(coarse, np.ones((1, 2, 2)))
+
+
+def film(added, noise=1.0):
+    """Thumbnails of a room, and what is added to it in each of 60 frames, shape (60, 30, 40)."""
+    room = np.kron(np.random.default_rng(3).uniform(60, 180, (5, 8)), np.ones((6, 5)))
+    frames = np.repeat((room + added)[..., None], 3, axis=3)
+    frames += np.random.default_rng(0).normal(0, noise, frames.shape)
+    return np.clip(np.rint(frames), 0, 255).astype(np.uint8)
+
+
+def count_states(frames):
+    return len(np.unique(find_states(frames)))
+
+
+def test_water_that_turns_slowly_is_one_state_and_with_the_lamps_switched_on_amid_it_two():
+    """Its frames form groups in time, which are as far from each other as each is wide."""
+    turn = np.arange(60) / 60
+    waves = np.stack([f(2 * np.pi * j * turn) for j in (1, 2) for f in (np.cos, np.sin)])
+    water = 4 * np.tensordot(waves, patterns(5, 4), axes=(0, 0))
+    assert count_states(film(water)) == 1
+    lamps = 30 * (np.arange(60) >= 30)[:, None, None] * patterns(6, 1)
+    assert count_states(film(water + lamps)) == 2
+
+
+def test_what_ends_far_from_where_it_began_is_more_than_one_state():
+    """Two halves of a drift lie 2.5 to 3 times as far from each other as their own frames do."""
+    drift = np.linspace(0, 16, 60)[:, None, None] * patterns(4, 1)
+    assert count_states(film(drift, noise=3.0)) == 2
