@@ -40,7 +40,7 @@ def mean_score(score: Bytes, most: float = DEFAULTS.vote_most) -> Bytes:
         In the same unit, rounded; new memory.
     """
     clipped = scratch("local clipped", score.shape, np.uint8)
-    np.minimum(score, np.uint8(most * UNIT), out=clipped)
+    cv2.threshold(score, int(most * UNIT), 0, cv2.THRESH_TRUNC, dst=clipped)
     return np.asarray(cv2.blur(clipped, (_WINDOW, _WINDOW)), dtype=np.uint8)
 
 

@@ -12,8 +12,8 @@ from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.regions import boxes_of
 from bgsub.video.frames import Bytes
 
-Background = Callable[[slice, slice], Bytes]
-"""Gives the colours behind some rows and columns of a frame, (h', w', 3)."""
+Part = Callable[[slice, slice], Bytes]
+"""Gives something of a frame in some rows and columns, (h', w') or (h', w', 3)."""
 
 
 class MaskDrawer:
@@ -37,20 +37,19 @@ class MaskDrawer:
         self._blobs = BlobRule(least_area, fill=options.fill)
         self._reach = max(shadow_reach(step, params), OUTLINE_REACH)
 
-    def draw(
-        self, mean: Bytes, own: Bytes, picture: Bytes, background: Background, grain: float
-    ) -> Bytes:
+    def draw(self, mean: Bytes, picture: Bytes, background: Part, own: Part, grain: float) -> Bytes:
         """Draw a mask.
 
         Parameters
         ----------
         mean : ndarray of uint8, shape (h, w)
             See `cleanup.mean_score`.
-        own : ndarray of uint8, shape (h, w)
-            Scores of the pixels alone.
         picture : ndarray of uint8, shape (h, w, 3)
             In the scene's light.
         background : callable
+            Gives the colours behind a part of the frame.
+        own : callable
+            Gives the scores of the single pixels of a part.
         grain : float
             Noise of single pixels in grey levels.
 
@@ -65,18 +64,18 @@ class MaskDrawer:
         for top, bottom, left, right in boxes_of(
             raw, self._reach, self._step, self._blobs.least_area
         ):
-            part = np.s_[top:bottom, left:right]
+            part = rows, columns = slice(top, bottom), slice(left, right)
             mask = marked = np.ascontiguousarray(raw[part])
             if self._drops_shadows:
                 behind = _shifted(background, top, left)
                 mask = without_shadows(mask, picture[part], behind, grain, self._step, params)
             if params.outline_edge:
-                mask = redraw_outlines(mask, marked, own[part], params.outline_edge)
+                mask = redraw_outlines(mask, marked, own(rows, columns), params.outline_edge)
             drawn[part] = self._blobs.apply(mask)
         return drawn
 
 
-def _shifted(background: Background, down: int, right: int) -> Background:
+def _shifted(background: Part, down: int, right: int) -> Part:
     """The background of a part that begins at some row and column."""
     return lambda rows, columns: background(
         slice(rows.start + down, rows.stop + down),

@@ -68,7 +68,7 @@ class EvidenceMeter:
         np.multiply(best, np.float32(self._detail), out=found, casting="unsafe")
         size = (self._side, self._side)
         for plane, behind in zip(planes, near, strict=True):
-            cv2.subtract(plane, behind, dst=part, dtype=cv2.CV_16S)
+            np.subtract(plane, behind, out=part, dtype=np.int16)
             cv2.boxFilter(part, cv2.CV_16S, size, dst=sums, normalize=False)
             np.abs(sums, out=sums)
             cv2.max(found, sums, dst=found)

@@ -223,9 +223,9 @@ class LocalModel:
         fit = compared.fit
         mask = self._drawer.draw(
             compared.mean,
-            compared.own,
             fit.picture,
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
+            lambda rows, columns: fit.matcher.in_units(compared.own, fit.sigma, rows, columns),
             max(fit.grain, 1.0),
         )
         if inside is not None:

@@ -68,7 +68,8 @@ class SceneMatcher:
         score : ndarray of uint8, shape (h, w)
             Evidence in units of `UNIT` a threshold, 255 at most. Scratch memory.
         own : ndarray of uint8, shape (h, w)
-            The same of the pixel alone, for what needs sharp edges. Scratch memory.
+            Largest channel difference of the pixel alone, in grey levels; `in_units` makes scores
+            of them. Scratch memory.
         index : ndarray of uint8, shape (h, w)
             The nearest layer. Scratch memory.
         """
@@ -76,9 +77,13 @@ class SceneMatcher:
         score = scratch("local distance", index.shape, np.uint8)
         factor = self.scene.sigma / sigma
         cv2.multiply(evidence, self._scale, dst=score, scale=factor, dtype=cv2.CV_8U)
-        factor *= self._meter.unit
-        cv2.multiply(own, self._scale, dst=own, scale=factor, dtype=cv2.CV_8U)
         return score, own, index
+
+    def in_units(self, own: Bytes, sigma: float, rows: slice, columns: slice) -> Bytes:
+        """Scores of single pixels in a part of the picture, for what needs sharp edges."""
+        part, scale = own[rows, columns], self._scale[rows, columns]
+        factor = self.scene.sigma / sigma * self._meter.unit
+        return np.asarray(cv2.multiply(part, scale, scale=factor, dtype=cv2.CV_8U), dtype=np.uint8)
 
     def background(self, index: Bytes, rows: slice, columns: slice) -> Bytes:
         """Colours of the nearest layers in a part of the picture, shape (h', w', 3)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import cv2
@@ -15,7 +16,7 @@ from bgsub.video.frames import Bytes
 Plane = cv2.typing.MatLike
 
 _FIFTHS = np.full(5, 0.2, np.float32)
-_ONE_THIRD = np.array([1 / 3])
+_THREE = np.float32(3)
 _OFFSET = 4
 _LOGARITHM = np.log(np.arange(256, dtype=np.float32) + _OFFSET)
 _LUMA = np.array([[0.114, 0.587, 0.299]], np.float32)
@@ -64,10 +65,11 @@ def object_evidence(
     own = _third(ratios)
     mean = cv2.multiply(overall, weight)
     squares = cv2.multiply(_mean(cv2.multiply(own, own)), weight)
-    variance = np.maximum(cv2.subtract(squares, cv2.multiply(mean, mean)), np.float32(0))
+    difference = cv2.subtract(squares, cv2.multiply(mean, mean))
+    _, variance = cv2.threshold(difference, 0, 0, cv2.THRESH_TOZERO)
     brightness = cv2.multiply(_mean(cv2.multiply(level, inside)), weight)
     texture = cv2.multiply(cv2.sqrt(variance), brightness)
-    low, high = np.log((params.shadow_darkest, params.shadow_brightest))
+    low, high = math.log(params.shadow_darkest), math.log(params.shadow_brightest)
     found: NDArray[np.bool_] = chroma > params.shadow_chroma * sigma
     found |= texture > params.shadow_texture * sigma
     found |= mean < low
@@ -83,4 +85,4 @@ def _mean(plane: Plane) -> Singles:
 def _third(planes: Sequence[Plane]) -> Singles:
     first, second, third = planes
     total = cv2.add(cv2.add(first, second), third)
-    return np.asarray(cv2.multiply(total, _ONE_THIRD), dtype=np.float32)
+    return np.asarray(np.divide(total, _THREE, dtype=np.float32))
