@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import cv2
 import numpy as np
@@ -91,22 +92,35 @@ def find_light(
     -------
     Light
     """
-    x = np.asarray(seen, dtype=np.float32).reshape(-1, 3)
-    c = model.reshape(-1, 3)
     gain, offset = np.ones(3, np.float32), np.zeros(3, np.float32)
     plain = explained(seen, model, sigma)
     if plain > _EXPLAINED:
         return Light(gain, offset, plain)
-    pairs = np.random.default_rng(seed).integers(0, len(x), (2, _PAIRS))
-    for k in range(3):
-        gain[k], offset[k] = _channel_light(x[:, k], c[:, k], pairs, _WIDTH * sigma)
-    share = float((np.abs(x - gain * c - offset).max(axis=1) < _WIDTH * sigma).mean())
+    pairs = _pairs(seed, seen.shape[0] * seen.shape[1])
+    left = np.zeros(seen.shape[0] * seen.shape[1], np.float32)
+    for k, (x, c) in enumerate(zip(_channels(seen), _channels(model), strict=True)):
+        gain[k], offset[k] = _channel_light(x, c, pairs, _WIDTH * sigma)
+        np.maximum(left, np.abs(x - gain[k] * c - offset[k]), out=left)
+    share = float(np.count_nonzero(left < _WIDTH * sigma)) / left.size
     if share < plain + params.light_bonus:
         return Light(np.ones(3, np.float32), np.zeros(3, np.float32), plain)
     return Light(gain, offset, share)
 
 
-def _channel_light(x: Singles, c: Singles, pairs: np.ndarray, width: float) -> tuple[float, float]:
+@cache
+def _pairs(seed: int, pixels: int) -> NDArray[np.int64]:
+    """Pixels of which every two propose a light, shape (2, n)."""
+    return np.random.default_rng(seed).integers(0, pixels, (2, _PAIRS))
+
+
+def _channels(picture: Bytes | Singles) -> Singles:
+    """Levels of the pixels of a thumbnail, channel by channel, shape (3, n)."""
+    return np.ascontiguousarray(picture.reshape(-1, 3).T, dtype=np.float32)
+
+
+def _channel_light(
+    x: Singles, c: Singles, pairs: NDArray[np.int64], width: float
+) -> tuple[float, float]:
     """Gain and offset of one channel: the best of those that two pixels define, then refined."""
     first, second = pairs
     contrast = c[first] - c[second]
@@ -119,17 +133,26 @@ def _channel_light(x: Singles, c: Singles, pairs: np.ndarray, width: float) -> t
     if not gains.size:
         return 1.0, 0.0
     residual = np.outer(gains, -c[::_EVERY])
-    residual += x[::_EVERY]
+    residual += np.ascontiguousarray(x[::_EVERY])
     residual -= offsets[:, None]
     np.abs(residual, out=residual)
-    best = int((residual < width).view(np.uint8).sum(axis=1, dtype=np.uint16).argmax())
+    within = (residual < width).view(np.uint8)
+    best = int(cv2.reduce(within, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S).argmax())
     inside = np.abs(x - gains[best] * c - offsets[best]) < width
     if np.count_nonzero(inside) <= 20:
         return 1.0, 0.0
-    terms = np.stack([c[inside], np.ones(np.count_nonzero(inside), np.float32)], axis=1)
-    gain, offset = map(float, np.linalg.lstsq(terms, x[inside], rcond=None)[0])
+    gain, offset = _line(c[inside], x[inside])
     # A frame without contrast, such as a black one, has any offset and no gain: that is no light.
     return (gain, offset) if _GAINS[0] < gain < _GAINS[1] else (1.0, 0.0)
+
+
+def _line(c: Singles, x: Singles) -> tuple[float, float]:
+    """Gain and offset of least squares; no gain where all of c is the same."""
+    middle, level = c.mean(dtype=np.float64), x.mean(dtype=np.float64)
+    apart = c - middle
+    spread = float(apart @ apart)
+    gain = float(apart @ (x - level)) / spread if spread > 0 else 0.0
+    return gain, float(level - gain * middle)
 
 
 def tone_curve(seen: Bytes | Singles, model: Singles, light: Light, sigma: float) -> Bytes | None:
@@ -151,28 +174,40 @@ def tone_curve(seen: Bytes | Singles, model: Singles, light: Light, sigma: float
         return None
     levels = np.arange(256, dtype=np.float32)
     table = np.empty((256, 3), np.float32)
-    x = np.asarray(seen, dtype=np.float32).reshape(-1, 3)
-    c = model.reshape(-1, 3)
-    for k in range(3):
+    orders = np.argsort(seen.reshape(-1, 3), axis=0, kind="stable").T
+    for k, (x, c) in enumerate(zip(_channels(seen), _channels(model), strict=True)):
         table[:, k] = (levels - light.offset[k]) / light.gain[k]
-        left = c[:, k] - (x[:, k] - light.offset[k]) / light.gain[k]
-        table[:, k] += _bend(x[:, k], left, levels, 8 * sigma)
+        left = c - (x - light.offset[k]) / light.gain[k]
+        order = orders[k]
+        table[:, k] += _bend(x[order], left[order], levels, 8 * sigma)
     return np.clip(np.rint(table), 0, 255).astype(np.uint8).reshape(1, 256, 3)
 
 
 def _bend(x: Singles, left: Singles, levels: Singles, width: float) -> Singles:
-    """Median of what an affine light leaves, between quantiles of the levels, interpolated."""
+    """Median of what an affine light leaves, between quantiles of the levels, interpolated.
+
+    `x` increases.
+    """
     at, by = [], []
-    for part in np.array_split(np.argsort(x, kind="stable"), _KNOTS):
-        here = part[np.abs(left[part]) < width]
-        if here.size > 0.3 * part.size:
-            middle = here.size // 2
-            at.append(x[here[middle]])  # the median, for they are sorted
-            by.append(np.partition(left[here], middle)[middle])
+    near = np.abs(left) < width
+    for part in _knots(x.size):
+        here = near[part]
+        count = np.count_nonzero(here)
+        if count > 0.3 * here.size:
+            middle = count // 2
+            at.append(x[part][here][middle])  # the median, for they are sorted
+            by.append(np.partition(left[part][here], middle)[middle])
     if len(at) < 2:
         return np.zeros_like(levels)
     bend = np.interp(levels, at, by)
     return np.asarray(bend, dtype=np.float32)
+
+
+@cache
+def _knots(size: int) -> list[slice]:
+    """Equal parts of so many values, as `numpy.array_split` divides them."""
+    ends = np.cumsum([0, *map(len, np.array_split(np.arange(size), _KNOTS))]).tolist()
+    return [slice(*ends[i : i + 2]) for i in range(_KNOTS)]
 
 
 def relight(picture: Bytes, table: Bytes | None) -> Bytes:

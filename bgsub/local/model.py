@@ -15,7 +15,7 @@ from bgsub.local.clean_frames import coarseness
 from bgsub.local.cleanup import in_hundredths, mean_score
 from bgsub.local.drawing import MaskDrawer
 from bgsub.local.history import History, Moment
-from bgsub.local.layers import MOST_FRAMES
+from bgsub.local.layers import MOST_FRAMES, largest_channel
 from bgsub.local.light import (
     Light,
     explained,
@@ -261,7 +261,7 @@ class LocalModel:
         sigma = matcher.scene.sigma
         table = tone_curve(small, matcher.thumbnail, lights[best], matcher.thumbnail_noise)
         if table is not None:
-            left = np.abs(relight(small, table) - matcher.thumbnail).max(axis=2)
+            left = largest_channel(relight(small, table), matcher.thumbnail.astype(np.uint8))
             left = left[left < 4 * sigma]
             if left.size:
                 sigma = max(sigma, float(np.median(left)) / NORMAL_MAD)
