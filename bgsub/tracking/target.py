@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +24,11 @@ _LEARNING = 0.12
 
 @dataclass(eq=False)
 class Target:
-    """An object that is being followed."""
+    """An object that is being followed.
+
+    Its usual size is that of a part where the border of the picture cut it when it was last seen
+    alone (`is_cut`).
+    """
 
     motion: Motion
     width: float
@@ -34,6 +39,7 @@ class Target:
     hits: int = 1
     missed: float = 0.0
     ended: bool = False
+    is_cut: bool = False
     looks: Appearance | None = None
 
     @property
@@ -68,6 +74,44 @@ def is_distinct(track: Target, others: Sequence[Target]) -> bool:
     own = np.asarray(track.color)
     apart = [np.abs(own - other.color).max() for other in others if other is not track]
     return bool(min(apart) >= _DISTINCT)
+
+
+def find_shares(
+    tracks: Sequence[Target], region: Detection, picture: Bytes | None
+) -> list[Box]:
+    """Find objects that have merged within the region that they share.
+
+    Each is where its looks or its motion say. One that was cut by the border when it was seen alone
+    has no known size: it is what the others leave of the region.
+    """
+    boxes = [
+        find_share(track, region.box, picture if is_distinct(track, tracks) else None)
+        for track in tracks
+    ]
+    cut = [i for i, track in enumerate(tracks) if track.is_cut]
+    if len(cut) == 1 and region.inside is not None:
+        own = cut[0]
+        others = [box for i, box in enumerate(boxes) if i != own]
+        left = _left_over(region.inside, region.box, others)
+        if left is not None and left[2] * left[3] > boxes[own][2] * boxes[own][3]:
+            boxes[own] = left
+            tracks[own].width, tracks[own].height = left[2:]
+            tracks[own].motion.correct(*center(left), tracks[own].size, trust=0.5)
+    return boxes
+
+
+def _left_over(inside: NDArray[np.bool_], region: Box, others: Sequence[Box]) -> Box | None:
+    """Give the box around the largest part of a region that lies in no other box."""
+    left = inside.astype(np.uint8)
+    for box in others:
+        x, y = round(box[0] - region[0]), round(box[1] - region[1])
+        left[max(y, 0) : max(y + round(box[3]), 0), max(x, 0) : max(x + round(box[2]), 0)] = 0
+    count, _, stats, _ = cv2.connectedComponentsWithStats(left, connectivity=8)
+    if count < 2:
+        return None
+    largest = 1 + int(stats[1:, cv2.CC_STAT_AREA].argmax())
+    x, y, width, height = (int(value) for value in stats[largest, :4])
+    return region[0] + x, region[1] + y, width, height
 
 
 def find_share(track: Target, region: Box, picture: Bytes | None) -> Box:

@@ -13,7 +13,7 @@ import numpy as np
 from bgsub.tracking.association import assign, covered, pairing_costs
 from bgsub.tracking.detections import Box, Detection, Sign, center, join
 from bgsub.tracking.motion import Motion
-from bgsub.tracking.target import Target, find_share, is_distinct
+from bgsub.tracking.target import Target, find_shares
 from bgsub.video.frames import Bytes
 
 _MOST_DETECTIONS = 400
@@ -200,19 +200,23 @@ class Tracker:
     def _see(
         self, tracks: list[Target], detection: Detection, now: _Frame, picture: Bytes | None
     ) -> None:
-        merged = len(tracks) > 1
         for track in tracks:
             track.missed = 0.0
             track.hits += 1
-            if merged:
-                shown = picture if is_distinct(track, tracks) else None
-                box = find_share(track, detection.box, shown)
-                place = center(box)
-            else:
-                box, place = detection.box, (detection.cx, detection.cy)
-                track.motion.correct(*center(box), track.size)
-                track.learn(detection, picture)
-            now.seen.append((track, box, *place, detection, merged))
+        if len(tracks) > 1:
+            boxes = find_shares(tracks, detection, picture)
+            for track, box in zip(tracks, boxes, strict=True):
+                now.seen.append((track, box, *center(box), detection, True))
+            return
+        (track,), box = tracks, detection.box
+        track.motion.correct(*center(box), track.size)
+        track.learn(detection, picture)
+        track.is_cut = self._is_at_border(box)
+        now.seen.append((track, box, detection.cx, detection.cy, detection, False))
+
+    def _is_at_border(self, box: Box) -> bool:
+        right, bottom = self._width - box[0] - box[2], self._height - box[1] - box[3]
+        return min(box[0], box[1], right, bottom) <= 0
 
     def _miss(self, tracks: list[Target], step: float) -> None:
         for track in tracks:

@@ -100,3 +100,20 @@ def test_frames_that_are_left_out_are_time_that_passes():
         found = find_detections(mask, picture=picture)
         decided += tracker.update(number, number / RATE, found, picture)
     assert {n for frame in [*decided, *tracker.finish()] for n in numbers(frame)} == {1}
+
+
+def test_who_merges_at_the_border_has_the_size_of_what_is_left_of_the_region(follow):
+    """One waits at the border; another comes in, touches it, and both go on together."""
+
+    def places(t):
+        first = 12 + 2 * max(0, t - 24)
+        return [(min(t - 16, first - 15), 30, 16, 40, 200), (first, 40, 16, 40, 40)]
+
+    frames = [places(t) for t in range(70)]
+    decided = follow(frames)
+    assert len({seen.track for frame in decided for seen in frame}) == 2
+    for t in range(35, 70):
+        left, right = sorted(seen.box for seen in decided[t])
+        assert abs(left[0] - frames[t][0][0]) <= 2
+        assert abs(left[2] - 16) <= 2
+        assert abs(right[0] - frames[t][1][0]) <= 2
