@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import doctest
+import glob
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import av
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from bgsub.cli import cli
 from bgsub.cli.application import COMMANDS
 from bgsub.cli.help import exit_code_table
+from bgsub.video.images import write_image
+
+from .conftest import make_scene
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+BATCH = (ROOT / "docs" / "batch.md").read_text(encoding="utf-8")
 
 
-def fenced(language: str, containing: str) -> str:
-    blocks = re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def fenced(language: str, containing: str, text: str = README) -> str:
+    blocks = re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
     found = [block for block in blocks if containing in block]
     assert len(found) == 1, f"one {language} block with {containing!r}"
     return found[0]
 
 
 def test_exit_codes_are_those_of_the_program() -> None:
-    rows = re.findall(r"^\| (\d+) \| (.+?) \|$", README, flags=re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|$", BATCH, flags=re.MULTILINE)
     assert [(int(code), meaning) for code, meaning in rows] == list(exit_code_table())
 
 
@@ -42,7 +52,7 @@ def test_library_example(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_batch_script_reacts_to_exit_codes(tmp_path: Path) -> None:
-    script = fenced("bash", "exit code")
+    script = fenced("bash", "exit code", BATCH)
     (tmp_path / "footage").mkdir()
     for number in range(1, 13):
         frame = ROOT / "sample_videos" / "numbered" / f"frame{number}.png"
@@ -68,6 +78,45 @@ def test_batch_script_reacts_to_exit_codes(tmp_path: Path) -> None:
     assert "broken.mp4" in done.stderr
     assert (tmp_path / "results" / "shots" / "run.json").is_file()
     assert "shots: nothing unusual" in done.stdout or "shots: look at" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def short_film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A film of two seconds with a visitor, as mp4."""
+    path = tmp_path_factory.mktemp("film") / "film.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"crf": "8"})
+        stream.width, stream.height, stream.pix_fmt = 48, 36, "yuv420p"
+        for frame in make_scene(n=50, visit=25):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode())
+    return path
+
+
+@pytest.mark.parametrize("reader", ["arena.mp4", "night.mp4", "week/*.mp4"])
+def test_the_commands_of_each_reader(
+    reader: str, short_film: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "week").mkdir()
+    for name in ("arena.mp4", "night.mp4", "week/monday.mp4", "week/tuesday.mp4"):
+        shutil.copy(short_film, tmp_path / name)
+    (polygon,) = re.findall(r"`(\{\"nest\".*\})`", README)
+    (tmp_path / "regions.json").write_text(polygon, encoding="utf-8")
+    write_image(tmp_path / "grass.png", np.zeros((36, 48), np.uint8))
+    lines = fenced("", reader).splitlines()
+    assert len(lines) == 5
+    for line in lines:
+        command, _, target = line.split("#")[0].partition(">")
+        (program, *arguments) = shlex.split(command)
+        assert program == "bgsub"
+        paths = [glob.glob(each) if "*" in each else [each] for each in arguments]  # noqa: PTH207
+        done = CliRunner().invoke(cli, [each for some in paths for each in some])
+        assert done.exit_code == 0, (line, done.stderr)
+        if target:
+            (tmp_path / target.strip()).write_text(done.stdout, encoding="utf-8")
+    made = {"arena.mp4": "arena.csv", "night.mp4": "night.json", "week/*.mp4": "monday.csv"}
+    assert (tmp_path / made[reader]).stat().st_size > 100
 
 
 def test_it_is_short() -> None:

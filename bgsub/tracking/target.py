@@ -76,9 +76,7 @@ def is_distinct(track: Target, others: Sequence[Target]) -> bool:
     return bool(min(apart) >= _DISTINCT)
 
 
-def find_shares(
-    tracks: Sequence[Target], region: Detection, picture: Bytes | None
-) -> list[Box]:
+def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | None) -> list[Box]:
     """Find objects that have merged within the region that they share.
 
     Each is where its looks or its motion say. One that was cut by the border when it was seen alone
