@@ -81,8 +81,8 @@ def _best(
 ) -> Bytes:
     """Colours of the best layers at some pixels, shape (m, 3)."""
     height, width = known.shape
-    own = colors[:, y, x].astype(np.int16)
-    least = np.full(own.shape[:2], _CAP, np.float32)
+    own = np.ascontiguousarray(np.moveaxis(colors[:, y, x], 2, 0), dtype=np.int16)
+    least = np.full(own.shape[1:], _CAP, np.float32)
     total = np.zeros_like(least)
     count = np.zeros(len(y), np.float32)
     for down, right in _OFFSETS:
@@ -90,7 +90,8 @@ def _best(
         settled = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
         rows, columns = np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)
         settled &= known[rows, columns]
-        difference = np.abs(own - base[rows, columns]).max(axis=2) / np.float32(sigma)
+        blue, green, red = np.abs(own - base[rows, columns].T[:, None])
+        difference = np.maximum(np.maximum(blue, green), red) / np.float32(sigma)
         np.minimum(difference, _CAP, out=difference)
         least = np.where(settled, np.minimum(least, difference), least)
         total += difference * settled

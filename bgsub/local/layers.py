@@ -273,5 +273,9 @@ def largest_channel(picture: Bytes, other: Bytes) -> Bytes:
 
 def color_of(colors: Bytes, label: NDArray[np.integer]) -> Bytes:
     """Picture whose pixels show the layers that `label` names, shape (h, w, 3)."""
-    chosen = label[None, ..., None].astype(np.int64)
-    return np.asarray(np.take_along_axis(colors, chosen, axis=0)[0], dtype=np.uint8)
+    shown = np.array(colors[0], dtype=np.uint8)
+    for k in range(1, len(colors)):
+        here = label == k
+        if here.any():
+            cv2.copyTo(np.ascontiguousarray(colors[k]), here.view(np.uint8), shown)
+    return shown

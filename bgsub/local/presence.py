@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.layers import LAYERS, Layers, color_of
+from bgsub.local.layers import LAYERS, Layers
 from bgsub.video.frames import Bytes
 
 Label = NDArray[np.int8]
@@ -57,16 +57,14 @@ def moving_colors(
     reach = (int(max(np.ptp(y), np.ptp(x))) + 1) // 2
     rows = slice(max(int(y.min()) - reach, 0), int(y.max()) + reach + 1)
     columns = slice(max(int(x.min()) - reach, 0), int(x.max()) + reach + 1)
-    before, after = (color_of(layers.colors, state)[y, x] for state in states)
-    rare = layers.counts[:, rows, columns] < RARE * len(pictures)
+    before, after = (layers.colors[state[y, x], y, x] for state in states)
+    rare = _rare(layers.counts[:, rows, columns], len(pictures))
     balance = 0.0
     for first, last in ((frame - _FRAMES, frame + 2), (frame, frame + _FRAMES + 2)):
         seen = np.zeros((_LEVELS,) * 3, np.float32)
         for j in range(max(first, 0), min(last, len(pictures))):
             moves = _moves(layers.labels[j, rows, columns], rare)
-            solid = cv2.morphologyEx(
-                moves.view(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)
-            )
+            solid = cv2.morphologyEx(moves, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
             np.add.at(seen, _bins(pictures[j, rows, columns][solid > 0]), 1)
         total = float(seen.sum())
         if total >= _LEAST_PIXELS:
@@ -95,13 +93,14 @@ def motion_around(
     float
         From 1, all motion comes after, to −1, all came before.
     """
-    rare = layers.counts < RARE * len(layers.labels)
+    rare = _rare(layers.counts, len(layers.labels))
     window = np.ones((3, 3), np.uint8)
+    outside = (~region).view(np.uint8)
     means = []
     for first in (last_before - _FRAMES, first_after + 1):
         span = range(max(first, 0), min(max(first + _FRAMES, 0), len(layers.labels)))
         moving = [
-            cv2.erode((_moves(layers.labels[j], rare) & ~region).view(np.uint8), window).sum()
+            cv2.countNonZero(cv2.erode(_moves(layers.labels[j], rare) * outside, window))
             for j in span
         ]
         if len(moving) < _FRAMES // 2:
@@ -111,11 +110,15 @@ def motion_around(
     return (after - before) / (after + before + float(region.sum()))
 
 
-def _moves(shown: Bytes, rare: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Where a frame shows what is seldom seen there."""
-    own = np.minimum(shown, LAYERS - 1)[None].astype(np.int64)
-    seldom = np.take_along_axis(rare, own, axis=0)[0]
-    return np.asarray((shown >= LAYERS) | seldom)
+def _rare(counts: Bytes, frames: int) -> Bytes:
+    """Bit k is set where layer k is seldom seen, shape (h, w)."""
+    seldom = np.packbits(counts < RARE * frames, axis=0, bitorder="little")
+    return np.asarray(seldom[0], dtype=np.uint8)
+
+
+def _moves(shown: Bytes, rare: Bytes) -> Bytes:
+    """Where a frame shows what is seldom seen there: no layer, or one whose bit is set."""
+    return np.asarray((shown >= LAYERS) | (rare >> shown) & 1, dtype=np.uint8)
 
 
 def _bins(colors: Bytes) -> tuple[Bytes, Bytes, Bytes]:
