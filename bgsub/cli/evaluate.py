@@ -117,9 +117,9 @@ def evaluate_command(
     """Print precision, recall, F-measure and other measures of masks against ground truth.
 
     MASKS is a folder that `bgsub run` wrote, a video of masks or a folder of images. TRUTH is a
-    folder of images, a CDnet sequence (groundtruth/, ROI.bmp, temporalROI.txt), a video, or a
-    single image whose name gives the number of its frame. Each pair is a sequence with a line of
-    its own; the total of all pixels and the mean of the measures follow.
+    folder of images, a CDnet sequence (groundtruth/, ROI.bmp, temporalROI.txt), a video, a single
+    image whose name gives the number of its frame, or a folder that another run wrote. Each pair is
+    a sequence with a line of its own; the total of all pixels and the mean of the measures follow.
 
     Frames and truth are matched by number. Runs and videos count from 1, unless the names of the
     input's images number them. Names of truth such as b00247.png count from 0, and so do names of

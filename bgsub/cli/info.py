@@ -105,6 +105,7 @@ def _facts(
         "duration_s": None if seconds is None else round(seconds, 6),
         "codec": source.codec,
         "pixel_format": source.pixel_format,
+        "unseen_damage": source.unseen_damage,
         "estimate": _estimate(source, options, selected, decode_s),
     }
 
@@ -162,9 +163,12 @@ def describe(facts: dict[str, Any]) -> str:
         "duration": "not said" if facts["duration_s"] is None else format_time(facts["duration_s"]),
         "codec": facts["codec"] or "none",
         "pixel format": facts["pixel_format"] or "not said",
+        "damage": f"{facts['unseen_damage']}: {facts['codec']} has no checksums",
         "a run needs": f"about {memory(needs['memory_bytes'])} of memory and "
         f"{duration(max(1.0, needs['seconds']))}, with --k {needs['k']}",
     }
+    if not facts["unseen_damage"]:
+        del lines["damage"]
     if needs["reason"]:
         lines["its limit"] = f"{memory(needs['limit_bytes'])}: {needs['reason']}"
     if needs["memory_bytes"] != needs["unrestricted_bytes"]:

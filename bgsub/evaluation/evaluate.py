@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
 from bgsub.evaluation.confusion import UNSCORED, Counts, Means, count, judge
-from bgsub.evaluation.mask_files import MaskFiles, footage_numbers, open_masks
+from bgsub.evaluation.mask_files import MaskFiles, footage_numbers, masks_as_truth, open_masks
 from bgsub.evaluation.options import EvaluationOptions
 from bgsub.evaluation.pairing import match
 from bgsub.evaluation.result import (
@@ -109,7 +109,10 @@ class _Sequence:
         self.pair = pair
         self.options = options
         self.masks: MaskFiles = open_masks(pair.masks, "scores" if options.scores else "mask")
-        self.truth: Truth = open_truth(pair.truth)
+        self.truth: Truth = masks_as_truth(pair.truth) or open_truth(pair.truth)
+        self._truth_threshold = options.truth_threshold
+        if self.truth.of_run and options.truth_threshold is None:
+            self._truth_threshold = _MASK_THRESHOLD  # videos of masks are compressed
         self.name = pair.name or self.truth.name
         self.matching = match(
             self.masks,
@@ -184,7 +187,7 @@ class _Sequence:
             truth_label = self.truth.pictures.label(at_truths[index])
             image = self._fitted(mask, truth.shape, mask_label, truth_label)
             self._highest = max(self._highest, int(image.max(initial=0)))
-            classes = classify(truth, truth_label, self.options.truth_threshold)
+            classes = classify(truth, truth_label, self._truth_threshold)
             yield index, image, self._within_roi(classes, truth_label)
             if progress is not None:
                 progress(stage, index + 1, len(at_masks))

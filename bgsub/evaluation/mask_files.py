@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.evaluation.truth import counts_from_0
+from bgsub.evaluation.truth import Truth, counts_from_0
 from bgsub.files import check_plain
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST
@@ -84,6 +84,23 @@ def open_masks(path: str, kind: Kind = "mask") -> MaskFiles:
     named = isinstance(pictures, GreyImages) and all(map(counts_from_0, pictures.files))
     from_0 = named or bool(pictures.numbers[0] == 0)
     return MaskFiles(path, pictures, pictures.numbers, is_named=True, counts_from_0=from_0)
+
+
+def masks_as_truth(path: str) -> Truth | None:
+    """Open the masks of a results folder as truth for those of another run; None for all else.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no masks.
+    """
+    check_plain(path)
+    place = Path(path)
+    if not (place / MANIFEST).is_file():
+        return None
+    masks = _of_results(path, place, None, "mask")
+    name = place.resolve().name
+    return Truth(path, name, masks.pictures, masks.numbers, footage=masks.footage, of_run=True)
 
 
 def _refuse_batch(folder: Path) -> None:

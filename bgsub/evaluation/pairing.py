@@ -117,6 +117,8 @@ def _keys(
 
 def _by_footage(masks: MaskFiles, truth: Truth, footage: str | None) -> Numbers | None:
     """Number masks by the names of the input's images, where these match the truth."""
+    if truth.of_run:
+        return None
     names = footage_numbers(footage or masks.footage or truth.footage)
     if masks.is_named or names is None or masks.numbers[-1] > names.size:
         return None
@@ -129,6 +131,8 @@ def _by_footage(masks: MaskFiles, truth: Truth, footage: str | None) -> Numbers 
 
 
 def _find_offset(masks: MaskFiles, truth: Truth) -> tuple[int, str]:
+    if truth.of_run and not masks.is_named:
+        return 0, "by equal numbers"
     ours, theirs = masks.numbers, truth.numbers
     if ours.size > 1 and np.array_equal(np.diff(ours), np.diff(theirs)):
         shift = int(ours[0] - theirs[0])

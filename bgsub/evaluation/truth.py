@@ -65,6 +65,8 @@ class Truth:
         The folder of input images beside it.
     notes : tuple of str
         What a user should know.
+    of_run : bool
+        Whether a run of bgsub made it, whose masks have frame numbers of their own.
     """
 
     path: str
@@ -79,6 +81,7 @@ class Truth:
     last: int | None = None
     footage: str | None = None
     notes: tuple[str, ...] = ()
+    of_run: bool = False
 
     @property
     def is_video(self) -> bool:

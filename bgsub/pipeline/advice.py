@@ -59,12 +59,13 @@ def mask_findings(facts: Mapping[str, Any]) -> list[str]:
 
 def camera_hints(camera: CameraWatch | None) -> list[str]:
     """Say that the camera moves, if it does."""
-    if camera is None or not camera.is_moving:
+    if camera is None or not (camera.is_moving or camera.drifts):
         return []
+    how = f"in {camera.moved} of {camera.pairs} comparisons" if camera.is_moving else "slowly"
     hint = (
-        f"the whole picture moves (in {camera.moved} of {camera.pairs} comparisons): the camera "
-        "pans or shakes, but masks need one that stands still; stabilize the video first, or take "
-        "a part in which it does not move (--start, --end)"
+        f"the whole picture moves ({how}): the camera pans or shakes, but masks need one "
+        "that stands still; stabilize the video first, or take a part in which it does not move "
+        "(--start, --end)"
     )
     return [hint]
 

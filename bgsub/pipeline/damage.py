@@ -54,6 +54,8 @@ def damage_findings(source: FrameSource, options: RunOptions, *, is_fitted: bool
     if doubtful:
         line = f"{plural(len(doubtful), 'frame')} may be wrong, next to damage or depending on it"
         lines.append(f"{line}: {_in_words(doubtful)}{_part_in_fit(source) if is_fitted else ''}")
+    if lines and source.unseen_damage == "may go unseen":
+        lines.append(f"{source.codec} has no checksums: more pictures may be damaged unseen")
     return lines
 
 

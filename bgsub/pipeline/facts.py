@@ -29,6 +29,7 @@ def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any
             "rate": None if source.rate is None else str(source.rate),
             "codec": source.codec,
             "pixel_format": source.pixel_format,
+            "unseen_damage": source.unseen_damage,
         },
         "frame_size": [source.layout.width, source.layout.height],
         "bad_frames": [

@@ -97,6 +97,7 @@ class BaseSource(ABC):
         self.duration_s: float | None = None
         self.bad_frames: list[BadFrame] = []
         self.doubtful_frames: list[int] = []
+        self.unseen_damage = ""
         self.decoded = 0
         self.warnings: list[str] = []
         self._peak_16_bit = 0

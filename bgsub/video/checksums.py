@@ -15,30 +15,42 @@ _REMAINDERS = (0x00000000, 0x79408C7A)
 _SLICE_END = 8  # three bytes of size, one of state, four of checksum
 _MAX_SLICES = 1024
 
-#: Codecs in which any bytes make a picture, or nearly any.
-WITHOUT_CHECKS = frozenset(
+# Codecs in which any bytes make a picture, or nearly any.
+_WITHOUT_CHECKS = frozenset(
     {
-        *("rawvideo", "wrapped_avframe", "bitpacked", "avrp", "avui", "v210", "v210x", "v308"),
-        *("v408", "v410", "r10k", "r210", "y41p", "yuv4", "012v", "cljr", "frwu", "zero12v"),
-        *("huffyuv", "ffvhuff", "hymt", "utvideo", "magicyuv", "vble", "lagarith"),
-        *(
-            "cinepak",
-            "svq1",
-            "asv1",
-            "asv2",
-            "cfhd",
-            "dxv",
-            "hap",
-            "msvideo1",
-            "rpza",
-            "smc",
-            "8bps",
-            "ulti",
-        ),
-        *("bmp", "dpx", "exr", "fits", "hdr", "pam", "pbm", "pfm", "pgm", "phm", "ppm", "qoi"),
-        *("pgmyuv", "sunrast", "sgi", "targa", "tiff", "xwd", "vbn", "alias_pix"),
+        *("rawvideo", "wrapped_avframe", "bitpacked", "avrp", "avui", "v210"),
+        *("v210x", "v308", "v408", "v410", "r10k", "r210", "y41p", "yuv4", "012v"),
+        *("cljr", "frwu", "zero12v", "huffyuv", "ffvhuff", "hymt", "utvideo"),
+        *("magicyuv", "vble", "lagarith", "ljpeg", "jpeg2000", "cinepak", "svq1"),
+        *("asv1", "asv2", "cfhd", "dxv", "hap", "msvideo1", "rpza", "smc", "8bps"),
+        *("ulti", "dvvideo", "flashsv", "flashsv2", "zmbv", "bmp", "dpx", "exr"),
+        *("fits", "hdr", "pam", "pbm", "pfm", "pgm", "phm", "ppm", "qoi", "pgmyuv"),
+        *("sunrast", "sgi", "targa", "tiff", "xwd", "vbn", "alias_pix"),
     }
 )
+_WITH_CHECKSUMS = frozenset({"ffv1", "png", "apng"})
+
+
+def unseen_damage(codec: str, *, has_sums: bool) -> str:
+    """Say whether damage to the pictures of a codec can go unseen; empty if it cannot.
+
+    Parameters
+    ----------
+    codec : str
+        FFmpeg's name.
+    has_sums : bool
+        Whether packets of FFV1 have checksums; they are optional there.
+
+    Examples
+    --------
+    >>> unseen_damage("ffv1", has_sums=True), unseen_damage("huffyuv", has_sums=False)
+    ('', 'cannot be seen')
+    >>> unseen_damage("h264", has_sums=False)
+    'may go unseen'
+    """
+    if codec in _WITHOUT_CHECKS or (codec == "ffv1" and not has_sums):
+        return "cannot be seen"
+    return "" if codec in _WITH_CHECKSUMS else "may go unseen"
 
 
 def has_checksums(packet: bytes) -> bool:

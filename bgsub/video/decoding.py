@@ -13,6 +13,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from bgsub.video import pyav
+from bgsub.video.film_header import Reach
 
 #: A step back in time by more than this is a new beginning of the clock, not a jittered timestamp.
 RESTART_S = 1.0
@@ -67,10 +68,8 @@ class Decoder:
     ----------
     packets, empty_packets : int
         Packets with and without data that were read so far.
-    position : int or None
-        Where in the file the last of them ends, None if the container does not say.
-    end_s : float
-        When the latest of them ends, in seconds on the stream's own clock.
+    reach : Reach
+        How far these go.
     """
 
     def __init__(
@@ -90,8 +89,7 @@ class Decoder:
         self._places = places or {}
         self._is_sound = is_sound
         self.packets = self.empty_packets = 0
-        self.position: int | None = None
-        self.end_s = 0.0
+        self.reach = Reach()
         self._latest_packet = self._latest_frame = -1
         self._rank = -1
         self._last_s: float | None = None
@@ -127,12 +125,15 @@ class Decoder:
     def _look_at(self, packet: Packet[VideoStream]) -> str:
         """Count a packet; say what is wrong with it."""
         self.packets += 1
-        self.position = None if packet.pos is None else packet.pos + packet.size
+        self.reach.place = None if packet.pos is None else packet.pos + packet.size
         if packet.pts is not None:
             if not packet.is_discard:
                 self._latest_packet = max(self._latest_packet, packet.pts)
-            end = pyav.seconds(packet.pts + (packet.duration or 0), packet.time_base)
-            self.end_s = max(self.end_s, end or 0.0)
+            last_s = pyav.seconds(packet.pts, packet.time_base) or 0.0
+            length_s = pyav.seconds(packet.duration, packet.time_base) or 0.0
+            self.reach.first_s = min(self.reach.first_s, last_s)
+            self.reach.last_s = max(self.reach.last_s, last_s)
+            self.reach.end_s = max(self.reach.end_s, last_s + length_s)
         if packet.is_corrupt:
             return "its data are incomplete"
         if packet.pos is not None:
@@ -176,7 +177,7 @@ def prepare(stream: VideoStream, *, threads: int, strict: bool) -> None:
     stream.thread_type = "NONE" if threads == 1 else "AUTO"
     stream.codec_context.thread_count = threads
     if strict:
-        stream.codec_context.options = {"err_detect": "explode"}
+        stream.codec_context.options = {"err_detect": "explode+crccheck+bitstream+buffer"}
 
 
 class Clock:

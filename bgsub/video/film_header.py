@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,15 +14,36 @@ from av.container import InputContainer
 from av.video.stream import VideoStream
 
 from bgsub.video import pyav
+from bgsub.video.endings import ends_early, last_data
 from bgsub.video.stamps import has_stamps
 
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 # Formats that begin with their duration; for others FFmpeg works it out from what is there.
 _ANNOUNCING = {"matroska,webm", "flv", "asf"}
+# Formats whose end holds the time of their last frame: when it begins, or when it is over.
+_ENDING = {"nut": 1, "wtv": 1, "ogg": 0}
 _MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
-_TRANSPORT_PACKET, _TIMED_TRANSPORT_PACKET = 188, 192
 _CHUNK_HEADER = 8  # of an avi, before the data that a packet's place is that of
 _AVI_HEADER = 1 << 15
+
+
+@dataclass
+class Reach:
+    """How far the packets of a film go.
+
+    Attributes
+    ----------
+    first_s, last_s, end_s : float
+        When the earliest is shown, and the latest, and until when, in seconds on the stream's own
+        clock.
+    place : int or None
+        Where in the file the last of them ends, None if the container does not say.
+    """
+
+    first_s: float = math.inf
+    last_s: float = 0.0
+    end_s: float = 0.0
+    place: int | None = None
 
 
 @dataclass
@@ -55,6 +77,8 @@ class FilmHeader:
         Where the data of the first packet of an avi should be.
     skipped : int
         Frames that the recorder left out, by that table.
+    last_data : int or None
+        Place in the file that its packets must reach.
     """
 
     format: str
@@ -71,6 +95,7 @@ class FilmHeader:
     table: list[tuple[int, float]] = field(default_factory=list)
     data_start: int | None = None
     skipped: int = 0
+    last_data: int | None = None
 
     @property
     def step_s(self) -> float | None:
@@ -82,15 +107,14 @@ class FilmHeader:
         """Whether the header has a list of all frames, so that none can be missing in silence."""
         return self.announced > 0 and self.format.startswith("mov,")
 
-    def falls_short(self, packets: int, empty: int, end_s: float) -> bool:
+    def falls_short(self, packets: int, empty: int, reach: Reach) -> bool:
         """Whether clearly less was found than is announced.
 
         Parameters
         ----------
         packets, empty : int
             Packets with and without data.
-        end_s : float
-            When the last of them ends, in seconds.
+        reach : Reach
         """
         if self.table:
             return packets < len(self.table)
@@ -98,12 +122,34 @@ class FilmHeader:
             exact = self.format == "avi" or self.lists_frames
             slack = 0 if exact else max(1, self.announced // 100)
             return packets + empty < self.announced - slack
-        if self.duration_s is None or self.rate is None or self.format not in _ANNOUNCING:
-            return False
-        slack_s = 0.01 * self.duration_s + 2 / float(self.rate)
+        place, last = reach.place, self.last_data
+        return (place is not None and last is not None and place < last) or self._ends_before(reach)
+
+    def loses_count(self, reach: Reach) -> bool:
+        """Whether numbers are wrong where frames are missing: an ogg's times are counted."""
+        return self.format == "ogg" or self.begins_late(reach)
+
+    def begins_late(self, reach: Reach) -> bool:
+        """Whether frames are missing at the beginning; in an asf the first is at 0."""
+        return self.format == "asf" and reach.first_s > self._slack_s
+
+    @property
+    def _slack_s(self) -> float:
+        """Seconds by which an announced duration may be wrong."""
+        if self.duration_s is None or self.rate is None:
+            return math.inf
         if not self.duration_is_exact:  # that of the whole file, in which sound may go on longer
-            slack_s = max(1.0, 0.1 * self.duration_s)
-        return end_s < self.duration_s - slack_s
+            return max(1.0, 0.1 * self.duration_s)
+        return 0.01 * self.duration_s + 2 / float(self.rate)
+
+    def _ends_before(self, reach: Reach) -> bool:
+        """Whether the last packet comes earlier than the announced duration says."""
+        if self.duration_s is None or self.rate is None:
+            return False
+        if self.format in _ENDING:
+            latest_s = self.duration_s - 1.5 / float(self.rate)
+            return self.duration_is_exact and reach.last_s < latest_s
+        return self.format in _ANNOUNCING and reach.end_s < self.duration_s - self._slack_s
 
     def lacks_its_end(self, position: int | None) -> bool:
         """Whether a file whose pictures have one size ends within one, behind `position`."""
@@ -120,7 +166,7 @@ def read_header(container: InputContainer, stream: VideoStream, path: Path) -> F
         format=container.format.name,
         codec=stream.codec_context.name,
         size=path.stat().st_size,
-        ends_early=_ends_early(container.format.name, path),
+        ends_early=ends_early(container.format.name, path),
         rate=rate if rate is not None and 0 < rate <= _MAX_RATE else None,
         announced=stream.frames,
         frames=stream.frames or None,
@@ -130,9 +176,12 @@ def read_header(container: InputContainer, stream: VideoStream, path: Path) -> F
         resolution_s=pyav.seconds(1, stream.time_base) or 0.001,
         table=_table(container, stream, path),
         data_start=_data_start(path) if container.format.name == "avi" else None,
+        last_data=last_data(container.format.name, path) if len(container.streams) == 1 else None,
     )
     _adapt_to_table(header)
     if header.rate is not None:
+        if header.duration_s is not None:
+            header.duration_s += _ENDING.get(header.format, 0) / float(header.rate)
         if header.frames is None and header.duration_s is not None:
             header.frames = max(1, round(header.duration_s * header.rate))
         if header.duration_s is None and header.frames is not None:
@@ -152,17 +201,6 @@ def _adapt_to_table(header: FilmHeader) -> None:
         header.rate /= beat
     else:
         header.skipped = max(0, sum(beats) - len(beats))
-
-
-def _ends_early(form: str, path: Path) -> bool:
-    size = path.stat().st_size
-    if form == "mpegts":
-        return size % _TRANSPORT_PACKET != 0 and size % _TIMED_TRANSPORT_PACKET != 0
-    if form != "gif":
-        return False
-    with path.open("rb") as file:
-        file.seek(max(0, size - 64))
-        return not file.read().rstrip(b"\0").endswith(b";")
 
 
 def _table(container: InputContainer, stream: VideoStream, path: Path) -> list[tuple[int, float]]:

@@ -67,6 +67,9 @@ class FrameSource(Protocol):
     doubtful_frames : list of int
         Numbers of the frames that it gave and that may be wrong: they depend on a damaged one, or
         repeat another.
+    unseen_damage : str
+        "cannot be seen" or "may go unseen": what is true of damage to single pictures, where their
+        codec has no checksums. Empty for other inputs.
     decoded : int
         How many good frames the last complete iteration passed, selected or not.
     warnings : list of str
@@ -86,6 +89,7 @@ class FrameSource(Protocol):
     ignored: NDArray[np.bool_] | None
     bad_frames: list[BadFrame]
     doubtful_frames: list[int]
+    unseen_damage: str
     decoded: int
     warnings: list[str]
 

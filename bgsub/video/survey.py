@@ -6,8 +6,10 @@ one it does not. `bgsub.video.timeline` works out from the notes what each pictu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from av.container import InputContainer
 from av.error import FFmpegError
@@ -16,6 +18,7 @@ from av.video.stream import VideoStream
 
 from bgsub.video import pyav
 from bgsub.video.decoding import error_reason, is_flush, prepare, stamp_of
+from bgsub.video.film_header import Reach
 
 
 @dataclass(slots=True)
@@ -95,6 +98,15 @@ class Survey:
     def errors(self) -> int:
         """Number of packets that could not be decoded."""
         return sum(bool(packet.error) for packet in self.packets)
+
+    def reach(self, rate: Fraction | None) -> Reach:
+        """Say how far the packets go, with the frames a second where they have no length."""
+        stamps = [p.stamp_s for p in self.packets if p.stamp_s is not None]
+        first_s, last_s = min(stamps, default=math.inf), max(stamps, default=0.0)
+        place = None
+        if self.packets and self.packets[-1].position is not None:
+            place = self.packets[-1].position + self.packets[-1].size
+        return Reach(first_s, last_s, last_s + (float(1 / rate) if rate else 0.0), place)
 
     def add_errors(self, other: Survey) -> None:
         """Take over the errors that another way of decoding the same packets met."""

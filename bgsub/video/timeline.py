@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from bgsub.video.decoding import Clock
-from bgsub.video.film_header import FilmHeader
+from bgsub.video.film_header import FilmHeader, Reach
 from bgsub.video.slots import NO_PACKET, Slot, arrange, by_order, decoding_orders, has_own_stamps
 from bgsub.video.stamps import Pace, has_stamps, pace_of
 from bgsub.video.survey import Survey
@@ -231,6 +231,6 @@ def _doubts_of_all(survey: Survey, header: FilmHeader) -> list[tuple[int, str]]:
     if header.format != "avi" or last is None or last.position is None:
         return []
     cut_off = last.position + last.size + _AVI_TAIL > header.size
-    if cut_off or not header.falls_short(len(survey.packets), survey.empty_packets, 0.0):
+    if cut_off or not header.falls_short(len(survey.packets), survey.empty_packets, Reach()):
         return []
     return [(1, "numbers and times are unsure: frames are missing, and nothing tells where")]

@@ -17,9 +17,9 @@ from bgsub.errors import InputError
 from bgsub.runtime.cores import available_cores
 from bgsub.video import pixels, pyav
 from bgsub.video.base import BaseSource, Item, Options
-from bgsub.video.checksums import WITHOUT_CHECKS, has_checksums
+from bgsub.video.checksums import has_checksums, unseen_damage
 from bgsub.video.decoding import Clock, Decoder, Oddity, error_reason, prepare, stamp_of
-from bgsub.video.film_header import read_header
+from bgsub.video.film_header import Reach, read_header
 from bgsub.video.frames import Frame
 from bgsub.video.stamps import misses_losses, pace_of
 from bgsub.video.survey import Survey, decode_alone, survey
@@ -76,7 +76,8 @@ class VideoFileSource(BaseSource):
                 "there, times are those of the recording"
             )
         blind = []
-        if self.codec in WITHOUT_CHECKS or (self.codec == "ffv1" and not self._has_checksums):
+        self.unseen_damage = unseen_damage(self.codec, has_sums=self._has_checksums)
+        if self.unseen_damage == "cannot be seen":
             blind.append(
                 f"{self.codec} without checksums: damage to single pictures cannot be seen"
             )
@@ -174,9 +175,7 @@ class VideoFileSource(BaseSource):
         if oddity is not None:
             self._timeline = self._work_out(oddity)
             return
-        notes += self._shortfall(
-            decoder.packets, decoder.empty_packets, decoder.end_s, number, decoder.position
-        )
+        notes += self._shortfall(decoder.packets, decoder.empty_packets, decoder.reach, number)
 
     def _is_gap_at_constant_rate(self, decoder: Decoder) -> bool:
         """Tell a gap from a long step of a film of variable rate, by the stamps of all packets."""
@@ -200,7 +199,7 @@ class VideoFileSource(BaseSource):
     def _has_unknown_holes(self, decoder: Decoder) -> bool:
         """Whether a film holds less than it should although nothing odd was found in it."""
         header = self._header
-        falls_short = header.falls_short(decoder.packets, decoder.empty_packets, decoder.end_s)
+        falls_short = header.falls_short(decoder.packets, decoder.empty_packets, decoder.reach)
         return header.ends_early or (falls_short and header.format == "avi" and not header.table)
 
     def _work_out(self, oddity: Oddity) -> Timeline:
@@ -211,16 +210,16 @@ class VideoFileSource(BaseSource):
         if not is_odd_kind:
             found.add_errors(complaints)
         timeline = make_timeline(found, self._header)
-        end_s = max((p.stamp_s for p in found.packets if p.stamp_s is not None), default=0.0)
-        end_s += 0.0 if self.rate is None else float(1 / self.rate)
         notes = self._shortfall(
             len(found.packets),
             found.empty_packets,
-            end_s,
+            found.reach(self.rate),
             timeline.good,
-            None,
             is_damaged=bool(found.broke_off) or self._header.ends_early,
         )
+        listed = len(self._header.table) or self._header.announced
+        if 0 < listed <= len(timeline.entries) and not self._header.ends_early:
+            notes = []  # the frames that are not there are named one by one
         entries = timeline.entries
         if is_odd_kind:
             notes.append("its codec departs from the standard: damage may go unseen")
@@ -279,20 +278,15 @@ class VideoFileSource(BaseSource):
         return Item(number, time_s, partial(self._maker.make, frame))
 
     def _shortfall(
-        self,
-        packets: int,
-        empty: int,
-        end_s: float,
-        good: int,
-        position: int | None,
-        *,
-        is_damaged: bool = False,
+        self, packets: int, empty: int, reach: Reach, good: int, *, is_damaged: bool = False
     ) -> list[str]:
         """Say whether less was found than the file announces."""
-        if self._header.falls_short(packets, empty, end_s):
-            what = f"decoded {good} of about {self.input_frames} frames"
-        elif is_damaged or self._header.lacks_its_end(position):
-            what = f"decoded {good} frames"
-        else:
+        what, header = f"decoded {good} frames", self._header
+        if header.falls_short(packets, empty, reach) or header.begins_late(reach):
+            if self.input_frames is not None and self.input_frames > good:
+                what = f"decoded {good} of about {self.input_frames} frames"
+            if header.loses_count(reach):
+                return [f"{what}: the file is damaged, numbers and times are unsure"]
+        elif not (is_damaged or header.lacks_its_end(reach.place)):
             return []
         return [f"{what}: the file is cut off or damaged"]

@@ -33,8 +33,10 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
 
 
 def start(path: str, out: object, ignored: str = "") -> subprocess.Popen[str]:
-    ignore = f"import signal; signal.signal(signal.{ignored}, signal.SIG_IGN)" if ignored else ""
-    command = [sys.executable, "-c", ignore + WAITING, "run", path, "--out", str(out)]
+    # Whoever runs the tests may ignore hangups (nohup), which children would take over.
+    handling = f"signal.{ignored}, signal.SIG_IGN" if ignored else "signal.SIGHUP, signal.SIG_DFL"
+    prepare = f"import signal; signal.signal({handling})"
+    command = [sys.executable, "-c", prepare + WAITING, "run", path, "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.evaluation.mask_files import footage_numbers, open_masks
+from bgsub.evaluation.mask_files import footage_numbers, masks_as_truth, open_masks
+from bgsub.evaluation.pairing import match
 from bgsub.video.images import write_image
 from tests.conftest import make_facts
 
@@ -116,3 +117,30 @@ def test_footage_numbers(tmp_path):
     assert footage_numbers(str(tmp_path / "plain")) is None
     assert footage_numbers(str(tmp_path / "film.mp4")) is None
     assert footage_numbers(None) is None
+
+
+def test_a_run_as_the_truth_of_another(results):
+    """Frames of both are numbered by the runs, whatever their order or the names of the input."""
+    truth = results([5, 10, 15, 20], name="truth", source={"every": "5"})
+    other = results([10, 20, 30], name="other", source={"every": "10"})
+    masks = open_masks(str(other))
+    assert masks_as_truth(str(truth / "mask")) is None
+    found = masks_as_truth(str(truth))
+    assert found.numbers.tolist() == [5, 10, 15, 20]
+    matching = match(masks, found)
+    assert matching.frames.tolist() == [10, 20]
+    assert (matching.offset, matching.unmatched) == (0, 2)
+    alike = open_masks(str(results([1, 2, 3], name="alike")))
+    assert match(alike, masks_as_truth(str(results([2, 3, 4], name="b"))), common=True).offset == 0
+    images = truth.parent / "images"
+    make_images(images, [f"f{number}.png" for number in range(40)])  # count from 0
+    late = results([10, 20, 30], name="late", input={"path": str(images)})
+    matching = match(open_masks(str(late)), masks_as_truth(str(truth)), common=True)
+    assert matching.frames.tolist() == [10, 20]
+
+
+def test_a_run_without_masks_is_no_truth(results):
+    folder = results()
+    (folder / "mask").rename(folder / "scores")
+    with pytest.raises(InputError, match="its run wrote no mask"):
+        masks_as_truth(str(folder))

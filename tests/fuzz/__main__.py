@@ -17,6 +17,9 @@ import numpy as np
 from tests.fuzz.hardships import HARDSHIPS
 from tests.fuzz.judging import Crew, violations
 from tests.fuzz.parts import PARTS, Place, prepare
+from tests.fuzz.witnesses import witnessed
+
+WITNESSES = "witnesses"
 
 
 def fuzz(
@@ -30,6 +33,8 @@ def fuzz(
             place.clear()
             if part in HARDSHIPS:
                 broken, command = HARDSHIPS[part](place, tree, rng), ""
+            elif part == WITNESSES:
+                command, broken = witnessed(crew, place.work, rng)
             else:
                 one = PARTS[part](place, rng)
                 broken, command = violations(one, crew.run(one)), " ".join(one.arguments)[:300]
@@ -40,19 +45,20 @@ def fuzz(
 
 def main() -> int:
     """Fuzz the parts that are asked for, and print a line for each."""
-    every = [*PARTS, *HARDSHIPS]
+    every = [*PARTS, WITNESSES, *HARDSHIPS]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=every, metavar="PART", help=", ".join(every))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tries", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--tree", type=Path, default=Path.cwd(), help="the tree to be tried")
+    parser.add_argument("--show", type=int, default=20, help="how many of the tries that broke one")
     options = parser.parse_args()
     total = 0
     with tempfile.TemporaryDirectory(prefix="bgsub-fuzz-") as folder:
         for part in options.parts or every:
             # What takes a process of its own is tried less often.
-            tries = options.tries if part in PARTS else max(1, options.tries // 20)
+            tries = max(1, options.tries // 20) if part in HARDSHIPS else options.tries
             begun = time.perf_counter()
             place = prepare(Path(folder) / part, options.tree.resolve())
             found = fuzz(
@@ -68,8 +74,8 @@ def main() -> int:
             kinds = collections.Counter(rule for _, _, broken in found for rule in broken)
             for rule, count in kinds.most_common(20):
                 print(f"    {count:5d}  {rule}")
-            for number, command, broken in found[:20]:
-                print(f"    try {number}: {broken[0]}: {command}", file=sys.stderr)
+            for number, command, broken in found[: options.show]:
+                print(f"    try {number}: {'; '.join(broken)}: {command}", file=sys.stderr)
             total += len(found)
     return int(total > 0)
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 DOCUMENTED = {0, 2, 3, 4, 5, 6, 7, 8, 130}
-_PATIENCE_S = 300.0
+_PATIENCE_S = 120.0
 _TRIES_OF_A_WORKER = 150
 _LONGEST_LINE = 2500  # paths are long
 _NOISE = ("Traceback", "unexpected error", "Warning:", "libpng", "Corrupt JPEG")
@@ -51,6 +54,7 @@ class Crew:
     tree: Path
     process: subprocess.Popen[str] | None = None
     made: int = field(default=0)
+    log: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
 
     def __enter__(self) -> Self:
         return self
@@ -62,6 +66,7 @@ class Crew:
         traceback: TracebackType | None,
     ) -> None:
         self._end()
+        self.log.close()
 
     def _end(self) -> None:
         if self.process is not None:
@@ -71,32 +76,47 @@ class Crew:
 
     def run(self, one: Try) -> Ending:
         """Make a try."""
+        return self.ask(one.arguments)
+
+    def ask(self, question: object) -> Ending:
+        """Let the worker do what a line of JSON says."""
         if self.process is None or self.made >= _TRIES_OF_A_WORKER:
             self._end()
-            self.process, self.made = start_worker(self.tree), 0
+            self.process, self.made = start_worker(self.tree, self.log), 0
         self.made += 1
         worker = self.process
         assert worker.stdin is not None
         assert worker.stdout is not None
-        worker.stdin.write(json.dumps(one.arguments) + "\n")
+        worker.stdin.write(json.dumps(question) + "\n")
         worker.stdin.flush()
         ready, _, _ = select.select([worker.stdout], [], [], _PATIENCE_S)
         line = worker.stdout.readline() if ready else ""
         if not line:
             hung = not ready
+            where = self._where() if hung else ""
             code = worker.poll() if hung else worker.wait()
             self._end()
-            return Ending(code or -9, hung=hung)
+            return Ending(code or -9, where, hung=hung)
         return Ending(**json.loads(line))
 
+    def _where(self) -> str:
+        """Let a worker that hangs say where."""
+        assert self.process is not None
+        self.log.seek(0, os.SEEK_END)
+        begin = self.log.tell()
+        self.process.send_signal(signal.SIGUSR1)
+        time.sleep(1.0)
+        self.log.seek(begin)
+        return self.log.read().decode(errors="replace")
 
-def start_worker(tree: Path) -> subprocess.Popen[str]:
+
+def start_worker(tree: Path, log: IO[bytes]) -> subprocess.Popen[str]:
     """Start a process that runs the commands of a tree."""
     return subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("worker.py"))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=log,
         text=True,
         cwd=tree,
         env=environment(tree),
@@ -111,7 +131,7 @@ def environment(tree: Path) -> dict[str, str]:
 def violations(one: Try, ending: Ending) -> list[str]:
     """Name the rules that a try broke."""
     if ending.hung:
-        return ["it hangs"]
+        return [f"it hangs {ending.stderr}".rstrip()]
     broken = []
     if ending.code < 0:
         broken.append(f"killed by signal {-ending.code}")

@@ -15,6 +15,7 @@ TRIES = {
     "results": 60,
     "options": 50,
     "truths": 16,
+    "witnesses": 10,
     "kills": 1,
     "disks": 1,
 }

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.pipeline.camera import CameraWatch
+from bgsub.pipeline.camera import CameraWatch, _displacement
 from bgsub.pipeline.frames import FrameRules, SceneFrame
 from bgsub.video.frames import Layout
 
@@ -32,6 +32,52 @@ def cut(wide, x, y=0):
 @pytest.mark.parametrize("speed", [0.5, 2, 7])
 def test_a_pan(wide, speed):
     assert watch([cut(wide, speed * i) for i in range(100)]).is_moving
+
+
+def noisy(picture, rng):
+    return np.clip(picture + rng.normal(0, 3, picture.shape), 0, 255).astype(np.uint8)
+
+
+def seldom(picture_of, n):
+    """Every eighth frame of a film, which is what is looked at, eight times."""
+    rng = np.random.default_rng(3)
+    pictures = [noisy(picture_of(i), rng) for i in range(0, n, 8)]
+    return [picture for picture in pictures for _ in range(8)]
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.0002, 320), (0.0005, 160)])
+def test_a_pan_too_slow_to_be_seen_from_one_frame_to_the_next(wide, share, n):
+    camera = watch(seldom(lambda i: cut(wide, share * 320 * i), n))
+    assert camera.drifts
+    assert not camera.is_moving
+
+
+def test_what_goes_one_way_in_front_of_a_fixed_camera_is_no_drift(wide):
+    y, x = np.mgrid[:200, :320]
+    for picture_of in (
+        lambda i: np.where((x - 0.2 * i) % 80 < 30, 230, cut(wide, 0)),  # a slow procession
+        lambda i: cut(wide, 0) * (0.7 + 0.3 * np.sin((x + y) / 90 - i / 60)),  # light that wanders
+        lambda i: cut(wide, 7 if i > 150 else 0),  # a jolt
+    ):
+        camera = watch(seldom(picture_of, 300))
+        assert not camera.drifts
+        assert not camera.is_moving
+
+
+def test_the_same_film_gives_the_same_counts(wide):
+    frames = seldom(lambda i: cut(wide, 0.7 * i)[:120, :160], 200)
+    first, second = watch(frames), watch(frames)
+    assert (first.moved, first.pairs, first.drifts) == (second.moved, second.pairs, second.drifts)
+
+
+def test_displacement_is_exact_and_always_the_same(wide):
+    window = np.outer(np.hanning(120), np.hanning(160)).astype(np.float32)
+    one, other = (cut(wide, x, y)[:120, :160].astype(np.float32) for x, y in ((10, 10), (13, 8)))
+    found = {_displacement(one, other, window) for _ in range(20)}
+    assert len(found) == 1
+    x, y, response = found.pop()
+    assert (x, y) == pytest.approx((3, -2), abs=0.1)
+    assert response > 0.5
 
 
 def test_a_shaking_hand(wide):

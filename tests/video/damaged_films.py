@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import io
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,8 @@ from numpy.typing import NDArray
 FRAMES = 40
 WIDTH, HEIGHT = 64, 48
 RATE = 25
+
+os.environ.setdefault("SVT_LOG", "1")  # errors alone
 
 Pictures = NDArray[np.uint8]
 
@@ -155,9 +158,9 @@ def film(
         path = Path(folder) / "film"
         try:
             _write(path, codec, container, pixel_format, size, settings, dict(muxer), n)
+            return path.read_bytes()
         except (FFmpegError, ValueError, OSError, RuntimeError):
             return None
-        return path.read_bytes()
 
 
 def _write(
@@ -184,6 +187,8 @@ def packet_places(data: bytes) -> list[tuple[int, int]]:
     """Give position and size of the video packets of a film, in the order of the file."""
     try:
         with av.open(io.BytesIO(data)) as container:
+            if not container.streams.video:
+                return []
             packets = container.demux(video=0)
             return [(p.pos, p.size) for p in packets if p.size and p.pos is not None and p.pos >= 0]
     except FFmpegError:

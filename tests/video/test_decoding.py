@@ -108,7 +108,7 @@ def test_a_sound_film():
     packets = [Packet(0, [0]), Packet(3, []), Packet(1, [1]), Packet(2, [2]), Packet(None, [3])]
     events, decoder = decode([*packets, END], step_s=0.04)
     assert events == [0, 1, 2, 3]
-    assert (decoder.packets, decoder.end_s) == (5, pytest.approx(0.16))
+    assert (decoder.packets, decoder.reach.end_s) == (5, pytest.approx(0.16))
 
 
 def test_empty_packets_do_not_end_the_stream():
