@@ -17,12 +17,12 @@ from bgsub.fit.method_fit import (
     regression_weights,
     with_residual,
 )
+from bgsub.fit.settings import FitSettings
 from bgsub.fit.store import FitColumns, FrameStore
-from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback, RunOptions
+from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
-from bgsub.outliers.false_alarms import cutoff_for
-from bgsub.outliers.scorer_learning import FittedFrames
+from bgsub.outliers.scorer_learning import FrameWeights
 from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.robustpca.gram import Gram, gram_matrix
@@ -43,8 +43,12 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FrameFit:
+class FrameFit(FrameWeights):
     """What a fit says about the frames themselves.
+
+    Where the method needs the pixels, its weights and basis regress the planes of the frames of the
+    support on the coefficients: that is how the colours follow. For the luma the method's own
+    centre and components take their place.
 
     Attributes
     ----------
@@ -55,16 +59,9 @@ class FrameFit:
     table : ErrorTable
         Reconstruction error and robust score of every frame. Without a Gram matrix a lasting change
         of the scene is not looked for.
-    support : ndarray of shape (n,), bool
-        The frames that show the background: those that TRPCA fitted, for other methods those below
-        the cut-off (at least half).
-    coefficients : ndarray of shape (n, k)
-        The background of a frame is the centre and these times the components.
-    weights, basis : ndarray of shape (n,), (n, k)
-        Of the frames, such that any plane of the centre is Σ w_j x_j and of a component Σ B_j x_j.
-        Where the method needs the pixels, these regress the planes of the frames of the support on
-        the coefficients: that is how the colours follow. For the luma the method's own centre and
-        components take their place.
+    weights, basis, coefficients, support
+        See `bgsub.outliers.scorer_learning.FrameWeights`. The support are the frames that TRPCA
+        fitted, for other methods those below the cut-off (at least half).
     notes : list of str
         What the fit warned of, in words.
     converged : bool
@@ -75,24 +72,15 @@ class FrameFit:
     estimator: Estimator
     gram: Gram | None
     table: ErrorTable
-    support: NDArray[np.bool_]
-    coefficients: Floats
-    weights: Floats
-    basis: Floats
     notes: list[str]
     converged: bool
     rank: RankChoice | None = None
-
-    @property
-    def fitted(self) -> FittedFrames:
-        """What scores of the frames are learned from."""
-        return FittedFrames(self.weights, self.basis, self.coefficients, self.support)
 
 
 def fit_frames(
     store: FrameStore,
     pixel_mask: NDArray[np.bool_] | None,
-    options: RunOptions,
+    settings: FitSettings,
     workers: Workers,
     progress: ProgressCallback,
 ) -> FrameFit:
@@ -103,18 +91,18 @@ def fit_frames(
     UsageError
         If k is not below the number of frames.
     """
-    least = 1 if options.k == "auto" else options.k
-    check_rank(least, store.fit_rows.size, options.support_fraction)
+    least = 1 if settings.k == "auto" else settings.k
+    check_rank(least, store.fit_rows.size, settings.support_fraction)
     workers.need(_SCIPY)
-    if "plot" in options.outputs:
+    if settings.plots:
         # Matplotlib takes longer to import than many runs take. Not before: the line above would
         # wait for it.
         workers.load("bgsub.report.plots")
     columns = store.fit_columns(pixel_mask)
     gram = choice = None
-    k = options.k
-    chooses = k == "auto" or "spectrum" in options.outputs
-    if not METHODS[options.method].needs_pixels:
+    k = settings.k
+    chooses = k == "auto" or settings.keep_choice
+    if not METHODS[settings.method].needs_pixels:
         gram = gram_matrix(
             columns,
             threads=min(workers.threads, store.gram_threads),
@@ -123,9 +111,9 @@ def fit_frames(
         )
         give_back()
     if k == "auto" or chooses:
-        choice = _choose_k(columns, gram, options, min(workers.threads, store.gram_threads))
+        choice = _choose_k(columns, gram, settings, min(workers.threads, store.gram_threads))
         k = choice.rank if k == "auto" else k
-    estimator = _make_estimator(k, options, progress)
+    estimator = _make_estimator(k, settings, progress)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if gram is None:
@@ -137,7 +125,7 @@ def fit_frames(
         gram,
         frames=store.numbers[store.fit_rows],
         times=store.times[store.fit_rows],
-        cutoff=chosen_cutoff(options),
+        cutoff=settings.cutoff,
         pixels=columns.shape[1],
     )
     give_back()
@@ -169,15 +157,15 @@ def load_libraries(workers: Workers) -> None:
 
 
 def _choose_k(
-    columns: FitColumns, gram: Gram | None, options: RunOptions, threads: int
+    columns: FitColumns, gram: Gram | None, settings: FitSettings, threads: int
 ) -> RankChoice:
     """Choose the number of components from the frames that are fitted, and log it."""
     choice = choose_rank(
         columns,
         gram,
         max_rank=MOST_AUTO_COMPONENTS,
-        support_fraction=options.support_fraction,
-        random_state=options.seed,
+        support_fraction=settings.support_fraction,
+        random_state=settings.seed,
         threads=threads,
     )
     give_back()
@@ -185,35 +173,28 @@ def _choose_k(
     return choice
 
 
-def _make_estimator(k: int, options: RunOptions, progress: ProgressCallback) -> Estimator:
+def _make_estimator(k: int, settings: FitSettings, progress: ProgressCallback) -> Estimator:
     """Make the estimator of the method that is asked for."""
-    if options.method == "trpca":
+    if settings.method == "trpca":
         return TRPCA(
             k,
-            support_fraction=options.support_fraction,
-            n_init=options.n_init,
-            tol=options.tol,
-            max_iter=options.max_iter,
-            reweight=options.reweight,
-            random_state=options.seed,
+            support_fraction=settings.support_fraction,
+            n_init=settings.n_init,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            reweight=settings.reweight,
+            random_state=settings.seed,
             reweight_cutoff=FOOTAGE_CUTOFF,
         )
-    return METHODS[options.method].make(
+    return METHODS[settings.method].make(
         k,
-        support_fraction=options.support_fraction,
-        random_state=options.seed,
-        lam=options.lam,
+        support_fraction=settings.support_fraction,
+        random_state=settings.seed,
+        lam=settings.lam,
         progress=lambda done, residual: progress(
-            with_residual(options.method, residual), done, None
+            with_residual(settings.method, residual), done, None
         ),
     )
-
-
-def chosen_cutoff(options: RunOptions) -> float | None:
-    """Give the cut-off that is asked for, by itself or as a rate of false alarms, or None."""
-    if options.false_alarms is None:
-        return options.cutoff
-    return cutoff_for(options.false_alarms)
 
 
 def check_rank(k: int, n_frames: int, support_fraction: float | None = None) -> None:

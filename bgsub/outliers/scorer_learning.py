@@ -56,8 +56,8 @@ _TENTH_SCORE = 1.2816  # standard deviations that a tenth of normal values excee
 
 
 @dataclass(frozen=True, eq=False)
-class FittedFrames:
-    """What a fit says of its frames.
+class FrameWeights:
+    """Weights of the fitted frames that give the background, and their own coefficients.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class ScorerLearner:
 
     Parameters
     ----------
-    fitted : FittedFrames
+    fitted : FrameWeights
     layout : Layout
     inside : ndarray of bool, shape (h, w), or None
         Pixels that count; None for all.
@@ -101,7 +101,7 @@ class ScorerLearner:
 
     def __init__(
         self,
-        fitted: FittedFrames,
+        fitted: FrameWeights,
         layout: Layout,
         inside: NDArray[np.bool_] | None,
         workers: Workers,
@@ -223,4 +223,4 @@ def _quantiles(values: NDArray[np.float16], shares: tuple[float, ...]) -> list[S
     return results
 
 
-__all__ = ["FittedFrames", "ScorerLearner", "excess"]
+__all__ = ["FrameWeights", "ScorerLearner", "excess"]

@@ -8,9 +8,9 @@ from typing import overload
 import numpy as np
 
 from bgsub.fit.store import trusted_rows
-from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.pipeline.advice import plural
+from bgsub.video.base import OnBadFrame
 from bgsub.video.source import FrameSource
 
 _NUMBERS_SHOWN = 8
@@ -30,14 +30,15 @@ def mark_doubtful(table: ErrorTable | None, source: FrameSource) -> ErrorTable |
     return replace(table, doubtful=np.isin(table.frames, source.doubtful_frames))
 
 
-def damage_findings(source: FrameSource, options: RunOptions, *, is_fitted: bool) -> list[str]:
+def damage_findings(source: FrameSource, on_bad_frame: OnBadFrame, *, is_fitted: bool) -> list[str]:
     """Say how many frames were damaged, and how many may be wrong; a line each if any.
 
     Parameters
     ----------
     source : FrameSource
         Of which all has been read.
-    options : RunOptions
+    on_bad_frame : {"skip", "repeat", "fail"}
+        What was done about the damaged ones.
     is_fitted : bool
         Whether a background was fitted to the frames, and not known from before.
     """
@@ -45,7 +46,7 @@ def damage_findings(source: FrameSource, options: RunOptions, *, is_fitted: bool
     damaged = [bad.number for bad in source.bad_frames]
     if damaged:
         action = {"skip": "left out", "repeat": "replaced by the one before"}
-        what = action.get(options.source.on_bad_frame, "met")
+        what = action.get(on_bad_frame, "met")
         shown = ", ".join(map(str, damaged[:_NUMBERS_SHOWN]))
         more = len(damaged) - _NUMBERS_SHOWN
         shown += f" and {more} more" if more > 0 else ""

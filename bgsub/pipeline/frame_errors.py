@@ -18,6 +18,7 @@ from bgsub.pipeline.inputs import (
     plan_run,
     read_frames,
 )
+from bgsub.pipeline.needs import fit_settings
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import learn_scene
 from bgsub.runtime.threads import Workers
@@ -55,7 +56,7 @@ def fit_errors(
         load_libraries(workers)
         source = open_input(footage, options)
         with read_frames(source, plan_run(source, options), options, progress) as store:
-            fit = fit_frames(store, source.pixel_mask, options, workers, progress)
+            fit = fit_frames(store, source.pixel_mask, fit_settings(options), workers, progress)
             scene = learn_scene(store, source, fit, options, workers, progress)
             frames = ScoredFrames(
                 store, fit, scene.background, scene.scorer, source.layout, workers
@@ -63,7 +64,11 @@ def fit_errors(
             for _ in frames.blocks():
                 pass
             table = frames.table() or fit.table
-    notes = [*source.warnings, *damage_findings(source, options, is_fitted=True), *fit.notes]
+    notes = [
+        *source.warnings,
+        *damage_findings(source, options.source.on_bad_frame, is_fitted=True),
+        *fit.notes,
+    ]
     return FrameErrors(mark_doubtful(table, source), notes)
 
 
@@ -91,5 +96,8 @@ def model_errors(
         for block in frames.blocks(decoded_blocks(source)):
             done += len(block.rows)
             progress("errors", done, source.frames_estimate)
-    notes = [*source.warnings, *damage_findings(source, options, is_fitted=False)]
+    notes = [
+        *source.warnings,
+        *damage_findings(source, options.source.on_bad_frame, is_fitted=False),
+    ]
     return FrameErrors(mark_doubtful(frames.table(), source), notes)

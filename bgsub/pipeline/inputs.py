@@ -10,13 +10,19 @@ from typing import Any
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
-from bgsub.fit.frame_fit import chosen_cutoff
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions, SourceOptions
 from bgsub.pipeline.masker import MASKERS
-from bgsub.pipeline.needs import fitted_at_most, needs_fit, needs_masks, needs_pixels, videos_of
+from bgsub.pipeline.needs import (
+    chosen_cutoff,
+    fitted_at_most,
+    needs_fit,
+    needs_masks,
+    needs_pixels,
+    videos_of,
+)
 from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
 from bgsub.tracking.absorption import absorbed_after, kept_bytes

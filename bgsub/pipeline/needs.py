@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bgsub.fit.memory_need import AUTO_FIT_FRAMES
+from bgsub.fit.settings import FitSettings
 from bgsub.options import RunOptions
+from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.pipeline.masker import MASKERS
 
 VIDEOS = ("input", "background", "foreground", "mask", "preview", "overlay", "scores")
@@ -49,3 +51,28 @@ def needs_fit(options: RunOptions) -> bool:
 def fitted_at_most(options: RunOptions) -> int:
     """Give the most frames that are fitted; of longer inputs a sample is."""
     return options.fit_frames or AUTO_FIT_FRAMES
+
+
+def fit_settings(options: RunOptions) -> FitSettings:
+    """Pick what decides about a fit."""
+    return FitSettings(
+        method=options.method,
+        k=options.k,
+        support_fraction=options.support_fraction,
+        n_init=options.n_init,
+        tol=options.tol,
+        max_iter=options.max_iter,
+        reweight=options.reweight,
+        lam=options.lam,
+        seed=options.seed,
+        cutoff=chosen_cutoff(options),
+        keep_choice="spectrum" in options.outputs,
+        plots="plot" in options.outputs,
+    )
+
+
+def chosen_cutoff(options: RunOptions) -> float | None:
+    """Give the cut-off that is asked for, by itself or as a rate of false alarms, or None."""
+    if options.false_alarms is None:
+        return options.cutoff
+    return cutoff_for(options.false_alarms)

@@ -59,7 +59,9 @@ def finish(
     findings = [] if table is None else outlier_findings(table)
     findings += mask_findings(facts)
     findings += [facts["objects"]["summary"]] if "objects" in facts else []
-    findings += damage_findings(source, options, is_fitted=facts["command"] == "run")
+    findings += damage_findings(
+        source, options.source.on_bad_frame, is_fitted=facts["command"] == "run"
+    )
     frames = {
         "decoded": source.decoded,
         "bad": len(source.bad_frames),

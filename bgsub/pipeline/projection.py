@@ -170,7 +170,7 @@ class ScoredFrames:
         self, blocks: Iterable[FrameBlock], fit: FrameFit, scorer: FrameScorer
     ) -> Iterator[FrameBlock]:
         """Add what a fit says of all frames."""
-        left_out, start = fit.fitted.left_out, 0
+        left_out, start = fit.left_out, 0
         for block in blocks:
             part = slice(start, start + len(block.rows))
             coefficients = fit.coefficients[part]

@@ -22,7 +22,7 @@ from bgsub.pipeline.inputs import (
     read_frames,
 )
 from bgsub.pipeline.manifest import Stopwatch, input_identity
-from bgsub.pipeline.needs import needs_fit, needs_objects, videos_of
+from bgsub.pipeline.needs import fit_settings, needs_fit, needs_objects, videos_of
 from bgsub.pipeline.objects import ObjectsOutput, object_options
 from bgsub.pipeline.outcome import RunResult, finish
 from bgsub.pipeline.output_names import output_names
@@ -86,7 +86,8 @@ def run(
             fit = None
             if needs_fit(options):
                 with watch.stage("fit"):
-                    fit = fit_frames(store, source.pixel_mask, options, workers, progress)
+                    settings = fit_settings(options)
+                    fit = fit_frames(store, source.pixel_mask, settings, workers, progress)
                 write_spectrum(results, fit, options, source.name)
             with watch.stage("model"):
                 scene = learn_scene(store, source, fit, options, workers, progress)

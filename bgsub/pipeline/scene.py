@@ -91,7 +91,7 @@ def learn_scene(
     background = masker = learner = scores = None
     inside = pixels_inside(source.pixel_mask, source.ignored)
     if fit is not None:
-        scores = ScorerLearner(fit.fitted, layout, inside, workers)
+        scores = ScorerLearner(fit, layout, inside, workers)
         if needs_pixels(options) or not store.fits_all:
             learner = BackgroundLearner(fit, source, workers)
     if needs_masks(options):

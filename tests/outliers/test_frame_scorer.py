@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.frame_scorer import FrameScorer, scene_light, shrink, shrinking
-from bgsub.outliers.scorer_learning import FittedFrames, ScorerLearner
+from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
@@ -46,10 +46,10 @@ def scored(frames: Bytes, inside: NDArray[np.bool_] | None = None) -> NDArray[np
 
 def learned(
     frames: Bytes, inside: NDArray[np.bool_] | None = None
-) -> tuple[FittedFrames, FrameScorer, TRPCA]:
+) -> tuple[FrameWeights, FrameScorer, TRPCA]:
     rows = frames.reshape(len(frames), -1)
     fit = TRPCA(1, random_state=0, reweight_cutoff=8.0).fit(rows)
-    fitted = FittedFrames(fit.center_weights_, fit.component_weights_, fit.scores_, fit.support_)
+    fitted = FrameWeights(fit.center_weights_, fit.component_weights_, fit.scores_, fit.support_)
     with Workers(1, 1) as workers:
         learner = ScorerLearner(fitted, Layout("gray", *frames.shape[1:]), inside, workers)
         for start in range(0, len(rows), 16):

@@ -9,6 +9,7 @@ from bgsub.fit.frame_fit import fit_frames
 from bgsub.fit.store import FrameStore
 from bgsub.pipeline.inputs import open_input, plan_run
 from bgsub.pipeline.masker import LocalMasker, ResidualMasker
+from bgsub.pipeline.needs import fit_settings
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.video.frames import Layout
 
@@ -26,7 +27,8 @@ def learn(save, scene, options, workers):
         source = open_input(save(scene(n=n)), wanted)
         plan = plan_run(source, wanted)
         with FrameStore(source, plan, seed=1, temp=None, progress=nothing) as store:
-            fit = fit_frames(store, None, wanted, workers, nothing) if fitted else None
+            settings = fit_settings(wanted)
+            fit = fit_frames(store, None, settings, workers, nothing) if fitted else None
             return learn_scene(store, source, fit, wanted, workers, nothing)
 
     return learn
