@@ -15,7 +15,7 @@ export MPLBACKEND := Agg
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
+.PHONY: help demo test test-browser test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -67,6 +67,10 @@ $(READERS)/.installed: pyproject.toml
 
 test-readers: $(READERS)/.installed  ## run the tests of exports with the programs that read them
 	OPENBLAS_NUM_THREADS=1 $(READERS)/bin/python -m pytest tests/export -W default
+
+test-browser: $(VENV)/.installed-dev  ## run the page in headless Chromium (BROWSER=...; says what to install)
+	@$(BIN)/python -m tests.browser
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser -m browser
 
 FUZZ_SEED ?= 1
 FUZZ_TRIES ?= 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -40,9 +40,13 @@ class Film:
     width, height : int
         Of its pictures in pixels.
     stamps : ndarray of int64, shape (n,)
-        When each picture is shown, increasing, in units of `base`.
+        When each picture that is meant is shown, increasing, in units of `base`.
     base : Fraction
         Seconds.
+    start : int
+        When the first picture of the file is shown, from which browsers count.
+    shortest : int
+        The shortest time for which a picture of the file is shown.
     """
 
     path: Path
@@ -50,11 +54,8 @@ class Film:
     height: int
     stamps: NDArray[np.int64]
     base: Fraction
-
-    @property
-    def times(self) -> NDArray[np.float64]:
-        """When each picture is shown, seconds from the first one on, shape (n,)."""
-        return np.asarray((self.stamps - self.stamps[0]) * float(self.base))
+    start: int
+    shortest: int
 
     def describe(self, src: str) -> dict[str, Any]:
         """Give what a page needs to play it and to find a picture, as plain JSON."""
@@ -63,7 +64,8 @@ class Film:
             "width": self.width,
             "height": self.height,
             "base": float(self.base),
-            "stamps": pack_integers(self.stamps - self.stamps[0]),
+            "shortest": self.shortest,
+            "stamps": pack_integers(self.stamps - self.start),
         }
 
 
@@ -92,7 +94,9 @@ def open_film(path: Path, *, any_kind: bool = False) -> Film | None:
         return None
     if base is None or not stamps:
         return None
-    return Film(path, width, height, np.unique(np.array(stamps, dtype=np.int64)), base)
+    shown = np.unique(np.array(stamps, dtype=np.int64))
+    shortest = int(np.diff(shown).min()) if shown.size > 1 else 0
+    return Film(path, width, height, shown, base, int(shown[0]), shortest)
 
 
 def of_results(folder: Path, view: View) -> Path | None:
@@ -120,7 +124,7 @@ def select(film: Film, numbers: NDArray[np.int64]) -> Film:
     if numbers.size == 0 or numbers[-1] > film.stamps.size:
         message = f"{film.path}: holds {film.stamps.size} frames; it is not the film of this run"
         raise InputError(message)
-    return Film(film.path, film.width, film.height, film.stamps[numbers - 1], film.base)
+    return replace(film, stamps=film.stamps[numbers - 1])
 
 
 def link(target: Path, page: Path) -> str:

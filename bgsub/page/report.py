@@ -23,6 +23,7 @@ from bgsub.page.result import Result, read_result
 from bgsub.page.template import fill
 from bgsub.page.views import Shown, find_views
 from bgsub.tracking.events import SceneEvent
+from bgsub.video.frames import Bytes
 
 SCRIPTS = (
     "uplot/uPlot.iife.min.js",
@@ -36,8 +37,13 @@ _MOST_FRAMES = 110_000
 _MOST_EVENTS = 1_500
 _MOST_BOXES = 40_000
 
-_THUMBNAILS = ((120, 192, 60), (400, 144, 50), (_MOST_EVENTS, 96, 40))
-"""Width in pixels and quality of thumbnails, by the number of events up to which they are so."""
+_THUMBNAILS = ((192, 60), (144, 50), (96, 40), (80, 30), (64, 20))
+"""Width in pixels and quality of thumbnails: the first with which all have room."""
+
+_THUMBNAIL_BYTES = 1_100_000
+"""Room for all thumbnails, without the third that base64 adds."""
+
+_THUMBNAILS_TRIED = 24
 
 _BACKGROUND_WIDTH = 960
 
@@ -278,13 +284,25 @@ def _thumbnails(
     film = films["input"] or films["foreground"] or films["mask"]
     if film is None or not events:
         return {}
-    limit = next(each for each in _THUMBNAILS if len(events) <= each[0])
     places = sorted({result.place(event.peak_frame) for event in events})
+    widest = _THUMBNAILS[0][0]
+    pictures = {place: shrunk(picture, widest) for place, picture in pictures_of(film, places)}
+    width, quality = _thumbnail_size(list(pictures.values()))
     made = {
-        place: data_uri(webp(shrunk(picture, limit[1]), limit[2]))
-        for place, picture in pictures_of(film, places)
+        place: data_uri(webp(shrunk(picture, width), quality))
+        for place, picture in pictures.items()
     }
     return {event.number: made.get(result.place(event.peak_frame), "") for event in events}
+
+
+def _thumbnail_size(pictures: Sequence[Bytes]) -> tuple[int, int]:
+    """Choose width and quality of thumbnails, by the size that some of them would have."""
+    some = pictures[:: -(-len(pictures) // _THUMBNAILS_TRIED) or 1]
+    for width, quality in _THUMBNAILS:
+        mean = sum(len(webp(shrunk(each, width), quality)) for each in some) / max(len(some), 1)
+        if mean * len(pictures) <= _THUMBNAIL_BYTES:
+            return width, quality
+    return _THUMBNAILS[-1]
 
 
 def _background(result: Result, films: Mapping[View, Film | None]) -> str:

@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 import shutil
-from pathlib import Path
 
 import av
 import numpy as np
@@ -15,7 +14,7 @@ from bgsub.errors import InputError
 from bgsub.outliers.errors_table import read_csv
 from bgsub.page.report import encode_page, make_page
 from bgsub.pipeline.manifest import load_manifest
-from bgsub.tracking.events import SceneEvent, write_events
+from tests.page.long_results import write_long_results
 
 EVIL = "<script>alert(1)</script>\"'&amp; </script> ümläut 水 \N{RIGHT-TO-LEFT OVERRIDE}"
 
@@ -176,8 +175,10 @@ class TestOtherResults:
         page = make_page(result.out, result.manifest, result.out / "r.html", footage=film)
         shown = reading(page.html).data["films"][0]
         assert shown["src"] == "../clip.mp4"
-        step = shown["stamps"]["runs"][0][1]
+        first, step, count = shown["stamps"]["runs"][0]
+        assert first * shown["base"] == pytest.approx(0.16)
         assert step * shown["base"] == pytest.approx(0.08)
+        assert count == 22
 
     def test_a_film_that_is_gone_is_said_to_be(self, reported, tmp_path, reading):
         folder = shutil.copytree(reported, tmp_path / "r")
@@ -209,64 +210,11 @@ class TestOtherResults:
 
 
 def test_a_long_film_with_many_events_makes_a_small_page(reported, tmp_path, reading):
-    """1,000 events, 100,000 frames of noise, pictures as hard as they come: at most 5 MB."""
-    folder = shutil.copytree(reported, tmp_path / "r")
-    n, rng = 100_000, np.random.default_rng(0)
-    rows = ["frame,time_s,error,rmse,score,outlier,doubtful,local,flag"]
-    values = rng.normal(5, 2, (n, 3))
-    rows += [
-        f"{i},{0.04 * i - 0.04:.9g},{1728 * a * a:.9g},{abs(a):.9g},{b:.9g},0,0,{c:.9g},"
-        for i, (a, b, c) in enumerate(values.tolist(), start=1)
-    ]
-    (folder / "errors.csv").write_text("\n".join(rows) + "\n")
-    events = [
-        SceneEvent(
-            number=k,
-            kind="object",
-            first_frame=100 * k - 50,
-            last_frame=100 * k,
-            start_s=4 * k - 2.0,
-            end_s=4.0 * k,
-            peak_frame=100 * k - 9,
-            peak_s=4 * k - 0.36,
-            area=12.0,
-            tracks=(k,),
-            box=(1.0, 2.0, 3.0, 4.0),
-        )
-        for k in range(1, 1001)
-    ]
-    write_events(events, folder)
-    for view in ("background", "foreground", "mask"):
-        (folder / f"{view}.mp4").unlink()
-    write_long_film(folder / "input.mp4", n)
-    page = make_page(folder, load_manifest(folder), folder / "p.html")
-    size = len(encode_page(page.html))
+    """With pictures, in a browser, it is tested by tests/browser/test_large.py."""
+    manifest = write_long_results(reported, tmp_path / "r", frames=100_000, events=1_000)
+    page = make_page(tmp_path / "r", manifest, tmp_path / "r" / "p.html")
+    room_for_pictures = 1_500_000 + 540_000  # of events, and the curve of the foreground
+    assert len(encode_page(page.html)) <= 5_000_000 - room_for_pictures
     read = reading(page.html)
-    assert size <= 5_000_000, size
-    assert len(read.all("img")) == 1000
-    assert floats(read.data["curves"]["whole"]).size == n
-    np.testing.assert_allclose(floats(read.data["curves"]["whole"]), values[:, 1], rtol=1e-6)
-
-
-def write_long_film(path: Path, n: int) -> None:
-    """A film of many frames made quickly: the packets of a short one, over and over."""
-    rng = np.random.default_rng(1)
-    textures = [
-        np.kron(rng.integers(0, 256, (12, 16, 3)), np.ones((6, 6, 1))).astype(np.uint8)
-        for _ in range(10)
-    ]
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=25, options={"preset": "ultrafast", "g": "1"})
-        stream.width, stream.height, stream.pix_fmt = 96, 72, "yuv420p"
-        packets = []
-        for picture in textures:
-            packets += stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24"))
-        packets += stream.encode(None)
-        data = [bytes(packet) for packet in packets]
-        base = packets[0].time_base
-        step = int(0.04 / base)
-        for i in range(n):
-            packet = av.Packet(data[i % len(data)])
-            packet.pts = packet.dts = i * step
-            packet.time_base, packet.stream, packet.is_keyframe = base, stream, True
-            container.mux(packet)
+    scores = read_csv(tmp_path / "r" / "errors.csv").scores
+    np.testing.assert_allclose(floats(read.data["curves"]["whole"]), scores, rtol=1e-6)

@@ -2,7 +2,8 @@
 // What the four views show: videos, of which each shows exactly the frame that is asked for, and
 // stills where there is no video that a browser plays.
 
-// How far into the time of a picture it is sought: its middle, or nearby if that gave another one.
+// How far into a picture it is sought, as a share of the shortest time that one is shown: its middle,
+// or nearby if that gave another one.
 const SEEK_SHARES = [0.5, 0.3, 0.7];
 // Milliseconds to wait for word of the picture that a seek has brought; some browsers send none.
 const PRESENTED_MS = 400;
@@ -14,6 +15,7 @@ class Film {
     this.video = video;
     this.times = unpackIntegers(facts.stamps).map((stamp) => stamp * facts.base);
     this.places = facts.places ? unpackIntegers(facts.places) : null;
+    this.shortest = facts.shortest * facts.base || 0.01; // seconds that every picture lasts
     this.origin = 0; // time of the first picture, as the browser counts
     this.shown = -1; // picture that is on the screen
     this.wanted = -1;
@@ -65,14 +67,6 @@ class Film {
     return this.places ? this.places[picture] : picture;
   }
 
-  // When a picture is on the screen, from and to.
-  span(picture) {
-    const begin = this.times[picture];
-    const before = picture > 0 ? begin - this.times[picture - 1] : 0.04;
-    const end = picture + 1 < this.times.length ? this.times[picture + 1] : begin + before;
-    return [begin, Math.min(end, begin + 1)];
-  }
-
   pictureAt(mediaTime) {
     return lastUpTo(this.times, mediaTime - this.origin + 0.0005);
   }
@@ -91,13 +85,12 @@ class Film {
 
   async seek(picture) {
     const { video } = this;
-    const [begin, end] = this.span(picture);
     for (const share of SEEK_SHARES) {
       const done = new Promise((resolve) => {
         video.addEventListener("seeked", resolve, { once: true });
       });
       const word = this.presented();
-      video.currentTime = this.origin + begin + share * (end - begin);
+      video.currentTime = this.origin + this.times[picture] + share * this.shortest;
       await done;
       const time = await word;
       if (time === null || this.pictureAt(time) === picture) break;
