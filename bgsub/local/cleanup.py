@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scoring import UNIT
 from bgsub.local.shadows import object_evidence
+from bgsub.local.texture import TEXTURE_REACH
 from bgsub.runtime.threads import scratch
 from bgsub.video.contours import pixels_within
 from bgsub.video.frames import Bytes
@@ -91,7 +92,9 @@ class BlobRule:
 
 def shadow_reach(step: int, params: LocalParams) -> int:
     """Pixels around a mask that `without_shadows` looks at, at most."""
-    return max(params.open_px, params.close_px // 2 + 1, _WINDOW // 2 * step) + step
+    texture = TEXTURE_REACH if params.texture_kept <= 1 else 0
+    near = max(_WINDOW // 2, texture) * step
+    return max(params.open_px, params.close_px // 2 + 1, near) + step
 
 
 def without_shadows(

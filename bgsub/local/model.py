@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.archive import arrays_of, scenes_in
 from bgsub.local.clean_frames import coarseness
-from bgsub.local.cleanup import in_hundredths, mean_score
+from bgsub.local.cleanup import in_hundredths, mean_score, vote
 from bgsub.local.drawing import MaskDrawer
 from bgsub.local.history import History, Moment
 from bgsub.local.layers import MOST_FRAMES, largest_channel
@@ -25,6 +25,7 @@ from bgsub.local.light import (
     thumbnail,
     tone_curve,
 )
+from bgsub.local.light_field import even_out, find_light_field
 from bgsub.local.noise import with_noise
 from bgsub.local.params import DEFAULTS, SENSITIVITIES, LocalParams, MaskOptions
 from bgsub.local.scene import Scene, fit_scene
@@ -33,6 +34,9 @@ from bgsub.local.states import find_states
 from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
+
+# Grey levels that a codec's coarse colours differ by where nothing has changed.
+_LEAST_GRAIN = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,10 +217,29 @@ class LocalModel:
         fit = self._fit_frame(_colored(picture))
         score, own, index = fit.matcher.score(fit.picture, fit.sigma)
         mean = mean_score(score, self.params.vote_most)
+        evened = self._even_out(fit, mean, index)
+        if evened is not None:
+            fit = replace(fit, picture=evened)
+            score, own, index = fit.matcher.score(fit.picture, fit.sigma)
+            mean = mean_score(score, self.params.vote_most)
         if inside is not None:
             mean[~inside] = 0
             own[~inside] = 0
         return _Compared(fit, own, mean, index)
+
+    def _even_out(self, fit: _Fit, mean: Bytes, index: Bytes) -> Bytes | None:
+        """Give a frame whose light has changed in a part of it the light of its background."""
+        if self.options.shadows == "keep":
+            return None
+        matcher, step = fit.matcher, coarseness(*self.shape)
+        raw = vote(mean, self.params.vote_level)
+        if cv2.countNonZero(raw) < (self.params.light_block * step) ** 2 // 2:
+            return None
+        everywhere = slice(None)
+        background = matcher.background(index, everywhere, everywhere)
+        limits = matcher.threshold * np.float32(fit.sigma / matcher.scene.sigma)
+        field = find_light_field(fit.picture, background, limits, raw, step, self.params)
+        return None if field is None else even_out(fit.picture, field, step, self.params)
 
     def _draw(self, compared: _Compared, inside: NDArray[np.bool_] | None) -> Bytes:
         """Mask of a frame from what `_compare` gave."""
@@ -226,7 +249,7 @@ class LocalModel:
             fit.picture,
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
             lambda rows, columns: fit.matcher.in_units(compared.own, fit.sigma, rows, columns),
-            max(fit.grain, 1.0),
+            max(fit.grain, _LEAST_GRAIN),
         )
         if inside is not None:
             mask[~inside] = 0  # holes that were filled may reach out

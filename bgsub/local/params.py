@@ -52,6 +52,9 @@ class LocalParams:
         (0, 1.1),
         "more that another light must explain, or chance would choose; above 1: no light",
     )
+    light_block: int = _number(
+        16, "pixels", (0, 128), "light changes over wider stretches than objects; 0: no field"
+    )
     # Clean frames and layers
     clean_fraction: float = _number(
         0.5, "share of frames", (0.1, 1), "most frames are clean in a small tile; 1: no tiles"
@@ -174,6 +177,15 @@ class LocalParams:
     )
     shadow_brightest: float = _number(
         1.3, "share of light", (1, 4), "light that a reflection adds to a place"
+    )
+    texture_kept: float = _number(
+        0.4,
+        "correlation",
+        (0, 1.1),
+        "an object hides the texture of its place, light and tremor do not; above 1: not asked",
+    )
+    texture_least: float = _number(
+        4.0, "grey levels", (0.5, 64), "noise and codecs leave nothing of weaker texture"
     )
     outline_edge: float = _number(
         0.6,

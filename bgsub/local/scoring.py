@@ -53,6 +53,11 @@ class SceneMatcher:
         """Noise of a thumbnail, in grey levels; averaging takes little away, as light flickers."""
         return max(_THUMBNAIL_NOISE * self.scene.sigma, _LEAST_NOISE)
 
+    @property
+    def threshold(self) -> Singles:
+        """Grey levels by which a pixel deviates, at least, where there is an object, (h, w)."""
+        return np.asarray(UNIT / (self._meter.unit * self._scale), dtype=np.float32)
+
     def score(self, picture: Bytes, sigma: float) -> tuple[Bytes, Bytes, Bytes]:
         """Deviation of a frame from the nearest layer.
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
 from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.texture import shows_texture
 from bgsub.video.frames import Bytes
 
 Plane = cv2.typing.MatLike
@@ -34,7 +35,8 @@ def object_evidence(
     With l_c = log (x_c + 4)/(b_c + 4), the ratio of light in channel c, and all means taken over
     those of 5×5 pixels that are in the mask: a shadow leaves the same share of light in every
     channel and at every pixel around. Evidence is any of: |mean l_c − mean l| · x̄ / σ over 2.5;
-    the deviation of l · x̄ / σ over 2.5; a ratio outside 0.4 to 1.3.
+    the deviation of l · x̄ / σ over 2.5; a ratio outside 0.4 to 1.3. None of them counts where the
+    background's texture is still seen, see `texture`.
 
     Parameters
     ----------
@@ -69,11 +71,16 @@ def object_evidence(
     _, variance = cv2.threshold(difference, 0, 0, cv2.THRESH_TOZERO)
     brightness = cv2.multiply(_mean(cv2.multiply(level, inside)), weight)
     texture = cv2.multiply(cv2.sqrt(variance), brightness)
-    low, high = math.log(params.shadow_darkest), math.log(params.shadow_brightest)
+    low, high = (
+        math.log(max(one, 1e-6)) for one in (params.shadow_darkest, params.shadow_brightest)
+    )
     found: NDArray[np.bool_] = chroma > params.shadow_chroma * sigma
     found |= texture > params.shadow_texture * sigma
     found |= mean < low
     found |= mean > high
+    if params.texture_kept <= 1 and found.any():
+        place = cv2.transform(background, _LUMA).astype(np.float32)
+        found &= ~shows_texture(level, place, inside, params)
     return np.asarray(cv2.bitwise_and(found.view(np.uint8), mask), dtype=np.uint8)
 
 

@@ -11,6 +11,12 @@ def place():
     return rng.integers(90, 200, (30, 40, 3), dtype=np.uint8)
 
 
+@pytest.fixture
+def wall():
+    """A place without texture, lighter towards one side."""
+    return np.repeat(np.linspace(110, 130, 40)[None, :, None], 30, axis=0) * np.ones(3)
+
+
 def share(place, seen, sigma=3.0):
     mask = np.zeros(place.shape[:2], np.uint8)
     mask[5:25, 5:35] = 1
@@ -24,13 +30,20 @@ def test_less_light_of_the_same_colour_is_no_evidence(place):
     assert share(place, 1.1 * place) == 0
 
 
-def test_too_little_or_too_much_light_is(place):
-    assert share(place, 0.2 * place) == 1
-    assert share(place, np.minimum(1.0 * place, 150) * 1.6) > 0.9
+def test_too_little_or_too_much_light_on_a_plain_place_is(wall):
+    wall = wall.astype(np.uint8)
+    assert share(wall, 0.2 * wall) == 1
+    assert share(wall, 1.6 * wall) == 1
 
 
-def test_other_colours_are(place):
-    assert share(place, place * (0.5, 0.7, 0.9)) > 0.95
+def test_other_colours_of_a_plain_place_are(wall):
+    wall = wall.astype(np.uint8)
+    assert share(wall, wall * (0.5, 0.7, 0.9)) > 0.95
+
+
+def test_nothing_is_where_the_texture_of_the_place_is_still_seen(place):
+    assert share(place, 0.2 * place) == 0
+    assert share(place, place * (0.5, 0.7, 0.9)) == 0
 
 
 def test_another_texture_is(place):

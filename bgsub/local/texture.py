@@ -1,0 +1,61 @@
+"""Find where a frame still shows the texture of its background, which any object would hide."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.clean_frames import Singles
+from bgsub.local.params import DEFAULTS, LocalParams
+
+# Pixels: detail is what differs from the mean of so many; it is compared over larger windows, as
+# in few pixels chance makes any two textures alike.
+_DETAIL, _WINDOW = 9, 35
+
+TEXTURE_REACH = _DETAIL // 2 + _WINDOW // 2
+"""Pixels around one that `shows_texture` looks at."""
+
+
+def shows_texture(
+    level: Singles, behind: Singles, inside: Singles, params: LocalParams = DEFAULTS
+) -> NDArray[np.bool_]:
+    """Where a mask still shows the fine texture of the background.
+
+    Light that changes, shadows however deep, and a camera that trembles by less than the texture is
+    wide leave the texture of a place as it was, up to a factor; an opaque object hides it. With d
+    and e the detail of frame and background within the mask, what they differ from their mean over
+    9×9 pixels by, the texture is there where over 35×35 pixels
+    Σ d e > 0.4 √(Σ (d² + t²) Σ (e² + t²)).  t is the texture that noise and codecs leave of any;
+    where there is less, nothing tells.
+
+    Parameters
+    ----------
+    level, behind : ndarray of float32, shape (h, w)
+        Luma of the frame and of its background.
+    inside : ndarray of float32, shape (h, w)
+        1 in the mask and 0 elsewhere.
+    params : LocalParams, optional
+
+    Returns
+    -------
+    ndarray of bool, shape (h, w)
+    """
+    count = np.maximum(_sums(inside, _DETAIL), np.float32(1))
+    own = _detail(level, inside, count)
+    place = _detail(behind, inside, count)
+    least = _sums(inside, _WINDOW) * np.float32(params.texture_least**2)
+    together = _sums(own * place, _WINDOW)
+    both = (_sums(own * own, _WINDOW) + least) * (_sums(place * place, _WINDOW) + least)
+    # Running sums of what is 0 may be a little less.
+    return np.asarray(together > np.float32(params.texture_kept) * np.sqrt(np.maximum(both, 0)))
+
+
+def _detail(level: Singles, inside: Singles, count: Singles) -> Singles:
+    return np.asarray((level - _sums(level * inside, _DETAIL) / count) * inside, dtype=np.float32)
+
+
+def _sums(plane: Singles, side: int) -> Singles:
+    size = (side, side)
+    sums = cv2.boxFilter(plane, -1, size, normalize=False, borderType=cv2.BORDER_CONSTANT)
+    return np.asarray(sums, dtype=np.float32)

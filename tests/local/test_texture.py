@@ -1,0 +1,67 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bgsub.local.params import DEFAULTS
+from bgsub.local.texture import shows_texture
+
+SHAPE = (60, 80)
+
+
+@pytest.fixture
+def place():
+    return np.random.default_rng(0).uniform(60, 190, SHAPE).astype(np.float32)
+
+
+def kept(seen, place, mask=None):
+    inside = np.ones(SHAPE, np.float32) if mask is None else mask.astype(np.float32)
+    return shows_texture(seen.astype(np.float32), place, inside)
+
+
+@pytest.mark.parametrize("gain", [0.15, 0.5, 1.6])
+def test_light_and_shadow_leave_the_texture(place, gain):
+    noise = np.random.default_rng(1).normal(0, 3, SHAPE)
+    assert kept(gain * place + noise, place).all()
+
+
+def test_half_of_a_pixel_of_tremor_leaves_it(place):
+    assert kept((place + np.roll(place, 1, axis=1)) / 2, place).all()
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_an_object_hides_it_whatever_its_texture_is(place, seed):
+    thing = np.random.default_rng(seed).uniform(20, 230, SHAPE)
+    assert not kept(thing, place).any()
+    assert not kept(np.full(SHAPE, 90.0), place).any()
+
+
+def test_an_object_hides_it_in_a_place_whose_light_has_changed(place):
+    seen = 1.5 * place
+    seen[10:50, 20:60] = np.random.default_rng(2).uniform(60, 190, (40, 40))
+    found = kept(seen, place)
+    assert not found[26:34, 38:42].any()
+    assert found[:, :10].all()
+    assert found[:, 70:].all()
+
+
+def test_a_plain_place_tells_nothing():
+    place = 120 + np.random.default_rng(0).normal(0, 1, SHAPE).astype(np.float32)
+    assert not kept(0.6 * place, place).any()
+
+
+def test_only_the_mask_is_looked_at(place):
+    mask = np.zeros(SHAPE, bool)
+    mask[10:40, 10:40] = True
+    seen = np.full(SHAPE, 240.0)
+    seen[mask] = 0.4 * place[mask]
+    assert kept(seen, place, mask)[mask].all()
+
+
+def test_the_level_is_a_parameter(place):
+    noisy = place + np.random.default_rng(3).normal(0, 90, SHAPE).astype(np.float32)
+    inside = np.ones(SHAPE, np.float32)
+    assert DEFAULTS.texture_kept <= 1
+    assert shows_texture(noisy, place, inside).mean() > 0.5
+    strict = replace(DEFAULTS, texture_kept=0.9)
+    assert not shows_texture(noisy, place, inside, strict).any()
