@@ -1,0 +1,90 @@
+"""Scores are evidence in thresholds, which follow noise, contrast and darkness of the place."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bgsub.local.noise import NOISE_UNIT
+from bgsub.local.params import DEFAULTS
+from bgsub.local.scene import Scene
+from bgsub.local.scoring import UNIT, SceneMatcher, thresholds, usual_share
+from bgsub.robustpca.median import NORMAL_MAD
+
+SHAPE = 20, 32
+
+
+def scene(level=128, noise=2.0, contrast=0.0, layers=1, **more):
+    colors = np.stack([np.full((*SHAPE, 3), level + 40 * k, np.uint8) for k in range(layers)])
+    restless = np.zeros(SHAPE, np.uint8)
+    steps = None if noise is None else np.full(SHAPE, round(noise * NOISE_UNIT), np.uint8)
+    return Scene(colors, restless, 2.5, [], noise=steps, contrast=contrast, **more)
+
+
+def test_a_threshold_is_so_many_times_the_noise_of_the_place():
+    found = thresholds(scene(noise=2.0), DEFAULTS)
+    assert found.shape == SHAPE
+    assert (found == 2 * DEFAULTS.threshold).all()
+    twice = thresholds(scene(noise=2.0), replace(DEFAULTS, threshold=2 * DEFAULTS.threshold))
+    assert (twice == 2 * found).all()
+
+
+def test_models_without_a_map_of_noise_have_that_of_the_scene():
+    found = thresholds(scene(noise=None), DEFAULTS)
+    np.testing.assert_allclose(found, DEFAULTS.threshold * 2.5 * NORMAL_MAD, rtol=1e-6)
+
+
+def test_what_is_faint_beside_the_films_contrast_is_below_the_threshold():
+    strong = thresholds(scene(contrast=100.0), DEFAULTS)
+    np.testing.assert_allclose(strong, 100 * DEFAULTS.contrast_share, rtol=1e-6)
+    assert (thresholds(scene(contrast=10.0), DEFAULTS) == 2 * DEFAULTS.threshold).all()
+    most = thresholds(scene(contrast=10_000.0), DEFAULTS)
+    np.testing.assert_allclose(most, DEFAULTS.contrast_cap, rtol=1e-6)
+
+
+def test_in_the_dark_less_contrast_is_asked_for_and_noise_counts_as_everywhere():
+    dark, lit, bright = (
+        thresholds(scene(level, noise=0.5, contrast=100.0), DEFAULTS)[0, 0]
+        for level in (0, 128, 250)
+    )
+    assert dark == pytest.approx(lit * 20 / 148, rel=1e-4)
+    assert bright == lit
+    assert (thresholds(scene(0, noise=8.0, contrast=100.0), DEFAULTS) == 24).all()
+
+
+@pytest.mark.parametrize(("sensitivity", "expected"), [(1.0, UNIT), (2.0, UNIT // 2)])
+def test_a_deviation_by_a_threshold_scores_one_unit(sensitivity, expected):
+    matcher = SceneMatcher(scene(noise=2.0), sensitivity)
+    picture = np.full((*SHAPE, 3), 128 + round(2 * DEFAULTS.threshold), np.uint8)
+    score, own, index = matcher.score(picture, 2.5)
+    assert (score == expected).all()
+    assert (own == 6).all()
+    assert not index.any()
+    everything = slice(None)
+    assert (matcher.in_units(own, 2.5, everything, everything) == expected).all()
+
+
+def test_a_frame_noisier_than_its_scene_scores_less():
+    matcher = SceneMatcher(scene(noise=2.0), 1.0)
+    picture = np.full((*SHAPE, 3), 140, np.uint8)
+    plain = matcher.score(picture, 2.5)[0].copy()
+    noisy = matcher.score(picture, 5.0)[0]
+    assert (plain == 2 * UNIT).all()
+    assert (noisy == UNIT).all()
+
+
+def test_the_background_is_that_of_the_nearest_layer():
+    matcher = SceneMatcher(scene(100, layers=3), 1.0)
+    picture = np.full((*SHAPE, 3), 100, np.uint8)
+    picture[:, 10:20], picture[:, 20:] = 141, 178
+    _, _, index = matcher.score(picture, 2.5)
+    shown = matcher.background(index, slice(2, 9), slice(5, 30))
+    assert shown.shape == (7, 25, 3)
+    assert (shown[:, :5] == 100).all()
+    assert (shown[:, 5:15] == 140).all()
+    assert (shown[:, 15:] == 180).all()
+
+
+def test_a_usual_frame_is_explained_a_little_less_than_most_are():
+    assert usual_share(np.ones(8, np.float32)) == 0.9
+    assert usual_share(np.array([0.2, 0.8, 0.8, 0.8, 0.8])) == pytest.approx(0.75)
