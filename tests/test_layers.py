@@ -24,7 +24,7 @@ LAYERS = (
     ("page",),
     ("pipeline",),
     ("evaluation", "comparison"),
-    ("experiments", "export"),
+    ("experiments", "export", "live"),
     ("cli",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

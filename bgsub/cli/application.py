@@ -49,6 +49,10 @@ COMMANDS = {
         "bgsub.cli.experiment:experiment_command",
         "Repeat the experiments of the TRPCA paper.",
     ),
+    "watch": (
+        "bgsub.cli.watch:watch_command",
+        "Say what happens in a live stream while it happens, with clips.",
+    ),
     "methods": (
         "bgsub.cli.methods:methods_command",
         "List the methods of robust PCA.",

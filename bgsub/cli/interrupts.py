@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import threading
+from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
 from bgsub.cli.logs import Session
 from bgsub.errors import Interrupted
@@ -28,6 +32,30 @@ def work_is_done() -> None:
     for number in _numbers():
         if signal.getsignal(number) in {_first, _second}:
             signal.signal(number, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def asked_to_stop() -> Iterator[threading.Event]:
+    """Let these signals set an event instead, for what must not be broken off at any line.
+
+    The second one ends the program at once, as everywhere.
+    """
+    stop = threading.Event()
+    before: dict[signal.Signals, Any] = {}
+
+    def ask(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        stop.set()
+        for other in before:
+            signal.signal(other, _second)
+
+    for number in _numbers():
+        if signal.getsignal(number) in {_first, signal.SIG_DFL, signal.default_int_handler}:
+            before[number] = signal.signal(number, ask)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def log_results(out: str | os.PathLike[str], session: Session) -> None:

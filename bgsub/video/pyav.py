@@ -44,7 +44,8 @@ _DEVICES = frozenset(
     {"alsa", "fbdev", "jack", "kmsgrab", "lavfi", "oss", "pulse", "rtp", "rtsp", "sap", "tty"}
     | {"video4linux2,v4l2", "x11grab", "xcbgrab"}
 )
-_READ = ",".join(sorted(av.formats_available - LISTS - _DEVICES))
+#: Formats of single files and of pipes, none of which names other files.
+READ = ",".join(sorted(av.formats_available - LISTS - _DEVICES))
 # How lists begin; a byte order mark or empty lines may come before.
 _LIST_BEGINNINGS = {
     b"#extm3u": "an HLS playlist",
@@ -88,7 +89,7 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
     container: InputContainer = av.open(
         f"file:{os.fspath(path)}",
         mode="r",
-        container_options={"format_whitelist": _READ, "protocol_whitelist": "file"},
+        container_options={"format_whitelist": READ, "protocol_whitelist": "file"},
         **_LENIENT,
     )
     with container:

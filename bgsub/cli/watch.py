@@ -1,0 +1,243 @@
+"""``bgsub watch``: say what happens in a stream while it happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bgsub.cli import interrupts, values
+from bgsub.cli.failures import INTERRUPTED
+from bgsub.cli.help import Command, examples, option, together
+from bgsub.cli.logs import Session, current_session, log_options
+from bgsub.cli.options import named
+from bgsub.errors import Interrupted, UsageError
+
+_source_options = together(
+    option("Stream", "--size", metavar="WxH", help="Of raw pictures on standard input."),
+    option("Stream", "--pixel-format", metavar="NAME", help="Of raw pictures, such as yuv420p."),
+    option("Stream", "--rate", metavar="RATE", help="Frames a second of raw pictures."),
+    option(
+        "Stream",
+        "--stall",
+        default="20s",
+        show_default=True,
+        metavar="TIME",
+        help="Open the stream again after so long without a frame.",
+    ),
+    option(
+        "Stream",
+        "--drop/--no-drop",
+        default=None,
+        help="Leave frames out of the analysis, never out of clips, for which there is no time. "
+        "Default: for all but files.",
+    ),
+)
+
+_model_options = together(
+    option(
+        "Model",
+        "--window",
+        default="10m",
+        show_default=True,
+        metavar="TIME",
+        help="Learn from the frames of so long, thinned to 500.",
+    ),
+    option(
+        "Model", "--refresh", default="30s", show_default=True, metavar="TIME", help="Learn again."
+    ),
+    option(
+        "Model",
+        "--warm-up",
+        default="5s",
+        show_default=True,
+        metavar="TIME",
+        help="Before the first model; nothing is reported until then.",
+    ),
+    option(
+        "Model",
+        "--model",
+        "model_path",
+        type=values.PATH,
+        metavar="FILE",
+        help="Use the model.npz of a run and learn nothing.",
+    ),
+    option(
+        "Model",
+        "--scale",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="SCALE",
+        help="Of the pictures that are analysed.  [default: to about 480×320 pixels]",
+    ),
+    option(
+        "Model",
+        "--every",
+        default=None,
+        metavar="TIME",
+        help="Analyse a frame in so long; clips have them all.  [default: every frame]",
+    ),
+)
+
+_event_options = together(
+    option(
+        "Events",
+        "--before",
+        default="5s",
+        show_default=True,
+        metavar="TIME",
+        help="Begin clips so long before an event, with the key frame before that.",
+    ),
+    option(
+        "Events",
+        "--after",
+        default="2s",
+        show_default=True,
+        metavar="TIME",
+        help="End an event when nothing has been in sight for so long.",
+    ),
+    option(
+        "Events",
+        "--min-track",
+        type=click.IntRange(min=1),
+        default=3,
+        show_default=True,
+        metavar="N",
+        help="Frames in which an object must have been seen.",
+    ),
+    option(
+        "Events",
+        "--on-event",
+        metavar="CMD",
+        help="Start this at every start, update and end, with {event}, {id} and {file} replaced "
+        "and the line as its input; no shell is used.",
+    ),
+    option("Events", "--no-clips", is_flag=True, help="Write no clips."),
+    option(
+        "Events",
+        "--clip-format",
+        type=click.Choice(["auto", "mp4", "mkv"]),
+        default="auto",
+        show_default=True,
+        help="Auto is mp4 where it can hold the stream.",
+    ),
+    option(
+        "Events",
+        "--keep",
+        metavar="AMOUNT",
+        help="Remove the oldest clips: 10G of them, or those older than 7d.",
+    ),
+)
+
+_status_options = together(
+    option(
+        "Supervision",
+        "--status",
+        type=values.PATH,
+        metavar="FILE",
+        help="Write how it goes as JSON, every two seconds.",
+    ),
+    option(
+        "Supervision",
+        "--metrics",
+        type=click.IntRange(0, 65535),
+        metavar="PORT",
+        help="Serve numbers for Prometheus on http://127.0.0.1:PORT/metrics.",
+    ),
+)
+
+
+@click.command(
+    "watch",
+    cls=Command,
+    short_help="Say what happens in a live stream while it happens, with clips.",
+    epilog=examples(
+        "bgsub watch rtsp://camera/stream --out clips/ --keep 10G",
+        "bgsub watch /dev/video0 --out clips/ --on-event 'notify-send {event} {file}'",
+        "ffmpeg -i IN -f mpegts - | bgsub watch - --out clips/ | jq -r .file",
+        "bgsub watch - --size 640x480 --pixel-format yuv420p --rate 25 --out clips/ < raw.yuv",
+    ),
+)
+@click.argument("source", metavar="SOURCE")
+@option("Results", "-o", "--out", type=values.PATH, required=True, metavar="DIR", help="For clips.")
+@_source_options
+@_model_options
+@named("shadows", "sensitivity", "min_area", "fill_holes", section="Masks")
+@_event_options
+@_status_options
+@named("threads", section="Resources")
+@log_options
+def watch_command(source: str, out: str, **params: Any) -> None:
+    """Watch SOURCE: a URL (rtsp, http, tcp, udp, …), a camera, a file, or - for a pipe.
+
+    A JSON line on stdout says that an event starts, goes on, and ends; each has a clip of the
+    stream's own packets in DIR. The scene is learned as it goes, from a sliding window. A stream
+    that breaks is opened again. Stop with Ctrl-C or SIGTERM: the open clip is finished, and the
+    exit code is 130.
+    """
+    from contextlib import ExitStack
+
+    from bgsub.live.hooks import EventHook
+    from bgsub.live.source import read_source
+    from bgsub.live.status import MetricsServer
+    from bgsub.live.watcher import Watcher
+
+    session = current_session()
+    stream = read_source(
+        source, size=params["size"], pixel_format=params["pixel_format"], rate=params["rate"]
+    )
+    hook = None if params["on_event"] is None else EventHook(params["on_event"])
+    with session.about(stream.name), ExitStack() as stack:
+        watcher = Watcher(
+            stream,
+            Path(out),
+            _watch_options(params),
+            say=click.echo,
+            note=lambda text, kind: session.log(kind, text),
+            hook=hook,
+        )
+        if params["metrics"] is not None:
+            server = stack.enter_context(MetricsServer(watcher.status, params["metrics"]))
+            session.log("note", f"metrics are on http://127.0.0.1:{server.port}/metrics")
+        stop = stack.enter_context(interrupts.asked_to_stop())
+        watcher.run(stop)
+        _sum_up(watcher.status.events, session)
+        if stop.is_set():
+            raise Interrupted(INTERRUPTED)
+
+
+def _sum_up(events: int, session: Session) -> None:
+    noun = "event" if events == 1 else "events"
+    session.log("summary", f"{session.input}: {events or 'no'} {noun}", events=events)
+
+
+def _watch_options(params: dict[str, Any]) -> Any:
+    """Read the options that are times, and the model."""
+    from bgsub.background.model import BackgroundModel
+    from bgsub.live.clips_folder import Keep, parse_keep, parse_seconds
+    from bgsub.live.watcher import WatchOptions
+    from bgsub.local.params import MaskOptions
+
+    names = ("window", "refresh", "warm_up", "before", "after", "stall")
+    times: dict[str, Any] = {
+        f"{n}_s": parse_seconds(f"--{n.replace('_', '-')}", params[n]) for n in names
+    }
+    if times["warm_up_s"] > times["window_s"]:
+        raise UsageError("--warm-up is longer than --window; make it shorter")
+    every, path = params["every"], params["model_path"]
+    status = params["status"]
+    return WatchOptions(
+        **times,
+        every_s=0.0 if every is None else parse_seconds("--every", every),
+        min_area=params["min_area"],
+        min_track=params["min_track"],
+        masks=MaskOptions(params["shadows"], params["sensitivity"], None, params["fill_holes"]),
+        model=None if path is None else BackgroundModel.load(path),
+        scale=params["scale"],
+        drops=params["drop"],
+        clips=not params["no_clips"],
+        clip_format=params["clip_format"],
+        keep=Keep() if params["keep"] is None else parse_keep(params["keep"]),
+        threads=params["threads"],
+        status=None if status is None else Path(status),
+    )

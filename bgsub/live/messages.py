@@ -1,0 +1,123 @@
+"""What the process that decodes tells the one that watches, and how it goes through a pipe."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import BinaryIO
+
+from bgsub.video.frames import Layout
+
+_LENGTH = struct.Struct(">Q")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a stream is; comes first, and again when the stream changes.
+
+    Attributes
+    ----------
+    codec : str
+    size : (int, int)
+        Width and height of its pictures, upright.
+    layout : Layout
+        Of the frames that are analysed.
+    time_base : Fraction
+        Seconds of a tick of its packets.
+    sample : bytes
+        Its first packet as a NUT file: what a muxer has to know of the stream.
+    container : str
+        ``mp4`` or ``mkv``, whichever can hold the packets.
+    """
+
+    codec: str
+    size: tuple[int, int]
+    layout: Layout
+    time_base: Fraction
+    sample: bytes
+    container: str
+
+
+@dataclass(frozen=True)
+class StreamPacket:
+    """A packet of the stream; its stamps are mended and never go back.
+
+    Attributes
+    ----------
+    data : bytes
+    pts, dts, duration : int
+        In ticks.
+    is_key : bool
+    time_s : float
+        When it is shown, from the first packet of the connection on.
+    """
+
+    data: bytes
+    pts: int
+    dts: int
+    duration: int
+    is_key: bool
+    time_s: float
+
+
+@dataclass(frozen=True)
+class LivePicture:
+    """A frame to be analysed.
+
+    Attributes
+    ----------
+    time_s : float
+        From the first packet of the connection on.
+    row : bytes
+        In the layout of the header.
+    """
+
+    time_s: float
+    row: bytes
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that a person should know, such as stamps that were mended."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class End:
+    """The last message.
+
+    Attributes
+    ----------
+    reason : str
+        Empty where the stream came to its end.
+    """
+
+    reason: str
+
+
+Message = Header | StreamPacket | LivePicture | Note | End
+
+
+def send(pipe: BinaryIO, message: Message) -> None:
+    """Write a message to a pipe."""
+    data = pickle.dumps(message, protocol=5)
+    pipe.write(_LENGTH.pack(len(data)))
+    pipe.write(data)
+    pipe.flush()
+
+
+def receive(pipe: BinaryIO) -> Message | None:
+    """Read the next message; None where the pipe has ended, amid a message too."""
+    head = pipe.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    data = pipe.read(length)
+    if len(data) < length:
+        return None
+    # The other end is a process of our own that runs our own module.
+    message: Message = pickle.loads(data)  # noqa: S301
+    return message

@@ -1,0 +1,272 @@
+"""Read and decode a stream in a process of its own, which can be killed whatever it waits for.
+
+Runs as ``python -m bgsub.live.reader SETTINGS`` and writes messages to its standard output. It ends
+with its parent.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, BinaryIO
+
+import av
+from av.container import InputContainer
+from av.error import FFmpegError
+from av.packet import Packet
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+
+from bgsub.live.messages import End, Header, LivePicture, Message, Note, StreamPacket, send
+from bgsub.live.stamps import StampMender
+from bgsub.video import pixels, pyav
+from bgsub.video.decoding import error_reason, prepare
+from bgsub.video.geometry import Geometry
+
+ANALYSED_PIXELS = 480 * 320
+"""Pictures of more pixels are shrunk to about so many."""
+
+_RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}
+_IN_MP4 = {"h264", "hevc", "av1", "mpeg4", "vp9"}
+_GROUP_S = 1
+
+
+def main() -> None:
+    """Send all of a stream to standard output, and end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which decides
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    # Nothing that a library prints may get between the messages.
+    pipe = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
+    os.dup2(2, 1)
+    try:
+        for message in read(json.loads(sys.argv[1])):
+            send(pipe, message)
+        _finish(pipe, End(""))
+    except BrokenPipeError:
+        os._exit(0)
+    except (FFmpegError, ValueError, OSError) as error:
+        reason = error_reason(error) if isinstance(error, FFmpegError) else str(error)
+        _finish(pipe, End(reason or type(error).__name__))
+
+
+def _finish(pipe: BinaryIO, message: Message) -> None:
+    """Send the last message and go, without waiting for libraries that may wait for a network."""
+    try:
+        send(pipe, message)
+    finally:
+        os._exit(0)
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(0)
+
+
+def read(settings: dict[str, Any]) -> Iterator[Message]:
+    """Give all of a stream as messages, but the last.
+
+    Parameters
+    ----------
+    settings : dict
+        ``address``, ``format``, ``options``, ``protocols`` as of a `LiveSource`; ``scale``, None
+        for one that leaves about `ANALYSED_PIXELS`; ``every``, the seconds between pictures that
+        are analysed, 0 for all.
+    """
+    options = {**settings["options"], "protocol_whitelist": settings["protocols"]}
+    if not settings["protocols"]:
+        del options["protocol_whitelist"]
+    kind = settings["address"].partition(":")[0]
+    if kind in {"file", "pipe"}:
+        options["format_whitelist"] = pyav.READ
+    if kind != "file":
+        options |= {"fflags": "nobuffer", "analyzeduration": "1000000"}
+    with av.open(
+        settings["address"], "r", format=settings["format"], container_options=options
+    ) as container:
+        stream = container.streams.best("video")
+        if not isinstance(stream, VideoStream) or stream.codec_context is None:
+            raise ValueError("holds no video that can be decoded")
+        yield from _StreamReader(container, stream, settings).messages()
+
+
+class _StreamReader:
+    """One opened stream, from its first key frame to its end."""
+
+    def __init__(
+        self, container: InputContainer, stream: VideoStream, settings: dict[str, Any]
+    ) -> None:
+        self._container, self._stream = container, stream
+        self._scale: float | None = settings["scale"]
+        self._every: float = settings["every"]
+        prepare(stream, threads=1, strict=True)
+        self._base = pyav.fraction(stream.time_base) or Fraction(1, 1000)
+        rate = pyav.fraction(stream.average_rate) or Fraction(25)
+        self._rate = rate if 0 < rate <= 240 else Fraction(25)
+        self._mender = StampMender(self._base, round(1 / self._rate / self._base))
+        self._is_raw = stream.codec_context.name in _RAW
+        self._encoder: _Encoder | None = None
+        self._waits_for_key = True
+        self._size: tuple[int, int] | None = None
+        self._key: Packet[VideoStream] | None = None
+        self._waiting: list[StreamPacket] = []
+        self._origin: int | None = None
+        self._next_s = 0.0
+        self._broken = 0
+
+    def messages(self) -> Iterator[Message]:
+        for packet in pyav.demux(self._container, self._stream):
+            if packet.size == 0:
+                continue
+            if packet.is_corrupt or (self._waits_for_key and not packet.is_keyframe):
+                self._waits_for_key = True
+                continue
+            pts, dts, leap = self._mender.mend(packet.pts, packet.dts, time.monotonic())
+            if leap is not None:
+                yield Note(f"its time stamps jumped by {leap:+.1f} s, and were mended")
+            packet.pts, packet.dts = pts, dts
+            if packet.is_keyframe:
+                self._waits_for_key = False
+                self._key = packet
+                self._origin = pts if self._origin is None else self._origin
+            copy = StreamPacket(
+                bytes(packet),
+                pts,
+                dts,
+                packet.duration or 0,
+                bool(packet.is_keyframe),
+                self._time_s(pts),
+            )
+            try:
+                frames = [frame for frame in pyav.decode(packet) if not frame.is_corrupt]
+            except FFmpegError:
+                # What follows refers to this picture: neither analysed nor written.
+                self._waits_for_key = True
+                self._broken += 1
+                if self._broken in {1, 10, 100, 1000}:
+                    yield Note(f"{self._broken} damaged pictures were left out so far")
+                continue
+            if not self._is_raw:
+                self._waiting.append(copy)
+            yield from self._pass_on(frames)
+
+    def _pass_on(self, frames: list[VideoFrame]) -> Iterator[Message]:
+        for frame in frames:
+            if (frame.width, frame.height) != self._size:
+                header = self._begin(frame)
+                if header is not None:
+                    yield header
+            stamp = frame.pts if frame.pts is not None else 0
+            if self._encoder is not None:
+                yield from self._encoder.encode(frame)
+            time_s = self._time_s(stamp)
+            yield from self._packets()
+            if time_s >= self._next_s:
+                # Not from this frame on: the pictures that are taken would come ever later.
+                self._next_s = max(self._next_s + self._every, time_s - self._every)
+                yield LivePicture(
+                    time_s, self._geometry.pack(self._maker.make(frame), self._layout).tobytes()
+                )
+        yield from self._packets()
+
+    def _time_s(self, stamp: int) -> float:
+        """Seconds from the first picture on; those that are shown before it are of no use."""
+        return max(0.0, float((stamp - (self._origin or 0)) * self._base))
+
+    def _packets(self) -> Iterator[Message]:
+        if self._size is not None:
+            yield from self._waiting
+            self._waiting.clear()
+
+    def _begin(self, frame: VideoFrame) -> Header | None:
+        """Plan for pictures of a new size."""
+        self._size = (frame.width, frame.height)
+        turn = pixels.orientation(frame)
+        scale = self._scale
+        if scale is None:
+            scale = min(1.0, (ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
+        self._geometry = Geometry.plan(self._size, turn, None, scale, "the stream")
+        self._layout = self._geometry.layout(
+            pixels.native_kind(frame), pixels.matrix(frame), "auto", exact_color=False
+        )
+        self._maker = pixels.PictureMaker(self._layout)
+        codec = self._stream.codec_context.name
+        if self._is_raw:
+            self._encoder = _Encoder(frame, self._rate, self._base)
+            codec, sample = "h264", self._encoder.sample(frame)
+        else:
+            sample = _sample(self._stream, self._key)
+        return Header(
+            codec,
+            self._geometry.input_size,
+            self._layout,
+            self._base,
+            sample,
+            "mp4" if codec in _IN_MP4 else "mkv",
+        )
+
+
+def _sample(stream: VideoStream, packet: Packet[VideoStream] | None) -> bytes:
+    """Write a packet as a file of its own, which says how the stream is encoded."""
+    memory = io.BytesIO()
+    with av.open(memory, "w", format="nut") as target:
+        own = target.add_stream_from_template(stream)
+        if packet is not None:
+            copy = Packet(bytes(packet))
+            copy.pts = copy.dts = 0
+            copy.time_base, copy.is_keyframe, copy.stream = packet.time_base, True, own
+            target.mux(copy)
+    return memory.getvalue()
+
+
+class _Encoder:
+    """Encodes raw pictures as H.264, for clips: raw ones would fill memory and disk."""
+
+    def __init__(self, frame: VideoFrame, rate: Fraction, base: Fraction) -> None:
+        self._rate, self._base = rate, base
+        self._container, self._stream = self._open(io.BytesIO(), frame)
+
+    def _open(self, memory: io.BytesIO, frame: VideoFrame) -> tuple[Any, VideoStream]:
+        container = av.open(memory, "w", format="nut")
+        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(round(self._rate))}
+        stream = container.add_stream("libx264", rate=self._rate, options=options)
+        stream.width, stream.height = frame.width // 2 * 2, frame.height // 2 * 2
+        stream.pix_fmt = "yuv420p"
+        stream.codec_context.time_base = self._base
+        return container, stream
+
+    def sample(self, frame: VideoFrame) -> bytes:
+        """Encode a picture alone, as a file that says how."""
+        memory = io.BytesIO()
+        container, stream = self._open(memory, frame)
+        with container:
+            container.mux(stream.encode(self._fitted(frame)))
+            container.mux(stream.encode(None))
+        return memory.getvalue()
+
+    def _fitted(self, frame: VideoFrame) -> VideoFrame:
+        width, height = self._stream.width, self._stream.height
+        fitted = frame.reformat(width=width, height=height, format="yuv420p")
+        fitted.pts, fitted.time_base = frame.pts, self._base
+        return fitted
+
+    def encode(self, frame: VideoFrame) -> Iterator[StreamPacket]:
+        """Give the packets of a picture."""
+        for packet in self._stream.encode(self._fitted(frame)):
+            ticks = Fraction(packet.time_base or self._base) / self._base
+            pts, dts = (round((stamp or 0) * ticks) for stamp in (packet.pts, packet.dts))
+            key, time_s = bool(packet.is_keyframe), float(pts * self._base)
+            yield StreamPacket(
+                bytes(packet), pts, dts, round(1 / self._rate / self._base), key, time_s
+            )
+
+
+if __name__ == "__main__":
+    main()

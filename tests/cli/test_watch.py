@@ -1,0 +1,199 @@
+"""bgsub watch as it is called: pipes, signals, kills, and mistakes in its options."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tests.live.conftest import SIZE, decoded, transport, walk
+
+QUICK = ["--warm-up", "1s", "--refresh", "2s", "--before", "0.5s", "--after", "0.6s", "--no-drop"]
+RAW = ["--size", "64x48", "--pixel-format", "rgb24", "--rate", "25"]
+
+
+def start(*arguments, **settings):
+    command = [sys.executable, "-m", "bgsub", "watch", *map(str, arguments)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, **{**pipes, **settings})
+
+
+def raw(frames):
+    return b"".join(np.ascontiguousarray(frame).tobytes() for frame in frames)
+
+
+def lines(output):
+    return [json.loads(line) for line in output.decode().splitlines()]
+
+
+def test_raw_pictures_come_through_a_pipe(tmp_path):
+    process = start("-", *RAW, *QUICK, "--out", tmp_path / "clips")
+    out, errors = process.communicate(raw(walk(130, [(60, 90)])), timeout=120)
+    assert process.returncode == 0, errors
+    first, *_, last = lines(out)
+    assert (first["event"], last["event"], last["reason"]) == ("start", "end", "gone")
+    assert "standard input: h264, 64×48 pixels" in errors.decode()
+    assert "standard input: 1 event" in errors.decode()
+    shown = decoded(last["file"])
+    assert shown[0].shape[:2] == SIZE[::-1]
+    assert sum(int(((f[..., 0] > 150) & (f[..., 1] < 110)).sum()) > 60 for f in shown) == 30
+
+
+def to_start(process, film):
+    """Feed a film until an event has started and gone on."""
+    process.stdin.write(film)
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["event"] == "start"
+    return json.loads(process.stdout.readline())
+
+
+def test_sigterm_finishes_the_clip(tmp_path):
+    process = start("-", *QUICK, "--after", "60s", "--out", tmp_path)
+    update = to_start(process, transport(walk(130, [(60, 130)])))
+    assert update["event"] == "update"
+    process.send_signal(signal.SIGTERM)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    (end,) = [line for line in lines(out) if line["event"] == "end"]
+    assert end["reason"] == "stopped"
+    assert len(decoded(end["file"])) >= 30
+
+
+@pytest.mark.parametrize("kind", ["mp4", "mkv"])
+def test_a_killed_watch_leaves_a_clip_that_plays(tmp_path, kind):
+    process = start(
+        "-", *QUICK, "--after", "60s", "--clip-format", kind, "--out", tmp_path, bufsize=0
+    )
+    to_start(process, transport(walk(130, [(60, 130)])))
+    process.kill()
+    process.wait(60)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()
+    (clip,) = tmp_path.glob(f"event-*.{kind}")
+    assert len(decoded(clip)) >= 12
+
+
+def test_the_process_that_decodes_ends_with_its_parent(tmp_path):
+    process = start("-", *QUICK, "--out", tmp_path)
+    process.stdin.write(transport(walk(60, []))[:4000])
+    process.stdin.flush()
+    children = []
+    deadline = time.monotonic() + 60
+    while not children and time.monotonic() < deadline:
+        found = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(process.pid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        children = [int(pid) for pid in found.stdout.split()]
+        time.sleep(0.05)
+    assert children
+    process.kill()
+    process.communicate(timeout=60)
+    while time.monotonic() < deadline:
+        try:
+            for child in children:
+                os.kill(child, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail("it goes on")
+
+
+def test_a_command_hears_of_every_event_and_the_status_says_how_it_went(tmp_path):
+    film, log = tmp_path / "film.ts", tmp_path / "log"
+    film.write_bytes(transport(walk(130, [(60, 90)])))
+    code = f"import sys; open({str(log)!r}, 'a').write(' '.join(sys.argv[1:]) + sys.stdin.read())"
+    script = tmp_path / "hook.py"
+    script.write_text(code)
+    status = tmp_path / "status.json"
+    process = start(
+        *(film, *QUICK, "--out", tmp_path / "clips", "--status", status),
+        *("--on-event", f"{sys.executable} {script} {{event}} {{id}}; {{file}}"),
+    )
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    said = lines(out)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and log.read_text().count("\n") < len(said):
+        time.sleep(0.05)
+    heard = log.read_text()
+    assert heard.count("\n") == len(said)
+    # The semicolon is an argument like others: there is no shell.
+    assert f"start 1; {said[0]['file']}{{" in heard
+    facts = json.loads(status.read_text())
+    assert (facts["state"], facts["events"], facts["event_open"]) == ("ended", 1, False)
+    assert facts["frames"] > 80
+    assert facts["dropped"] == 0
+
+
+def test_a_model_of_a_run_needs_no_time_to_learn(tmp_path, encode, invoke):
+    film = encode(np.stack(walk(120, [(60, 85)])))
+    assert invoke("run", film, "--k", "1", "--out", tmp_path / "run", "-q").exit_code == 0
+    model = tmp_path / "run" / "model.npz"
+    done = invoke("watch", film, "--model", model, "--out", tmp_path / "clips", "-q")
+    assert done.exit_code == 0
+    first, *_, last = (json.loads(line) for line in done.stdout.splitlines())
+    assert first["start_s"] == pytest.approx(2.4, abs=0.05)
+    assert last["duration_s"] == pytest.approx(1.0, abs=0.1)
+    other = encode(np.stack(walk(20, [], size=(96, 64))), "other.mp4")
+    refused = invoke("watch", other, "--model", model, "--out", tmp_path / "clips")
+    assert refused.exit_code == 3
+    assert "analysed at 96×64, but the model is of 64×48" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["gone.mp4"], 3, "gone.mp4: cannot be opened (No such file or directory)"),
+        (["."], 3, ".: is no file; give a video, a URL, a camera or - for a pipe"),
+        (["gopher://a"], 2, "gopher://: is no kind of stream that is known (rtsp,"),
+        (["-", "--size", "64x48"], 2, "need --size, --pixel-format and --rate"),
+        (["-", "--size", "64"], 2, "--size 64: must be WIDTHxHEIGHT"),
+        (["rtsp://a/b", "--rate", "25"], 2, "a URL says them itself"),
+        (["-", "--keep", "many"], 2, "--keep many: must be an amount such as 10G, or a time"),
+        (["-", "--window", "10G"], 2, "--window 10G: must be a time above 0, such as 30s"),
+        (["-", "--warm-up", "20m"], 2, "--warm-up is longer than --window"),
+        (["-", "--on-event", "'"], 2, "--on-event ': No closing quotation"),
+        (["-", "--on-event", " "], 2, "--on-event: a command is needed"),
+    ],
+)
+def test_mistakes_are_said_in_a_line(invoke, tmp_path, arguments, code, message):
+    done = invoke("watch", *arguments, "--out", tmp_path / "clips")
+    assert done.exit_code == code
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "clips").exists()
+
+
+def test_a_folder_that_cannot_be_made(invoke, tmp_path):
+    (tmp_path / "file").write_text("")
+    film = tmp_path / "film.ts"
+    film.write_bytes(transport(walk(10, [])))
+    done = invoke("watch", film, "--out", tmp_path / "file")
+    assert done.exit_code == 5
+    assert "cannot be written" in done.stderr
+
+
+def test_y4m_comes_through_a_pipe(tmp_path):
+    import av
+
+    memory = io.BytesIO()
+    with av.open(memory, "w", format="yuv4mpegpipe") as container:
+        stream = container.add_stream("wrapped_avframe", rate=25)
+        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
+        for image in walk(130, [(60, 90)]):
+            frame = av.VideoFrame.from_ndarray(image, format="rgb24").reformat(format="yuv420p")
+            container.mux(stream.encode(frame))
+    process = start("-", *QUICK, "--out", tmp_path)
+    out, errors = process.communicate(memory.getvalue(), timeout=120)
+    assert process.returncode == 0, errors
+    assert [line["event"] for line in lines(out)][-1] == "end"

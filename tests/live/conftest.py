@@ -1,0 +1,178 @@
+"""Streams that are served on loopback, cut and stalled on purpose."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import socket
+import threading
+import time
+
+import av
+import numpy as np
+import pytest
+
+from bgsub.live.clips_folder import Keep
+from bgsub.live.source import LiveSource, read_source
+from bgsub.live.watcher import Watcher, WatchOptions
+
+SIZE = (64, 48)
+
+
+def walk(n, visits, size=SIZE, seed=0):
+    """Frames of a still texture with noise, and a square that walks through in each visit."""
+    width, height = size
+    rng = np.random.default_rng(seed)
+    scene = np.kron(rng.integers(60, 160, (height // 4, width // 4, 3)), np.ones((4, 4, 1)))
+    frames = []
+    for i in range(n):
+        frame = scene + rng.normal(0, 2, scene.shape)
+        for start, stop in visits:
+            if start <= i < stop:
+                x = 4 + (i - start) % (width - 20)
+                frame[height // 3 : height // 3 + 14, x : x + 10] = (230, 40, 220)
+        frames.append(np.clip(frame, 0, 255).astype(np.uint8))
+    return frames
+
+
+def transport(frames, rate=25, group=12, first_s=0.0):
+    """Encode frames as an MPEG transport stream whose stamps begin at a time."""
+    memory = io.BytesIO()
+    with av.open(memory, "w", format="mpegts") as container:
+        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(group), "crf": "12"}
+        stream = container.add_stream("libx264", rate=rate, options=options)
+        stream.height, stream.width = frames[0].shape[:2]
+        stream.pix_fmt = "yuv420p"
+        for image in frames:
+            for packet in stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")):
+                packet.dts += round(first_s / packet.time_base)
+                packet.pts += round(first_s / packet.time_base)
+                container.mux(packet)
+    return memory.getvalue()
+
+
+class Server:
+    """Sends one script of steps to each connection: bytes, ``stall`` seconds; then closes."""
+
+    def __init__(self, *scripts):
+        self._scripts = list(scripts)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.connections = 0
+        self._stop = threading.Event()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"tcp://127.0.0.1:{self.port}"
+
+    def _serve(self):
+        for script in self._scripts:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self._play, args=(connection, script), daemon=True).start()
+
+    def _play(self, connection, script):
+        with connection, contextlib.suppress(OSError):
+            for step in script:
+                if isinstance(step, bytes):
+                    connection.sendall(step)
+                else:
+                    self._stop.wait(step)
+
+    def close(self):
+        self._stop.set()
+        self._socket.close()
+
+
+@pytest.fixture
+def serve():
+    """Start servers that are closed at the end."""
+    servers = []
+
+    def start(*scripts):
+        servers.append(Server(*scripts))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+class Watched:
+    """Lines and notes of a watcher that runs in a thread of its own."""
+
+    def __init__(self, source, out, **options):
+        self.lines, self.notes, self.error = [], [], None
+        self.stop = threading.Event()
+        settings = {"warm_up_s": 1.0, "refresh_s": 2.0, "before_s": 0.5, "after_s": 0.6}
+        settings |= {"drops": False, "pauses_s": (0.1,), "threads": 1, "keep": Keep()} | options
+        live = source if isinstance(source, LiveSource) else read_source(str(source))
+        self.watcher = Watcher(
+            live,
+            out,
+            WatchOptions(**settings),
+            say=lambda text: self.lines.append(json.loads(text)),
+            note=lambda text, kind: self.notes.append(text),
+        )
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        try:
+            self.watcher.run(self.stop)
+        except Exception as error:  # noqa: BLE001 - looked at by the test
+            self.error = error
+
+    def until(self, condition, patience_s=60.0):
+        """Wait until something holds of what was said, and stop watching."""
+        deadline = time.monotonic() + patience_s
+        while not condition(self) and self._thread.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        met = condition(self)
+        self.finish()
+        assert met, (self.lines, self.notes, self.error)
+        return self
+
+    def finish(self):
+        self.stop.set()
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+
+    @property
+    def kinds(self):
+        return [(line["event"], line["id"]) for line in self.lines]
+
+    def count(self, what):
+        return sum(line["event"] == what for line in self.lines)
+
+
+@pytest.fixture
+def watch(tmp_path):
+    """Watch a source, with clips in a folder of tmp_path."""
+    running = []
+
+    def start(source, **options):
+        running.append(Watched(source, tmp_path / "clips", **options))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.finish()
+
+
+def decoded(path):
+    """All frames of a clip, as PyAV reads them."""
+    with av.open(str(path)) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+def packets(path_or_bytes):
+    """The data of all packets."""
+    given = io.BytesIO(path_or_bytes) if isinstance(path_or_bytes, bytes) else str(path_or_bytes)
+    with av.open(given) as container:
+        return [bytes(packet) for packet in container.demux(video=0) if packet.size]

@@ -1,0 +1,153 @@
+"""Whole streams over loopback: events, clips, and what happens when the stream breaks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bgsub.errors import InputError
+
+from .conftest import decoded, packets, transport, walk
+
+
+def ends_once(lines):
+    """Every start has exactly one end behind it, and updates lie between."""
+    open_id = None
+    for line in lines:
+        if line["event"] == "start":
+            assert open_id is None
+            open_id = line["id"]
+        else:
+            assert line["id"] == open_id
+            if line["event"] == "end":
+                open_id = None
+    assert open_id is None
+    assert [line["id"] for line in lines if line["event"] == "start"] == list(
+        range(1, sum(line["event"] == "start" for line in lines) + 1)
+    )
+
+
+def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packets(watch, serve):
+    film = transport(walk(150, [(60, 105)]))
+    watched = watch(serve([film, 30.0]).url).until(lambda w: w.count("end") == 1)
+    ends_once(watched.lines)
+    start, *updates, end = watched.lines
+    assert updates
+    assert end["reason"] == "gone"
+    assert end["time_s"] - start["start_s"] == pytest.approx(45 / 25, abs=0.25)
+    assert end["duration_s"] == pytest.approx(45 / 25, abs=0.25)
+    _, y, _, height = start["box"]
+    assert (y, height) == (pytest.approx(16, abs=3), pytest.approx(14, abs=5))
+    assert start["time"].endswith("Z")
+    shown = decoded(start["file"])
+    # From a key frame half a second before frame 60 on: the square comes in it, and has gone.
+    magenta = [int(((f[..., 0] > 180) & (f[..., 1] < 90)).sum()) > 60 for f in shown]
+    assert magenta.index(True) in range(12, 26)
+    assert sum(magenta) == 45
+    assert not magenta[-1]
+    original = transport(walk(150, [(60, 105)]))
+    raw = packets(original)
+    # mp4 has lengths before the units in place of start codes; the units are the same.
+    units = {unit[-40:] for unit in raw}
+    assert all(packet[-40:] in units for packet in packets(start["file"]))
+
+
+@pytest.mark.parametrize("kind", ["mp4", "mkv"])
+def test_the_connection_may_be_cut_amid_an_event(watch, serve, kind):
+    before, after = walk(100, [(60, 100)]), walk(60, [(0, 25)])
+    server = serve([transport(before)], [transport(after), 30.0])
+    watched = watch(server.url, clip_format=kind).until(lambda w: w.count("end") == 1)
+    ends_once(watched.lines)
+    assert watched.count("start") == 1
+    assert server.connections == 2
+    assert watched.watcher.status.connections == 2
+    end = watched.lines[-1]
+    assert len(end["files"]) == 2
+    assert all(file.endswith(kind) and len(decoded(file)) > 20 for file in end["files"])
+    assert any("trying again in 0.1 s" in note for note in watched.notes)
+    assert any("is back" in note for note in watched.notes)
+
+
+def test_half_a_frame_makes_no_event(watch, serve):
+    still = transport(walk(90, []))
+    other = transport(walk(130, [(60, 85)]))
+    # Cut amid a packet; the next connection begins amid a group of pictures.
+    server = serve([still[: len(still) - 700]], [other[len(other) // 6 :], 30.0])
+    watched = watch(server.url).until(lambda w: w.count("end") == 1)
+    ends_once(watched.lines)
+    assert watched.count("start") == 1
+    assert watched.lines[0]["start_s"] > 0
+    for picture in decoded(watched.lines[-1]["file"]):
+        assert np.ptp(picture.astype(int)) > 60  # no grey picture
+
+
+def test_a_stall_is_given_up(watch, serve):
+    film = transport(walk(60, []))
+    server = serve([film, 60.0], [transport(walk(100, [(50, 75)])), 30.0])
+    watched = watch(server.url, stall_s=3.0).until(lambda w: w.count("end") == 1)
+    assert server.connections == 2
+    assert any("nothing came for 3 s" in note for note in watched.notes)
+    ends_once(watched.lines)
+
+
+def test_stamps_that_jump_are_mended_and_said(watch, serve):
+    frames = walk(150, [(60, 120)])
+    parts = ((frames[:80], 9000.0), (frames[80:100], 14000.0), (frames[100:], 3.0))
+    film = b"".join(transport(part, first_s=first_s) for part, first_s in parts)
+    watched = watch(serve([film, 30.0]).url).until(lambda w: w.count("end") == 1)
+    ends_once(watched.lines)
+    assert watched.count("start") == 1
+    assert watched.lines[-1]["duration_s"] == pytest.approx(60 / 25, abs=0.3)
+    assert sum("time stamps jumped" in note for note in watched.notes) == 2
+    assert len(decoded(watched.lines[-1]["file"])) > 70
+
+
+def test_another_size_is_learned_anew(watch, serve):
+    small, large = walk(80, [(50, 80)]), walk(120, [(60, 90)], size=(96, 64))
+    server = serve([transport(small)], [transport(large), 30.0])
+    watched = watch(server.url).until(lambda w: w.count("end") == 2)
+    ends_once(watched.lines)
+    assert [line["reason"] for line in watched.lines if line["event"] == "end"] == [
+        "changed",
+        "gone",
+    ]
+    shapes = [decoded(line["file"])[0].shape for line in watched.lines if line["event"] == "end"]
+    assert shapes == [(48, 64, 3), (64, 96, 3)]
+
+
+def test_a_file_ends(watch, tmp_path):
+    film = tmp_path / "film.ts"
+    film.write_bytes(transport(walk(130, [(80, 130)])))
+    watched = watch(film)
+    watched.until(lambda w: w.count("end") == 1)
+    assert watched.error is None
+    assert watched.lines[-1]["reason"] == "over"
+    assert watched.lines[-1]["time"] is None
+    assert watched.lines[-1]["duration_s"] == pytest.approx(49 / 25, abs=0.2)
+
+
+def test_what_cannot_be_opened_is_an_input_error(watch, tmp_path):
+    text = tmp_path / "text.ts"
+    text.write_text("this is a text")
+    watched = watch(text)
+    watched.until(lambda w: w.error is not None)
+    assert isinstance(watched.error, InputError)
+    assert "text.ts: cannot be read" in str(watched.error)
+
+
+def test_stopping_ends_the_event_and_finishes_its_clip(watch, serve):
+    film = transport(walk(120, [(60, 120)]))
+    watched = watch(serve([film, 60.0]).url, after_s=60.0)
+    watched.until(lambda w: w.count("update") >= 1)
+    ends_once(watched.lines)
+    assert watched.lines[-1]["reason"] == "stopped"
+    assert len(decoded(watched.lines[-1]["file"])) > 20
+
+
+def test_a_clip_that_cannot_be_written_keeps_no_event_back(watch, serve, tmp_path, monkeypatch):
+    monkeypatch.setattr("bgsub.live.recording.clip_name", lambda *_: "gone/clip.mp4")
+    film = transport(walk(130, [(60, 90)]))
+    watched = watch(serve([film, 30.0]).url).until(lambda w: w.count("end") == 1)
+    assert watched.lines[-1]["file"] is None
+    assert watched.watcher.status.clips_failed == 1
+    assert sum("cannot be written" in note for note in watched.notes) == 1
