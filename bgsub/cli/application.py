@@ -39,6 +39,7 @@ COMMANDS = {
         "Write objects or events for other programs.",
     ),
     "report": ("bgsub.cli.report:report_command", "Make a page to look at in a browser."),
+    "view": ("bgsub.cli.view:view_command", "Show results in a browser."),
     "info": ("bgsub.cli.info:info_command", "Describe an input and what a run would need."),
     "apply": ("bgsub.cli.apply:apply_command", "Use a saved model on new footage."),
     "compare": (

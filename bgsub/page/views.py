@@ -74,7 +74,9 @@ def _find(
         if film is not None:
             return Shown(view, _checked(film, result))
         if own is None:
-            gone = "the film of this run is gone" if view == "input" else f"the run wrote no {view}"
+            gone = f"the run wrote no {view}"
+            if view == "input":
+                gone = "its film is not here" if footage is None else "the film of this run is gone"
             return Shown(view, None, gone)
         if copies is None:
             reason = f"browsers do not play {own.name}"
