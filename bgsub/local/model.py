@@ -262,6 +262,8 @@ class LocalModel:
 
     def background(self, picture: Bytes) -> Bytes:
         """The most frequent colours of the state of the scene that a frame shows, (h, w, 3)."""
+        if len(self.scenes) == 1:
+            return np.asarray(self.scenes[0].colors[0], dtype=np.uint8)
         colors = self._fit_frame(_colored(picture)).matcher.scene.colors
         return np.asarray(colors[0], dtype=np.uint8)
 

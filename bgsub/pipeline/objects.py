@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.options import RunOptions
 from bgsub.outliers.events import Event
@@ -75,16 +73,11 @@ class ObjectsOutput:
         return self.recorder.detect(
             frame.mask,
             picture=frame.picture,
-            difference=self._difference(frame),
-            scores=np.divide(frame.scores, self.masker.score_level, dtype=np.float32),
+            luma=frame.layout.luma(frame.row),
+            background=self.masker.background(frame),
+            scores=frame.scores,
+            score_level=self.masker.score_level,
         )
-
-    def _difference(self, frame: SceneFrame) -> NDArray[np.int16]:
-        """Give frame less background in grey levels."""
-        background = self.masker.background(frame)
-        luma = frame.layout.luma(frame.row)
-        grey = background if background.ndim == 2 else cv2.cvtColor(background, cv2.COLOR_BGR2GRAY)
-        return np.subtract(luma, grey, dtype=np.int16)
 
     def take(self, frame: SceneFrame, prepared: list[Detection]) -> None:
         """Link what was found to the objects of the frames before."""

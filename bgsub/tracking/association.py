@@ -13,6 +13,9 @@ from bgsub.tracking.target import Target
 FORBIDDEN = 1e6
 """Cost of a pair that is out of the question."""
 
+_FEW = 4
+"""Rows and columns of a group up to which all pairings are tried out."""
+
 _REACH = (0.6, 3.0, 2.0)
 """How far from its prediction an object is looked for: sizes, standard deviations, pixels."""
 
@@ -59,19 +62,53 @@ def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
 
     Notes
     -----
-    Where every row has at most one column that is allowed and the other way round, there is nothing
-    to solve; most frames are such. Otherwise O(max(m, n)³) by the algorithm of Jonker and Volgenant
-    in SciPy, which is not imported before.
+    Rows and columns that no allowed pair connects do not concern each other. Most are alone, and a
+    few meet: up to four of them are tried out. More take O(max(m, n)³) by the algorithm of Jonker
+    and Volgenant in SciPy, whose import takes as long as following objects through 2000 frames.
     """
-    allowed = costs < FORBIDDEN
-    if allowed.sum(axis=1).max(initial=0) <= 1 and allowed.sum(axis=0).max(initial=0) <= 1:
-        rows, columns = np.nonzero(allowed)
-    else:
+    pairs: list[tuple[int, int]] = []
+    for rows, columns in _groups(costs < FORBIDDEN):
+        if len(rows) <= _FEW and len(columns) <= _FEW:
+            pairs += _try_out(costs, rows, frozenset(columns))[1]
+            continue
         from scipy.optimize import linear_sum_assignment
 
-        rows, columns = linear_sum_assignment(np.minimum(costs, FORBIDDEN))
-    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
-    return [(row, column) for row, column in pairs if allowed[row, column]]
+        block = costs[np.ix_(rows, columns)]
+        for i, j in zip(*linear_sum_assignment(np.minimum(block, FORBIDDEN)), strict=True):
+            if block[i, j] < FORBIDDEN:
+                pairs.append((rows[i], columns[j]))
+    return sorted(pairs)
+
+
+def _groups(allowed: NDArray[np.bool_]) -> list[tuple[list[int], list[int]]]:
+    """Part rows and columns into groups that no allowed pair connects."""
+    groups: list[tuple[set[int], set[int]]] = []
+    for row, choices in enumerate(allowed):
+        own: tuple[set[int], set[int]] = {row}, set(np.flatnonzero(choices).tolist())
+        if not own[1]:
+            continue
+        for other in [each for each in groups if each[1] & own[1]]:
+            own = own[0] | other[0], own[1] | other[1]
+            groups.remove(other)
+        groups.append(own)
+    return [(sorted(rows), sorted(columns)) for rows, columns in groups]
+
+
+def _try_out(
+    costs: NDArray[np.float64], rows: list[int], free: frozenset[int]
+) -> tuple[float, list[tuple[int, int]]]:
+    """Give the least sum for some rows, where a row without a column costs `FORBIDDEN`."""
+    if not rows:
+        return 0.0, []
+    first, rest = rows[0], rows[1:]
+    total, pairs = _try_out(costs, rest, free)
+    best = total + FORBIDDEN, pairs
+    for column in sorted(free):
+        if costs[first, column] < FORBIDDEN:
+            total, pairs = _try_out(costs, rest, free - {column})
+            if total + costs[first, column] < best[0]:
+                best = total + float(costs[first, column]), [(first, column), *pairs]
+    return best
 
 
 def covered(box: Box, by: Box) -> float:

@@ -20,6 +20,10 @@ _BRIGHTER_FROM = 0.8
 """Share of an object's pixels that differ one way from which it is not called mixed."""
 
 
+_MOST_SHORT = 1 << 17
+"""Pixels of a mask up to which 16 bits hold its labels, whatever it shows."""
+
+
 @dataclass(frozen=True, eq=False)
 class Detection:
     """One connected region of a mask.
@@ -58,8 +62,10 @@ def find_detections(
     min_area: int = 1,
     max_area: int | None = None,
     picture: Bytes | None = None,
-    difference: NDArray[np.int16] | None = None,
-    scores: NDArray[np.float32] | None = None,
+    luma: Bytes | None = None,
+    background: Bytes | None = None,
+    scores: NDArray[np.uint16] | None = None,
+    score_level: int = 1,
 ) -> list[Detection]:
     """Find the 8-connected regions of a mask.
 
@@ -71,10 +77,13 @@ def find_detections(
         Regions of fewer or more pixels are left out; None is no limit.
     picture : ndarray of shape (h, w) or (h, w, 3), uint8, optional
         For the colour of each region.
-    difference : ndarray of shape (h, w), int16, optional
-        Frame less background in grey levels, for the sign.
-    scores : ndarray of shape (h, w), float32, optional
-        In thresholds.
+    luma : ndarray of shape (h, w), uint8, optional
+        The frame in grey, for the sign.
+    background : ndarray of shape (h, w) or (h, w, 3), uint8, optional
+        What the sign is against; BGR or grey.
+    scores : ndarray of shape (h, w), uint16, optional
+    score_level : int
+        The score that is one threshold.
 
     Returns
     -------
@@ -83,29 +92,37 @@ def find_detections(
 
     Notes
     -----
-    O(h·w) for the labels, and the area of each region's box for its measures.
+    O(h·w) for the box around all of them, the area of that box for their labels, and the area of
+    each region's box for its measures.
     """
-    if not cv2.hasNonZero(mask):
+    left, top, wide, high = cv2.boundingRect(mask)
+    if not wide:
         return []
+    # Labels of 16 bits take half of the time; there are at most as many as every second pixel.
+    kind = cv2.CV_16U if wide * high < _MOST_SHORT else cv2.CV_32S
     count, labels, stats, centers = cv2.connectedComponentsWithStats(
-        mask, connectivity=8, ltype=cv2.CV_32S
+        mask[top : top + high, left : left + wide], connectivity=8, ltype=kind
     )
     found = []
     for label in range(1, count):
         x, y, width, height, area = (int(value) for value in stats[label])
         if area < min_area or (max_area is not None and area > max_area):
             continue
+        inside = labels[y : y + height, x : x + width] == label
+        x, y = x + left, y + top
         part = (slice(y, y + height), slice(x, x + width))
-        inside = labels[part] == label
-        cx, cy = (float(value) + 0.5 for value in centers[label])
+        cx, cy = float(centers[label][0]) + left + 0.5, float(centers[label][1]) + top + 0.5
+        sign: Sign = ""
+        if luma is not None and background is not None:
+            sign = _sign(luma[part], background[part], inside)
         found.append(
             Detection(
                 (x, y, width, height),
                 cx,
                 cy,
                 area,
-                float("nan") if scores is None else float(scores[part][inside].max()),
-                "" if difference is None else _sign(difference[part][inside]),
+                float("nan") if scores is None else float(scores[part][inside].max()) / score_level,
+                sign,
                 () if picture is None else _color(picture[part], inside),
                 inside,
             )
@@ -137,9 +154,12 @@ def join(parts: list[Detection]) -> Detection:
     )
 
 
-def _sign(differences: NDArray[np.int16]) -> Sign:
-    differing = int(np.count_nonzero(differences))
-    brighter = int(np.count_nonzero(differences > 0)) / max(differing, 1)
+def _sign(luma: Bytes, background: Bytes, inside: NDArray[np.bool_]) -> Sign:
+    grey = background
+    if background.ndim == 3:
+        grey = np.asarray(cv2.cvtColor(background, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
+    differing = int(np.count_nonzero((luma != grey) & inside))
+    brighter = int(np.count_nonzero((luma > grey) & inside)) / max(differing, 1)
     if brighter >= _BRIGHTER_FROM:
         return "brighter"
     return "darker" if brighter <= 1 - _BRIGHTER_FROM else "mixed"

@@ -185,15 +185,17 @@ class ObjectRecorder:
         mask: Bytes,
         *,
         picture: Bytes | None = None,
-        difference: NDArray[np.int16] | None = None,
-        scores: NDArray[np.float32] | None = None,
+        luma: Bytes | None = None,
+        background: Bytes | None = None,
+        scores: NDArray[np.uint16] | None = None,
+        score_level: int = 1,
     ) -> list[Detection]:
         """Find the regions of a mask that may be objects; in any thread, frames in any order.
 
         Parameters
         ----------
         mask : ndarray of shape (h, w), uint8
-        picture, difference, scores : ndarray, optional
+        picture, luma, background, scores, score_level
             As for `bgsub.tracking.detections.find_detections`.
         """
         across, down = self._view.scale
@@ -203,8 +205,10 @@ class ObjectRecorder:
             min_area=max(1, round(least / (across * down))),
             max_area=None if most is None else round(most / (across * down)),
             picture=picture,
-            difference=difference,
+            luma=luma,
+            background=background,
             scores=scores,
+            score_level=score_level,
         )
 
     def add(

@@ -17,7 +17,7 @@ from bgsub.tracking.target import Target
 @given(
     hnp.arrays(
         float,
-        st.tuples(st.integers(1, 4), st.integers(1, 4)),
+        st.tuples(st.integers(1, 6), st.integers(1, 6)),
         elements=st.one_of(st.just(FORBIDDEN), st.floats(0, 10)),
     )
 )

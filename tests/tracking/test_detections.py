@@ -30,17 +30,19 @@ def test_small_and_large_ones_are_left_out(draw):
 )
 def test_the_sign_is_against_the_background(draw, levels, sign):
     mask, _ = draw([(10, 20, 8, 6, 200)])
-    difference = np.zeros(mask.shape, np.int16)
-    difference[20:23, 10:18], difference[23:26, 10:18] = levels
-    (found,) = find_detections(mask, difference=difference)
-    assert found.sign == sign
+    luma = np.full(mask.shape, 100, np.uint8)
+    luma[20:23, 10:18], luma[23:26, 10:18] = 100 + levels[0], 100 + levels[1]
+    for shape in (mask.shape, (*mask.shape, 3)):
+        background = np.full(shape, 100, np.uint8)
+        (found,) = find_detections(mask, luma=luma, background=background)
+        assert found.sign == sign
 
 
 def test_the_score_is_the_highest_within(draw):
     mask, _ = draw([(10, 20, 8, 6, 200)])
-    scores = np.zeros(mask.shape, np.float32)
-    scores[22, 12], scores[0, 0] = 3.5, 9
-    (found,) = find_detections(mask, scores=scores)
+    scores = np.zeros(mask.shape, np.uint16)
+    scores[22, 12], scores[0, 0] = 350, 900
+    (found,) = find_detections(mask, scores=scores, score_level=100)
     assert found.score == 3.5
 
 
