@@ -7,6 +7,7 @@ object would hide; between them the field is smooth, and far from any it is 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cv2
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
 from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.regions import thinned
 from bgsub.video.frames import Bytes
 
 # Correlation of a block's levels with those of its background, and share of its pixels that one
@@ -30,7 +32,7 @@ _WIDTHS, _WIDER = (8.0, 4.0, 2.0, 1.0), 0.05
 
 def find_light_field(
     picture: Bytes,
-    background: Bytes,
+    background: Callable[[slice, slice], Bytes],
     threshold: Singles,
     raw: Bytes,
     step: int,
@@ -40,7 +42,9 @@ def find_light_field(
 
     Parameters
     ----------
-    picture, background : ndarray of uint8, shape (h, w, 3)
+    picture : ndarray of uint8, shape (h, w, 3)
+    background : callable
+        Gives the colours behind some rows and columns.
     threshold : ndarray of float32, shape (h, w)
         Grey levels by which an object differs, at least.
     raw : ndarray of uint8, shape (h, w)
@@ -66,18 +70,26 @@ def find_light_field(
     marked = _blocks(raw, side, step).mean(axis=(2, 3), dtype=np.float32) > _MARKED
     if not marked.any():
         return None
-    levels = [
-        _blocks(np.asarray(cv2.cvtColor(one, cv2.COLOR_BGR2GRAY), dtype=np.uint8), side, 1)
-        for one in (_thinned(picture, step), _thinned(background, step))
-    ]
-    limit = _blocks(threshold, side, step)
-    if not _agreement(levels[0][marked], levels[1][marked], limit[marked])[0].any():
+    near = _around(marked, side * step)
+    part = _Blocks(picture[near], background(*near), threshold[near], side, step)
+    held = tuple(slice(one.start // (side * step), one.stop // (side * step)) for one in near)
+    if not part.agreeing(marked[held])[0].any():
         return None
-    every = np.ones_like(marked)
-    agrees, explained = _agreement(levels[0][every], levels[1][every], limit[every])
-    gains = _gains(_blocks(picture, side, step), _blocks(background, side, step), explained)
-    rows, columns = marked.shape
-    return _spread(gains.reshape(rows, columns, 3), agrees.reshape(rows, columns))
+    everywhere = slice(None)
+    behind = background(everywhere, everywhere)
+    blocks = _Blocks(picture, behind, threshold, side, step)
+    agrees, explained = blocks.agreeing(np.ones_like(marked))
+    agrees = agrees.reshape(marked.shape)
+    gains = np.zeros((*marked.shape, 3), np.float32)
+    seen, there = (_blocks(one, side, step)[agrees] for one in (picture, behind))
+    gains[agrees] = _gains(seen, there, explained)
+    return _spread(gains, agrees)
+
+
+def _around(marked: NDArray[np.bool_], side: int) -> tuple[slice, slice]:
+    """Rows and columns of the picture that hold all blocks that are marked."""
+    x, y, wide, high = cv2.boundingRect(marked.view(np.uint8))
+    return slice(y * side, (y + high) * side), slice(x * side, (x + wide) * side)
 
 
 def even_out(picture: Bytes, field: Singles, step: int, params: LocalParams = DEFAULTS) -> Bytes:
@@ -93,46 +105,55 @@ def even_out(picture: Bytes, field: Singles, step: int, params: LocalParams = DE
     return np.asarray(np.clip(level, 0, 255, out=level).astype(np.uint8))
 
 
-def _thinned(picture: Bytes, step: int) -> Bytes:
-    return np.ascontiguousarray(picture[::step, ::step])
-
-
 def _blocks(plane: NDArray[Any], side: int, step: int) -> NDArray[Any]:
     """Squares of every so many pixels of a plane, shape (rows, columns, side, side, …)."""
-    fewer = plane[::step, ::step]
-    height, width = fewer.shape[:2]
-    rest = [(0, 0)] * (plane.ndim - 2)
-    wide = np.pad(fewer, [(0, -height % side), (0, -width % side), *rest], mode="edge")
+    fewer = thinned(plane, step)
+    below, right = -fewer.shape[0] % side, -fewer.shape[1] % side
+    wide = np.asarray(cv2.copyMakeBorder(fewer, 0, below, 0, right, cv2.BORDER_REPLICATE))
     rows, columns = wide.shape[0] // side, wide.shape[1] // side
     return wide.reshape(rows, side, columns, side, *plane.shape[2:]).swapaxes(1, 2)
 
 
-def _agreement(
-    levels: NDArray[Any], behind: NDArray[Any], limit: NDArray[Any]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which of n blocks show the background in some light, and which pixels that light explains.
+class _Blocks:
+    """Blocks of a frame and of its background, to be compared."""
 
-    Parameters
-    ----------
-    levels, behind, limit : ndarray of shape (n, side, side)
+    def __init__(
+        self, picture: Bytes, background: Bytes, threshold: Singles, side: int, step: int
+    ) -> None:
+        self._levels, self._behind = (
+            _blocks(np.asarray(cv2.cvtColor(one, cv2.COLOR_BGR2GRAY)), side, step)
+            for one in (picture, background)
+        )
+        self._limit, self._pixels = _blocks(threshold, side, step), side * side
 
-    Returns
-    -------
-    agrees : ndarray of bool, shape (n,)
-    explained : ndarray of bool, shape (n, side * side)
-    """
-    x, b = (one.reshape(len(one), -1).astype(np.float32) + _OFFSET for one in (levels, behind))
-    widths = limit.reshape(len(limit), -1)
-    around, place = (one - one.mean(axis=1, keepdims=True) for one in (x, b))
-    texture = np.sqrt(np.einsum("np,np->n", place, place))
-    both = np.einsum("np,np->n", around, place)
-    alike = both > _AGREES * texture * np.sqrt(np.einsum("np,np->n", around, around))
-    textured = texture > _TEXTURED * np.sqrt(x.shape[1]) * np.median(widths, axis=1)
-    gain = np.median(x / b, axis=1, keepdims=True)
-    explained = np.abs(x - gain * b) < widths * np.maximum(gain, 1)
-    likely = (gain[:, 0] > _GAINS[0]) & (gain[:, 0] < _GAINS[1])
-    agrees = alike & textured & likely & (explained.mean(axis=1) > _EXPLAINED)
-    return agrees, explained
+    def agreeing(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which of the chosen blocks show the background in some light.
+
+        Returns
+        -------
+        agrees : ndarray of bool, shape (n,)
+        explained : ndarray of bool, shape (m, side * side)
+            Pixels of those that agree which that light explains.
+        """
+        x, b = (
+            one[chosen].reshape(-1, self._pixels).astype(np.float32) + _OFFSET
+            for one in (self._levels, self._behind)
+        )
+        around, place = (one - one.mean(axis=1, keepdims=True) for one in (x, b))
+        texture = np.sqrt(np.einsum("np,np->n", place, place))
+        both = np.einsum("np,np->n", around, place)
+        agrees = both > _AGREES * texture * np.sqrt(np.einsum("np,np->n", around, around))
+        # Medians cost the most, so they are taken of what is left only.
+        alike = np.flatnonzero(agrees)
+        widths = self._limit[chosen][alike].reshape(-1, self._pixels)
+        x, b = x[alike], b[alike]
+        gain = np.median(x / b, axis=1, keepdims=True)
+        explained = np.abs(x - gain * b) < widths * np.maximum(gain, 1)
+        least = _TEXTURED * np.sqrt(self._pixels) * np.median(widths, axis=1)
+        kept = (gain[:, 0] > _GAINS[0]) & (gain[:, 0] < _GAINS[1]) & (texture[alike] > least)
+        kept &= explained.mean(axis=1) > _EXPLAINED
+        agrees[alike] = kept
+        return agrees, explained[kept]
 
 
 def _gains(

@@ -235,10 +235,15 @@ class LocalModel:
         raw = vote(mean, self.params.vote_level)
         if cv2.countNonZero(raw) < (self.params.light_block * step) ** 2 // 2:
             return None
-        everywhere = slice(None)
-        background = matcher.background(index, everywhere, everywhere)
         limits = matcher.threshold * np.float32(fit.sigma / matcher.scene.sigma)
-        field = find_light_field(fit.picture, background, limits, raw, step, self.params)
+        field = find_light_field(
+            fit.picture,
+            lambda rows, columns: matcher.background(index, rows, columns),
+            limits,
+            raw,
+            step,
+            self.params,
+        )
         return None if field is None else even_out(fit.picture, field, step, self.params)
 
     def _draw(self, compared: _Compared, inside: NDArray[np.bool_] | None) -> Bytes:

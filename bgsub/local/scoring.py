@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import cv2
 import numpy as np
 
@@ -53,7 +55,7 @@ class SceneMatcher:
         """Noise of a thumbnail, in grey levels; averaging takes little away, as light flickers."""
         return max(_THUMBNAIL_NOISE * self.scene.sigma, _LEAST_NOISE)
 
-    @property
+    @cached_property
     def threshold(self) -> Singles:
         """Grey levels by which a pixel deviates, at least, where there is an object, (h, w)."""
         return np.asarray(UNIT / (self._meter.unit * self._scale), dtype=np.float32)

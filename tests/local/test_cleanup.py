@@ -5,7 +5,6 @@ from bgsub.local.cleanup import (
     SCORE_LEVEL,
     SOLID,
     BlobRule,
-    _thinned,
     in_hundredths,
     mean_score,
     vote,
@@ -52,16 +51,6 @@ def test_blobs_below_the_least_area_go_and_holes_count():
     assert np.count_nonzero(BlobRule(25).apply(mask)) == 25
     assert np.count_nonzero(BlobRule(16).apply(mask)) == 41
     assert np.count_nonzero(BlobRule(16, fill=False).apply(mask)) == 40
-
-
-@pytest.mark.parametrize("shape", [(12, 18), (13, 18, 3), (12, 18, 3), (1, 2, 3)])
-@pytest.mark.parametrize("step", [1, 2, 3])
-def test_thinned_pictures_have_every_so_many_pixels(shape, step):
-    picture = np.random.default_rng(0).integers(
-        0, 256, (*np.add(shape[:2], 4), *shape[2:]), np.uint8
-    )
-    part = picture[2 : 2 + shape[0], 1 : 1 + shape[1]]
-    np.testing.assert_array_equal(_thinned(part, step), part[::step, ::step])
 
 
 def beside_shadow(rows, width=4, height=8):

@@ -35,8 +35,12 @@ def raw_mask(seen, street):
     return (np.abs(seen.astype(int) - street.astype(int)).max(axis=2) > 8).astype(np.uint8)
 
 
+def behind(street):
+    return lambda rows, columns: street[rows, columns]
+
+
 def find(seen, street):
-    return find_light_field(seen, street, LIMIT, raw_mask(seen, street), 1)
+    return find_light_field(seen, behind(street), LIMIT, raw_mask(seen, street), 1)
 
 
 def test_light_that_changes_in_a_part_is_evened_out():
@@ -78,7 +82,7 @@ def test_without_blocks_there_is_no_field():
     street = as_bytes(make_street())
     seen = as_bytes(street * sunlight())
     none = replace(DEFAULTS, light_block=0)
-    assert find_light_field(seen, street, LIMIT, raw_mask(seen, street), 1, none) is None
+    assert find_light_field(seen, behind(street), LIMIT, raw_mask(seen, street), 1, none) is None
 
 
 @pytest.mark.parametrize("step", [1, 2])
@@ -87,7 +91,7 @@ def test_sizes_that_blocks_do_not_divide(step, cut):
     street = as_bytes(make_street())[: HEIGHT - cut, : WIDTH - cut]
     seen = as_bytes(street * sunlight()[: HEIGHT - cut, : WIDTH - cut])
     field = find_light_field(
-        seen, street, LIMIT[: HEIGHT - cut, : WIDTH - cut], raw_mask(seen, street), step
+        seen, behind(street), LIMIT[: HEIGHT - cut, : WIDTH - cut], raw_mask(seen, street), step
     )
     assert field is not None
     assert even_out(seen, field, step).shape == seen.shape

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.local.regions import boxes_of
+from bgsub.local.regions import boxes_of, thinned
 
 BLOBS = st.lists(
     st.tuples(st.integers(0, 180), st.integers(0, 240), st.integers(1, 60)), max_size=8
@@ -48,3 +48,13 @@ def test_parts_beyond_counting_are_one():
     mask = np.zeros((600, 800), np.uint8)
     mask[::40, ::40] = 1
     assert boxes_of(mask, 8) == [(0, 569, 0, 769)]
+
+
+@pytest.mark.parametrize("shape", [(12, 18), (13, 18, 3), (12, 18, 3), (1, 2, 3)])
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_thinned_pictures_have_every_so_many_pixels(shape, step):
+    picture = np.random.default_rng(0).integers(
+        0, 256, (*np.add(shape[:2], 4), *shape[2:]), np.uint8
+    )
+    part = picture[2 : 2 + shape[0], 1 : 1 + shape[1]]
+    np.testing.assert_array_equal(thinned(part, step), part[::step, ::step])
