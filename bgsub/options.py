@@ -7,7 +7,7 @@ from the fields of these classes. A new option is one field here, and the code t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -321,25 +321,40 @@ class RunOptions(Declared):
     )
 
     def __post_init__(self) -> None:
-        """Check every value, and that each that is given has an effect with the method."""
+        """Check every value, and that each that is not the default has an effect."""
         super().__post_init__()
-        self._check_masks()
         if self.cutoff is not None and self.false_alarms is not None:
             raise UsageError("--cutoff and --false-alarms say the same thing; give one of them")
+        declared = declared_fields(type(self))
+        self.check_effects({one.name for one in declared if getattr(self, one.name) != one.default})
+
+    def check_effects(self, given: Collection[str]) -> None:
+        """Raise UsageError for an option that has no effect with the others.
+
+        Parameters
+        ----------
+        given : collection of str
+            Names of the options that somebody has given, be it with the value of their default.
+        """
+        self._check_masks(given)
         parameters = METHODS[self.method].parameters
         for one in declared_fields(type(self)):
-            if getattr(self, one.name) == one.default:
-                continue
             if one.name in {"support_fraction", "lam"}:
                 has_effect = flag(one) in parameters
             else:
                 of_trpca = one.name in {"n_init", "tol", "max_iter", "reweight"}
                 has_effect = self.method == "trpca" or not of_trpca
-            if not has_effect:
-                name = "--no-reweight" if one.name == "reweight" else flag(one)
+            if one.name in given and not has_effect:
+                name = self.as_given(one.name)
                 raise UsageError(f"{name} has no effect with --method {self.method}; leave it out")
 
-    def _check_masks(self) -> None:
+    def as_given(self, name: str) -> str:
+        """Give an option as it is written on the command line: ``--no-clean``, say."""
+        (found,) = (flag(one) for one in declared_fields(type(self)) if one.name == name)
+        off = isinstance(getattr(self, name), bool) and not getattr(self, name)
+        return f"--no-{found.removeprefix('--')}" if off else found
+
+    def _check_masks(self, given: Collection[str]) -> None:
         """Refuse options of the kind of masks that is not made."""
         if self.mask_model == "local":
             return
@@ -347,14 +362,23 @@ class RunOptions(Declared):
         if self.model == "local" and self.threshold is not None:
             message = "--model local has no effect with --threshold, which is the formula's"
             raise UsageError(f"{message}; leave one of them out")
-        self.refuse_local("--model paper" if self.model == "paper" else reason)
+        self.refuse_local("--model paper" if self.model == "paper" else reason, given)
 
-    def refuse_local(self, reason: str) -> None:
-        """Raise UsageError for options of the local model, where something else makes the masks."""
+    def refuse_local(self, reason: str, given: Collection[str] | None = None) -> None:
+        """Raise UsageError for options of the local model, where something else makes the masks.
+
+        Parameters
+        ----------
+        reason : str
+            What makes them.
+        given : collection of str, optional
+            Names of the options that were given; those that are not the default without it.
+        """
         for one in declared_fields(type(self)):
-            of_local = one.name in {"sensitivity", "shadows", "fill_holes"}
-            if of_local and getattr(self, one.name) != one.default:
-                name = "--no-fill-holes" if one.name == "fill_holes" else flag(one)
+            changed = getattr(self, one.name) != one.default
+            was_given = changed if given is None else one.name in given
+            if was_given and one.name in {"sensitivity", "shadows", "fill_holes"}:
+                name = self.as_given(one.name)
                 message = f"{name} has no effect with {reason}: it is of the local model"
                 raise UsageError(f"{message}; leave it out")
 

@@ -12,6 +12,7 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.batch import read_list
+from bgsub.cli.effects import check_effects
 from bgsub.cli.help import Command, examples
 from bgsub.cli.jobs import Job, Recipe
 from bgsub.cli.logs import Session, log_options
@@ -57,6 +58,7 @@ def apply_command(
     unless you give your own.
     """
     options = shared.run_options(params)
+    check_effects(options, shared.typed_options())
     model = str(model_in(Path(model)))
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     options = replace(options, jobs=processes_for(jobs, given))

@@ -7,6 +7,7 @@ from dataclasses import Field, fields
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from bgsub.cli.help import F, option, together
 from bgsub.cli.values import PATH, click_type
@@ -144,7 +145,22 @@ def run_options(params: Mapping[str, Any]) -> RunOptions:
     if not outputs:
         raise UsageError("--only: no output is left; name at least one")
     given |= {"source": chosen(SourceOptions, given), "outputs": outputs}
-    return chosen(RunOptions, given)
+    options = chosen(RunOptions, given)
+    options.check_effects(typed_options())
+    return options
+
+
+def typed_options() -> set[str]:
+    """Names of the options that stand on the command line of the command that runs."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return set()
+    names = {one.name for one in context.command.params if isinstance(one, click.Option)}
+    return {
+        name
+        for name in names
+        if name and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
 
 
 def chosen(kind: type[D], params: Mapping[str, Any]) -> D:

@@ -12,6 +12,7 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.batch import read_list, run_batch
+from bgsub.cli.effects import check_effects
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.interrupts import log_results
 from bgsub.cli.jobs import Job, Recipe, Work, check_out, plan
@@ -130,6 +131,7 @@ def run_command(
     a NumPy file of frames. run.json is written last: where it exists, the results are complete.
     """
     options = shared.run_options(params)
+    check_effects(options, shared.typed_options())
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     _refuse_loose_images(inputs)
     digest = None

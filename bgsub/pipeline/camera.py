@@ -7,7 +7,6 @@ from collections import deque
 
 import cv2
 import numpy as np
-import scipy.fft
 from numpy.typing import NDArray
 
 from bgsub.pipeline.consumers import Need
@@ -137,9 +136,9 @@ def _displacement(one: _Luma, other: _Luma, window: _Luma) -> tuple[float, float
     By phase correlation. That of OpenCV 4.13 gives other numbers each time where the sides are
     those of a fast Fourier transform (160 × 120, for example).
     """
-    cross = scipy.fft.rfft2(one * window) * scipy.fft.rfft2(other * window).conj()
+    cross = np.fft.rfft2(one * window) * np.fft.rfft2(other * window).conj()
     cross /= np.maximum(np.abs(cross), np.finfo(np.float32).tiny)
-    found = scipy.fft.irfft2(cross, s=one.shape)
+    found = np.fft.irfft2(cross, s=one.shape)
     height, width = found.shape
     top, left = divmod(int(np.argmax(found)), width)
     rows, columns = (np.arange(peak - _NEAR, peak + _NEAR + 1) for peak in (top, left))

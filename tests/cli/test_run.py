@@ -157,7 +157,9 @@ def test_jobs_are_no_more_than_inputs(pipeline, invoke, tmp_path) -> None:
 
 
 class TestFromJson:
-    OPTIONS = RunOptions(k=4, reweight=False, format="mkv", force=True, outputs=frozenset({"mask"}))
+    OPTIONS = RunOptions(
+        k=4, reweight=False, format="mkv", force=True, outputs=frozenset({"mask", "errors"})
+    )
 
     @pytest.fixture
     def earlier(self, make_manifest, tmp_path) -> Path:

@@ -192,7 +192,8 @@ def _changed(path: Path, place: Place, rng: Rng) -> Path:
 
 
 def _run(place: Place, source: Path, *arguments: str) -> Try:
-    always = ["--k", "1"] if "--k" not in arguments else []
+    # Masks alone need no fit, and no number of components.
+    always = ["--k", "1"] if {"--k", "mask"}.isdisjoint(arguments) else []
     # What is given last counts.
     return Try(["run", str(source), *always, *arguments, "--out", str(place.out)], place.out)
 

@@ -1,0 +1,68 @@
+"""Options that are typed and have no effect are refused; those of an earlier run are not."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--model paper --shadows drop", "--shadows has no effect with --model paper"),
+        ("--model paper --fill-holes", "--fill-holes has no effect with --model paper"),
+        ("--threshold 30 --sensitivity normal", "--sensitivity has no effect with --threshold"),
+        ("--method pca --n-init 10", "--n-init has no effect with --method pca"),
+        ("--method pca --reweight", "--reweight has no effect with --method pca"),
+        ("--method pca --no-reweight", "--no-reweight has no effect with --method pca"),
+        ("--only mask --k auto", "--k has no effect with --only mask: such masks need no fit"),
+        ("--only errors --clean", "--clean has no effect with --only errors: no mask is made"),
+        ("--only errors --no-clean", "--no-clean has no effect with --only errors"),
+        ("--only errors --threshold 30", "--threshold has no effect with --only errors"),
+        ("--only mask --max-gap 1", "--max-gap has no effect with --only mask: no object is"),
+        ("--only errors,model --format mp4", "--format has no effect with --only errors,model"),
+        ("--only preview --format mkv", "--format has no effect with --only preview"),
+        ("--only mask --foreground abs", "--foreground has no effect with --only mask"),
+        ("--only errors --plot-format svg", "--plot-format has no effect with --only errors"),
+    ],
+)
+def test_what_is_typed_and_does_nothing(invoke, pipeline, arguments, words, tmp_path):
+    done = invoke("run", "a.avi", *arguments.split(), "--out", tmp_path / "r")
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert done.stderr.rstrip().endswith("leave it out")
+    assert pipeline.calls == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--shadows drop --format mp4 --k auto --max-gap 1 --foreground abs --plot-format png",
+        "--only mask --model paper --k 3",  # the formula needs a background
+        "--only foreground --threshold 30 --format mkv",
+        "--only errors --k 3 --n-init 10 --seed 0 --cutoff 12",
+        "--only tracks --max-gap 1 --min-area 0",
+        "--only scores --format png",
+        "--only overlay --line A:1,2,3,4",
+        "--method pcp --lambda 0.1",
+    ],
+)
+def test_what_has_an_effect(invoke, pipeline, arguments, tmp_path):
+    done = invoke("run", "a.avi", *arguments.split(), "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert len(pipeline.calls) == 1
+
+
+def test_options_of_an_earlier_run_may_have_no_effect(invoke, pipeline, tmp_path):
+    first = tmp_path / "first"
+    done = invoke("run", "a.avi", "--format", "png", "--shadows", "keep", "--out", first)
+    assert done.exit_code == 0, done.stderr
+    again = ("run", "a.avi", "--from-json", first, "--only", "errors", "--out", tmp_path / "again")
+    assert invoke(*again).exit_code == 0
+    assert invoke(*again, "--format", "png").exit_code == 2
+
+
+def test_apply(invoke, pipeline, tmp_path):
+    (tmp_path / "model.npz").touch()
+    command = ("apply", tmp_path / "model.npz", "a.avi", "--out", tmp_path / "r")
+    done = invoke(*command, "--only", "errors", "--min-track", "3")
+    assert done.exit_code == 2
+    assert "--min-track has no effect with --only errors: no object is followed" in done.stderr
+    assert invoke(*command, "--only", "errors,tracks", "--min-track", "3").exit_code == 0
