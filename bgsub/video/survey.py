@@ -109,9 +109,12 @@ class Survey:
         return Reach(first_s, last_s, last_s + (float(1 / rate) if rate else 0.0), place)
 
     def add_errors(self, other: Survey) -> None:
-        """Take over the errors that another way of decoding the same packets met."""
+        """Take over what another way of decoding the same packets noticed."""
         for mine, theirs in zip(self.packets, other.packets, strict=False):
             mine.error = mine.error or theirs.error
+        damaged = {picture.packet for picture in other.pictures if picture.is_damaged} - {None}
+        for picture in self.pictures:
+            picture.is_damaged |= picture.packet in damaged
 
 
 def survey(

@@ -20,6 +20,8 @@ class Tears:
         self._packets = packets = survey.packets
         self._stamps = sorted(p.stamp_s for p in packets if p.stamp_s is not None)
         between = [_between(one, other) for one, other in pairwise(packets)]
+        if any(one.position == other.position for one, other in pairwise(packets)):
+            between = [None] * len(between)  # the places are those of blocks with several packets
         known = [count for count in between if count is not None]
         usual = 4 * float(np.percentile(known, 75)) + _USUAL_OVERHEAD if known else 0.0
         first = packets[0].position if packets else None

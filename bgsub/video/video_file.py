@@ -131,6 +131,9 @@ class VideoFileSource(BaseSource):
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         given = 0
+        reads_its_end = self.options.selection.end is None
+        if self._timeline is None and self._header.ends_early and reads_its_end:
+            self._timeline = self._work_out(Oddity("the file breaks off"))
         if self._timeline is None:
             threads = self.options.threads or min(available_cores() + 1, _MAX_THREADS)
             held: deque[Item] = deque()
@@ -204,7 +207,9 @@ class VideoFileSource(BaseSource):
 
     def _work_out(self, oddity: Oddity) -> Timeline:
         """Decode the film on one thread to find out what is damaged."""
-        found, complaints = self._survey(strict=False), self._survey(strict=True)
+        found = complaints = self._survey(strict=True)
+        if complaints.errors or complaints.broke_off:
+            found = self._survey(strict=False)
         # Films whose every picture departs from the standard are not damaged.
         is_odd_kind = complaints.errors > len(found.packets) // 2 > found.errors
         if not is_odd_kind:

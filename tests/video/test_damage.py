@@ -137,6 +137,37 @@ def test_a_concealed_picture_of_mjpeg_is_bad(tmp_path):
     assert len(frames) == 39
 
 
+@pytest.mark.parametrize(("codec", "container"), [("msmpeg4", "avi"), ("wmv1", "nut")])
+def test_junk_behind_a_picture_is_damage(codec, container, tmp_path):
+    """The decoder makes a picture of it without an error, and only says that it is no good."""
+    data = film(codec, container)
+    path = write(tmp_path, data, container)
+    whole = {number: luma for number, _, luma in read(path)[1]}
+    noticed = 0
+    for seed in range(12):
+        path.write_bytes(DAMAGES["spoil_packet"](data, np.random.default_rng(seed)))
+        source, frames = read(path)
+        torn = {number for number, _, luma in frames if (luma != whole[number]).mean() > 0.1}
+        assert torn.issubset(source.doubtful_frames)
+        noticed += bool(source.bad_frames)
+    assert noticed >= 9
+
+
+def test_blocks_of_several_packets_are_not_torn(tmp_path):
+    data = film("msvideo1", "asf")
+    path = write(tmp_path, data[: 3 * len(data) // 4], "asf")
+    source, frames = read(path)
+    assert source.doubtful_frames == [frames[-1][0]]
+
+
+def test_what_is_known_at_the_opening_is_the_same_on_any_number_of_threads(tmp_path):
+    path = write(tmp_path, film("mpeg4", "nut")[:4000], "nut")
+    found = [read(path, threads=threads)[0] for threads in (1, 2, 5)]
+    states = [(one.bad_frames, one.doubtful_frames, one.warnings) for one in found]
+    assert states[0] == states[1] == states[2]
+    assert any("cut off" in text for text in states[0][2])
+
+
 def test_pictures_up_to_the_next_key_frame_are_doubtful(tmp_path):
     path, _ = damaged(tmp_path, "mpeg4", "avi", 15, sc_threshold="1000000000")
     source, _ = read(path)
@@ -195,6 +226,7 @@ def test_broken_chunk_headers_of_an_avi(n_broken, tmp_path):
     assert frames[-1][0] == 200
     assert len(frames) + len(source.bad_frames) == 200
     assert said or n_broken == len(source.bad_frames)
+    assert "decoded" not in said  # each frame is given or named, which is enough
     # Without the table at the end nobody knows which are missing, but that some are.
     path.write_bytes(bytes(data[: data.index(b"idx1")]))
     source, frames, said = check(path, whole)

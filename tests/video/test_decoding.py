@@ -124,7 +124,7 @@ def test_every_error_is_reported_at_once(threads):
     events, decoder = decode(packets, threads)
     assert events[:2] == [0, "its data are damaged"]
     # Without this, a decoder may hide an error by showing what is left of the picture.
-    assert decoder._stream.codec_context.options == {"err_detect": "explode"}
+    assert "explode" in decoder._stream.codec_context.options["err_detect"].split("+")
 
 
 def test_frames_that_a_flush_lost_are_noticed():
