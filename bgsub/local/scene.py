@@ -253,8 +253,10 @@ def _settle(
     shares = layers.shares
     allowed = ~is_object & (shares >= _LEAST_SHARE)
     swap = is_object[0] & allowed.any(axis=0)
+    worth_a_word = params.least_area * size[0] * size[1]  # what is smaller is a speck in a mask
     if swap.any():
-        notes.append(f"{int(swap.sum())} pixels: what stood there most of the time was an object")
+        if swap.sum() >= worth_a_word:
+            notes.append(f"{swap.sum()} pixels: what stood there most of the time was an object")
         hole = cv2.morphologyEx(swap.view(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8)) > 0
         beside = cv2.dilate(hole.view(np.uint8), np.ones((_BESIDE * step | 1,) * 2, np.uint8)) > 0
         hole |= beside & _disputed(layers, allowed, params.longest_absence)
@@ -264,7 +266,8 @@ def _settle(
     accepted &= ~(is_object[:kept] & ~is_thing[:kept])
     accepted[0] = True
     moved = is_thing[:kept] & ~accepted
-    if moved.any():
-        notes.append(f"{int(moved.any(axis=0).sum())} pixels: a thing was moved there or away")
+    places = int(moved.any(axis=0).sum())
+    if places and places >= worth_a_word:
+        notes.append(f"{places} pixels: a thing was moved there or away")
     accepted |= moved
     return notes

@@ -1,10 +1,13 @@
 """Which colours of which pixels are taken for the background of one state."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bgsub.local.clean_frames import find_clean_frames, trimmed_mean
 from bgsub.local.layers import MOST_FRAMES
+from bgsub.local.params import DEFAULTS
 from bgsub.local.scene import fit_scene, measure_noise
 
 N = 60
@@ -101,3 +104,18 @@ def test_most_frames_fit_into_bytes(scenes, workers):
     pictures = scenes.finish([np.full((8, 8, 3), 90.0)] * MOST_FRAMES)
     scene = fit_scene(pictures, seed=0, workers=workers)
     assert np.abs(scene.colors[0].astype(int) - 90).max() <= 2
+
+
+def test_what_is_no_larger_than_a_speck_is_not_worth_a_note(scenes, workers):
+    frames = []
+    for i in range(N):
+        frame = scenes.place()
+        if i < 2 * N // 3:
+            frame[AT] = RED
+        frames.append(frame)
+    pictures = scenes.finish(frames, 2.0)
+    share = 20 * 30 / pictures[0, ..., 0].size
+    notes = fit_scene(pictures, seed=0, workers=workers).notes
+    assert len(notes) == 1, notes
+    large = replace(DEFAULTS, least_area=min(2 * share, 0.1))
+    assert fit_scene(pictures, seed=0, workers=workers, params=large).notes == []
