@@ -13,25 +13,9 @@ from typing import Any, Literal, Self
 
 from bgsub.declared import Declared, declared_fields, documented, flag, option
 from bgsub.errors import UsageError
+from bgsub.input_rules import File, Folder, Memory, Place, Rate, Rectangle, Segment
 from bgsub.robustpca.competitors.methods import METHODS
-from bgsub.rules import (
-    POSITIVE,
-    Choice,
-    File,
-    Folder,
-    Integer,
-    Memory,
-    Number,
-    Or,
-    OrAuto,
-    Place,
-    Rate,
-    Rectangle,
-    Segment,
-    Several,
-    Share,
-    Switch,
-)
+from bgsub.rules import POSITIVE, Choice, Integer, Number, Or, OrAuto, Several, Share, Switch
 from bgsub.video.selection import Selection
 
 OUTPUTS = (

@@ -16,7 +16,8 @@ from bgsub.declared import (
     option,
 )
 from bgsub.errors import InputError, UsageError
-from bgsub.rules import Integer, Rectangle
+from bgsub.input_rules import Rectangle
+from bgsub.rules import Integer
 
 
 @documented

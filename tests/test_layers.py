@@ -16,6 +16,7 @@ LAYERS = (
     ("runtime",),
     ("video", "robustpca"),
     ("rules",),
+    ("input_rules",),
     ("declared", "facts"),
     ("local", "outliers", "options", "metrics"),
     ("tracking",),

@@ -10,22 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import OutputError, UsageError
-from bgsub.rules import (
-    POSITIVE,
-    Choice,
-    File,
-    Folder,
-    Integer,
-    Memory,
-    Number,
-    OrAuto,
-    Place,
-    Rectangle,
-    Segment,
-    Several,
-    Switch,
-)
+from bgsub.errors import UsageError
+from bgsub.input_rules import File, Memory, Place, Rectangle, Segment
+from bgsub.rules import POSITIVE, Choice, Integer, Number, OrAuto, Several, Switch
 
 SHARE = Number("a share from 0 to below 1", 0.0, 1.0, open_most=True)
 
@@ -125,12 +112,6 @@ def test_text(rule, text, stored):
 def test_one_wrong_name_is_named(text):
     with pytest.raises(UsageError, match=r"--x .*: must be one of a, b"):
         Several(Choice(("a", "b")), frozenset).parse("--x", text)
-
-
-def test_a_folder_is_looked_at_before_any_work(tmp_path):
-    assert Folder().read("--temp", tmp_path) == str(tmp_path)
-    with pytest.raises(OutputError, match=r"--temp .*none: does not exist"):
-        Folder().read("--temp", tmp_path / "none")
 
 
 def test_words_say_the_bounds():

@@ -90,17 +90,16 @@ def _write_comparison(results: ResultsDirectory, comparison: Comparison) -> None
 
 def frame_errors(comparison: Comparison) -> str:
     """Tabulate the error of every frame, a column for each method and k."""
-    done = [row for row in comparison.rows if row.errors is not None]
-    names = [f"{row.name}_k{row.k}" for row in done]
+    done = {f"{row.name}_k{row.k}": row.errors for row in comparison.rows if row.errors is not None}
     rows = [
         {
             "frame": int(number),
             "time_s": float(time),
-            **{name: float(row.errors[i]) for name, row in zip(names, done, strict=True)},  # type: ignore[index]
+            **{name: float(errors[i]) for name, errors in done.items()},
         }
         for i, (number, time) in enumerate(zip(comparison.numbers, comparison.times, strict=True))
     ]
-    return list_rows("csv", ["frame", "time_s", *names], rows)
+    return list_rows("csv", ["frame", "time_s", *done], rows)
 
 
 def manifest(

@@ -14,7 +14,7 @@ from bgsub.cli.help import Command, examples, option
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import UsageError
-from bgsub.rules import Rate
+from bgsub.input_rules import Rate
 
 
 @click.command(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.rules import Choice, Drawing, File, Folder, Integer, Number, Rule
+from bgsub.input_rules import Drawing, File, Folder
+from bgsub.rules import Choice, Integer, Number, Rule
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bgsub.comparison.entry import Entry
 from bgsub.comparison.stream import Streamed, fit_stream
 from bgsub.fit.method_fit import FittedFrames, truncated
-from bgsub.robustpca.competitors.methods import COMPARED
+from bgsub.robustpca.competitors.methods import COMPARED, Settings
 from bgsub.robustpca.gram import Gram
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
@@ -98,14 +98,15 @@ def fit_task(
     """
     entry = task.entry
     method = COMPARED[entry.method]
-    estimator = method.make(
-        task.k,
+    settings = Settings(
+        k=task.k,
         support_fraction=entry.support_fraction,
         random_state=task.seed,
         lam=entry.lam,
         max_removals=entry.max_removals,
         progress=progress,
     )
+    estimator = method.make(settings)
     if isinstance(estimator, TRPCA):
         estimator.reweight_cutoff = FOOTAGE_CUTOFF
     with warnings.catch_warnings(record=True) as caught:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from bgsub.comparison.entry import Entry
 from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
+from bgsub.input_rules import File
 from bgsub.options import RunOptions
 from bgsub.robustpca.competitors.methods import COMPARED, METHODS
-from bgsub.rules import POSITIVE, Choice, File, Integer, Several
+from bgsub.rules import POSITIVE, Choice, Integer, Several
 
 if TYPE_CHECKING:  # NumPy takes longer to import than `bgsub compare --help` should take
     import numpy as np

@@ -11,8 +11,9 @@ from bgsub.comparison.entry import Entry
 from bgsub.comparison.result import CompareOptions
 from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
+from bgsub.input_rules import File
 from bgsub.robustpca.competitors.methods import METHODS
-from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Several
+from bgsub.rules import POSITIVE, Choice, Integer, Number, Several
 
 if TYPE_CHECKING:  # NumPy takes longer to import than a help text should take
     import numpy as np

@@ -25,6 +25,7 @@ from bgsub.outliers.events import fit_table
 from bgsub.outliers.scorer_learning import FrameWeights
 from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors.methods import Settings as MethodSettings
 from bgsub.robustpca.gram import Gram, gram_matrix
 from bgsub.robustpca.rank import RankChoice, choose_rank, share_for_rank
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
@@ -186,8 +187,8 @@ def _make_estimator(k: int, settings: FitSettings, progress: ProgressCallback) -
             random_state=settings.seed,
             reweight_cutoff=FOOTAGE_CUTOFF,
         )
-    return METHODS[settings.method].make(
-        k,
+    chosen = MethodSettings(
+        k=k,
         support_fraction=settings.support_fraction,
         random_state=settings.seed,
         lam=settings.lam,
@@ -195,6 +196,7 @@ def _make_estimator(k: int, settings: FitSettings, progress: ProgressCallback) -
             with_residual(settings.method, residual), done, None
         ),
     )
+    return METHODS[settings.method].make(chosen)
 
 
 def check_rank(k: int, n_frames: int, support_fraction: float | None = None) -> None:

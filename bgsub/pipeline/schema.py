@@ -6,8 +6,9 @@ from typing import Any
 
 from bgsub.errors import InputError, OutputError, UsageError
 from bgsub.facts import Facts, ListOf, Nullable, Text
+from bgsub.input_rules import File
 from bgsub.options import RunOptions
-from bgsub.rules import Choice, File, Integer, Number, Rule
+from bgsub.rules import Choice, Integer, Number, Rule
 
 SCHEMA_VERSION = 1
 

@@ -7,7 +7,8 @@ import pytest
 
 from bgsub.cli import values
 from bgsub.errors import UsageError
-from bgsub.rules import POSITIVE, Choice, File, Folder, Integer, Number, OrAuto, Rectangle, Switch
+from bgsub.input_rules import File, Folder, Rectangle
+from bgsub.rules import POSITIVE, Choice, Integer, Number, OrAuto, Switch
 
 K = click.Option(["--k"])
 

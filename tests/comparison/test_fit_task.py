@@ -10,7 +10,7 @@ from bgsub.comparison.fit_task import FitTask, fit_task
 from bgsub.comparison.frame_file import write_frames
 from bgsub.comparison.shared_file import SharedFile
 from bgsub.comparison.stream import fit_stream
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors.methods import METHODS, Settings
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
@@ -34,7 +34,7 @@ def test_a_task_gives_errors_and_backgrounds(frames, name):
     outcome = fit_task(
         FitTask(entry=Entry(method=name), k=2, seed=1, rows=(3, 20)), X, gram_matrix(X)
     )
-    fit = METHODS[name].make(2, random_state=1).fit(X)
+    fit = METHODS[name].make(Settings(k=2, random_state=1)).fit(X)
     found = outcome.fitted[2]
     np.testing.assert_allclose(found.errors, fit.errors_, rtol=1e-6)
     assert outcome.converged

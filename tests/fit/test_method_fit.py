@@ -10,7 +10,7 @@ from bgsub.fit.method_fit import (
     regression_weights,
     truncated,
 )
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors.methods import METHODS, Settings
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def X():
 
 @pytest.mark.parametrize("name", ["pcp", "pca"])
 def test_a_truncated_fit_is_the_fit_with_fewer_components(X, name):
-    large, small = (METHODS[name].make(k).fit(X) for k in (4, 2))
+    large, small = (METHODS[name].make(Settings(k=k)).fit(X) for k in (4, 2))
     cut, own = truncated(large, 2), FittedFrames.of(small)
     np.testing.assert_allclose(cut.errors, own.errors, rtol=1e-6)
     np.testing.assert_allclose(cut.coefficients, own.coefficients, atol=1e-6)
@@ -33,7 +33,7 @@ def test_a_truncated_fit_is_the_fit_with_fewer_components(X, name):
 
 
 def test_backgrounds_of_pcp_are_its_low_rank_part(X):
-    fit = METHODS["pcp"].make(22).fit(X)
+    fit = METHODS["pcp"].make(Settings(k=22)).fit(X)
     assert fit.rank_ <= 23
     background = fit.center_ + background_coefficients(fit) @ fit.components_
     np.testing.assert_allclose(background, fit.low_rank_, atol=1e-3)
@@ -41,7 +41,7 @@ def test_backgrounds_of_pcp_are_its_low_rank_part(X):
 
 
 def test_backgrounds_of_robust_subspace_are_its_regressions(X):
-    fit = METHODS["robust-subspace"].make(3).fit(X)
+    fit = METHODS["robust-subspace"].make(Settings(k=3)).fit(X)
     assert background_coefficients(fit) is fit.coefficients_
 
 

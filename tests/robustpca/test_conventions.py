@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from bgsub.errors import NotFittedError
-from bgsub.robustpca.competitors.methods import COMPARED
+from bgsub.robustpca.competitors.methods import COMPARED, Settings
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.robustpca.trpca import TRPCA
 
 from .helpers import contaminated
 
-ESTIMATORS = [type(method.make(2)) for method in COMPARED.values()]
+ESTIMATORS = [type(method.make(Settings(k=2))) for method in COMPARED.values()]
 every_estimator = pytest.mark.parametrize("kind", ESTIMATORS)
 
 
@@ -97,7 +97,7 @@ DEFAULTS = {
 @pytest.mark.parametrize("name", COMPARED)
 def test_defaults_are_part_of_the_contract(name):
     """What is asked for without a word must not change without a line in the changelog."""
-    kind = type(COMPARED[name].make(2))
+    kind = type(COMPARED[name].make(Settings(k=2)))
     assert kind().get_params() == {"n_components": 10, **DEFAULTS[name]}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,8 +79,8 @@ class MethodInfo:
         Whether a fit with more components begins with those of a fit with fewer.
     memory_bytes : callable
         (n, p, k) to the bytes that a fit needs beside an 8-bit X.
-    factory : callable
-        `Settings` to an estimator; see `make`.
+    make : callable
+        `Settings` to an unfitted estimator.
     """
 
     name: str
@@ -91,29 +91,7 @@ class MethodInfo:
     needs_pixels: bool
     nested: bool
     memory_bytes: MemoryEstimate
-    factory: Callable[[Settings], Any]
-
-    def make(
-        self,
-        k: int = 10,
-        *,
-        support_fraction: float | None = None,
-        random_state: int | np.random.Generator | None = None,
-        lam: float | None = None,
-        max_removals: int | None = None,
-        progress: Progress | None = None,
-    ) -> Estimator:
-        """Make an unfitted estimator; see `Settings` for the parameters."""
-        settings = Settings(
-            k=k,
-            support_fraction=support_fraction,
-            random_state=random_state,
-            lam=lam,
-            max_removals=max_removals,
-            progress=progress,
-        )
-        estimator: Estimator = self.factory(settings)
-        return estimator
+    make: Callable[[Settings], Estimator]
 
 
 def _trpca(settings: Settings) -> TRPCA:
@@ -154,10 +132,11 @@ def _orpca(settings: Settings) -> ORPCA:
 def _outlier_pursuit(settings: Settings) -> OutlierPursuit:
     from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
 
+    unknown: Literal["rank", "support"]
     unknown = "rank" if settings.support_fraction is None else "support"
     return OutlierPursuit(
         settings.k,
-        lam=unknown if settings.lam is None else settings.lam,  # type: ignore[arg-type]
+        lam=unknown if settings.lam is None else settings.lam,
         support_fraction=settings.support_fraction,
     )
 
@@ -219,7 +198,7 @@ _METHODS = (
         needs_pixels=False,
         nested=False,
         memory_bytes=_row_bytes,
-        factory=_trpca,
+        make=_trpca,
     ),
     MethodInfo(
         name="pca",
@@ -230,7 +209,7 @@ _METHODS = (
         needs_pixels=False,
         nested=True,
         memory_bytes=_row_bytes,
-        factory=_pca,
+        make=_pca,
     ),
     MethodInfo(
         name="orpca",
@@ -241,7 +220,7 @@ _METHODS = (
         needs_pixels=False,
         nested=False,
         memory_bytes=_row_bytes,
-        factory=_orpca,
+        make=_orpca,
     ),
     MethodInfo(
         name="outlier-pursuit",
@@ -252,7 +231,7 @@ _METHODS = (
         needs_pixels=False,
         nested=False,
         memory_bytes=_row_bytes,
-        factory=_outlier_pursuit,
+        make=_outlier_pursuit,
     ),
     MethodInfo(
         name="hrpca",
@@ -263,7 +242,7 @@ _METHODS = (
         needs_pixels=False,
         nested=False,
         memory_bytes=_row_bytes,
-        factory=_hrpca,
+        make=_hrpca,
     ),
     MethodInfo(
         name="pcp",
@@ -274,7 +253,7 @@ _METHODS = (
         needs_pixels=True,
         nested=True,
         memory_bytes=_pcp_bytes,
-        factory=_pcp,
+        make=_pcp,
     ),
     MethodInfo(
         name="robust-subspace",
@@ -285,7 +264,7 @@ _METHODS = (
         needs_pixels=True,
         nested=False,
         memory_bytes=_robust_subspace_bytes,
-        factory=_robust_subspace,
+        make=_robust_subspace,
     ),
 )
 
@@ -301,7 +280,7 @@ ONLINE = MethodInfo(
     needs_pixels=True,
     nested=False,
     memory_bytes=_online_bytes,
-    factory=_online,
+    make=_online,
 )
 """A method for streams: each frame is seen by a fit to those before it."""
 

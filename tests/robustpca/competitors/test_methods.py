@@ -10,7 +10,7 @@ import pytest
 
 from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.metrics import tre
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors.methods import METHODS, Settings
 from bgsub.robustpca.competitors.synthetic import data1
 from bgsub.robustpca.gram import gram_matrix
 from tests.robustpca.helpers import Columns, contaminated, frames, subspace_angle
@@ -21,7 +21,7 @@ PIXEL_METHODS = [name for name in NAMES if METHODS[name].needs_pixels]
 
 
 def make(name, k=3, **settings):
-    return METHODS[name].make(k, random_state=0, **settings)
+    return METHODS[name].make(Settings(k=k, random_state=0, **settings))
 
 
 def test_the_registry_names_every_method_once():
