@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bgsub.outliers.errors_table import ErrorTable
     from bgsub.outliers.events import Event, find_events
     from bgsub.pipeline.frame_errors import fit_errors, model_errors
-    from bgsub.pipeline.outcome import RunResult
+    from bgsub.pipeline.outcome import RunResult, load_results
     from bgsub.pipeline.run import apply, run
     from bgsub.pipeline.streaming import masks
     from bgsub.robustpca.online import OnlineTRPCA
@@ -45,6 +45,7 @@ __all__ = [
     "apply",
     "find_events",
     "fit_errors",
+    "load_results",
     "masks",
     "model_errors",
     "objects",
@@ -71,6 +72,7 @@ _HOME = {
     "apply": "bgsub.pipeline.run",
     "find_events": "bgsub.outliers.events",
     "fit_errors": "bgsub.pipeline.frame_errors",
+    "load_results": "bgsub.pipeline.outcome",
     "masks": "bgsub.pipeline.streaming",
     "model_errors": "bgsub.pipeline.frame_errors",
     "objects": "bgsub.tracking.results",

@@ -31,6 +31,7 @@ PUBLIC = {
     "apply",
     "find_events",
     "fit_errors",
+    "load_results",
     "masks",
     "model_errors",
     "objects",

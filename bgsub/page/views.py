@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -109,18 +110,18 @@ def _unplayed(path: Path, result: Result) -> Film | None:
 
 
 def _copy(result: Result, view: View, own: Path, copies: Path, progress: Progress) -> Film | None:
-    manifest, options = result.manifest, {}
-    if view == "input":
-        options = _options_of(manifest["options"]["source"])
+    manifest = result.manifest
+    options = source_options(manifest) if view == "input" else {}
     rate = Fraction(manifest["input"].get("rate") or 25) or None
     target = copies / f"{view}.mp4"
     copy_footage(own, target, options, rate=rate, progress=progress)
     return open_film(target)
 
 
-def _options_of(plain: Mapping[str, object]) -> dict[str, object]:
+def source_options(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Give the options by which a run read its input; masks do not change what is shown."""
-    options = SourceOptions.from_json({**plain, "mask_image": None}).to_json()
+    plain = {**manifest["options"]["source"], "mask_image": None}
+    options = SourceOptions.from_json(plain).to_json()
     return {name: value for name, value in options.items() if value is not None}
 
 

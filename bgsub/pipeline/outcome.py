@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bgsub.errors import cannot_write
+from bgsub.errors import InputError, cannot_write
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames
@@ -18,6 +18,11 @@ from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
 from bgsub.version import __version__
 from bgsub.video.source import FrameSource
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bgsub.page.frame import FramePictures
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,93 @@ class RunResult:
     findings: list[str]
     hints: list[str]
     warnings: list[str]
+
+    def frame(self, number: int) -> FramePictures:
+        """Read the input, background, foreground and mask of a frame.
+
+        Parameters
+        ----------
+        number : int
+            From 1 in the input.
+
+        Returns
+        -------
+        FramePictures
+            With arrays ``input``, ``background``, ``foreground`` (RGB) and ``mask``; None for what
+            the run did not write, and for an input that is gone.
+
+        Raises
+        ------
+        UsageError
+            If the run did not use that frame.
+        """
+        from bgsub.page.frame import read_frame
+
+        footage = manifests.recorded_path(self.manifest, self.manifest["input"]["path"])
+        return read_frame(self.out, self.manifest, number, footage)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the error of every frame with outliers and events.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where it is drawn; axes of a new figure of pyplot if not given.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        InputError
+            If the run wrote no errors.csv.
+        """
+        from bgsub.page.result import read_result
+        from bgsub.report.plots import draw_errors
+
+        result = read_result(self.out, self.manifest)
+        if result.table is None:
+            message = f"{self.out}: its run wrote no errors.csv; run it again without --only"
+            raise InputError(message)
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=(10, 3.5), layout="constrained")
+        draw_errors(ax, result.table, find_events(result.table), title=result.name)
+        return ax
+
+    def _repr_html_(self) -> str:
+        """Show the result in a notebook."""
+        from bgsub.page.notebook import as_html
+
+        return as_html(self.out, self.manifest)
+
+
+def load_results(folder: str | os.PathLike[str]) -> RunResult:
+    """Load what `bgsub.run`, `bgsub.apply` or their commands left in a folder.
+
+    Parameters
+    ----------
+    folder : path
+        The results directory, or its run.json.
+
+    Returns
+    -------
+    RunResult
+
+    Raises
+    ------
+    InputError
+        If it holds no finished results of a run.
+    """
+    path = Path(folder)
+    manifest = manifests.load_manifest(path)
+    if manifest.get("command", "run") not in {"run", "apply"}:
+        message = f"{path}: was written by bgsub {manifest['command']}"
+        raise InputError(f"{message}; name a folder that bgsub run or bgsub apply wrote")
+    texts = [list(manifest.get(name) or []) for name in ("findings", "hints", "warnings")]
+    return RunResult(path.parent if path.is_file() else path, manifest, *texts)
 
 
 def finish(

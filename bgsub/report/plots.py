@@ -86,6 +86,32 @@ def render_errors(
     return file.getvalue()
 
 
+def draw_errors(
+    axes: Axes, table: ErrorTable, events: list[Event], *, title: str, legend: bool = True
+) -> None:
+    """Draw the error of every frame, its outliers and the events on axes of somebody's own.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+    table : ErrorTable
+    events : list of Event
+    title : str
+    legend : bool
+    """
+    axes.set_xlim(table.frames[0] - 0.5, table.frames[-1] + 0.5)
+    set_error_axis(axes, table)
+    _draw_events(axes, events)
+    _draw_scene_change(axes, table)
+    _draw_frames(axes, table)
+    if table.local is None:
+        _draw_cutoff(axes, table)
+    axes.set_xlabel("frame")
+    _add_title(axes, table, events, title)
+    if legend:
+        axes.legend(loc="best", fontsize=9)
+
+
 def _draw(table: ErrorTable, events: list[Event], title: str) -> Figure:
     figure = Figure(figsize=_SIZE_INCHES, dpi=_DPI, layout="constrained")
     FigureCanvasAgg(figure)

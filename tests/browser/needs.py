@@ -24,9 +24,9 @@ def find_browser() -> str | None:
 
 def missing() -> str:
     """Say in a line what to install; empty where all is there."""
-    for module in ("playwright", "axe_playwright_python"):
+    for module in ("playwright", "axe_playwright_python", "nbclient", "ipykernel", "pandas"):
         if importlib.util.find_spec(module) is None:
-            return "tests in a browser need Playwright and axe: pip install -e '.[test,browser]'"
+            return f"tests in a browser need {module}: pip install -e '.[test,browser]'"
     if find_browser() is None:
         return "tests in a browser need Chromium: apt-get install chromium, or BROWSER=/path/to/it"
     return ""

@@ -1,0 +1,49 @@
+"""The notebook of the examples runs from its first cell to its last, and is stored executed.
+
+Its kernel and pandas are too heavy for the other tests; they come with what a browser needs.
+"""
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOK = ROOT / "examples" / "tracks.ipynb"
+
+
+@pytest.fixture
+def executed(tmp_path):
+    import nbformat
+    from nbclient import NotebookClient
+
+    (tmp_path / "sample_videos").symlink_to(ROOT / "sample_videos")
+    (tmp_path / "examples").mkdir()
+    book = nbformat.read(NOTEBOOK, as_version=4)
+    where = {"metadata": {"path": str(tmp_path / "examples")}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the kernel's own libraries
+        return NotebookClient(book, timeout=300, kernel_name="python3", resources=where).execute()
+
+
+def kinds(book):
+    return [
+        [output["output_type"] for output in cell.get("outputs", [])]
+        for cell in book.cells
+        if cell.cell_type == "code"
+    ]
+
+
+def test_it_runs_and_is_stored_with_its_outputs(executed):
+    import nbformat
+
+    stored = nbformat.read(NOTEBOOK, as_version=4)
+    assert kinds(stored) == kinds(executed)
+    assert all(outputs for outputs in kinds(executed))
+    first = executed.cells[1].outputs[0]["data"]["text/html"]
+    assert "stand out from the background" in first
+    assert "data:image/png;base64," in first
+    tables = [each for each in executed.cells[3].outputs if "text/html" in each["data"]]
+    assert "first_frame" in tables[0]["data"]["text/html"]
