@@ -14,12 +14,16 @@ from av.video.stream import VideoStream
 
 from bgsub.video import pyav
 from bgsub.video.film_header import Reach
+from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS
 
 #: A step back in time by more than this is a new beginning of the clock, not a jittered timestamp.
 RESTART_S = 1.0
 
 #: A leap by more than this is no time that passed between two frames.
 _LEAP_S = 10 * 86400.0
+
+#: A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example).
+LEAST_PACKET = 8
 
 # A frame that comes later than so many steps leaves a gap.
 _GAP_STEPS = 1.5
@@ -94,7 +98,7 @@ class Decoder:
         self._rank = -1
         self._last_s: float | None = None
         self._passed_s: float | None = None
-        self._frames = 0
+        self._frames = self._pictures = 0
         self._waiting: int | None = None
 
     def __iter__(self) -> Generator[VideoFrame | Oddity, None, None]:
@@ -119,12 +123,13 @@ class Decoder:
                     yield Oddity("a packet gave no frame")
         except FFmpegError as error:
             yield Oddity(error_reason(error))
-        if self._latest_frame < self._latest_packet:
+        if self._latest_frame < self._latest_packet or self._lacks_frames():
             yield Oddity("the last packets gave no frame")
 
     def _look_at(self, packet: Packet[VideoStream]) -> str:
         """Count a packet; say what is wrong with it."""
         self.packets += 1
+        self._pictures += packet.size >= LEAST_PACKET and not packet.is_discard
         self.reach.place = None if packet.pos is None else packet.pos + packet.size
         if packet.pts is not None:
             if not packet.is_discard:
@@ -152,6 +157,12 @@ class Decoder:
             return False
         before, self._waiting = self._waiting, max(waiting, self._waiting or 0)
         return before is not None and waiting > before
+
+    def _lacks_frames(self) -> bool:
+        """Whether there are fewer frames than packets, where no timestamps tell which came last."""
+        if self.step_s is not None or self._stream.codec_context.name in CODECS_WITH_HIDDEN_PACKETS:
+            return False
+        return 0 < self._frames < self._pictures
 
     def _comes_late(self, frame: VideoFrame) -> bool:
         time_s = pyav.seconds(frame.pts, frame.time_base)

@@ -15,13 +15,17 @@ from av.video.stream import VideoStream
 
 from bgsub.video import pyav
 from bgsub.video.endings import ends_early, last_data
-from bgsub.video.stamps import has_stamps
+from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS, has_stamps, misses_losses
 
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 # Formats that begin with their duration; for others FFmpeg works it out from what is there.
-_ANNOUNCING = {"matroska,webm", "flv", "asf"}
+_ANNOUNCING = {"matroska,webm", "flv", "asf", "gxf"}
 # Formats whose end holds the time of their last frame: when it begins, or when it is over.
 _ENDING = {"nut": 1, "wtv": 1, "ogg": 0}
+# Formats that a writer begins with the first picture.
+_WITH_BEGINNING = {
+    *("avi", "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "nut", "asf", "flv", "wtv"),
+}
 _MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
 _CHUNK_HEADER = 8  # of an avi, before the data that a packet's place is that of
 _AVI_HEADER = 1 << 15
@@ -79,6 +83,8 @@ class FilmHeader:
         Frames that the recorder left out, by that table.
     last_data : int or None
         Place in the file that its packets must reach.
+    begins_silently : bool
+        Whether more packets than a decoder may keep come before its first picture.
     """
 
     format: str
@@ -96,11 +102,41 @@ class FilmHeader:
     data_start: int | None = None
     skipped: int = 0
     last_data: int | None = None
+    begins_silently: bool = False
 
     @property
     def step_s(self) -> float | None:
         """Seconds between two frames, where timestamps tell that some are missing."""
         return float(1 / self.rate) if self.rate and has_stamps(self.format) else None
+
+    @property
+    def misses_its_beginning(self) -> bool:
+        """Whether the first pictures are lost; streams may begin amid pictures, files do not."""
+        of_pictures = self.codec not in CODECS_WITH_HIDDEN_PACKETS
+        return self.begins_silently and of_pictures and self.format in _WITH_BEGINNING
+
+    def gap(self, *, reads_its_end: bool) -> str:
+        """Say what is known to be missing before the film is decoded, where it matters."""
+        if self.misses_its_beginning:
+            return "the first packets give no frame"
+        if self.format == "avi" and not self.table and reads_its_end:
+            return "its table of frames is missing"
+        return "the file breaks off" if self.ends_early and reads_its_end else ""
+
+    def blind_spots(self, unseen: str) -> list[str]:
+        """Say what numbers and pictures of the film do not tell; `unseen` is of its codec."""
+        notes = []
+        if self.skipped:
+            notes.append(
+                f"the recorder left out {self.skipped} frames: numbers count the frames that are "
+                "there, times are those of the recording"
+            )
+        if unseen == "cannot be seen":
+            notes.append(f"{self.codec} without checksums: damage to single pictures {unseen}")
+        if misses_losses(self.format):
+            text = f"{self.format} does not tell when whole pictures are missing"
+            notes.append(f"{text}: numbers are unsure if the file is damaged")
+        return notes
 
     @property
     def lists_frames(self) -> bool:

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bgsub.video.decoding import RESTART_S
+from bgsub.video.decoding import LEAST_PACKET, RESTART_S
 from bgsub.video.film_header import FilmHeader
+from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS
 from bgsub.video.survey import Survey
 
 # Where this share of the packets gives no picture, a packet is not a picture (fields, for example).
 _SPARSE_SHARE = 0.4
-_CODECS_WITH_HIDDEN_PACKETS = frozenset({"vp8", "vp9", "av1", "libdav1d", "libvpx", "libvpx-vp9"})
 
 #: Why a place of an avi's table is empty.
 NO_PACKET = "its data are missing"
@@ -128,14 +128,14 @@ def _lost_packets(survey: Survey, header: FilmHeader, orders: list[int]) -> list
     silent = [
         index
         for index, packet in enumerate(survey.packets)
-        if index not in seen and not packet.is_hidden
+        if index not in seen and not packet.is_hidden and packet.size >= LEAST_PACKET
     ]
     without_reason = [
         index
         for index in silent
         if not survey.packets[index].error and not survey.packets[index].is_incomplete
     ]
-    counts = header.codec not in _CODECS_WITH_HIDDEN_PACKETS and len(
+    counts = header.codec not in CODECS_WITH_HIDDEN_PACKETS and len(
         without_reason
     ) < _SPARSE_SHARE * len(survey.packets)
     slots = []
@@ -144,7 +144,8 @@ def _lost_packets(survey: Survey, header: FilmHeader, orders: list[int]) -> list
         packet = survey.packets[index]
         has_errors |= bool(packet.error) or packet.is_incomplete
         reason = packet.error or (_INCOMPLETE if packet.is_incomplete else "")
-        if not reason and (not counts or (index < first and not has_errors)):
+        is_early = index < first and not has_errors and not header.misses_its_beginning
+        if not reason and (not counts or is_early):
             continue  # before the first key frame, or never meant to be seen
         slots.append(Slot(orders[index], packet.stamp_s, None, reason or _DEPENDENT, spoils=True))
     missing = sorted(set(range(max(orders, default=-1))) - set(orders)) if header.table else []

@@ -18,10 +18,18 @@ from bgsub.runtime.cores import available_cores
 from bgsub.video import pixels, pyav
 from bgsub.video.base import BaseSource, Item, Options
 from bgsub.video.checksums import has_checksums, unseen_damage
-from bgsub.video.decoding import Clock, Decoder, Oddity, error_reason, prepare, stamp_of
+from bgsub.video.decoding import (
+    LEAST_PACKET,
+    Clock,
+    Decoder,
+    Oddity,
+    error_reason,
+    prepare,
+    stamp_of,
+)
 from bgsub.video.film_header import Reach, read_header
 from bgsub.video.frames import Frame
-from bgsub.video.stamps import misses_losses, pace_of
+from bgsub.video.stamps import pace_of
 from bgsub.video.survey import Survey, decode_alone, survey
 from bgsub.video.timeline import Timeline, make_timeline
 
@@ -70,21 +78,8 @@ class VideoFileSource(BaseSource):
             matrix=pixels.matrix(frame),
         )
         self._maker = pixels.PictureMaker(self.layout)
-        if header.skipped:
-            self._opening_warnings.append(
-                f"the recorder left out {header.skipped} frames: numbers count the frames that are "
-                "there, times are those of the recording"
-            )
-        blind = []
         self.unseen_damage = unseen_damage(self.codec, has_sums=self._has_checksums)
-        if self.unseen_damage == "cannot be seen":
-            blind.append(
-                f"{self.codec} without checksums: damage to single pictures cannot be seen"
-            )
-        if misses_losses(header.format):
-            text = f"{header.format} does not tell when whole pictures are missing"
-            blind.append(f"{text}: numbers are unsure if the file is damaged")
-        self._opening_warnings += blind
+        self._opening_warnings += header.blind_spots(self.unseen_damage)
 
     @contextmanager
     def _open(self) -> Iterator[InputContainer]:
@@ -110,7 +105,7 @@ class VideoFileSource(BaseSource):
 
     def _first_frame(self, container: InputContainer, stream: VideoStream) -> VideoFrame:
         prepare(stream, threads=1, strict=False)
-        reason = ""
+        reason, silent = "", 0
         packets = pyav.demux(container, stream)
         while True:
             try:
@@ -121,8 +116,10 @@ class VideoFileSource(BaseSource):
                     continue
                 if self.codec == "ffv1" and packet.size and not self._has_checksums:
                     self._has_checksums = has_checksums(bytes(packet))
+                silent += packet.size >= LEAST_PACKET and not packet.is_discard
                 for frame in pyav.decode(packet):
                     if not frame.is_corrupt:
+                        self._header.begins_silently = silent > _longest_delay(stream)
                         return frame
             except FFmpegError as error:
                 reason = reason or f" ({error_reason(error)})"
@@ -131,9 +128,9 @@ class VideoFileSource(BaseSource):
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         given = 0
-        reads_its_end = self.options.selection.end is None
-        if self._timeline is None and self._header.ends_early and reads_its_end:
-            self._timeline = self._work_out(Oddity("the file breaks off"))
+        what = self._header.gap(reads_its_end=self.options.selection.end is None)
+        if self._timeline is None and what:
+            self._timeline = self._work_out(Oddity(what))
         if self._timeline is None:
             threads = self.options.threads or min(available_cores() + 1, _MAX_THREADS)
             held: deque[Item] = deque()
@@ -295,3 +292,8 @@ class VideoFileSource(BaseSource):
         elif not (is_damaged or header.lacks_its_end(reach.place)):
             return []
         return [f"{what}: the file is cut off or damaged"]
+
+
+def _longest_delay(stream: VideoStream) -> int:
+    """Give the packets that a decoder may take for its first frame: each may be half of one."""
+    return 2 * (stream.codec_context.has_b_frames + 1) + 1

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bgsub.errors import InputError
+from bgsub.video.base import Options
+from bgsub.video.film_header import FilmHeader
+from bgsub.video.slots import arrange, decoding_orders
 from bgsub.video.source import open_source
+from bgsub.video.video_file import VideoFileSource
 from tests.video.damaged_films import (
     CONTAINERS,
     DAMAGES,
@@ -151,6 +156,34 @@ def test_junk_behind_a_picture_is_damage(codec, container, tmp_path):
         assert torn.issubset(source.doubtful_frames)
         noticed += bool(source.bad_frames)
     assert noticed >= 9
+
+
+def test_the_first_pictures_of_an_avi_are_lost_without_an_error(tmp_path):
+    """Its sequence header is zeroed: the decoder waits for the next one in silence."""
+    data = bytearray(film("mpeg2video", "avi"))
+    path = write(tmp_path, bytes(data), "avi")
+    position, size = _places(path)[0]
+    data[position : position + size] = bytes(size)
+    path.write_bytes(bytes(data))
+    source, frames = read(path)
+    named = {number for number, _, _ in frames} | {bad.number for bad in source.bad_frames}
+    assert named == set(range(1, 41))
+    assert source.bad_frames[0].number == 1
+
+
+def test_packets_that_repeat_the_picture_before_are_no_damage(tmp_path):
+    """MPEG-4 marks such with a byte or so; some recorders write them."""
+    data = film("mpeg4", "avi")
+    path = write(tmp_path, data, "avi")
+    survey = VideoFileSource(path, Options())._survey(strict=True)
+    assert not survey.errors
+    header = FilmHeader("avi", "mpeg4")
+    survey.packets.append(replace(survey.packets[-1], size=1))
+    orders = decoding_orders(survey, header)
+    assert all(slot.picture is not None for slot in arrange(survey, header, orders, by_stamp=False))
+    survey.packets[-1].size = 100
+    slots = arrange(survey, header, orders, by_stamp=False)
+    assert [slot.picture is None for slot in slots].count(True) == 1
 
 
 def test_blocks_of_several_packets_are_not_torn(tmp_path):
