@@ -118,7 +118,7 @@ class BaseSource(ABC):
     def _refuse_fps(self, what: str) -> None:
         """Raise UsageError if a rate is given for frames that have times."""
         if self.options.fps is not None:
-            message = f"fps has no effect on {self.name}, {what} with times of its own"
+            message = f"--fps has no effect on {self.name}, {what} with times of its own"
             raise UsageError(f"{message}; leave it out")
 
     def __repr__(self) -> str:

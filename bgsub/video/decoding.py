@@ -38,10 +38,13 @@ class Oddity:
     reason : str
     is_gap : bool
         Whether it is no more than a gap of timestamps, which films of variable rate have too.
+    is_guess : bool
+        Whether a film that is not damaged may have it.
     """
 
     reason: str
     is_gap: bool = False
+    is_guess: bool = False
 
 
 def is_flush(packet: Packet[VideoStream]) -> bool:
@@ -120,11 +123,11 @@ class Decoder:
                     yield frame
                     self._frames += 1
                 if self._falls_behind(packet):
-                    yield Oddity("a packet gave no frame")
+                    yield Oddity("a packet gave no frame", is_guess=True)
         except FFmpegError as error:
             yield Oddity(error_reason(error))
         if self._latest_frame < self._latest_packet or self._lacks_frames():
-            yield Oddity("the last packets gave no frame")
+            yield Oddity("the last packets gave no frame", is_guess=True)
 
     def _look_at(self, packet: Packet[VideoStream]) -> str:
         """Count a packet; say what is wrong with it."""

@@ -17,7 +17,7 @@ _WITHOUT_STAMPS = frozenset(
 )
 
 #: Codecs with packets that are not to be seen.
-CODECS_WITH_HIDDEN_PACKETS = frozenset({"vp8", "vp9", "av1", "libdav1d", "libvpx", "libvpx-vp9"})
+CODECS_WITH_HIDDEN_PACKETS = frozenset({"vp8", "vp9", "libvpx", "libvpx-vp9"})
 
 #: Formats that are meant to show each picture for a time of its own.
 _OF_VARIABLE_RATE = frozenset({"gif", "apng", "webp_anim", "webp", "png_pipe", "webp_pipe"})

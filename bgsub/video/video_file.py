@@ -225,8 +225,8 @@ class VideoFileSource(BaseSource):
         entries = timeline.entries
         if is_odd_kind:
             notes.append("its codec departs from the standard: damage may go unseen")
-        elif not (
-            notes or timeline.notes or oddity.is_gap or any(e.reason or e.doubtful for e in entries)
+        elif not (notes or timeline.notes or oddity.is_gap or oddity.is_guess) and not any(
+            entry.reason or entry.doubtful for entry in entries
         ):
             notes.append(f"something is damaged ({oddity.reason}), but every frame can be decoded")
         timeline.notes.extend((len(entries) + 1, note) for note in notes)

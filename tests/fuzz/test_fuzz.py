@@ -12,9 +12,9 @@ TREE = Path(__file__).parents[2]
 TRIES = {
     "films": 60,
     "pictures": 60,
-    "results": 60,
-    "options": 50,
-    "truths": 16,
+    "results": 50,
+    "options": 40,
+    "truths": 10,
     "witnesses": 10,
     "kills": 1,
     "disks": 1,

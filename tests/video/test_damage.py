@@ -186,6 +186,16 @@ def test_packets_that_repeat_the_picture_before_are_no_damage(tmp_path):
     assert [slot.picture is None for slot in slots].count(True) == 1
 
 
+@pytest.mark.parametrize("container", ["avi", "obu", "mp4"])
+def test_a_decoder_that_takes_its_time_is_no_damage(container, tmp_path):
+    data = film("libsvtav1", container)
+    if data is None:
+        pytest.skip("this PyAV does not write it")
+    source, frames = read(write(tmp_path, data, container))
+    assert len(frames) == 40
+    assert not [text for text in source.warnings if "something is damaged" in text]
+
+
 def test_blocks_of_several_packets_are_not_torn(tmp_path):
     data = film("msvideo1", "asf")
     path = write(tmp_path, data[: 3 * len(data) // 4], "asf")

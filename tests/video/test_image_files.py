@@ -197,5 +197,5 @@ class TestRate:
         assert source.rate == 2
 
     def test_a_video_has_its_own(self, encode, scene):
-        with pytest.raises(UsageError, match="fps has no effect on clip"):
+        with pytest.raises(UsageError, match="--fps has no effect on clip"):
             open_source(encode(scene(3)), fps=10)
