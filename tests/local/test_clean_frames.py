@@ -1,6 +1,6 @@
 import numpy as np
 
-from bgsub.local.clean_frames import coarseness, find_clean_frames, trimmed_mean
+from bgsub.local.clean_frames import CleanFrames, coarseness, find_clean_frames, trimmed_mean
 
 
 def busy(n=40, size=48):
@@ -40,3 +40,15 @@ def test_the_trimmed_mean_is_that_of_the_place():
 def test_tiles_grow_with_the_picture():
     assert coarseness(120, 160) == coarseness(360, 640) == 1
     assert (coarseness(720, 1280), coarseness(2160, 3840)) == (2, 6)
+
+
+def test_a_tile_weighs_most_in_its_middle_and_the_same_to_all_sides():
+    supports = [np.zeros((1, rows, columns), np.uint8) for rows in (3, 4) for columns in (3, 4)]
+    supports[0][0, 1, 1] = 255
+    (weights,) = CleanFrames((48, 48), 16, supports).weights()
+    tile = weights[16:32, 16:32].astype(int)
+    assert weights.astype(int).sum() == tile.sum()
+    for turned in (tile[::-1], tile[:, ::-1], tile.T):
+        np.testing.assert_array_equal(turned, tile)
+    assert tile[7, 7] == tile.max() > 200
+    assert (np.diff(tile[7, :8]) > 0).all()

@@ -86,6 +86,10 @@ def test_boxes_are_in_pixels_of_the_frames(scenes, workers):
     fine = describe_changes(verdict, layers, 1, scenes.shape)
     coarse = describe_changes(verdict, layers, 2, (2 * 72 - 1, 2 * 96))
     assert fine
+    for one, change in zip(fine, verdict.changes, strict=True):
+        y, x = np.nonzero(change.region)
+        assert (one.x, one.y, one.pixels) == (x.min(), y.min(), y.size)
+        assert (one.x + one.width, one.y + one.height) == (x.max() + 1, y.max() + 1)
     for one, two in zip(fine, coarse, strict=True):
         assert (two.x, two.y) == (2 * one.x, 2 * one.y)
         assert (two.width, two.pixels) == (2 * one.width, 4 * one.pixels)

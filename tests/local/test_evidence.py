@@ -63,5 +63,7 @@ def test_levels_within_a_band_are_no_evidence_unless_their_colour_is_foreign(has
 
     assert not evidence((130, 130, 130)).any()
     assert (evidence((180, 180, 180)) == 40).all()  # above the band
+    for beyond in ((180, 100, 100), (100, 180, 100), (100, 100, 180), (100, 20, 100)):
+        assert (evidence(beyond) == 40).all()
     assert (evidence((70, 70, 130)) > 15).all() == has_palette
     assert evidence((70, 70, 130)).any() == has_palette

@@ -85,3 +85,11 @@ def test_another_light_must_explain_three_per_cent_more_than_none(more, identity
     light = find_light(seen.astype(np.float32), model, 2.0)
     assert light.is_identity == identity
     assert light.share == pytest.approx(0.8 - more if identity else 0.8, abs=0.005)
+
+
+@pytest.mark.parametrize("channel", range(3))
+def test_a_pixel_is_explained_where_all_its_channels_are(channel, model):
+    seen = model.copy()
+    seen[:15, :, channel] += 7
+    assert explained(seen, model, 2.0) == pytest.approx(0.5)
+    assert explained(seen, model, 2.4) == 1

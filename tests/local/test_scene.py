@@ -61,7 +61,8 @@ def test_a_colour_that_comes_and_goes_every_other_frame_is_background(scenes, wo
         if i % 3 == 0:
             frame[AT] = RED
 
-    scene = fit(scenes, workers, flicker)
+    scene = fit(scenes, workers, flicker, noise=0.5)
+    assert len(scene.colors) == 2
     assert is_background(scene, RED, AT) > 0.95
     assert scene.restless[AT].mean() > 5 * max(scene.restless[50:].mean(), 1)
 

@@ -81,7 +81,7 @@ def test_mistakes_are_one_line(film):
         Subtractor().fit(film[:1])
     with pytest.raises(UsageError, match="must be uint8"):
         Subtractor().fit(film.astype(float))
-    with pytest.raises(UsageError, match="another size"):
+    with pytest.raises(UsageError, match="frame 2 has another size"):
         Subtractor().fit([film[0], film[1][:20]])
 
 
