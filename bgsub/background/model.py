@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model_header import HEADER
+from bgsub.background.model_checks import HEADER, check_frames, check_values, read_array
+from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.files import check_plain
 from bgsub.local.model import LocalModel
@@ -30,12 +31,6 @@ _FOREIGN = (
     UsageError,
 )
 _LONGEST_HEADER = 64 << 20
-
-# A grey level of a film is 255 at most; a colour may follow a luma that hardly changes.
-_LARGEST_LEVEL = 1e6
-_UNIT = 1.01
-
-Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,19 +247,19 @@ class BackgroundModel:
             raise ValueError(shapes)
         model = cls(
             layout=layout,
-            center=_read(arrays, "center", "f").astype(np.float32, copy=False),
-            components=_read(arrays, "components", "f").astype(np.float32, copy=False),
-            noise=_read(arrays, "noise", "f").astype(np.float32, copy=False),
+            center=read_array(arrays, "center", "f").astype(np.float32, copy=False),
+            components=read_array(arrays, "components", "f").astype(np.float32, copy=False),
+            noise=read_array(arrays, "noise", "f").astype(np.float32, copy=False),
             threshold=float(header["threshold"]),
             error_location=float(header["error_location"]),
             error_scale=float(header["error_scale"]),
             cutoff=float(header["cutoff"]),
-            support=_read(arrays, "support", "b"),
-            frame_numbers=_read(arrays, "frame_numbers", "iu").astype(np.int64),
-            pixel_mask=_read(arrays, "pixel_mask", "b") if "pixel_mask" in arrays else None,
+            support=read_array(arrays, "support", "b"),
+            frame_numbers=read_array(arrays, "frame_numbers", "iu").astype(np.int64),
+            pixel_mask=read_array(arrays, "pixel_mask", "b") if "pixel_mask" in arrays else None,
             geometry=dict(header["geometry"]),
             facts=dict(header["facts"]),
-            ignored=_read(arrays, "ignored", "b") if "ignored" in arrays else None,
+            ignored=read_array(arrays, "ignored", "b") if "ignored" in arrays else None,
             local=LocalModel.from_arrays(arrays) if "local_usual" in arrays else None,
         )
         if "scorer_noise" in arrays:
@@ -274,33 +269,16 @@ class BackgroundModel:
         for mask in (model.pixel_mask, model.ignored, model.inside):
             if mask is not None and (mask.shape != (layout.height, layout.width) or not mask.any()):
                 raise ValueError(mask.shape)
-        model._check_values()
+        fitted = None if model.pixel_mask is None else model.pixel_mask.ravel()
+        check_values(
+            model.center,
+            model.noise,
+            model.components,
+            model.components[:, : layout.pixels],
+            fitted,
+        )
+        check_frames(model.support, model.frame_numbers)
         return model
-
-    def _check_values(self) -> None:
-        """Raise ValueError for numbers that no fit gives, and that would overflow in a run."""
-        if self.support.ndim != 1 or self.support.shape != self.frame_numbers.shape:
-            raise ValueError(self.support.shape)
-        if (self.frame_numbers < 1).any():
-            raise ValueError("frame numbers count from 1")
-        # Comparisons that NaN fails.
-        for levels in (self.center, self.noise, self.components):
-            if not (np.abs(levels) <= _LARGEST_LEVEL).all():
-                raise ValueError(f"a value beyond {_LARGEST_LEVEL:g}")
-        fitted = slice(None) if self.pixel_mask is None else self.pixel_mask.ravel()
-        luma = self.components[:, : self.layout.pixels][:, fitted].astype(np.float64)
-        if not (np.einsum("ij,ij->i", luma, luma) <= _UNIT).all():
-            raise ValueError("components that are not orthonormal")
-        if (self.noise < 0).any():
-            raise ValueError("a negative noise")
-
-
-def _read(arrays: ArrayArchive, name: str, kinds: str) -> NDArray[Any]:
-    """Read an array of a kind of numbers."""
-    found: NDArray[Any] = arrays[name]
-    if found.dtype.kind not in kinds:
-        raise ValueError(f"{name} is {found.dtype}")
-    return found
 
 
 def pixels_inside(
@@ -317,22 +295,3 @@ def _not_a_model(path: Path) -> InputError:
         f"{path}: is not a model of this version of bgsub, or is damaged; "
         "write a new one with `bgsub run --only model`"
     )
-
-
-TILE = 1 << 14
-
-
-def tiles(size: int, step: int = TILE) -> list[slice]:
-    """Cut columns into tiles whose float32 work stays in the cache."""
-    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
-
-
-def combined(scores: Singles, components: Singles, out: Singles | None = None) -> Singles:
-    """Give scores @ components, shape (m, b).
-
-    A single component is not left to `np.matmul`, which takes ten times as long for it as for the
-    same products element by element.
-    """
-    if components.shape[0] == 1:
-        return np.multiply(scores, components, out=out)
-    return np.matmul(scores, components, out=out)

@@ -8,7 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel, Singles, combined, tiles
+from bgsub.background.model import BackgroundModel
+from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes, Layout
 

@@ -8,8 +8,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel, Singles, combined, tiles
+from bgsub.background.model import BackgroundModel
 from bgsub.background.render import largest_difference, reconstruct
+from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.fit.blocks import render_rows
 from bgsub.robustpca.median import NORMAL_MAD, column_median
 from bgsub.runtime.threads import Workers, scratch
