@@ -115,11 +115,6 @@ class ProjectedFrames:
             self._seen.append(seen)
             yield block._replace(coefficients=coefficients, outlier_scores=seen.highest)
 
-    @property
-    def n_seen(self) -> int:
-        """Frames that `blocks` has passed."""
-        return sum(seen.numbers.size for seen in self._seen)
-
     def table(self) -> ErrorTable:
         """Give the errors of all frames that `blocks` has passed."""
         return _joined(self._seen).table(self._model.n_pixels, self._model.cutoff)

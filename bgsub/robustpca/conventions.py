@@ -89,7 +89,7 @@ class Conventions:
 
     def _training_matrix(self, X: Any) -> Any:
         """Check X, and remember number and names of its features in place of an earlier fit."""
-        matrix, names = check_matrix(X), feature_names(X)
+        matrix, names = check_matrix(X), _feature_names(X)
         self._forget()
         self.n_features_in_ = int(matrix.shape[1])
         if names is not None:
@@ -100,7 +100,7 @@ class Conventions:
         """Check that X is a matrix with the features that were fitted."""
         self._check_fitted()
         name = type(self).__name__
-        self._check_names(feature_names(X), name)
+        self._check_names(_feature_names(X), name)
         matrix = check_matrix(X)
         if matrix.shape[1] != self.n_features_in_:
             message = (
@@ -127,7 +127,7 @@ class Conventions:
             raise ValueError(_difference(names.tolist(), fitted.tolist()))
 
 
-def feature_names(X: Any) -> NDArray[np.object_] | None:
+def _feature_names(X: Any) -> NDArray[np.object_] | None:
     """Names of the columns of a data frame, if all of them are strings; None otherwise."""
     columns = getattr(X, "columns", None)
     if columns is None or callable(columns):

@@ -1,9 +1,20 @@
-"""A comparison as `compare` gives it, made by hand."""
+"""Frames as fits get them, and a comparison as `compare` gives it, made by hand."""
 
 import numpy as np
 import pytest
 
+from bgsub.comparison.frame_file import write_frames
 from bgsub.comparison.result import Comparison, MethodRow
+from bgsub.comparison.shared_file import SharedFile
+from bgsub.video.source import open_source
+
+
+@pytest.fixture
+def frames(scene, tmp_path):
+    """Frames of a small scene, in the file that fits read."""
+    source = open_source(scene(24, height=20, width=30, visit=18, color=False))
+    with SharedFile(tmp_path) as file:
+        yield write_frames(source, file, progress=lambda stage, done, total: None)
 
 
 @pytest.fixture

@@ -9,21 +9,12 @@ import pytest
 from bgsub.comparison.entry import Entry
 from bgsub.comparison.fit_process import FitError, FitProcess, save_gram
 from bgsub.comparison.fit_task import FitTask, fit_task
-from bgsub.comparison.frame_file import write_frames
 from bgsub.comparison.shared_file import SharedFile
 from bgsub.robustpca.gram import gram_matrix
-from bgsub.video.source import open_source
 
 
 def no_progress(stage, done, total):
     pass
-
-
-@pytest.fixture
-def frames(scene, tmp_path):
-    source = open_source(scene(24, height=20, width=30, visit=18, color=False))
-    with SharedFile(tmp_path) as file:
-        yield write_frames(source, file, progress=no_progress)
 
 
 def test_one_process_makes_all_fits_and_survives_its_own_death(frames, tmp_path):

@@ -7,25 +7,11 @@ import pytest
 
 from bgsub.comparison.entry import Entry
 from bgsub.comparison.fit_task import FitTask, fit_task
-from bgsub.comparison.frame_file import write_frames
-from bgsub.comparison.shared_file import SharedFile
 from bgsub.comparison.stream import fit_stream
 from bgsub.robustpca.competitors.methods import METHODS, Settings
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
-from bgsub.video.source import open_source
-
-
-def no_progress(stage, done, total):
-    pass
-
-
-@pytest.fixture
-def frames(scene, tmp_path):
-    source = open_source(scene(24, height=20, width=30, visit=18, color=False))
-    with SharedFile(tmp_path) as file:
-        yield write_frames(source, file, progress=no_progress)
 
 
 @pytest.mark.parametrize("name", METHODS)

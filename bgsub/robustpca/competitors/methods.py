@@ -52,7 +52,7 @@ class Settings:
     progress: Progress | None = None
 
 
-class MemoryEstimate(Protocol):
+class _MemoryEstimate(Protocol):
     """Bytes that a fit needs beside X."""
 
     def __call__(self, n_samples: int, n_features: int, k: int) -> int:
@@ -90,7 +90,7 @@ class MethodInfo:
     cost: str
     needs_pixels: bool
     nested: bool
-    memory_bytes: MemoryEstimate
+    memory_bytes: _MemoryEstimate
     make: Callable[[Settings], Estimator]
 
 
