@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from bgsub.cli import interrupts, values
-from bgsub.cli.failures import INTERRUPTED
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.options import named
@@ -203,7 +202,7 @@ def watch_command(source: str, out: str, **params: Any) -> None:
         watcher.run(stop)
         _sum_up(watcher.status.events, session)
         if stop.is_set():
-            raise Interrupted(INTERRUPTED)
+            raise Interrupted("stopped; no event is open, and every clip is finished")
 
 
 def _sum_up(events: int, session: Session) -> None:

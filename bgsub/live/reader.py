@@ -40,7 +40,9 @@ _GROUP_S = 1
 
 def main() -> None:
     """Send all of a stream to standard output, and end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which decides
+    # Ctrl-C, and what a supervisor sends to all, is for the parent to decide on.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     # Nothing that a library prints may get between the messages.
     pipe = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
@@ -87,7 +89,7 @@ def read(settings: dict[str, Any]) -> Iterator[Message]:
     if kind in {"file", "pipe"}:
         options["format_whitelist"] = pyav.READ
     if kind != "file":
-        options |= {"fflags": "nobuffer", "analyzeduration": "1000000"}
+        options |= {"analyzeduration": "1000000"}
     with av.open(
         settings["address"], "r", format=settings["format"], container_options=options
     ) as container:

@@ -73,6 +73,7 @@ class WatchOptions:
     pauses_s : sequence of float
         As of `Feed`.
     threads : int, optional
+        For learning; None is one, so that another core is free for what is seen meanwhile.
     status : Path, optional
         Where the status is written.
     """
@@ -164,7 +165,7 @@ class Watcher:
         began = time.monotonic()
         with ExitStack() as stack:
             self._stack = stack
-            self._workers = stack.enter_context(Workers(options.threads))
+            self._workers = stack.enter_context(Workers(options.threads or 1))
             feed = stack.enter_context(
                 Feed(
                     source,

@@ -16,7 +16,7 @@ import pytest
 from tests.live.conftest import SIZE, decoded, transport, walk
 
 QUICK = ["--warm-up", "1s", "--refresh", "2s", "--before", "0.5s", "--after", "0.6s", "--no-drop"]
-RAW = ["--size", "64x48", "--pixel-format", "rgb24", "--rate", "25"]
+RAW = ["--size", "96x72", "--pixel-format", "rgb24", "--rate", "25"]
 
 
 def start(*arguments, **settings):
@@ -39,11 +39,11 @@ def test_raw_pictures_come_through_a_pipe(tmp_path):
     assert process.returncode == 0, errors
     first, *_, last = lines(out)
     assert (first["event"], last["event"], last["reason"]) == ("start", "end", "gone")
-    assert "standard input: h264, 64×48 pixels" in errors.decode()
+    assert "standard input: h264, 96×72 pixels" in errors.decode()
     assert "standard input: 1 event" in errors.decode()
     shown = decoded(last["file"])
     assert shown[0].shape[:2] == SIZE[::-1]
-    assert sum(int(((f[..., 0] > 150) & (f[..., 1] < 110)).sum()) > 60 for f in shown) == 30
+    assert sum(int(((f[..., 0] > 175) & (f[..., 1] < 100)).sum()) > 80 for f in shown) == 30
 
 
 def to_start(process, film):
@@ -144,10 +144,10 @@ def test_a_model_of_a_run_needs_no_time_to_learn(tmp_path, encode, invoke):
     first, *_, last = (json.loads(line) for line in done.stdout.splitlines())
     assert first["start_s"] == pytest.approx(2.4, abs=0.05)
     assert last["duration_s"] == pytest.approx(1.0, abs=0.1)
-    other = encode(np.stack(walk(20, [], size=(96, 64))), "other.mp4")
+    other = encode(np.stack(walk(20, [], size=(128, 96))), "other.mp4")
     refused = invoke("watch", other, "--model", model, "--out", tmp_path / "clips")
     assert refused.exit_code == 3
-    assert "analysed at 96×64, but the model is of 64×48" in refused.stderr
+    assert "analysed at 128×96, but the model is of 96×72" in refused.stderr
 
 
 @pytest.mark.parametrize(

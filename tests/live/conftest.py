@@ -17,21 +17,23 @@ from bgsub.live.clips_folder import Keep
 from bgsub.live.source import LiveSource, read_source
 from bgsub.live.watcher import Watcher, WatchOptions
 
-SIZE = (64, 48)
+SIZE = (96, 72)
 
 
 def walk(n, visits, size=SIZE, seed=0):
-    """Frames of a still texture with noise, and a square that walks through in each visit."""
+    """Frames of a still texture with noise, and a magenta visitor who walks through."""
     width, height = size
     rng = np.random.default_rng(seed)
     scene = np.kron(rng.integers(60, 160, (height // 4, width // 4, 3)), np.ones((4, 4, 1)))
+    tall, wide = height * 14 // 48, width * 10 // 64
+    visitor = np.array((230, 40, 220)) + rng.normal(0, 30, (tall, wide, 3))
     frames = []
     for i in range(n):
         frame = scene + rng.normal(0, 2, scene.shape)
         for start, stop in visits:
             if start <= i < stop:
-                x = 4 + (i - start) % (width - 20)
-                frame[height // 3 : height // 3 + 14, x : x + 10] = (230, 40, 220)
+                x = 4 + (i - start) % (width - wide - 4)
+                frame[height // 3 : height // 3 + tall, x : x + wide] = visitor
         frames.append(np.clip(frame, 0, 255).astype(np.uint8))
     return frames
 

@@ -17,13 +17,15 @@ from hypothesis import strategies as st
 from bgsub.errors import OutputError, UsageError
 from bgsub.live.clips_folder import Keep, clip_name, parse_keep, parse_seconds, remove_oldest
 from bgsub.live.events import LiveEvents
+from bgsub.live.feed import Feed, Seen
 from bgsub.live.hooks import EventHook
 from bgsub.live.learner import MOST_FRAMES, Learner
-from bgsub.live.messages import StreamPacket
+from bgsub.live.messages import Note, StreamPacket
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import read_source
 from bgsub.live.stamps import StampMender
 from bgsub.live.status import MetricsServer, Status
+from bgsub.live.watcher import Watcher, WatchOptions
 from bgsub.local.params import MaskOptions
 from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Layout
@@ -224,7 +226,7 @@ def test_a_window_is_thinned_and_forgets(workers):
 
 def test_a_model_scores_frames_by_what_is_usual(workers):
     frames = walk(60, [(50, 60)])
-    layout = Layout("bgr", 48, 64)
+    layout = Layout("bgr", 72, 96)
     learner = Learner(
         layout, MaskOptions(), workers, window_s=60, refresh_s=30, warm_up_s=1, is_patient=True
     )
@@ -237,3 +239,26 @@ def test_a_model_scores_frames_by_what_is_usual(workers):
     )
     assert usual < 6 < visited
     json.dumps([usual, visited])
+
+
+def test_frames_for_which_there_is_no_time_are_left_out_and_counted(tmp_path):
+    feed = Feed(read_source("tcp://127.0.0.1:1"), PacketRing(1.0))
+    for i in range(9):
+        feed._put(Seen(float(i), b"", 0.0))
+    feed._put(Note("something"))
+    times = [item.time_s for item in iter(lambda: feed.get(0), None) if isinstance(item, Seen)]
+    assert times == [4.0, 5.0, 6.0, 7.0, 8.0]
+    assert (feed.dropped, feed.pictures) == (4, 9)
+    notes = []
+    watcher = Watcher(
+        read_source("tcp://127.0.0.1:1"),
+        tmp_path,
+        WatchOptions(),
+        say=print,
+        note=lambda text, kind: notes.append(text),
+    )
+    for now_s in (30.0, 61.0, 62.0, 122.0):
+        watcher._attend(feed, now_s)
+    assert notes == [
+        "4 frames of the last minute were not analysed for lack of time; clips have them all"
+    ]

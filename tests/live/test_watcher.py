@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import numpy as np
 import pytest
 
@@ -37,7 +40,7 @@ def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packet
     assert end["time_s"] - start["start_s"] == pytest.approx(45 / 25, abs=0.25)
     assert end["duration_s"] == pytest.approx(45 / 25, abs=0.25)
     _, y, _, height = start["box"]
-    assert (y, height) == (pytest.approx(16, abs=3), pytest.approx(14, abs=5))
+    assert (y, height) == (pytest.approx(24, abs=3), pytest.approx(21, abs=5))
     assert start["time"].endswith("Z")
     shown = decoded(start["file"])
     # From a key frame half a second before frame 60 on: the square comes in it, and has gone.
@@ -81,6 +84,60 @@ def test_half_a_frame_makes_no_event(watch, serve):
         assert np.ptp(picture.astype(int)) > 60  # no grey picture
 
 
+def test_http_is_watched_too(watch):
+    film = transport(walk(130, [(60, 90)]))
+
+    class Camera(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(film)
+            over.wait(30)
+
+        def log_message(self, *_):
+            pass
+
+    over = threading.Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Camera)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/stream"
+    try:
+        watched = watch(url).until(lambda w: w.count("end") == 1)
+    finally:
+        over.set()
+        server.shutdown()
+        server.server_close()
+    ends_once(watched.lines)
+
+
+def test_a_playlist_cannot_name_a_file_of_this_machine(watch, tmp_path):
+    film = tmp_path / "film.ts"
+    film.write_bytes(transport(walk(130, [(60, 90)])))
+    text = f"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:5,\nfile://{film}\n#EXT-X-ENDLIST\n"
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "application/vnd.apple.mpegurl")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        watched = watch(f"http://127.0.0.1:{server.server_address[1]}/list.m3u8")
+        watched.until(lambda w: any("trying again" in note for note in w.notes))
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert watched.watcher.status.connections == 0
+    assert watched.lines == []
+
+
 def test_a_stall_is_given_up(watch, serve):
     film = transport(walk(60, []))
     server = serve([film, 60.0], [transport(walk(100, [(50, 75)])), 30.0])
@@ -103,7 +160,7 @@ def test_stamps_that_jump_are_mended_and_said(watch, serve):
 
 
 def test_another_size_is_learned_anew(watch, serve):
-    small, large = walk(80, [(50, 80)]), walk(120, [(60, 90)], size=(96, 64))
+    small, large = walk(80, [(50, 80)]), walk(120, [(60, 90)], size=(128, 96))
     server = serve([transport(small)], [transport(large), 30.0])
     watched = watch(server.url).until(lambda w: w.count("end") == 2)
     ends_once(watched.lines)
@@ -112,7 +169,7 @@ def test_another_size_is_learned_anew(watch, serve):
         "gone",
     ]
     shapes = [decoded(line["file"])[0].shape for line in watched.lines if line["event"] == "end"]
-    assert shapes == [(48, 64, 3), (64, 96, 3)]
+    assert shapes == [(72, 96, 3), (96, 128, 3)]
 
 
 def test_a_file_ends(watch, tmp_path):
