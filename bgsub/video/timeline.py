@@ -23,6 +23,9 @@ from bgsub.video.tears import Tears
 # Bytes that may follow the last picture of an avi that was cut off.
 _AVI_TAIL = 64
 
+# Share of a step within which two frames have the same time.
+_SAME_TIME = 0.3
+
 _NOWHERE = "the file holds no picture for its time"
 
 
@@ -96,7 +99,8 @@ def make_timeline(survey: Survey, header: FilmHeader) -> Timeline:
     _distrust_neighbours(slots, tears)
     times = _times(slots, header, survey)
     entries = _entries(slots, times, intra_only=header.intra_only, by_stamp=by_stamp)
-    notes = _gap_notes(entries, pace)
+    doubts = [] if pace.step_s is None else _doubts_of_stamps(slots, pace.step_s)
+    notes = _gap_notes(entries, pace, is_sure=not doubts) + doubts
     if not (pace.gives_numbers or header.lists_frames or header.table):
         notes += _doubts_of_numbers(slots, entries) or _doubts_of_all(survey, header)
     return Timeline(entries, notes)
@@ -197,7 +201,7 @@ def _entries(
     return entries
 
 
-def _gap_notes(entries: list[Entry], pace: Pace) -> list[tuple[int, str]]:
+def _gap_notes(entries: list[Entry], pace: Pace, *, is_sure: bool) -> list[tuple[int, str]]:
     """Say which frames are missing from the file."""
     if pace.missing and not pace.gives_numbers:
         text = f"timestamps leave out {pace.missing} frames, more than there are"
@@ -210,7 +214,22 @@ def _gap_notes(entries: list[Entry], pace: Pace) -> list[tuple[int, str]]:
         return []
     frames = "1 frame is" if len(gaps) == 1 else f"{len(gaps)} frames are"
     text = f"{frames} missing from the file, the first is frame {gaps[0].number}"
-    return [(gaps[0].number, f"{text}; those behind keep their numbers and times")]
+    effect = "; those behind keep their numbers and times" if is_sure else ""
+    return [(gaps[0].number, text + effect)]
+
+
+def _doubts_of_stamps(slots: list[Slot], step: float) -> list[tuple[int, str]]:
+    """Say from where on frames may be out of place: where two have one time, one of them is wrong.
+
+    The stamp that was damaged may be that of either, and what was read before it may be there too.
+    """
+    for number, (slot, other) in enumerate(pairwise(slots), 1):
+        if slot.stamp_s is None or other.stamp_s is None:
+            continue
+        if 0 <= other.stamp_s - slot.stamp_s < _SAME_TIME * step:
+            text = f"numbers and times are unsure from frame {number} on"
+            return [(number, f"{text}: two frames have the same time")]
+    return []
 
 
 def _doubts_of_numbers(slots: list[Slot], entries: list[Entry]) -> list[tuple[int, str]]:

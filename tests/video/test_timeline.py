@@ -71,6 +71,17 @@ def test_where_no_picture_depends_on_another():
     assert states(make_timeline(survey, header(intra_only=True))) == "ggbggg"
 
 
+def test_two_frames_at_one_time_make_numbers_unsure():
+    """A damaged timestamp puts a picture where another is; no jitter does."""
+    order = [*range(8), 4, *range(9, 16)]
+    timeline = make_timeline(film(order, keys=range(16)), header(intra_only=True))
+    expected = "numbers and times are unsure from frame 5 on: two frames have the same time"
+    assert (5, expected) in timeline.notes
+    assert not any("keep their numbers" in text for _, text in timeline.notes)
+    jittery = [place + (0.15 if place % 3 == 1 else 0) for place in range(16)]
+    assert make_timeline(film(jittery, keys=range(16)), header(intra_only=True)).notes == []
+
+
 def test_packets_without_a_picture_are_bad_frames():
     survey = film(range(10), gone=[4], error={4: "its data are damaged"})
     timeline = make_timeline(survey, header())
