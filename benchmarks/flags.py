@@ -82,6 +82,38 @@ def shadow(frames: int, width: int, span: tuple[int, int]) -> Pictures:
     return np.asarray(1 - 0.4 * depth, dtype=np.float32)
 
 
+def wind(total: int, seed: int) -> Pictures:
+    """Bushes before a bright sky, which gusts bend; nobody comes.
+
+    The wind's speed strays around its mean by a third of it, the bend grows with its square; every
+    bush follows with a delay and a trembling of its own.
+    """
+    rng = np.random.default_rng(seed)
+    height, width = 120, 160
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    sky = 225 + 12 * cv2.GaussianBlur(rng.normal(0, 1, (height, width)), (0, 0), 25) * 25
+    scene = rendered_ground() * 0.6
+    scene = np.where(y < 0.75 * height, sky, scene).astype(np.float32)
+    walk = np.zeros(total + 20)
+    for step in range(1, walk.size):
+        walk[step] = 0.9 * walk[step - 1] + rng.normal(0, 0.44)
+    film = np.repeat(scene[None], total, axis=0)
+    for _ in range(5):
+        leaves = cv2.GaussianBlur(rng.normal(0, 1, (height, width)), (0, 0), 1.5)
+        middle, radius = rng.uniform(20, width - 20), rng.uniform(12, 30)
+        crown = np.exp(-np.square((x - middle) / radius) - np.square((y - 70) / 40))
+        alpha = np.clip(4 * (leaves / leaves.std() * 0.5 + 2 * crown - 1.1), 0, 1)
+        alpha = np.asarray(alpha, dtype=np.float32)
+        dark, delay, reach = rng.uniform(30, 90), int(rng.integers(0, 20)), rng.uniform(1, 4)
+        tremble = rng.normal(0, 0.3, total)
+        for frame in range(total):
+            gust = 1 + 0.33 * walk[frame + 20 - delay]
+            bend = np.float32(reach * gust * abs(gust) + tremble[frame]) * (1.2 - y / height)
+            moved = cv2.remap(alpha, x - bend, y, cv2.INTER_LINEAR)
+            film[frame] += moved * (dark - film[frame])
+    return film
+
+
 def made_films(recording: Bytes) -> Iterator[Film]:
     """Films in which the light or the noise changes and nobody comes."""
     rng = np.random.default_rng(1)
@@ -107,6 +139,7 @@ def made_films(recording: Bytes) -> Iterator[Film]:
     yield film("noise 4 rises to 8", ground + noise(np.linspace(4, 8, total)))
     yield film("daylight x0.5-1.2, rendered", ground * ramp(total) + noise(2))
     yield film("daylight x0.5-1.2, moved_object", real * ramp(len(real)))
+    yield film("wind in made bushes", wind(total, 3) + noise(2))
     width = ground.shape[1]
     for name, span in (("all of the film", (0, total - 1)), ("a fifth of it", (150, 230))):
         swept = ground * shadow(total, width, span) + noise(2)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bgsub.fit.blocks import queue_frames, render_rows, sum_rows
+from bgsub.outliers.scorer_size import scorer_bytes
 from bgsub.robustpca.competitors.methods import METHODS
 
 Storage = Literal["memory", "spill", "sample"]
@@ -108,9 +109,18 @@ class MemoryNeed:
         workers = min(gram_threads or self.threads, self.threads)
         frames = self.resident(storage, fit_frames)
         peaks = [frames + self.decoding(), frames + self._fit(fit_frames, workers)]
+        passing = 0
+        if self.fit:
+            residue = self._fit_residue(fit_frames, workers)
+            passing, learning = scorer_bytes(self.pixels, fit_frames, self.k, self.threads)
+            peaks += [frames + residue + passing]
+            # No spilled frame is resident once all have passed, and the C library gives the scorer
+            # what it has kept.
+            between = 0 if storage == "spill" else frames
+            peaks += [between + residue - self._kept_matrix(fit_frames, workers) + learning]
         if self.pictures or fit_frames < self.frames:
             kept = self._fit_residue(fit_frames, workers) + self._model() if self.fit else 0
-            peaks += [frames + kept + self._forming(storage, fit_frames)]
+            peaks += [frames + kept + self._forming(storage, fit_frames) + passing]
             # Local models are fitted between the passes, when no spilled frame is resident and the
             # C library keeps nothing.
             between = 0 if storage == "spill" else frames

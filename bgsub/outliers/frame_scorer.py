@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import cv2
@@ -23,24 +24,26 @@ from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel
 from bgsub.outliers.own_light import OwnLight, Singles
+from bgsub.outliers.scorer_size import shrinking
 from bgsub.video.frames import Bytes
 
-WINDOWS = (5, 11, 21)
-"""Sides of the windows, in pixels of the shrunk picture."""
+Floats = NDArray[np.float64]
 
-_WORKING_PIXELS = 320 * 240
+BATCH = 8
+"""Frames whose light is regressed at a time."""
+
 _MARGIN = 2
+
+# Things that move reach so much further, as a share of the shorter side, than they were seen to; a
+# pixel is no steadier than this share of what moves most within that distance.
+_REACH = 0.06
+_OF_NEAR = 0.5
 
 # A frame's noise and restlessness are taken for its own up to these factors of what is usual; a
 # visitor who covers most of the picture is not.
 _MOST_NOISE = 4.0
 _MOST_RESTLESS = 2.0
 _RESTLESS_QUANTILE = 0.8
-
-
-def shrinking(height: int, width: int) -> int:
-    """Give the whole number that pictures are shrunk by in both directions."""
-    return max(1, round(float(np.sqrt(height * width / _WORKING_PIXELS))))
 
 
 def shrink(picture: NDArray[Any], factor: int) -> Singles:
@@ -98,24 +101,43 @@ class FrameScorer:
     windows: tuple[Window, ...]
     level: CleanLevel
 
-    def scores(self, luma: Bytes, coefficients: Singles, left_out: float) -> tuple[float, float]:
-        """Score a frame as a whole, and by the place that fits least.
+    @cached_property
+    def reach(self) -> Singles:
+        """The noise that deviations of places are measured in, (h, w).
+
+        What moves in the wind reaches further in a gust than in the frames that were looked at, so
+        that a calm pixel beside it is not as steady as it seems.
+        """
+        return reaching(self.noise)
+
+    def scores(self, luma: Bytes, coefficients: Singles, left_out: Floats) -> Floats:
+        """Score frames as a whole, and by the place that fits least.
 
         Parameters
         ----------
-        luma : ndarray of uint8, shape (H, W)
-        coefficients : ndarray of float32, shape (k,)
-            Of its background.
-        left_out : float
-            1 − leverage of a frame that was fitted, 1 for others: residuals are divided by it.
+        luma : ndarray of uint8, shape (m, H, W)
+        coefficients : ndarray of float32, shape (m, k)
+            Of their backgrounds.
+        left_out : ndarray of shape (m,)
+            1 − leverage of frames that were fitted, 1 for others: residuals are divided by it.
+
+        Returns
+        -------
+        ndarray of shape (m, 2)
         """
-        picture = shrink(luma, shrinking(*luma.shape))
-        total, places = measure(self, picture, coefficients, left_out)
-        values = [
-            window.level.scores(np.array([place]))[0]
-            for window, place in zip(self.windows, places, strict=True)
+        factor = shrinking(*luma.shape[1:])
+        pictures = np.stack([shrink(one, factor) * self.light.inside for one in luma])
+        changes = self.light.regress(pictures, coefficients)
+        measured = [
+            measure(self, *one) for one in zip(pictures, changes, left_out.tolist(), strict=True)
         ]
-        return float(self.level.scores(np.array([total]))[0]), float(max(values))
+        whole = self.level.scores(np.array([total for total, _ in measured]))
+        places = np.array([highest for _, highest in measured])
+        local = [
+            window.level.scores(values)
+            for window, values in zip(self.windows, places.T, strict=True)
+        ]
+        return np.column_stack([whole, np.max(local, axis=0)])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give everything but centre and components as arrays, for a file."""
@@ -194,40 +216,54 @@ def shrink_inside(inside: NDArray[np.bool_] | None, shape: tuple[int, int]) -> N
 
 
 def own_residual(
-    scorer: FrameScorer, picture: Singles, coefficients: Singles, left_out: float
+    scorer: FrameScorer, picture: Singles, change: Singles, left_out: float
 ) -> Singles:
-    """Give |residual| of a frame in its own light and noise, grey levels, (h, w)."""
+    """Give |residual| of a frame in its own light and noise, grey levels, (h, w).
+
+    Outside of the pixels that count the picture must be 0: nothing there may matter, not even by
+    its neighbours.
+    """
     light = scorer.light
-    picture = picture * light.inside  # nothing else may matter, not even by its neighbours
-    expected = light.expected(picture, coefficients)
+    expected = light.expected(change)
     residual = light.residual(picture, expected)
     factor = _noise_factor(scorer, residual)
-    residual = light.without_shadow(picture, expected, residual, scorer.noise * factor)
-    factor = _noise_factor(scorer, residual)
-    return np.asarray(np.abs(residual) / np.float32(factor * left_out))
+    shadowless = light.without_shadow(picture, expected, residual, scorer.noise * factor)
+    if shadowless is not residual:
+        factor = _noise_factor(scorer, shadowless)
+    return np.asarray(np.abs(shadowless) / np.float32(factor * left_out))
 
 
 def _noise_factor(scorer: FrameScorer, residual: Singles) -> float:
     """How many times the usual noise a frame has, from 1 on."""
-    median = median_inside(np.abs(residual) / scorer.noise, scorer.light.inside)
-    return min(max(median / scorer.usual_noise, 1.0), _MOST_NOISE)
+    return min(max(chosen_median(scorer, residual) / scorer.usual_noise, 1.0), _MOST_NOISE)
 
 
-def median_inside(values: NDArray[np.floating[Any]], inside: NDArray[np.bool_]) -> float:
-    """Median of every second pixel of every second row of those that count."""
-    chosen = values[::2, ::2][inside[::2, ::2]]
-    chosen = chosen if chosen.size else values[inside]
-    return float(np.partition(chosen, chosen.size // 2)[chosen.size // 2])
+def chosen_median(scorer: FrameScorer, residual: NDArray[np.floating[Any]]) -> float:
+    """Median over a picture of |residual| / noise, from some of its pixels."""
+    chosen = scorer.light.chosen
+    values = np.abs(residual.ravel()[chosen]) / scorer.noise.ravel()[chosen]
+    return float(np.partition(values, values.size // 2)[values.size // 2])
+
+
+def reaching(noise: Singles) -> Singles:
+    """Raise the noise of pixels near others that have much more of it, (h, w)."""
+    side = 2 * max(1, round(_REACH * min(noise.shape))) + 1
+    near = cv2.dilate(noise, np.ones((side, side), np.uint8))
+    return np.asarray(np.maximum(noise, np.float32(_OF_NEAR) * near), dtype=np.float32)
 
 
 def measure(
-    scorer: FrameScorer, picture: Singles, coefficients: Singles, left_out: float
+    scorer: FrameScorer, picture: Singles, change: Singles, left_out: float
 ) -> tuple[float, list[float]]:
     """Give √r and the highest value of each window of a frame, in their own units."""
-    residual = own_residual(scorer, picture, coefficients, left_out)
-    deviations = residual / scorer.noise
-    places = [highest(excess(deviations, window), window.restless) for window in scorer.windows]
-    return float(np.sqrt(np.square(residual, dtype=np.float64).sum())), places
+    residual = own_residual(scorer, picture, change, left_out)
+    flat = residual.ravel()
+    deviations = residual / scorer.reach
+    step = scorer.light.step
+    places = [
+        highest(excess(deviations, window), window.restless, step) for window in scorer.windows
+    ]
+    return float(np.sqrt(flat @ flat)), places
 
 
 def windowed(deviations: Singles, side: int) -> Singles:
@@ -246,14 +282,14 @@ def margin(shape: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(_MARGIN, -_MARGIN) if side > 4 * _MARGIN else slice(None) for side in shape)
 
 
-def restlessness(above: Singles) -> float:
+def restlessness(above: Singles, step: int) -> float:
     """What a fifth of the places of a picture exceed."""
-    values = above[::2, ::2].ravel()
+    values = above[::step, ::step].ravel()
     rank = int(_RESTLESS_QUANTILE * (values.size - 1))
     return float(np.partition(values, rank)[rank])
 
 
-def highest(above: Singles, usual: float) -> float:
+def highest(above: Singles, usual: float, step: int) -> float:
     """Highest value of a picture, relative to how restless the picture is as a whole."""
-    factor = min(max(restlessness(above) / usual, 1.0), _MOST_RESTLESS)
+    factor = min(max(restlessness(above, step) / usual, 1.0), _MOST_RESTLESS)
     return float(above.max()) / factor

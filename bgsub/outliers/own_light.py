@@ -26,7 +26,9 @@ Singles = NDArray[np.float32]
 _ROUNDS = 5
 _BIWEIGHT = 4.685
 _NORMAL_MAD = 0.6745
-_REGRESSION_PIXELS = 3000
+_SETTLED = 0.01
+_CHOSEN_PIXELS = 3000
+_SHADOW_PIXELS = 1000
 
 # A shadow: pixels beyond so many standard deviations, at least this share of the picture, of which
 # a local gain leaves so little (mean square in variances). Either it leaves so much less than a
@@ -52,6 +54,13 @@ class OwnLight:
         U, nearly orthonormal rows.
     inside : ndarray of bool, shape (h, w)
         Pixels that count.
+
+    Attributes
+    ----------
+    step : int
+        Every so many pixels, in both directions, are enough for a statistic of a picture.
+    chosen : ndarray of int
+        These among the pixels that count, by their index.
     """
 
     def __init__(self, center: Singles, components: Singles, inside: NDArray[np.bool_]) -> None:
@@ -69,33 +78,61 @@ class OwnLight:
         norms = np.maximum(np.einsum("kp,kp->k", components, components), 1e-9)
         changes -= (changes @ components.T / norms) @ components
         self._changes = changes.astype(np.float32)
-        step = max(1, round(float(np.sqrt(center.size / _REGRESSION_PIXELS))))
+        self.step = max(1, round(float(np.sqrt(center.size / _CHOSEN_PIXELS))))
         chosen = np.zeros(center.shape, dtype=np.bool_)
-        chosen[::step, ::step] = True
-        self._chosen = np.flatnonzero((chosen & inside) if (chosen & inside).any() else inside)
+        chosen[:: self.step, :: self.step] = True
+        self.chosen = np.flatnonzero((chosen & inside) if (chosen & inside).any() else inside)
         # The components too: a visitor or a shadow has pulled at the coefficients of the fit.
         self._changes = np.concatenate([self._changes, components])
-        self._terms = np.ascontiguousarray(self._changes[:, self._chosen])
+        self._terms = np.ascontiguousarray(self._changes[:, self.chosen])
+        self._chosen_center = center.ravel()[self.chosen]
 
-    def expected(self, picture: Singles, coefficients: Singles) -> Singles:
+    def regress(self, pictures: Singles, coefficients: Singles) -> Singles:
+        """Find the light of frames: multiples of gain, offset, shift and components.
+
+        Parameters
+        ----------
+        pictures : ndarray of float32, shape (m, h, w)
+        coefficients : ndarray of float32, shape (m, k)
+            Of the frames' backgrounds by the fit, which are corrected.
+
+        Returns
+        -------
+        ndarray of float32, shape (m, 4 + k)
+            What `expected` takes.
+        """
+        fitted = np.pad(coefficients, ((0, 0), (len(self._terms) - coefficients.shape[1], 0)))
+        difference = pictures.reshape(len(pictures), -1)[:, self.chosen] - self._chosen_center
+        difference -= fitted @ self._terms
+        return np.asarray(fitted + self._solve(difference), dtype=np.float32)
+
+    def expected(self, change: Singles) -> Singles:
         """Give the background of a frame in the frame's light, (h, w), before any clipping."""
-        background = self.center + (coefficients @ self.components).reshape(self.center.shape)
-        difference = (picture - background).ravel()[self._chosen]
-        change = self._regress(difference) @ self._changes
-        return np.asarray(background + change.reshape(background.shape), dtype=np.float32)
+        background = (change @ self._changes).reshape(self.center.shape)
+        background += self.center
+        return background
 
-    def _regress(self, difference: Singles) -> Singles:
-        """Coefficients of gain, offset, shift and components, shape (4 + k,)."""
-        terms, middle = self._terms, difference.size // 2
-        solution = np.zeros(len(terms), dtype=np.float32)
-        left = difference - np.partition(difference, middle)[middle]
+    def _solve(self, difference: Singles) -> Singles:
+        """Regress the chosen pixels of frames, shape (m, pixels), on the terms robustly."""
+        terms, middle = self._terms, difference.shape[1] // 2
+        solution = np.zeros((len(difference), len(terms)), dtype=np.float32)
+        left = difference - np.partition(difference, middle)[:, middle, None]
+        before: NDArray[np.floating] | None = None
         for _ in range(_ROUNDS):
-            scale = np.partition(np.abs(left), middle)[middle] / _NORMAL_MAD + 1e-2
-            weights = np.square(np.maximum(0.0, 1.0 - np.square(left / (_BIWEIGHT * scale))))
-            weighted = terms * weights
-            normal = (weighted @ terms.T).astype(np.float64)
-            ridge = np.diag(1e-6 * normal.diagonal() + 1e-3)
-            solution = np.linalg.solve(normal + ridge, weighted @ difference).astype(np.float32)
+            scale = np.partition(np.abs(left), middle)[:, middle, None] / _NORMAL_MAD + 1e-2
+            if before is not None and (np.abs(scale - before) < _SETTLED * before).all():
+                break
+            before = scale
+            weights = left / np.float32(_BIWEIGHT * scale)
+            np.square(np.maximum(0.0, 1.0 - np.square(weights, out=weights)), out=weights)
+            weighted = terms * weights[:, None, :]
+            # One product of two matrices: one a frame would take three times as long.
+            products = weighted.reshape(-1, terms.shape[1]) @ terms.T
+            normal = products.reshape(*solution.shape, -1).astype(np.float64)
+            diagonal = np.einsum("mii->mi", normal)
+            diagonal += 1e-6 * diagonal + 1e-3
+            target = (weighted @ difference[:, :, None]).astype(np.float64)
+            solution = np.linalg.solve(normal, target)[:, :, 0].astype(np.float32)
             left = difference - solution @ terms
         return solution
 
@@ -114,45 +151,57 @@ class OwnLight:
         noise : ndarray of float32, shape (h, w)
             Standard deviation of the residual in this frame.
         """
-        deviates = np.abs(residual) > _DEVIATES * noise
-        if np.count_nonzero(deviates) < _SHADOW_SHARE * np.count_nonzero(self.inside):
+        deviates = np.flatnonzero(np.abs(residual) > _DEVIATES * noise)
+        if deviates.size < _SHADOW_SHARE * np.count_nonzero(self.inside):
             return residual
-        by_gain = by_offset = residual
-        steadier = False
-        for model in (expected, self.center):
-            gain, offset = _local_light(picture, np.maximum(model, 1.0))
-            steadier |= _variation(gain[deviates] - 1.0) < _STEADIER * _variation(offset[deviates])
-            for gains, offsets in zip(_one_sided(gain), _one_sided(offset), strict=True):
-                by_gain = _smaller(by_gain, picture - gains * model)
-                by_offset = _smaller(by_offset, picture - model - offsets)
+        models = [(model, *_local_light(picture, model)) for model in (expected, self.center)]
+        some = deviates[:: max(1, deviates.size // _SHADOW_PIXELS)]
+        places = list(_one_sided(some, picture.shape))
+        by_gain = by_offset = residual.ravel()[some]
+        pixels, steadier = picture.ravel()[some], False
+        for model, gain, offset in models:
+            own = model.ravel()[some]
+            gains, offsets = gain.ravel()[some], offset.ravel()[some]
+            steadier |= _variation(gains - 1.0) < _STEADIER * _variation(offsets)
+            for place in places:
+                by_gain = _smaller(by_gain, pixels - gain.ravel()[place] * own)
+                by_offset = _smaller(by_offset, pixels - own - offset.ravel()[place])
+        variance = np.square(noise.ravel()[some])
         left_by_gain, left_by_offset = (
-            float(np.square(np.minimum(np.abs(left)[deviates] / noise[deviates], _MOST)).mean())
+            float(np.minimum(np.square(left) / variance, _MOST**2).mean())
             for left in (by_gain, by_offset)
         )
         steadier |= left_by_gain < _STEADIER * left_by_offset
-        if left_by_gain < _LEFT_BY_GAIN and steadier:
-            return np.asarray(by_gain * (self.inside & ~_edges(picture, self.center)))
-        return residual
+        if left_by_gain >= _LEFT_BY_GAIN or not steadier:
+            return residual
+        everywhere = np.arange(picture.size)
+        shadowless, pixels = residual.ravel(), picture.ravel()
+        for model, gain, _ in models:
+            for place in _one_sided(everywhere, picture.shape):
+                left = pixels - gain.ravel()[place] * model.ravel()
+                shadowless = _smaller(shadowless, left)
+        kept = self.inside & ~_edges(picture, self.center)
+        return np.asarray(shadowless.reshape(picture.shape) * kept)
 
 
 def _local_light(
     picture: Singles, model: Singles, side: int = _SURROUNDINGS
 ) -> tuple[Singles, Singles]:
     """Gain, and offset instead of a gain, of the surroundings of every pixel."""
-    size = (side, side)
+    size, model = (side, side), np.maximum(model, 1.0)
     gain = cv2.boxFilter(picture * model, -1, size) / cv2.boxFilter(model * model, -1, size)
     offset = cv2.boxFilter(picture - model, -1, size)
     return np.asarray(np.clip(gain, *_GAINS), np.float32), np.asarray(offset, np.float32)
 
 
-def _one_sided(values: Singles) -> Iterator[Singles]:
-    """Give a map of windows around pixels as maps of windows that have them at a side."""
+def _one_sided(pixels: NDArray[np.int64], shape: tuple[int, ...]) -> Iterator[NDArray[np.int64]]:
+    """Give the middles of the windows that have pixels at a side or a corner, and around them."""
     half = _SURROUNDINGS // 2
-    wide = cv2.copyMakeBorder(values, half, half, half, half, cv2.BORDER_REPLICATE)
-    height, width = values.shape
-    for down in (0, half, 2 * half):
-        for right in (0, half, 2 * half):
-            yield np.asarray(wide[down : down + height, right : right + width], np.float32)
+    rows, columns = np.divmod(pixels, shape[1])
+    for down in (-half, 0, half):
+        row = np.clip(rows + down, 0, shape[0] - 1) * shape[1]
+        for right in (-half, 0, half):
+            yield row + np.clip(columns + right, 0, shape[1] - 1)
 
 
 def _smaller(one: Singles, other: Singles) -> Singles:
@@ -167,6 +216,6 @@ def _variation(values: Singles) -> float:
 
 def _edges(picture: Singles, center: Singles) -> NDArray[np.bool_]:
     """Where the gain of the surroundings changes: at the edge of a shadow, which is soft."""
-    gain, _ = _local_light(picture, np.maximum(center, 1.0), _EDGE)
+    gain, _ = _local_light(picture, center, _EDGE)
     around = np.ones((_EDGE, _EDGE), np.uint8)
     return np.asarray(cv2.dilate(gain, around) - cv2.erode(gain, around) > _EDGE_STEP)

@@ -10,32 +10,27 @@ from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel, clean_level
 from bgsub.outliers.frame_scorer import (
-    WINDOWS,
+    BATCH,
     FrameScorer,
     Window,
-    excess,
+    chosen_median,
     margin,
     measure,
-    median_inside,
     own_residual,
     restlessness,
     shrink,
     shrink_inside,
-    shrinking,
     windowed,
 )
 from bgsub.outliers.frame_scores import score_scale
 from bgsub.outliers.own_light import OwnLight, Singles
+from bgsub.outliers.scorer_size import LEVEL_FRAMES, NOISE_FRAMES, WINDOWS, shrinking
 from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.robustpca.reweight import leverages, location_and_scale
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
 
 Floats = NDArray[np.float64]
-
-# Clean frames from which levels are estimated, and those among them that the noise is of.
-_LEVEL_FRAMES = 192
-_NOISE_FRAMES = 96
 
 # Rounding, codecs and a tremor that is left make no pixel steadier than this, in grey levels.
 _LEAST_NOISE = 0.7
@@ -96,7 +91,8 @@ class ScorerLearner:
 
     Notes
     -----
-    Pictures are shrunk to about 320×240; of at most 192 clean frames they are kept, 30 MB.
+    Pictures are shrunk to about 320×240; of at most 192 clean frames they are kept.
+    `bgsub.outliers.scorer_size` counts the memory.
     """
 
     def __init__(
@@ -113,12 +109,16 @@ class ScorerLearner:
         self._weights = np.column_stack([fitted.weights, fitted.basis]).T.astype(np.float32)
         self._sums = np.zeros((len(self._weights), shape[0] * shape[1]), dtype=np.float32)
         self._first: Singles | None = None
-        self._chosen = _evenly(np.flatnonzero(fitted.support), _LEVEL_FRAMES)
+        self._chosen = _evenly(np.flatnonzero(fitted.support), LEVEL_FRAMES)
         kind = np.uint8 if self._factor == 1 else np.float16
         self._kept = np.empty((self._chosen.size, *shape), dtype=kind)
 
     def add(self, start: int, rows: Bytes) -> None:
         """Pass the fitted frames start, start + 1, …; shape (m, size). Blocks come in order."""
+        for first in range(0, len(rows), BATCH):
+            self._add_some(start + first, rows[first : first + BATCH])
+
+    def _add_some(self, start: int, rows: Bytes) -> None:
         layout = self._layout
 
         def small(row: Bytes) -> Singles:
@@ -126,11 +126,12 @@ class ScorerLearner:
 
         pictures = np.stack(list(self._workers.map(small, rows)))
         if self._first is None:
-            self._first = pictures[0].ravel()
-        differences = pictures.reshape(len(rows), -1) - self._first
-        self._sums += self._weights[:, start : start + len(rows)] @ differences
+            self._first = pictures[0].flatten()
         first, last = np.searchsorted(self._chosen, [start, start + len(rows)])
         self._kept[first:last] = pictures[self._chosen[first:last] - start]
+        differences = pictures.reshape(len(rows), -1)
+        differences -= self._first
+        self._sums += self._weights[:, start : start + len(rows)] @ differences
 
     def finish(self) -> FrameScorer:
         """Make the scorer of the frames that have passed; the learner is used up."""
@@ -141,29 +142,46 @@ class ScorerLearner:
         self._sums[0] += self._first
         light = OwnLight(self._sums[0].reshape(shape), self._sums[1:], self._inside)
         start = FrameScorer(light, np.ones(shape, np.float32), 1e9, (), CleanLevel(0.0, 1.0))
-        fitted, left_out = self._fitted, self._fitted.left_out[self._chosen].astype(np.float32)
-        coefficients = fitted.coefficients[self._chosen].astype(np.float32)
-        noisy = _evenly(np.arange(self._chosen.size), _NOISE_FRAMES)
+        left_out = self._fitted.left_out[self._chosen].astype(np.float32)
+        changes = self._changes(light)
+        return self._with_levels(self._with_places(start, changes, left_out), changes, left_out)
+
+    def _with_places(self, start: FrameScorer, changes: Singles, left_out: Singles) -> FrameScorer:
+        """Add the noise of every pixel, and what is usual in windows around it."""
+        noisy = _evenly(np.arange(self._chosen.size), NOISE_FRAMES)
+        shape = self._inside.shape
         residuals = np.empty((noisy.size, *shape), dtype=np.float16)
 
-        def own(scorer: FrameScorer, i: int) -> Singles:
-            picture = self._kept[noisy[i]].astype(np.float32)
+        def own(scorer: FrameScorer, i: int) -> None:
             one = noisy[i]
-            return own_residual(scorer, picture, coefficients[one], float(left_out[one]))
+            picture = self._picture(one)
+            residual = own_residual(scorer, picture, changes[one], float(left_out[one]))
+            residuals[i] = residual / scorer.reach
 
-        for i, residual in enumerate(self._workers.map(partial(own, start), range(noisy.size))):
-            residuals[i] = residual
+        self._workers.each(partial(own, start), range(noisy.size))
         noise = _quantiles(residuals, (0.5,))[0] / np.float32(NORMAL_MAD)
         start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
-        medians = [median_inside(one / start.noise, self._inside) for one in residuals]
+        medians = [chosen_median(start, one) for one in residuals]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
-
-        for i, residual in enumerate(self._workers.map(partial(own, start), range(noisy.size))):
-            residuals[i] = residual / start.noise
+        self._workers.each(partial(own, start), range(noisy.size))
         sides = [side for side in WINDOWS if side <= min(shape)] or [1]
         windows = tuple(self._window(residuals, start, side) for side in sides)
-        del residuals
-        return self._with_levels(replace(start, windows=windows), coefficients, left_out)
+        return replace(start, windows=windows)
+
+    def _picture(self, index: int) -> Singles:
+        """One of the frames that were kept, 0 where it does not count."""
+        return np.asarray(self._kept[index] * self._inside, dtype=np.float32)
+
+    def _changes(self, light: OwnLight) -> Singles:
+        """Regress the light of the frames that were kept, shape (m, 4 + k)."""
+        coefficients = self._fitted.coefficients[self._chosen].astype(np.float32)
+
+        def some(start: int) -> Singles:
+            part = range(start, min(start + BATCH, len(coefficients)))
+            pictures = np.stack([self._picture(i) for i in part])
+            return light.regress(pictures, coefficients[part.start : part.stop])
+
+        return np.concatenate(list(self._workers.map(some, range(0, len(coefficients), BATCH))))
 
     def _window(self, deviations: NDArray[np.float16], scorer: FrameScorer, side: int) -> Window:
         """Median and spread of the mean of a window at every pixel."""
@@ -175,24 +193,24 @@ class ScorerLearner:
         self._workers.each(average, range(len(means)))
         usual, high = _quantiles(means, (0.5, 0.9))
         spread = (high - usual) / np.float32(_TENTH_SCORE)
-        least = _LEAST_SPREAD * (5.0 / side) ** _LEAST_EXPONENT / windowed(scorer.noise, side)
+        least = _LEAST_SPREAD * (5.0 / side) ** _LEAST_EXPONENT / windowed(scorer.reach, side)
         spread = np.maximum(np.maximum(spread, least), _INDEPENDENT_SPREAD / side)
         spread *= np.float32(1.0 + _FEW_FRAMES / len(means))
         window = Window(side, usual, spread.astype(np.float32), 1.0, CleanLevel(0.0, 1.0))
         quantiles = [
-            restlessness(((one.astype(np.float32) - usual) / window.spread)[margin(usual.shape)])
+            restlessness(
+                ((one.astype(np.float32) - usual) / window.spread)[margin(usual.shape)],
+                scorer.light.step,
+            )
             for one in means
         ]
         return replace(window, restless=max(float(np.median(quantiles)), 0.5))
 
-    def _with_levels(
-        self, scorer: FrameScorer, coefficients: Singles, left_out: Singles
-    ) -> FrameScorer:
+    def _with_levels(self, scorer: FrameScorer, changes: Singles, left_out: Singles) -> FrameScorer:
         """Add where the statistics of clean frames lie."""
 
         def one(i: int) -> tuple[float, list[float]]:
-            picture = self._kept[i].astype(np.float32)
-            return measure(scorer, picture, coefficients[i], float(left_out[i]))
+            return measure(scorer, self._picture(i), changes[i], float(left_out[i]))
 
         measured = list(self._workers.map(one, range(self._chosen.size)))
         totals = np.array([total for total, _ in measured])
@@ -217,10 +235,10 @@ def _quantiles(values: NDArray[np.float16], shares: tuple[float, ...]) -> list[S
     ranks = [round(share * (len(values) - 1)) for share in shares]
     results = [np.empty(values.shape[1:], dtype=np.float32) for _ in shares]
     for row in range(0, values.shape[1], 16):
-        part = np.partition(values[:, row : row + 16].astype(np.float32), ranks, axis=0)
+        some = values[:, row : row + 16]
+        # Side by side in memory: a partition along a stride takes three times as long.
+        part = np.ascontiguousarray(some.reshape(len(some), -1).T, dtype=np.float32)
+        part.partition(ranks, axis=1)
         for rank, result in zip(ranks, results, strict=True):
-            result[row : row + 16] = part[rank]
+            result[row : row + 16] = part[:, rank].reshape(some.shape[1:])
     return results
-
-
-__all__ = ["FrameWeights", "ScorerLearner", "excess"]

@@ -13,7 +13,7 @@ from bgsub.background.model import BackgroundModel
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.store import FrameBlock, FrameStore
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.outliers.frame_scorer import FrameScorer
+from bgsub.outliers.frame_scorer import BATCH, FrameScorer
 from bgsub.outliers.frame_scores import frame_scores
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.runtime.threads import Workers
@@ -64,11 +64,13 @@ def _score(
     short = coefficients.astype(np.float32)
     shape = layout.height, layout.width
 
-    def score(i: int) -> tuple[float, float]:
-        luma = block.rows[i][: layout.pixels].reshape(shape)
-        return scorer.scores(luma, short[i], float(left_out[i]))
+    def score(start: int) -> Floats:
+        part = slice(start, start + BATCH)
+        luma = block.rows[part, : layout.pixels].reshape(-1, *shape)
+        return scorer.scores(luma, short[part], left_out[part])
 
-    pairs = np.array(list(workers.map(score, range(len(block.rows)))))
+    parts = workers.map(score, range(0, len(block.rows), BATCH))
+    pairs = np.concatenate(list(parts))
     return pairs[:, 0], pairs[:, 1]
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.fit.memory_need import AUTO_FIT_FRAMES, MemoryNeed
+from bgsub.outliers.scorer_size import scorer_bytes
 
 VIDEO = MemoryNeed(
     frames=250,
@@ -53,7 +54,7 @@ def test_frames_in_memory_are_counted():
 def test_a_spilled_video_takes_the_same_whatever_its_length():
     long, longer = (replace(VIDEO, frames=n).total("spill", 2000) for n in (3000, 10**6))
     assert long == longer
-    assert long < 600e6 < replace(VIDEO, frames=3000).total("memory", 2000)
+    assert long < 650e6 < replace(VIDEO, frames=3000).total("memory", 2000)
 
 
 def test_each_road_takes_less_than_the_one_before():
@@ -62,10 +63,18 @@ def test_each_road_takes_less_than_the_one_before():
 
 
 @pytest.mark.parametrize(
-    "change", [{"plot": False}, {"videos": 2}, {"k": 5}, {"pictures": False, "videos": 0}]
+    "change", [{"plot": False}, {"videos": 8}, {"k": 5}, {"pictures": False, "videos": 0}]
 )
 def test_what_is_left_out_takes_nothing(change):
-    assert replace(VIDEO, **change).total("memory", 250) < VIDEO.total("memory", 250)
+    many = replace(VIDEO, videos=9)
+    assert replace(many, **change).total("memory", 250) < many.total("memory", 250)
+
+
+def test_scores_of_frames_count_wherever_frames_are_fitted():
+    errors = replace(VIDEO, pictures=False, videos=0)
+    without = replace(errors, fit=False)
+    scorer = max(scorer_bytes(VIDEO.pixels, 250, VIDEO.k, VIDEO.threads))
+    assert errors.total("memory", 250) > without.resident("memory", 250) + scorer
 
 
 def test_threads_for_the_gram_matrix_take_memory():

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
-from bgsub.outliers.frame_scorer import FrameScorer, scene_light, shrink, shrinking
+from bgsub.outliers.frame_scorer import FrameScorer, scene_light, shrink
 from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
+from bgsub.outliers.scorer_size import shrinking
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
@@ -36,12 +37,7 @@ def noisy(pictures: Pictures, sigma: float = 2.0, seed: int = 0) -> Bytes:
 def scored(frames: Bytes, inside: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
     """Both scores of every frame of a film, shape (n, 2)."""
     fitted, scorer, _ = learned(frames, inside)
-    return np.array(
-        [
-            scorer.scores(frame, fitted.coefficients[i].astype(np.float32), fitted.left_out[i])
-            for i, frame in enumerate(frames)
-        ]
-    )
+    return scorer.scores(frames, fitted.coefficients.astype(np.float32), fitted.left_out)
 
 
 def learned(
@@ -125,10 +121,11 @@ def test_pixels_that_do_not_count_do_not_matter() -> None:
     other[10:, :, :20] = np.random.default_rng(3).integers(0, 256, (N - 10, H, 20))
     fitted, scorer, _ = learned(frames, inside)
     coefficients = fitted.coefficients.astype(np.float32)
-    for i in (0, 30):
-        assert scorer.scores(frames[i], coefficients[i], 1.0) == scorer.scores(
-            other[i], coefficients[i], 1.0
-        )
+    some = slice(0, 60, 30)
+    np.testing.assert_array_equal(
+        scorer.scores(frames[some], coefficients[some], np.ones(2)),
+        scorer.scores(other[some], coefficients[some], np.ones(2)),
+    )
 
 
 def test_a_scorer_comes_back_from_its_arrays() -> None:
@@ -138,13 +135,34 @@ def test_a_scorer_comes_back_from_its_arrays() -> None:
         fit.center_.astype(np.float32), fit.components_.astype(np.float32), (H, W), None
     )
     back = FrameScorer.from_arrays(scorer.arrays(), light)
-    one = fitted.coefficients[3].astype(np.float32)
-    assert back.scores(frames[3], one, 1.0) == pytest.approx(
-        scorer.scores(frames[3], one, 1.0), abs=1e-2
+    coefficients = fitted.coefficients.astype(np.float32)
+    np.testing.assert_allclose(
+        back.scores(frames, coefficients, np.ones(N)),
+        scorer.scores(frames, coefficients, np.ones(N)),
+        atol=1e-2,
     )
     arrays = scorer.arrays() | {"scorer_noise": np.zeros((3, 3), np.float32)}
     with pytest.raises(ValueError, match="scorer_noise"):
         FrameScorer.from_arrays(arrays, light)
+
+
+def test_scores_do_not_depend_on_the_frames_that_are_scored_with_them() -> None:
+    frames = noisy(daylight())
+    fitted, scorer, _ = learned(frames)
+    coefficients = fitted.coefficients.astype(np.float32)
+    together = scorer.scores(frames[:8], coefficients[:8], np.ones(8))
+    alone = [scorer.scores(frames[[i]], coefficients[[i]], np.ones(1))[0] for i in range(8)]
+    np.testing.assert_allclose(together, alone, atol=0.05)
+
+
+def test_what_moves_may_reach_further_than_it_was_seen_to() -> None:
+    """A twig that a gust takes into calm sky is nobody; the same thing far from any twig is."""
+    film = still()
+    film[:, :, : W // 2] = 200.0
+    film[:, 20:50, 8:18] = np.random.default_rng(1).normal(120, 40, (N, 30, 10))
+    film[33, 30:36, 18:22] = film[47, 30:36, 36:40] = 170.0
+    over = scored(noisy(film))[:, 1] > DEFAULT_CUTOFF
+    assert np.flatnonzero(over).tolist() == [47]
 
 
 def test_large_pictures_are_shrunk_by_means() -> None:

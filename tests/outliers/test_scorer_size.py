@@ -1,0 +1,38 @@
+"""Memory that learning the scores of frames takes."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
+from bgsub.outliers.scorer_size import scorer_bytes, shrinking
+from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Layout
+
+
+@pytest.mark.parametrize(("height", "width", "factor"), [(240, 320, 1), (540, 720, 2)])
+def test_learning_keeps_to_what_is_announced(height: int, width: int, factor: int) -> None:
+    n, k = 120, 2
+    rng = np.random.default_rng(0)
+    fitted = FrameWeights(
+        np.full(n, 1 / n), rng.normal(size=(n, k)) / n, rng.normal(size=(n, k)), np.ones(n, bool)
+    )
+    block = rng.integers(0, 256, (8, height * width), dtype=np.uint8)
+    assert shrinking(height, width) == factor
+    with Workers(1) as workers:
+        tracemalloc.start()
+        try:
+            learner = ScorerLearner(fitted, Layout("gray", height, width), None, workers)
+            for start in range(0, n, 8):
+                learner.add(start, block)
+            passing = tracemalloc.get_traced_memory()[1]
+            learner.finish()
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    while_frames_pass, at_the_end = scorer_bytes(height * width, n, k, 1)
+    assert passing <= 1.1 * while_frames_pass
+    assert 0.6 * at_the_end <= peak <= 1.05 * at_the_end
