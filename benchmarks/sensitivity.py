@@ -2,12 +2,13 @@
 
 python -m benchmarks.sensitivity DATA
 
-The footage is what moved_object (Wallflower, 4 frames a second, noise of a real sensor) shows
-while nobody is there: 5.5 minutes. Each way has a threshold, the lowest that gives at most one
-false event in ten minutes, which of so few minutes is none; alarms less than a second apart are one
-event. bgsub learns from these frames; then squares wander over 240 of them, a pixel a frame,
-brighter or darker than what is there by some σ of the noise from frame to frame. Printed: the share
-of these frames in which there is an object (`bgsub events --min-area …`), that are above the
+The footage is what two films of Wallflower (4 frames a second, noise of a real sensor) show while
+nobody is there: 2.6 minutes of moved_object, and 4 of light_switch in the dark. Each way has a
+threshold, the lowest that gives at most one false event in ten minutes, which of so few minutes is
+none; alarms less than a second apart are one event. bgsub learns from these frames; then squares
+wander over 240 of them, a pixel a frame, of one colour and with the camera's noise, brighter or
+darker than the mean of what they hide by some σ of the noise from frame to frame. Printed: the
+share of these frames in which there is an object (`bgsub events --min-area …`), that are above the
 cut-off (`bgsub errors --cutoff …`), or above the share of foreground of MOG2, which sees the 300
 frames before first.
 """
@@ -36,8 +37,11 @@ AREAS = (0.0001, 0.0003, 0.001, 0.003, 0.01)
 CONTRASTS = (2, 4, 8, 16)
 RATE = 4
 COUNT, BEFORE, START = 240, 300, 320
-EMPTY = ((10, 630), (900, 1380), (1510, 1745))
-"""Frames of moved_object, from 1, with nobody in sight; a chair has moved between them."""
+FILMS = {
+    "moved_object": ("moved_object/moved_object.mp4", 10, 630),
+    "light_switch, dark": ("light_switch/light_switch.mp4", 880, 1840),
+}
+"""Path, and the first and the last frame, from 1, with nobody in sight."""
 
 MINUTES = 10.0
 """For one false event."""
@@ -71,15 +75,10 @@ def false_events(alarms: NDArray[np.bool_]) -> int:
     return 0 if not frames.size else 1 + int((np.diff(frames) > RATE).sum())
 
 
-def empty_film(data: Path) -> Frames:
-    """Read what moved_object shows without persons, BGR."""
-    return np.stack(
-        [
-            frame.layout.to_bgr(frame.data)
-            for frame in bgsub.open_source(data / "moved_object" / "moved_object.mp4")
-            if any(first <= frame.number <= last for first, last in EMPTY)
-        ]
-    )
+def empty_film(path: Path, first: int, last: int) -> Frames:
+    """Read frames, BGR."""
+    source = bgsub.open_source(path, start=first, end=last)
+    return np.stack([frame.layout.to_bgr(frame.data) for frame in source])
 
 
 def noise_of(empty: Frames) -> float:
@@ -88,12 +87,12 @@ def noise_of(empty: Frames) -> float:
     return float(np.median(steps.std(axis=0)) / np.sqrt(2))
 
 
-def with_patch(frames: Frames, share: float, offset: float, seed: int) -> Frames:
+def with_patch(frames: Frames, share: float, sigma: float, contrast: int) -> Frames:
     """Let a square wander about, brighter where the place is dark and darker where it is bright."""
     height, width = frames.shape[1:3]
     wide = max(1, round(np.sqrt(share * height * width)))
     high = max(1, round(share * height * width / wide))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(contrast)
     place, heading = np.array([height / 2, width / 2]), rng.uniform(0, 6.3)
     shown = frames.copy()
     for frame in shown:
@@ -105,7 +104,9 @@ def with_patch(frames: Frames, share: float, offset: float, seed: int) -> Frames
         y, x = (int(value) for value in place)
         part = frame[y : y + high, x : x + wide].astype(float)
         sign = 1 if part.mean() < 128 else -1
-        frame[y : y + high, x : x + wide] = np.clip(part + sign * offset, 0, 255)
+        level = part.mean(axis=(0, 1)) + sign * contrast * sigma
+        look = level + rng.normal(0, sigma, part.shape)
+        frame[y : y + high, x : x + wide] = np.clip(look, 0, 255)
     return shown
 
 
@@ -144,26 +145,31 @@ def ways(empty: Frames, folder: Path) -> list[Way]:
     return [Way("events", events), Way("errors", errors), Way("MOG2", mog2)]
 
 
+def table(way: Way, empty: Frames, sigma: float) -> None:
+    """Print what a way finds."""
+    chosen = way.calibrated(empty)
+    print(f"\n{chosen.name}: above {chosen.threshold:.4g}")
+    print("of picture " + "".join(f"{contrast:>6} σ" for contrast in CONTRASTS))
+    start = START if chosen.name != "MOG2" else START - BEFORE
+    for share in AREAS:
+        cells = []
+        for contrast in CONTRASTS:
+            shown = empty[start : START + COUNT].copy()
+            shown[-COUNT:] = with_patch(shown[-COUNT:], share, sigma, contrast)
+            cells.append(chosen.found(shown))
+        print(f"{100 * share:8.2f} % " + "".join(f"{cell:8.2f}" for cell in cells), flush=True)
+
+
 def main() -> None:
-    """Print a table for each way."""
-    empty = empty_film(Path(sys.argv[1]))
-    sigma = noise_of(empty)
-    minutes = len(empty) / RATE / 60
-    print(f"{len(empty)} frames, {minutes:.1f} minutes, σ {sigma:.2f} grey levels")
-    with tempfile.TemporaryDirectory() as place:
-        for way in ways(empty, Path(place)):
-            chosen = way.calibrated(empty)
-            print(f"\n{chosen.name}: above {chosen.threshold:.4g}")
-            print("of picture " + "".join(f"{contrast:>6} σ" for contrast in CONTRASTS))
-            for share in AREAS:
-                cells = []
-                for contrast in CONTRASTS:
-                    start = START if chosen.name != "MOG2" else START - BEFORE
-                    shown = empty[start : START + COUNT].copy()
-                    moving = with_patch(shown[-COUNT:], share, contrast * sigma, seed=contrast)
-                    shown[-COUNT:] = moving
-                    cells.append(chosen.found(shown))
-                print(f"{100 * share:8.2f} % " + "".join(f"{c:8.2f}" for c in cells), flush=True)
+    """Print a table for each film and way."""
+    for name, (path, first, last) in FILMS.items():
+        empty = empty_film(Path(sys.argv[1]) / path, first, last)
+        sigma = noise_of(empty)
+        minutes = len(empty) / RATE / 60
+        print(f"\n{name}: {len(empty)} frames, {minutes:.1f} minutes, σ {sigma:.2f} grey levels")
+        with tempfile.TemporaryDirectory() as place:
+            for way in ways(empty, Path(place)):
+                table(way, empty, sigma)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from bgsub.cli.logs import current_session, log_options
 
 NAMES = (
     *("via", "mot", "coco", "cvat", "yolo", "megadetector", "labels"),
-    *("edl", "ffconcat", "csv-seconds"),
+    *(OF_EVENTS := ("edl", "ffconcat", "csv-seconds")),
 )
 """Formats, so that --help need not import what writes them."""
 
@@ -63,5 +63,8 @@ def export_command(results: str, form: str, out: str, force: bool) -> None:
 
     session = current_session()
     with session.about(results):
-        export(load_run(Path(results)), form, Path(out), force=force)
+        run = load_run(Path(results))
+        export(run, form, Path(out), force=force)
+        if not (run.events() if form in OF_EVENTS else run.objects()):
+            session.log("finding", f"nothing was found in {run.name}: {out} holds none")
         session.log("result", f"{out} is written", out=out)

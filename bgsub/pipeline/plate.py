@@ -20,6 +20,14 @@ MOST_FRAMES = 300
 """Frames that are looked at, at most."""
 
 
+_ENOUGH = 3
+"""Frames that must show a place for their median to be believed."""
+
+_NEAR = 20
+"""Grey levels from a colour of the background up to which a frame shows it: leaves vary, visitors
+have other colours as often as not."""
+
+
 @dataclass(frozen=True, eq=False)
 class Plate:
     """The empty scene in one of its states.
@@ -84,18 +92,37 @@ def empty_scene(
     pictures = np.stack([frame.layout.to_bgr(frame.data) for frame in frames])
     with Workers(threads) as workers:
         model = LocalModel.fit(pictures.copy(), workers=workers, seed=seed)
-    seen = [np.zeros((height, width), np.uint16) for _ in model.scenes]
-    shown = [0] * len(model.scenes)
-    for picture in pictures:
-        state = model.state_of(picture)
-        seen[state] += model.mask(picture) == 0
-        shown[state] += 1
-    is_grey = pictures.ndim == 3
-    return [
-        Plate(_picture(scene.colors[0], is_grey=is_grey), seen[i], shown[i])
-        for i, scene in enumerate(model.scenes)
-    ]
+    states = np.array([model.state_of(picture) for picture in pictures])
+    empty = np.stack([model.mask(picture) == 0 for picture in pictures])
+    plates = []
+    for state, scene in enumerate(model.scenes):
+        here = states == state
+        layers = scene.colors[..., 0] if pictures.ndim == 3 else scene.colors
+        picture = _median_of_background(pictures[here], empty[here], layers)
+        seen = np.count_nonzero(empty[here], axis=0).astype(np.uint16)
+        plates.append(Plate(picture, seen, int(here.sum())))
+    return plates
 
 
-def _picture(colors: Bytes, *, is_grey: bool) -> Bytes:
-    return np.ascontiguousarray(colors[..., 0] if is_grey else colors)
+def _median_of_background(pictures: Bytes, empty: NDArray[np.bool_], layers: Bytes) -> Bytes:
+    """Give the median of the frames that show background, of the lower two in the middle.
+
+    That is where no object is and the colour is near one that the model takes for the background.
+    Where fewer than `_ENOUGH` frames do, it is the most frequent of these.
+    """
+    plate = np.array(layers[0], dtype=np.uint8)
+    for row in range(pictures.shape[1]):
+        shown, known = pictures[:, row].astype(np.int16), layers[:, row].astype(np.int16)
+        apart = np.min([_largest_channel(np.abs(shown - color)) for color in known], axis=0)
+        fits = empty[:, row] & (apart <= _NEAR)
+        counts = np.count_nonzero(fits, axis=0)
+        enough = np.flatnonzero(counts >= _ENOUGH)
+        shown[~fits] = np.iinfo(np.int16).max
+        shown.sort(axis=0)
+        plate[row, enough] = shown[(counts[enough] - 1) // 2, enough]
+    return plate
+
+
+def _largest_channel(differences: NDArray[np.int16]) -> NDArray[np.int16]:
+    largest: NDArray[np.int16] = differences.max(axis=2) if differences.ndim == 3 else differences
+    return largest

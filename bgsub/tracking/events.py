@@ -95,7 +95,7 @@ class EventCollector:
             return
         first = objects[0]
         now = self._open
-        if now is not None and first.time_s - now.last.time_s > self._gap:
+        if now is not None and not self._goes_on(now.last, first):
             self._close()
             now = None
         area = _total_area(objects)
@@ -107,6 +107,10 @@ class EventCollector:
         now.last = first
         now.box = surround([now.box, box])
         now.tracks.update(each.track for each in objects)
+
+    def _goes_on(self, last: Observation, first: Observation) -> bool:
+        """Whether there is no gap, between one frame and the next, or one that does not count."""
+        return first.frame - last.frame <= 1 or first.time_s - last.time_s <= self._gap
 
     def _close(self) -> None:
         now = self._open

@@ -252,7 +252,7 @@ class ObjectRecorder:
         if seen.track in going:
             going[seen.track].add(seen)
         else:
-            going[seen.track] = TrackRecorder(seen, self._view.size)
+            going[seen.track] = TrackRecorder(seen, self._view.region)
 
     def _end_old(self, now: float) -> None:
         """Sum up the tracks that can go on no more."""

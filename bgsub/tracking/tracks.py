@@ -48,7 +48,7 @@ class Track:
     median_area : float
         Pixels.
     entered, left : {"left", "right", "top", "bottom", "inside"}
-        The side of the picture that its first and its last box touch.
+        The side of the picture, or of what --roi keeps of it, that its first and last box touch.
     rest_s : float
         Seconds in which it moved by less than a tenth of its size a second.
     frames : int
@@ -82,16 +82,16 @@ class TrackRecorder:
     Parameters
     ----------
     first : Observation
-    size : tuple of int
-        Width and height of the picture in pixels.
+    region : tuple of four ints
+        x, y, width and height of what was looked at: the picture, or the part that --roi keeps.
 
     Notes
     -----
     Memory does not grow with the length of the track.
     """
 
-    def __init__(self, first: Observation, size: tuple[int, int]) -> None:
-        self._size = size
+    def __init__(self, first: Observation, region: tuple[int, int, int, int]) -> None:
+        self._region = region
         self._first = self._last = first
         self._anchor = (first.cx, first.cy)
         self._resting = (first.time_s, first.cx, first.cy)
@@ -157,8 +157,8 @@ class TrackRecorder:
             median_speed=self._speeds.median(),
             peak_speed=max(self._peak, self._speeds.median()),
             median_area=self._areas.median(),
-            entered=side_of(first.box, self._size),
-            left=side_of(last.box, self._size),
+            entered=side_of(first.box, self._region),
+            left=side_of(last.box, self._region),
             rest_s=self._rest + self._present_rest(),
             frames=self._frames,
         )
@@ -186,22 +186,22 @@ class _Thinned:
         return float(np.median(self._values)) if self._values else 0.0
 
 
-def side_of(box: Box, size: tuple[int, int]) -> Side:
-    """Name the side of the picture that a box touches, the nearest of several.
+def side_of(box: Box, region: tuple[int, int, int, int]) -> Side:
+    """Name the side of a region that a box touches, the nearest of several.
 
     Parameters
     ----------
     box : tuple of four floats
         x, y, width, height in pixels.
-    size : tuple of int
-        Width and height of the picture in pixels.
+    region : tuple of four ints
+        Likewise.
     """
-    width, height = size
+    x, y, width, height = region
     distances: dict[Side, float] = {
-        "left": box[0],
-        "right": width - box[0] - box[2],
-        "top": box[1],
-        "bottom": height - box[1] - box[3],
+        "left": box[0] - x,
+        "right": x + width - box[0] - box[2],
+        "top": box[1] - y,
+        "bottom": y + height - box[1] - box[3],
     }
     nearest = min(distances, key=lambda side: distances[side])
-    return nearest if distances[nearest] <= max(_BORDER * max(size), 1.0) else "inside"
+    return nearest if distances[nearest] <= max(_BORDER * max(width, height), 1.0) else "inside"

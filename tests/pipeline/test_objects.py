@@ -103,3 +103,38 @@ def test_the_overlay_shows_a_box_where_the_visitor_is(clip, tmp_path, options, v
     x, y = (8 + 40 % 7) * factor, (8 + 40 % 5) * factor
     rim = np.s_[y + 10 : y + 60, x - 4 : x + 4]
     assert np.abs(after[rim] - before[rim]).max() > 80
+
+
+@pytest.fixture
+def exposures():
+    """A film whose camera opens and closes its iris, more in the lower half; someone walks by."""
+    rng = np.random.default_rng(3)
+    height, width, count = 60, 80, 90
+    y, x = np.mgrid[:height, :width]
+    ground = 105 + 18 * np.sin(x / 6) + 12 * np.cos(y / 5) + rng.normal(0, 6, (height, width))
+    person = rng.choice([25.0, 60.0, 210.0], (20, 5)).repeat(2, 1)
+    frames, boxes = [], {}
+    for i in range(count):
+        frame = ground.copy()
+        if 50 <= i < 80:
+            left = 4 + 2 * (i - 50)
+            frame[25:45, left : left + 10] = person
+            boxes[i + 1] = (left, 25, 10, 20)
+        gain = 1 + 0.25 * np.sin(i / 9)
+        frame *= gain * (1 + 0.1 * np.sin(i / 9) * y / height)
+        frames.append(np.clip(frame + rng.normal(0, 2, frame.shape), 0, 255))
+    return np.repeat(np.array(frames)[..., None], 3, axis=3).astype(np.uint8), boxes
+
+
+def test_an_exposure_is_no_object_and_a_person_in_it_is_one(exposures, save, tmp_path, options):
+    frames, boxes = exposures
+    run(save(frames), tmp_path / "r", options(outputs=TABLES))
+    seen = list(read_objects(tmp_path / "r" / "objects.csv"))
+    assert {each.frame for each in seen} <= set(boxes)
+    near = {
+        each.frame for each in seen if np.abs(np.subtract(each.box, boxes[each.frame])).max() <= 4
+    }
+    assert len(near) >= 0.9 * len(boxes)
+    (event,) = json.loads((tmp_path / "r" / "events.json").read_text())["events"]
+    assert abs(event["first_frame"] - 51) <= 2
+    assert abs(event["last_frame"] - 80) <= 2

@@ -32,6 +32,11 @@ def test_a_gap_longer_than_a_second_parts_them():
     assert [event.number for event in collect([[seen(1)], [seen(12)]])] == [1, 2]
 
 
+def test_frames_that_follow_each_other_are_one_event_without_any_gap():
+    assert len(collect([[seen(1)], [seen(2)], [seen(3)]], gap=0)) == 1
+    assert len(collect([[seen(1)], [seen(2)], [seen(4)]], gap=0)) == 2
+
+
 def test_objects_that_have_merged_count_their_region_once():
     (event,) = collect([[seen(1, merged=True), seen(1, 2, merged=True), seen(1, 3, area=7)]])
     assert event.area == 107

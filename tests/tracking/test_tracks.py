@@ -7,7 +7,7 @@ import pytest
 from bgsub.tracking.tracker import Observation
 from bgsub.tracking.tracks import TrackRecorder, side_of
 
-SIZE = (160, 120)
+SIZE = (0, 0, 160, 120)
 
 
 def seen(frame, x, y, *, rate=25.0, side=10.0, area=80.0):
@@ -72,3 +72,11 @@ def test_long_tracks_take_no_more_memory_and_keep_their_median():
 )
 def test_the_side_of_the_picture(box, side):
     assert side_of(box, SIZE) == side
+
+
+def test_the_sides_are_those_of_the_part_that_is_looked_at():
+    part = (100, 50, 60, 40)
+    assert side_of((100, 60, 9, 9), part) == "left"
+    assert side_of((151, 60, 9, 9), part) == "right"
+    assert side_of((120, 81, 9, 9), part) == "bottom"
+    assert side_of((120, 65, 9, 9), part) == "inside"
