@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -133,13 +134,13 @@ def shown(counts: Counts) -> str:
     return f"{counts.f_measure or 0.0:.3f}"
 
 
-def sheet_row(footage: Footage, done: list[SequenceScore]) -> Bytes:
+def sheet_row(footage: Footage, methods: list[str], done: list[SequenceScore]) -> Bytes:
     """Frame, truth and masks of the middle one of the frames with a truth."""
     chosen = len(done[0].matching.frames) // 2
     frame = int(done[0].matching.masks[chosen])
     picture = next(one for i, one in enumerate(pictures(footage.frames)) if i == frame)
     panels: list[tuple[str, cv2.typing.MatLike]] = [(footage.name, picture)]
-    for method, score in zip(METHODS, done, strict=True):
+    for method, score in zip(methods, done, strict=True):
         mask = next(score.masks.pictures.pick([int(score.matching.masks[chosen])]))
         level = (mask >= score.threshold) * np.uint8(255)
         panels.append((f"{method} {shown(score.counts)}", cv2.cvtColor(level, cv2.COLOR_GRAY2BGR)))
@@ -170,18 +171,18 @@ class Row:
     pictures: Bytes
 
 
-def measured(footage: Footage) -> Row:
-    """Make and score the masks of all methods."""
+def measured(footage: Footage, methods: list[str]) -> Row:
+    """Make and score the masks of some methods."""
     cv2.setNumThreads(1)
     total = sum(1 for _ in open_source(footage.frames))
     done, spent = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for method, masks in METHODS.items():
+        for method in methods:
             start = time.process_time()
-            path = masks(footage, Path(folder) / f"{footage.name}_{method}.mkv")
+            path = METHODS[method](footage, Path(folder) / f"{footage.name}_{method}.mkv")
             spent.append(1000 * (time.process_time() - start) / total)
             done.append(scored(footage, path, scores=method == "median*"))
-        sheet = sheet_row(footage, done)
+        sheet = sheet_row(footage, methods, done)
     return Row(footage.name, total, [one.counts for one in done], spent, sheet)
 
 
@@ -191,17 +192,18 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--sheet", type=Path, default=Path("results/masks.png"))
     parser.add_argument("--only", nargs="*", help="names of sequences")
+    parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     wanted = [one for one in sequences(given.data) if not given.only or one.name in given.only]
     if not wanted:
         print(f"{given.data}: no sequence with a truth is there", file=sys.stderr)
         return 1
-    names = [f"{name:>10s} {'ms':>6s}" for name in METHODS]
+    names = [f"{name:>10s} {'ms':>6s}" for name in given.methods]
     print(f"{'sequence':17s}{'frames':>7s} " + " ".join(names), flush=True)
     rows = []
     with ProcessPoolExecutor(given.processes) as pool:
-        for row in pool.map(measured, wanted):
+        for row in pool.map(partial(measured, methods=given.methods), wanted):
             figures = zip(row.counts, row.milliseconds, strict=True)
             cells = [f"{shown(counts):>10s} {spent:6.2f}" for counts, spent in figures]
             print(f"{row.name:17s}{row.frames:7d} " + " ".join(cells), flush=True)
@@ -219,7 +221,7 @@ def _means(rows: list[Row]) -> list[float]:
     busy = [row for row in rows if row.counts[0].tp + row.counts[0].fn]
     return [
         float(np.mean([row.counts[i].f_measure or 0.0 for row in busy])) if busy else 0.0
-        for i in range(len(METHODS))
+        for i in range(len(rows[0].counts))
     ]
 
 
