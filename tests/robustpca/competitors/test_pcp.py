@@ -191,3 +191,27 @@ def test_memory_does_not_depend_on_the_orientation():
 def test_a_penalty_that_does_not_grow_is_refused():
     with pytest.raises(ValueError, match="growth=1"):
         PCP(2, growth=1.0).fit(np.eye(5))
+
+
+@pytest.mark.parametrize("lam", [None, 0.06, 0.2])
+def test_footage_of_8_bits_has_the_optimum_of_the_same_numbers_in_float64(lam):
+    """Products of 8-bit frames are made in float32, where small singular values are uncertain."""
+    rng = np.random.default_rng(0)
+    place = (
+        120
+        + 40 * rng.normal(size=(1, 900))
+        + rng.normal(size=(30, 2)) @ rng.normal(scale=8, size=(2, 900))
+    )
+    noisy = place + rng.normal(scale=2, size=place.shape)
+    noisy[rng.random(noisy.shape) < 0.05] = 250
+    X = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
+
+    def objective(fit):
+        sparse = X - fit.low_rank_.astype(np.float64)
+        return np.linalg.norm(fit.low_rank_, "nuc") + fit.lam_ * np.abs(sparse).sum()
+
+    short, wide = (PCP(1, lam=lam).fit(kind) for kind in (X, X.astype(np.float64)))
+    assert short.converged_
+    assert abs(short.n_iter_ - wide.n_iter_) <= 2
+    assert objective(short) == pytest.approx(objective(wide), rel=1e-4)
+    assert np.abs(short.low_rank_ - wide.low_rank_).max() < 0.5
