@@ -11,6 +11,7 @@ from bgsub.comparison.entry import Entry
 from bgsub.comparison.result import CompareOptions
 from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
+from bgsub.experiments.paper_times import PAPER_KS
 from bgsub.input_rules import File
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.rules import POSITIVE, Choice, Integer, Number, Several
@@ -21,9 +22,6 @@ if TYPE_CHECKING:  # NumPy takes longer to import than a help text should take
 
 OTHERS = "others"
 """All other digits, in equal proportion."""
-
-_PAPER_KS = (1, 3, 5, 7, 9)
-"""Numbers of components in the paper's Table 1."""
 
 _PAPER_LAMBDA = 0.001
 """λ of PCP there, chosen by hand."""
@@ -110,7 +108,7 @@ class TimesOptions(CompareOptions):
     """A comparison as in the paper's Table 1: methods that take a t run with both of its values."""
 
     ks: tuple[int, ...] = _comparison(
-        _PAPER_KS,
+        PAPER_KS,
         Several(Integer(1), least=1),
         "Numbers of components, separated by commas; a row of the table each.",
         flag="--k",

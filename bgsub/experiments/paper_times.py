@@ -26,8 +26,12 @@ class PaperColumn:
     seconds: dict[int, float]
 
 
+PAPER_KS = (1, 3, 5, 7, 9)
+"""Numbers of components in the table."""
+
+
 def _column(name: str, *seconds: float) -> PaperColumn:
-    return PaperColumn(name, dict(zip((1, 3, 5, 7, 9), seconds, strict=True)))
+    return PaperColumn(name, dict(zip(PAPER_KS, seconds, strict=True)))
 
 
 PAPER_TIMES = {

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from bgsub.comparison.result import Comparison
-from bgsub.experiments.paper_times import PaperColumn
+from bgsub.experiments.paper_times import PAPER_KS, PaperColumn
 from bgsub.report.figures import (
     GREY,
     METHOD_COLORS,
@@ -50,6 +50,7 @@ def render_times(
                 method = next(row.method for row in comparison.rows if row.name == name)
                 k, seconds = list(column.seconds), list(column.seconds.values())
                 _draw_line(theirs, method, name.removeprefix(method), k, seconds, hollow=True)
+        theirs.set_xticks(list(PAPER_KS))
         ours.set_ylabel("seconds of a fit")
         ours.yaxis.set_major_locator(LogLocator(numticks=12))
         ours.yaxis.set_minor_formatter(NullFormatter())
