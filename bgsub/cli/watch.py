@@ -114,6 +114,12 @@ _event_options = together(
     option("Events", "--no-clips", is_flag=True, help="Write no clips."),
     option(
         "Events",
+        "--masks",
+        is_flag=True,
+        help="Write the masks of events beside their clips, as -mask.mkv (FFV1).",
+    ),
+    option(
+        "Events",
         "--clip-format",
         type=click.Choice(["auto", "mp4", "mkv"]),
         default="auto",
@@ -223,6 +229,8 @@ def _watch_options(params: dict[str, Any]) -> Any:
     }
     if times["warm_up_s"] > times["window_s"]:
         raise UsageError("--warm-up is longer than --window; make it shorter")
+    if params["masks"] and params["no_clips"]:
+        raise UsageError("--masks belong to clips, which --no-clips leaves out; give one of them")
     every, path = params["every"], params["model_path"]
     status = params["status"]
     return WatchOptions(
@@ -235,6 +243,7 @@ def _watch_options(params: dict[str, Any]) -> Any:
         scale=params["scale"],
         drops=params["drop"],
         clips=not params["no_clips"],
+        writes_masks=params["masks"],
         clip_format=params["clip_format"],
         keep=Keep() if params["keep"] is None else parse_keep(params["keep"]),
         threads=params["threads"],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bgsub.errors import UsageError
 
-_NAME = re.compile(r"event-\d{8}T\d{6}Z-\d{4,}\.(mp4|mkv)")
+_NAME = re.compile(r"event-\d{8}T\d{6}Z-\d{4,}(-mask)?\.(mp4|mkv)")
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTsmhd])B?", re.ASCII)
 _BYTES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

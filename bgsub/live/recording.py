@@ -1,4 +1,4 @@
-"""Record the clip of the event that is open, from the ring of packets."""
+"""Record the clip of the event that is open, from the ring of packets, and its masks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from bgsub.live.clip import ClipFormat, ClipWriter
 from bgsub.live.clips_folder import clip_name
 from bgsub.live.feed import Opened
 from bgsub.live.ring import PacketRing
+from bgsub.video.frames import Bytes, Layout
+from bgsub.video.sink import FrameSink, open_sink
 
 
 class Recording:
@@ -84,3 +86,60 @@ class Recording:
                 clip.close()
             except OutputError:
                 return
+
+
+class MaskRecording:
+    """The masks of the event that is open, beside its clip, if they are wanted.
+
+    Parameters
+    ----------
+    is_wanted : bool
+    """
+
+    def __init__(self, *, is_wanted: bool) -> None:
+        self._is_wanted = is_wanted
+        self._sink: FrameSink | None = None
+        self._begin_s: float | None = None
+
+    def begin(self, clip: Path, layout: Layout) -> None:
+        """Begin the masks that belong to a clip: its name, with ``-mask.mkv``.
+
+        Raises
+        ------
+        OutputError
+            If they cannot be written.
+        """
+        self.close()
+        if self._is_wanted:
+            path = clip.with_name(f"{clip.stem}-mask.mkv")
+            grey = Layout("gray", layout.height, layout.width)
+            self._sink = open_sink(path, "mask", layout=grey, kind="mkv")
+            self._begin_s = None
+
+    def add(self, mask: Bytes, time_s: float) -> None:
+        """Write the mask of a frame that was analysed.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written; the masks of this clip are given up.
+        """
+        if self._sink is None:
+            return
+        self._begin_s = time_s if self._begin_s is None else self._begin_s
+        try:
+            self._sink.write(mask, time_s - self._begin_s)
+        except OutputError:
+            self._sink.abort()
+            self._sink = None
+            raise
+
+    def close(self) -> None:
+        """Finish the file, if there is one; it is removed where it holds no mask."""
+        sink, self._sink = self._sink, None
+        if sink is None:
+            return
+        try:
+            sink.close()
+        except OutputError:
+            sink.abort()

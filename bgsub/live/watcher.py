@@ -23,7 +23,7 @@ from bgsub.live.feed import PAUSES_S, Feed, Lost, Opened, Seen
 from bgsub.live.hooks import EventHook
 from bgsub.live.learner import Learner, LiveModel
 from bgsub.live.messages import Note
-from bgsub.live.recording import Recording
+from bgsub.live.recording import MaskRecording, Recording
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import LiveSource
 from bgsub.live.status import Status
@@ -66,7 +66,7 @@ class WatchOptions:
         Seconds between them; 0 for all.
     drops : bool, optional
         Whether frames for which there is no time are left out; None is for all but files.
-    clips : bool
+    clips, writes_masks : bool
     clip_format : {"auto", "mp4", "mkv"}
     keep : Keep
     stall_s : float
@@ -91,6 +91,7 @@ class WatchOptions:
     every_s: float = 0.0
     drops: bool | None = None
     clips: bool = True
+    writes_masks: bool = False
     clip_format: ClipFormat = "auto"
     keep: Keep = field(default_factory=Keep)
     stall_s: float = 20.0
@@ -135,6 +136,7 @@ class Watcher:
         self._ring = PacketRing(options.before_s + _RING_SLACK_S)
         self._events = LiveEvents(self._announce, after_s=options.after_s)
         self._recording = Recording(out, self._ring, options.clip_format)
+        self._masks = MaskRecording(is_wanted=options.writes_masks)
         self._opened: Opened | None = None
         self._learner: Learner | None = None
         self._model: LiveModel | None = None
@@ -294,6 +296,7 @@ class Watcher:
         self._report(
             self._tracker.update(self._number, seen.time_s, found, picture if found else None)
         )
+        self._write_mask(mask, seen.time_s)
         self._events.pass_time(seen.time_s)
         self.status.frames += 1
         self.status.latency_s = time.monotonic() - seen.came_s
@@ -323,6 +326,7 @@ class Watcher:
         elif what == "end":
             self._write_clip()
             self._recording.close()
+            self._masks.close()
         wall_s = self._wall_s(event.last_s)
         line = {"event": what, "time": None if wall_s is None else _iso(wall_s), **event.to_json()}
         if what == "end":
@@ -352,10 +356,20 @@ class Watcher:
             self._fail_clip(error)
             return
         event.files.append(str(path))
+        try:
+            self._masks.begin(path, self._opened.header.layout)
+        except OutputError as error:
+            self._fail_clip(error)
 
     def _write_clip(self) -> None:
         try:
             self._recording.write()
+        except OutputError as error:
+            self._fail_clip(error)
+
+    def _write_mask(self, mask: Bytes, time_s: float) -> None:
+        try:
+            self._masks.add(mask, time_s)
         except OutputError as error:
             self._fail_clip(error)
 
@@ -414,6 +428,7 @@ class Watcher:
             self._report(self._tracker.finish())
         self._events.end(reason)
         self._recording.close()
+        self._masks.close()
         self._keep_few()
         self.status.state = "ended"
         self._tell_status(feed, now_s)

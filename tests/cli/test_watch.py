@@ -162,6 +162,7 @@ def test_a_model_of_a_run_needs_no_time_to_learn(tmp_path, encode, invoke):
         (["-", "--keep", "many"], 2, "--keep many: must be an amount such as 10G, or a time"),
         (["-", "--window", "10G"], 2, "--window 10G: must be a time above 0, such as 30s"),
         (["-", "--warm-up", "20m"], 2, "--warm-up is longer than --window"),
+        (["-", "--masks", "--no-clips"], 2, "--masks belong to clips"),
         (["-", "--on-event", "'"], 2, "--on-event ': No closing quotation"),
         (["-", "--on-event", " "], 2, "--on-event: a command is needed"),
     ],

@@ -175,9 +175,14 @@ def test_another_size_is_learned_anew(watch, serve):
 def test_a_file_ends(watch, tmp_path):
     film = tmp_path / "film.ts"
     film.write_bytes(transport(walk(130, [(80, 130)])))
-    watched = watch(film)
+    watched = watch(film, writes_masks=True)
     watched.until(lambda w: w.count("end") == 1)
     assert watched.error is None
+    (masks,) = (tmp_path / "clips").glob("event-*-mask.mkv")
+    drawn = decoded(masks)
+    assert len(drawn) == pytest.approx(48, abs=4)
+    assert {int(level) for level in np.unique(drawn)} == {0, 255}
+    assert (drawn[20][..., 0] > 0).sum() == pytest.approx(21 * 15, rel=0.2)
     assert watched.lines[-1]["reason"] == "over"
     assert watched.lines[-1]["time"] is None
     assert watched.lines[-1]["duration_s"] == pytest.approx(49 / 25, abs=0.2)
