@@ -36,8 +36,9 @@ from numpy.typing import NDArray
 
 from bgsub.live.feed import Item, Lost, Opened, Seen
 from bgsub.live.messages import Header
+from bgsub.live.options import WatchOptions
 from bgsub.live.source import LiveSource
-from bgsub.live.watcher import Watcher, WatchOptions
+from bgsub.live.watcher import Watcher
 from bgsub.runtime.limits import give_back
 from bgsub.video.frames import Layout
 

@@ -220,7 +220,7 @@ def _watch_options(params: dict[str, Any]) -> Any:
     """Read the options that are times, and the model."""
     from bgsub.background.model import BackgroundModel
     from bgsub.live.clips_folder import Keep, parse_keep, parse_seconds
-    from bgsub.live.watcher import WatchOptions
+    from bgsub.live.options import WatchOptions
     from bgsub.local.params import MaskOptions
 
     names = ("window", "refresh", "warm_up", "before", "after", "stall")

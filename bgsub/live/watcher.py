@@ -5,30 +5,28 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, OutputError, UsageError, cannot_write
-from bgsub.live.clip import ClipFormat
 from bgsub.live.clips_folder import Keep, remove_oldest
+from bgsub.live.event_files import EventFiles
 from bgsub.live.events import LiveEvent, LiveEvents, Reason, What
-from bgsub.live.feed import PAUSES_S, Feed, Lost, Opened, Seen
+from bgsub.live.feed import Feed, Lost, Opened, Seen
 from bgsub.live.hooks import EventHook
 from bgsub.live.learner import Learner, LiveModel
 from bgsub.live.messages import Note
-from bgsub.live.recording import MaskRecording, Recording
+from bgsub.live.options import WatchOptions
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import LiveSource
 from bgsub.live.status import Status
 from bgsub.local.cleanup import SCORE_LEVEL
-from bgsub.local.params import MaskOptions
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.detections import find_detections
 from bgsub.tracking.recorder import View
@@ -41,63 +39,6 @@ _RING_SLACK_S = 5.0
 _RATE = 25.0
 _STATUS_S = 2.0
 _MINUTE_S = 60.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class WatchOptions:
-    """How a stream is watched.
-
-    Attributes
-    ----------
-    window_s, refresh_s, warm_up_s : float
-        See `Learner`.
-    before_s, after_s : float
-        Seconds of a clip before an event, and without objects after which it ends.
-    min_area : int, optional
-        Pixels of the stream that an object covers at least.
-    min_track : int
-        Frames in which an object must have been seen.
-    masks : MaskOptions
-    model : BackgroundModel, optional
-        Used instead of learning.
-    scale : float, optional
-        Of the pictures that are analysed; None is chosen from their size.
-    every_s : float
-        Seconds between them; 0 for all.
-    drops : bool, optional
-        Whether frames for which there is no time are left out; None is for all but files.
-    clips, writes_masks : bool
-    clip_format : {"auto", "mp4", "mkv"}
-    keep : Keep
-    stall_s : float
-    pauses_s : sequence of float
-        As of `Feed`.
-    threads : int, optional
-        For learning; None is one, so that another core is free for what is seen meanwhile.
-    status : Path, optional
-        Where the status is written.
-    """
-
-    window_s: float = 600.0
-    refresh_s: float = 30.0
-    warm_up_s: float = 5.0
-    before_s: float = 5.0
-    after_s: float = 2.0
-    min_area: int | None = None
-    min_track: int = 3
-    masks: MaskOptions = field(default_factory=MaskOptions)
-    model: BackgroundModel | None = None
-    scale: float | None = None
-    every_s: float = 0.0
-    drops: bool | None = None
-    clips: bool = True
-    writes_masks: bool = False
-    clip_format: ClipFormat = "auto"
-    keep: Keep = field(default_factory=Keep)
-    stall_s: float = 20.0
-    pauses_s: Sequence[float] = PAUSES_S
-    threads: int | None = None
-    status: Path | None = None
 
 
 class Watcher:
@@ -135,8 +76,7 @@ class Watcher:
         self.status = Status()
         self._ring = PacketRing(options.before_s + _RING_SLACK_S)
         self._events = LiveEvents(self._announce, after_s=options.after_s)
-        self._recording = Recording(out, self._ring, options.clip_format)
-        self._masks = MaskRecording(is_wanted=options.writes_masks)
+        self._files = EventFiles(out, self._ring, options, self._fail_clip)
         self._opened: Opened | None = None
         self._learner: Learner | None = None
         self._model: LiveModel | None = None
@@ -216,8 +156,7 @@ class Watcher:
         before, self._opened = self._opened, opened
         header = opened.header
         is_same = before is not None and before.header.layout == header.layout
-        self._write_clip()
-        self._recording.close()
+        self._files.close()
         if not is_same:
             self._events.end("changed")
             self._begin_learning(opened)
@@ -296,7 +235,7 @@ class Watcher:
         self._report(
             self._tracker.update(self._number, seen.time_s, found, picture if found else None)
         )
-        self._write_mask(mask, seen.time_s)
+        self._files.add_mask(mask, seen.time_s)
         self._events.pass_time(seen.time_s)
         self.status.frames += 1
         self.status.latency_s = time.monotonic() - seen.came_s
@@ -324,9 +263,7 @@ class Watcher:
         if what == "start":
             self._record(event, event.start_s - self._options.before_s)
         elif what == "end":
-            self._write_clip()
-            self._recording.close()
-            self._masks.close()
+            self._files.close()
         wall_s = self._wall_s(event.last_s)
         line = {"event": what, "time": None if wall_s is None else _iso(wall_s), **event.to_json()}
         if what == "end":
@@ -345,33 +282,14 @@ class Watcher:
         return self._opened.wall_s + time_s - self._opened.base_s
 
     def _record(self, event: LiveEvent, begin_s: float) -> None:
-        if not self._options.clips or self._opened is None:
+        if self._opened is None:
             return
         wall_s = self._wall_s(event.last_s)
-        try:
-            path = self._recording.begin(
-                self._opened, begin_s, time.time() if wall_s is None else wall_s, event.number
-            )
-        except OutputError as error:
-            self._fail_clip(error)
-            return
-        event.files.append(str(path))
-        try:
-            self._masks.begin(path, self._opened.header.layout)
-        except OutputError as error:
-            self._fail_clip(error)
-
-    def _write_clip(self) -> None:
-        try:
-            self._recording.write()
-        except OutputError as error:
-            self._fail_clip(error)
-
-    def _write_mask(self, mask: Bytes, time_s: float) -> None:
-        try:
-            self._masks.add(mask, time_s)
-        except OutputError as error:
-            self._fail_clip(error)
+        path = self._files.begin(
+            self._opened, begin_s, time.time() if wall_s is None else wall_s, event.number
+        )
+        if path is not None:
+            event.files.append(str(path))
 
     def _fail_clip(self, error: OutputError) -> None:
         """Go on without a clip: what is in sight is said in any case."""
@@ -392,7 +310,7 @@ class Watcher:
 
     def _attend(self, feed: Feed, now_s: float) -> None:
         """Do what is due whether or not a frame has come."""
-        self._write_clip()
+        self._files.write()
         if self._lost_since is not None:
             self._events.lose(time.monotonic())
         if now_s - self._told["minute"] >= _MINUTE_S:
@@ -410,7 +328,7 @@ class Watcher:
     def _keep_few(self) -> None:
         keep = self._options.keep
         if keep != Keep():
-            remove_oldest(self._out, keep, self._recording.path)
+            remove_oldest(self._out, keep, self._files.path)
 
     def _tell_status(self, feed: Feed, now_s: float) -> None:
         status = self.status
@@ -427,8 +345,7 @@ class Watcher:
         if reason == "over" and self._tracker is not None:
             self._report(self._tracker.finish())
         self._events.end(reason)
-        self._recording.close()
-        self._masks.close()
+        self._files.close()
         self._keep_few()
         self.status.state = "ended"
         self._tell_status(feed, now_s)

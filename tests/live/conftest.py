@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from bgsub.live.clips_folder import Keep
+from bgsub.live.options import WatchOptions
 from bgsub.live.source import LiveSource, read_source
-from bgsub.live.watcher import Watcher, WatchOptions
+from bgsub.live.watcher import Watcher
 
 SIZE = (96, 72)
 

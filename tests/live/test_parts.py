@@ -21,11 +21,12 @@ from bgsub.live.feed import Feed, Seen
 from bgsub.live.hooks import EventHook
 from bgsub.live.learner import MOST_FRAMES, Learner
 from bgsub.live.messages import Note, StreamPacket
+from bgsub.live.options import WatchOptions
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import read_source
 from bgsub.live.stamps import StampMender
 from bgsub.live.status import MetricsServer, Status
-from bgsub.live.watcher import Watcher, WatchOptions
+from bgsub.live.watcher import Watcher
 from bgsub.local.params import MaskOptions
 from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Layout
