@@ -20,7 +20,8 @@ _EVERY = 8
 _WIDTH = 160
 _SHIFT = 1.0
 _NEAR = 2  # pixels around a peak that are of it
-_LEAST_RESPONSE = 0.35
+_LEAST_PEAK = 0.35
+_PEAK_OF_NOISE = 36.0  # over the root of the number of pixels, in one of a hundred such peaks
 _FEWEST = 6
 # A slower pan is seen from further away: a frame is compared with the latest from which the picture
 # has moved. Several such steps must lead away, and a look back over all of them must say the same:
@@ -56,8 +57,8 @@ class _Drift:
         mark, self._mark = self._mark, now
         if mark is None:
             return
-        x, y, response = _displacement(mark, now, window)
-        if response <= _LEAST_RESPONSE or math.hypot(x, y) > _LONGEST_STEP:
+        x, y, clarity = _displacement(mark, now, window)
+        if clarity <= 1.0 or math.hypot(x, y) > _LONGEST_STEP:
             self._steps.clear()  # a cut, a jolt or a mistake is no slow pan
         elif math.hypot(x, y) > _SHIFT:
             self._steps.append((mark, x, y))
@@ -71,9 +72,9 @@ class _Drift:
         x, y = (sum(step[axis] for step in self._steps) for axis in (1, 2))
         if math.hypot(x, y) <= _DRIFT:
             return False
-        seen_x, seen_y, response = _displacement(self._steps[0][0], now, window)
+        seen_x, seen_y, clarity = _displacement(self._steps[0][0], now, window)
         agrees = math.hypot(seen_x - x, seen_y - y) < _DISAGREEMENT
-        return agrees and response > _LEAST_RESPONSE
+        return agrees and clarity > 1.0
 
 
 class CameraWatch:
@@ -105,9 +106,9 @@ class CameraWatch:
             return
         now = _small(frame)
         if self._before is not None and self._window is not None:
-            x, y, response = _displacement(self._before, now, self._window)
+            x, y, clarity = _displacement(self._before, now, self._window)
             self.pairs += 1
-            self.moved += math.hypot(x, y) > _SHIFT and response > _LEAST_RESPONSE
+            self.moved += math.hypot(x, y) > _SHIFT and clarity > 1.0
             self._drift.look(now, self._window)
         elif self._window is None:
             self._window = np.outer(*(np.hanning(side) for side in now.shape)).astype(np.float32)
@@ -131,7 +132,7 @@ class CameraWatch:
 
 
 def _displacement(one: _Luma, other: _Luma, window: _Luma) -> tuple[float, float, float]:
-    """Find by how many pixels a picture lies beside another, and how clear that is, from 0 to 1.
+    """Find by how many pixels a picture lies beside another, and how clear that is, above 1.
 
     By phase correlation. That of OpenCV 4.13 gives other numbers each time where the sides are
     those of a fast Fourier transform (160 × 120, for example).
@@ -143,12 +144,13 @@ def _displacement(one: _Luma, other: _Luma, window: _Luma) -> tuple[float, float
     top, left = divmod(int(np.argmax(found)), width)
     rows, columns = (np.arange(peak - _NEAR, peak + _NEAR + 1) for peak in (top, left))
     near = np.maximum(found[np.ix_(rows % height, columns % width)], 0.0)
-    response = float(near.sum())
-    if response == 0.0:
+    total = float(near.sum())
+    if total == 0.0:
         return 0.0, 0.0, 0.0
-    y = float(near.sum(axis=1) @ rows) / response
-    x = float(near.sum(axis=0) @ columns) / response
-    return x - width * (x > width / 2), y - height * (y > height / 2), response
+    y = float(near.sum(axis=1) @ rows) / total
+    x = float(near.sum(axis=0) @ columns) / total
+    clarity = total / max(_LEAST_PEAK, _PEAK_OF_NOISE / math.sqrt(found.size))
+    return x - width * (x > width / 2), y - height * (y > height / 2), clarity
 
 
 def _small(frame: SceneFrame) -> _Luma:
