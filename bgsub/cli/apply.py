@@ -12,7 +12,6 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.batch import read_list
-from bgsub.cli.effects import check_effects
 from bgsub.cli.help import Command, examples
 from bgsub.cli.jobs import Job, Recipe
 from bgsub.cli.logs import Session, log_options
@@ -57,6 +56,8 @@ def apply_command(
     have the size of those that MODEL was fitted to; --roi and --scale of that run apply again
     unless you give your own.
     """
+    from bgsub.cli.effects import check_effects
+
     options = shared.run_options(params)
     check_effects(options, shared.typed_options())
     model = str(model_in(Path(model)))

@@ -12,7 +12,6 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.batch import read_list, run_batch
-from bgsub.cli.effects import check_effects
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.interrupts import log_results
 from bgsub.cli.jobs import Job, Recipe, Work, check_out, plan
@@ -130,6 +129,8 @@ def run_command(
     INPUT is a video, a folder of images, a glob in quotes ('shots/*.png'), a pattern (f%04d.png) or
     a NumPy file of frames. run.json is written last: where it exists, the results are complete.
     """
+    from bgsub.cli.effects import check_effects
+
     options = shared.run_options(params)
     check_effects(options, shared.typed_options())
     given = [*inputs, *(read_list(from_file) if from_file else [])]
