@@ -170,7 +170,15 @@ _status_options = together(
 @named("shadows", "sensitivity", "min_area", "fill_holes", section="Masks")
 @_event_options
 @_status_options
-@named("threads", section="Resources")
+@option(
+    "Resources",
+    "--threads",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="To learn with; masks have one of their own, and decoding a process.",
+)
 @log_options
 def watch_command(source: str, out: str, **params: Any) -> None:
     """Watch SOURCE: a URL (rtsp, http, tcp, udp, …), a camera, a file, or - for a pipe.
