@@ -129,6 +129,7 @@ format: $(VENV)/.installed-dev  ## format the code
 
 pictures: demo  ## make the pictures of the README from the demo's results
 	$(BIN)/python -m benchmarks.pictures results images
+	$(BIN)/python -m benchmarks.page_picture results images
 
 bench: $(VENV)/.installed-dev  ## run the benchmarks (BENCH_VIDEO=... for footage of yours)
 	$(BIN)/python -m benchmarks

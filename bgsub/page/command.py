@@ -35,7 +35,7 @@ def command_line(manifest: Mapping[str, Any]) -> str | None:
         words.append(_operand(str(manifest.get("model", "model.npz"))))
     words.append(_operand(str(path)))
     for one, value in changed_options(options.source) + changed_options(options):
-        words += _outputs(value) if one.name == "outputs" else _option(one, value)
+        words += output_words(value) if one.name == "outputs" else _option(one, value)
     return shlex.join([*words, "--out", "again/"])
 
 
@@ -53,7 +53,7 @@ def _operand(path: str) -> str:
     return f"./{path}" if path.startswith("-") else path
 
 
-def _outputs(chosen: frozenset[str]) -> list[str]:
+def output_words(chosen: frozenset[str]) -> list[str]:
     """Choose outputs: what is written besides by its own option, anything else by a list."""
     if chosen >= DEFAULT_OUTPUTS:
         extra = [name for name in OUTPUTS if name in chosen & EXTRA_OUTPUTS]

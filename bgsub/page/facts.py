@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bgsub.declared import declaration, flag
-from bgsub.options import RunOptions
-from bgsub.page.command import changed_options
+from bgsub.options import DEFAULT_OUTPUTS, RunOptions
+from bgsub.page.command import changed_options, output_words
 
 
 def headline(manifest: Mapping[str, Any]) -> str:
@@ -25,18 +25,25 @@ def headline(manifest: Mapping[str, Any]) -> str:
 
 def cautions(manifest: Mapping[str, Any]) -> list[str]:
     """List what somebody should know before relying on the result."""
-    notes = [str(each) for name in ("warnings", "hints", "fit_warnings", "mask_notes")
-             for each in manifest.get(name) or []]  # fmt: skip
+    names = ("warnings", "hints", "fit_warnings")
+    notes = [str(each) for name in names for each in manifest.get(name) or []]
     return list(dict.fromkeys(notes))
 
 
 def option_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """List the options that were given: name, value, what it does."""
     options = RunOptions.from_json({**manifest["options"], "temp": None})
-    return [
+    changed = changed_options(options.source) + changed_options(options)
+    rows = [
         (flag(one), _text(value), declaration(one).help)
-        for one, value in changed_options(options.source) + changed_options(options)
+        for one, value in changed
+        if one.name != "outputs"
     ]
+    if options.outputs != DEFAULT_OUTPUTS:
+        words = output_words(options.outputs)
+        named = words[0] == "--only"
+        rows.append(("--only" if named else " ".join(words), words[1] if named else "", ""))
+    return rows
 
 
 def fact_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:

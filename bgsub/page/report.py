@@ -155,6 +155,7 @@ def make_page(
         "times": (float(result.times[0]), float(result.times[-1])),
         "colors": [time_color(share / 8) for share in range(9)],
         "states": manifest.get("mask_states") or [],
+        "scene_notes": [str(each) for each in manifest.get("mask_notes") or []],
         "regions": region_boxes(manifest, result),
         "regions_left_out": manifest.get("mask_regions_left_out") or 0,
         "options": option_rows(manifest),

@@ -43,10 +43,8 @@ class TestOpening:
         asked = {url for url in opened.requests if not url.startswith("data:image/webp")}
         assert asked <= allowed
 
-    def test_it_paints_soon(self, open_page, report):
-        opened = open_page(report)
-        paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-        assert opened.tab.evaluate(paint) < 2000
+    def test_it_paints_soon(self, first_paint, report):
+        assert first_paint(report) < 2000
 
     def test_no_foreign_code_runs(self, browser, report):
         tab = browser.new_page()

@@ -88,15 +88,14 @@ function readout(number, event) {
   const i = lastUpTo(model.shown, current);
   const parts = [`Frame ${number}`, clock(model.times[current])];
   if (model.shown[i] === current) {
-    const value = (name) => model.curves[name] && model.curves[name][i];
-    const say = (name, text) => {
-      const v = value(name);
-      if (v !== undefined && !Number.isNaN(v)) parts.push(`${text} ${Number(v.toPrecision(4))}`);
+    const say = (name, text, unit = "") => {
+      const v = model.curves[name] ? model.curves[name][i] : NaN;
+      if (!Number.isNaN(v)) parts.push(`${text} ${Number(v.toPrecision(4))}${unit}`);
     };
-    say("error", "error");
-    say("whole", "score");
+    say("error", "error", " grey levels");
+    say("whole", "score of the whole");
     say("place", "of a place");
-    say("foreground", "foreground %");
+    say("foreground", "foreground", " %");
   }
   if (model.isOutlier(current)) parts.push("outlier");
   if (model.isDoubtful(current)) parts.push("doubtful picture");

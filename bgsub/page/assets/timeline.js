@@ -81,7 +81,10 @@ class Timeline {
     const axis = { stroke: text, grid, ticks: grid, font };
     const x = { ...axis, size: isLast ? 44 : 12, values: isLast ? (u, at) => this.labels(at) : () => [] };
     const y = { ...axis, size: 52, values: (u, at) => at.map((v) => (v === null ? "" : short(v))) };
-    if (isLog) y.filter = (u, at) => at.map((v) => (isRound(v, at) ? v : null));
+    if (isLog) {
+      const filter = (u, at) => at.map((v) => (isRound(v, at) ? v : null));
+      Object.assign(y, { filter, grid: { ...grid, filter }, ticks: { ...grid, filter } });
+    }
     return {
       width,
       height: chart.height + (isLast ? 32 : 0),
