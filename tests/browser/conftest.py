@@ -91,6 +91,7 @@ class Opened:
 
     def __init__(self, tab):
         self.tab = tab
+        self.number = 0
         self.said, self.requests = [], []
         tab.on("console", lambda message: self.said.append(message.text))
         tab.on("pageerror", lambda error: self.said.append(str(error)))
@@ -110,6 +111,7 @@ class Opened:
                 && films[view].placeOf(films[view].shown) === current))""",
             arg=number,
         )
+        self.number = number
         self.tab.wait_for_timeout(60)  # the picture is on its way to the screen
 
     def shot(self, view):
@@ -118,8 +120,17 @@ class Opened:
         picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
         return cv2.cvtColor(picture, cv2.COLOR_BGR2RGB)
 
-    def number_on_screen(self, view="input"):
-        """Read the number that the stripes write."""
+    def number_on_screen(self, view="input", wanted=None):
+        """Read the number that the stripes write; on a busy machine it may be a while in coming."""
+        wanted = self.number if wanted is None else wanted
+        for _ in range(20):
+            found = self._read_number(view)
+            if found == wanted:
+                break
+            self.tab.wait_for_timeout(250)
+        return found
+
+    def _read_number(self, view):
         picture = self.shot(view).mean(axis=2)
         height, width = picture.shape
         row = picture[round(height * (1 - 0.5 * CELL / HEIGHT))]
