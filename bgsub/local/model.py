@@ -275,6 +275,24 @@ class LocalModel:
         colors = self._fit_frame(_colored(picture)).matcher.scene.colors
         return np.asarray(colors[0], dtype=np.uint8)
 
+    def implausible(self, background: Bytes) -> tuple[Bytes, Bytes]:
+        """Find where a picture that shows no object departs from the background even so.
+
+        Parameters
+        ----------
+        background : ndarray of uint8, shape (h, w, 3) or (h, w)
+
+        Returns
+        -------
+        wrong : ndarray of uint8, shape (h, w)
+            0 or 1, before shadows, specks and outlines are dealt with.
+        usual : ndarray of uint8, shape (h, w, 3)
+            The most frequent colours of the state that it shows.
+        """
+        compared = self._compare(background, None)
+        colors = compared.fit.matcher.scene.colors
+        return vote(compared.mean, self.params.vote_level), np.asarray(colors[0], dtype=np.uint8)
+
     def _fit_frame(self, picture: Bytes) -> _Fit:
         """Find the state, with a gain and an offset, that explains most of a frame."""
         small = thumbnail(picture)

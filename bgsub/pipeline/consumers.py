@@ -7,9 +7,12 @@ thread, and in `take` what needs the frames in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, Protocol, TypeVar
 
+import numpy as np
+
+from bgsub.background.backdrop import Backdrop, Floats
 from bgsub.background.model import BackgroundModel
 from bgsub.background.render import OutsideMask, reconstruct
 from bgsub.fit.store import FrameBlock
@@ -18,6 +21,9 @@ from bgsub.pipeline.masker import Flags, Masker, Scores
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.absorption import Absorber, absorbed_after
 from bgsub.video.frames import Bytes, Layout
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
 
 Need = Literal["background", "mask", "scores"]
 """What has to be computed of a frame for a consumer, besides its picture."""
@@ -82,8 +88,10 @@ class Renderer:
         self._background, self._masker = background, masker
         self._inside, self._with_scores = inside, with_scores
         self._rules = FrameRules(layout, self._decide, draw_foreground)
+        self._backdrop: Backdrop | None = None
         if background is not None:
             self._outside = OutsideMask(layout, background.pixel_mask)
+            self._backdrop = None if masker is None else masker.backdrop(background)
         self._absorber: Absorber | None = None
         rest_s = None if masker is None else absorbed_after(masker.settings.still_objects)
         if masker is not None and rest_s is not None:
@@ -91,25 +99,46 @@ class Renderer:
 
     def frames(self, block: FrameBlock, workers: Workers) -> list[SceneFrame]:
         """Give the frames of a block; their backgrounds are reconstructed together."""
-        own: Bytes | list[None] = [None] * len(block.rows)
-        if self._background is not None and block.coefficients is not None:
-            own = reconstruct(self._background, block.coefficients, workers)
-            self._outside.restore(own, block.rows)
         frames = [
             SceneFrame(
                 self._rules,
                 int(block.numbers[i]),
                 float(block.times[i]),
                 row,
-                own[i],
-                None if block.outlier_scores is None else float(block.outlier_scores[i]),
+                outlier_score=None if block.outlier_scores is None else block.outlier_scores[i],
             )
             for i, row in enumerate(block.rows)
         ]
+        if self._background is not None and block.coefficients is not None:
+            self._reconstruct(self._background, block, block.coefficients, frames, workers)
         if self._absorber is not None:
             for frame, _ in zip(frames, workers.map(_decide_mask, frames), strict=True):
                 frame.settle(self._absorber)
         return frames
+
+    def _reconstruct(
+        self,
+        background: BackgroundModel,
+        block: FrameBlock,
+        coefficients: Floats,
+        frames: list[SceneFrame],
+        workers: Workers,
+    ) -> None:
+        """Give frames their backgrounds, of which those of some masks are corrected by them."""
+        backdrop = self._backdrop
+        if backdrop is not None:
+            chosen = backdrop
+
+            def correct(pair: tuple[SceneFrame, Floats]) -> Floats:
+                frame, projected = pair
+                return chosen.coefficients(frame.row, frame.mask, projected)
+
+            pairs = list(zip(frames, coefficients, strict=True))
+            coefficients = np.stack(list(_in_threads(correct, pairs, frames, workers)))
+        own = reconstruct(background, coefficients, workers)
+        self._outside.restore(own, block.rows)
+        for frame, estimate in zip(frames, own, strict=True):
+            frame.place_before(estimate, backdrop)
 
     def _decide(self, frame: SceneFrame) -> tuple[Bytes, Scores | None]:
         if self._masker is None:
@@ -118,6 +147,17 @@ class Renderer:
         if self._with_scores:
             return self._masker.mask_and_scores(frame, self._inside)
         return self._masker.mask(frame, self._inside), None
+
+
+def _in_threads(
+    function: Callable[[Item], Value],
+    items: Iterable[Item],
+    frames: list[SceneFrame],
+    workers: Workers,
+) -> Iterable[Value]:
+    """Map a function over what belongs to frames, in threads where that is worth it."""
+    small = frames[0].layout.pixels < _WORTH_A_THREAD
+    return map(function, items) if small else workers.map(function, items)
 
 
 def _decide_mask(frame: SceneFrame) -> Bytes:
@@ -130,7 +170,6 @@ def feed(frames: list[SceneFrame], consumers: list[FrameConsumer], workers: Work
     def prepare(frame: SceneFrame) -> tuple[SceneFrame, list[Any]]:
         return frame, [consumer.prepare(frame) for consumer in consumers]
 
-    small = frames[0].layout.pixels < _WORTH_A_THREAD
-    for frame, prepared in map(prepare, frames) if small else workers.map(prepare, frames):
+    for frame, prepared in _in_threads(prepare, frames, frames, workers):
         for consumer, own in zip(consumers, prepared, strict=True):
             consumer.take(frame, own)

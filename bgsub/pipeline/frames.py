@@ -4,16 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any, Generic, Self, TypeVar, overload
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.backdrop import Backdrop
 from bgsub.background.render import largest_difference
 from bgsub.tracking.absorption import Absorber
 from bgsub.video.frames import Bytes, Layout
 
 Scores = NDArray[np.uint16]
+Value = TypeVar("Value")
+
+
+class Once(Generic[Value]):
+    """A property that is computed when it is first asked for.
+
+    `functools.cached_property` locks out all other objects while it computes, before Python 3.12.
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self._compute, self.__doc__ = compute, compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Value: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | Value:
+        if instance is None:
+            return self
+        value = self._compute(instance)
+        instance.__dict__[self._name] = value
+        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,37 +92,45 @@ class SceneFrame:
     ) -> None:
         self._rules = rules
         self.number, self.time_s, self.outlier_score = number, time_s, outlier_score
-        self.row, self._own = row, own
+        self.row, self._estimate = row, own
+        self._backdrop: Backdrop | None = None
+        self._rested: Bytes | None = None
 
     @property
     def layout(self) -> Layout:
         """Arrangement of `row` and `own`."""
         return self._rules.layout
 
-    @property
+    def place_before(self, estimate: Bytes, backdrop: Backdrop | None = None) -> None:
+        """Take a background, shape (size,), and what corrects it by the mask."""
+        self._estimate, self._backdrop = estimate, backdrop
+
+    @Once
     def own(self) -> Bytes:
         """Its background in the layout, shape (size,)."""
-        if self._own is None:
+        if self._estimate is None:
             message = "no background was asked for"
             raise RuntimeError(message)
-        return self._own
+        if self._backdrop is None:
+            return self._estimate
+        return self._backdrop.compose(self.row, self.mask, self._estimate, self._rested)
 
-    @cached_property
+    @Once
     def picture(self) -> Bytes:
         """The frame, (h, w, 3) BGR or (h, w) grey."""
         return self.layout.to_bgr(self.row)
 
-    @cached_property
+    @Once
     def background(self) -> Bytes:
         """Its background, (h, w, 3) BGR or (h, w) grey."""
         return self.layout.to_bgr(self.own)
 
-    @cached_property
+    @Once
     def residual(self) -> Bytes:
         """max over the colour channels of |x − x_b|, grey levels, (h, w)."""
         return largest_difference(self.layout, self.row, self.own)
 
-    @cached_property
+    @Once
     def _decided(self) -> tuple[Bytes, Scores | None]:
         return self._rules.decide(self)
 
@@ -116,9 +151,11 @@ class SceneFrame:
     def settle(self, absorber: Absorber) -> None:
         """Take what has come to rest out of the mask; frames are settled in their order."""
         mask, scores = self._decided
-        self._decided = absorber.apply(mask, self.picture, self.time_s), scores
+        left = absorber.apply(mask, self.picture, self.time_s)
+        self._rested = np.asarray(cv2.subtract(mask, left), dtype=np.uint8)
+        self.__dict__["_decided"] = left, scores
 
-    @cached_property
+    @Once
     def foreground(self) -> Bytes:
         """Its foreground in the style that is asked for, a picture or a vector in the layout."""
         return self._rules.draw_foreground(self)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.backdrop import Backdrop
 from bgsub.background.model import BackgroundModel
 from bgsub.background.residual_mask import SCORE_LEVEL, MaskRule, default_min_area
 from bgsub.errors import UsageError
@@ -71,6 +72,8 @@ class Masker(Protocol):
         Its name among the values of ``--model``.
     needs_background : bool
         Whether it needs the backgrounds that a fit of the frames gives.
+    corrects_background : bool
+        Whether backgrounds that are shown need its masks.
     score_level : int
         Score from which a pixel belongs to the mask, before it is cleaned.
     min_area : int
@@ -81,6 +84,7 @@ class Masker(Protocol):
 
     name: ClassVar[str]
     needs_background: ClassVar[bool] = False
+    corrects_background: ClassVar[bool] = False
     score_level: ClassVar[int] = 100
     layout: Layout
     settings: MaskSettings
@@ -157,6 +161,11 @@ class Masker(Protocol):
         """Give what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""
         return frame.background
 
+    def backdrop(self, background: BackgroundModel) -> Backdrop | None:
+        """Give what corrects the backgrounds of frames by their masks; None where nothing does."""
+        del background
+        return None
+
     def facts(self) -> dict[str, Any]:
         """Describe for run.json what was learned, as JSON values."""
         return {"mask_notes": []}
@@ -220,6 +229,7 @@ class LocalMasker(Masker):
     """Local models: a few recurring colours for every pixel, see `bgsub.local`."""
 
     name = "local"
+    corrects_background = True
     score_level = LOCAL_SCORE_LEVEL
 
     def __init__(self, layout: Layout, settings: MaskSettings) -> None:
@@ -298,6 +308,10 @@ class LocalMasker(Masker):
     def background(self, frame: SceneFrame) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows."""
         return self._learned().background(frame.picture)
+
+    def backdrop(self, background: BackgroundModel) -> Backdrop:
+        """Give what corrects the backgrounds of frames where the local model knows better."""
+        return Backdrop(background, self._learned())
 
     def facts(self) -> dict[str, Any]:
         """Describe the states of the scene, and what was decided about its places."""

@@ -34,7 +34,10 @@ def needs_pixels(options: RunOptions) -> bool:
 
 def needs_masks(options: RunOptions) -> bool:
     """Say whether masks are wanted: as an output, within one, or for later footage (model.npz)."""
-    return bool(options.outputs & (_with_masks(options) | {"preview", "model"}))
+    shown = (
+        {"background", "foreground"} if MASKERS[options.mask_model].corrects_background else set()
+    )
+    return bool(options.outputs & (_with_masks(options) | {"preview", "model"} | shown))
 
 
 def needs_objects(options: RunOptions) -> bool:

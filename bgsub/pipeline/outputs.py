@@ -206,7 +206,7 @@ class FrameOutputs:
         return Renderer(
             scene.layout,
             scene.background if shown else None,
-            masker if masks else None,
+            masker if masks or (shown and masker is not None) else None,
             scene.inside,
             self._draw_foreground,
             with_scores="scores" in needs,

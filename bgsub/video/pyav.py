@@ -161,8 +161,9 @@ def fraction(value: Ratio | None) -> Fraction | None:
 
 def seconds(stamp: int | None, time_base: Ratio | None) -> float | None:
     """Give a timestamp in seconds; None where there is no stamp or no time base."""
-    base = fraction(time_base)
-    return None if stamp is None or base is None else float(stamp * base)
+    if stamp is None or not time_base:
+        return None
+    return stamp * time_base.numerator / time_base.denominator  # rounded once, as a Fraction is
 
 
 def display_matrix(frame: VideoFrame) -> NDArray[np.int32] | None:

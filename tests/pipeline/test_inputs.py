@@ -42,7 +42,8 @@ def test_memory_counts_what_the_outputs_need(clip, options):
     assert (errors.local, errors.videos, errors.pictures) == (0, 0, False)
     assert masks.local == both.local > masks.local_sample > 0
     assert need({"scores"}).videos == 2 * need({"mask"}).videos == 2
-    assert need({"background"}).local == 0
+    assert need({"background"}).local == masks.local
+    assert need({"background"}, model="paper").local == 0
     assert need({"mask"}, model="paper").local == 0
 
 

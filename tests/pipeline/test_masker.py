@@ -101,8 +101,10 @@ def test_what_needs_masks(options):
     for outputs in ({"mask"}, {"scores", "errors"}, {"preview"}, {"model"}):
         assert needs_masks(options(outputs=outputs))
     assert needs_masks(options(outputs={"foreground"}, foreground="cutout"))
-    for outputs in ({"background"}, {"foreground"}, {"errors", "plot"}):
-        assert not needs_masks(options(outputs=outputs))
+    assert not needs_masks(options(outputs={"errors", "plot"}))
+    for outputs in ({"background"}, {"foreground"}):
+        assert needs_masks(options(outputs=outputs))
+        assert not needs_masks(options(outputs=outputs, model="paper"))
 
 
 class BrightMasker(Masker):

@@ -41,8 +41,10 @@ def test_masks_of_local_models_need_no_fit(learn):
     assert scene.threshold is None
 
 
-def test_a_background_alone_learns_no_masks(learn):
+def test_a_background_is_corrected_by_masks_unless_it_is_the_papers(learn):
     scene = learn({"background"}, fitted=True)
+    assert scene.background.local is not None
+    scene = learn({"background"}, fitted=True, model="paper")
     assert scene.masker is None
     assert scene.background.local is None
 

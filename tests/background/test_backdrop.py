@@ -1,0 +1,130 @@
+"""What is outside the masks tells the backgrounds, and the local model where they are wrong."""
+
+import numpy as np
+import pytest
+
+from bgsub.background.backdrop import Backdrop
+from bgsub.background.model import BackgroundModel
+from bgsub.local.model import LocalModel
+from bgsub.local.scene import Scene
+from bgsub.video.frames import Layout
+
+HEIGHT, WIDTH = 60, 80
+THING = np.s_[20:40, 30:50]
+
+
+def make(kind, pixel_mask=None):
+    """A place whose light waves by one component, and both models of it."""
+    rng = np.random.default_rng(3)
+    place = rng.integers(80, 160, (HEIGHT, WIDTH, 3), np.uint8)
+    layout = Layout(kind, HEIGHT, WIDTH)
+    center = layout.pack(place).astype(np.float32)
+    wave = np.zeros((1, layout.size), np.float32)
+    wave[0, : layout.pixels] = np.tile(np.sin(np.arange(WIDTH) / 6), HEIGHT)
+    if pixel_mask is not None:
+        wave[0, : layout.pixels][~pixel_mask.ravel()] = 0
+    wave /= np.linalg.norm(wave)
+    shown = np.asarray(layout.to_bgr(center.astype(np.uint8)))
+    colors = shown if shown.ndim == 3 else np.stack([shown] * 3, axis=2)
+    local = LocalModel([Scene(colors[None], np.zeros((HEIGHT, WIDTH), np.uint8), 2.5, [])], [0.5])
+    model = BackgroundModel(
+        layout=layout,
+        center=center,
+        components=wave,
+        local=local,
+        noise=np.ones(layout.pixels, np.float32),
+        threshold=10.0,
+        cutoff=3.5,
+        error_location=1.0,
+        error_scale=1.0,
+        support=np.ones(2, bool),
+        frame_numbers=np.arange(1, 3),
+        pixel_mask=pixel_mask,
+        geometry={},
+        facts={},
+    )
+    return model, Backdrop(model, local)
+
+
+def frame_of(model, amount, thing=None):
+    row = model.center + amount * model.components[0]
+    row = np.clip(np.rint(row), 0, 255).astype(np.uint8)
+    if thing is not None:
+        model.layout.luma(row)[THING] = thing
+    return row
+
+
+def mask_of_thing():
+    mask = np.zeros((HEIGHT, WIDTH), np.uint8)
+    mask[THING] = 255
+    return mask
+
+
+def projected(model, row):
+    away = row[: model.layout.pixels] - model.center[: model.layout.pixels]
+    return np.atleast_1d(model.components[0, : model.layout.pixels] @ away).astype(float)
+
+
+@pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
+def test_coefficients_are_those_of_what_is_seen(kind):
+    model, backdrop = make(kind)
+    row = frame_of(model, 300.0, thing=250)
+    wrong = projected(model, row)
+    assert abs(wrong[0] - 300) > 100
+    assert backdrop.coefficients(row, mask_of_thing(), wrong) == pytest.approx([300], rel=0.03)
+
+
+def test_without_a_mask_coefficients_are_the_projection():
+    model, backdrop = make("yuv420")
+    row = frame_of(model, -120.0)
+    own = projected(model, row)
+    nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
+    np.testing.assert_array_equal(backdrop.coefficients(row, nothing, own), own)
+    everything = np.full((HEIGHT, WIDTH), 255, np.uint8)
+    assert np.isfinite(backdrop.coefficients(row, everything, own)).all()
+
+
+def test_pixels_that_were_never_fitted_are_not_taken_off():
+    fitted = np.zeros((HEIGHT, WIDTH), bool)
+    fitted[:10] = True
+    model, backdrop = make("yuv420", fitted)
+    row = frame_of(model, 90.0, thing=255)
+    own = projected(model, row)
+    np.testing.assert_array_equal(backdrop.coefficients(row, mask_of_thing(), own), own)
+
+
+@pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
+def test_a_plausible_background_stays(kind):
+    model, backdrop = make(kind)
+    estimate = frame_of(model, 60.0)
+    assert backdrop.compose(frame_of(model, 60.0), mask_of_thing(), estimate) is estimate
+
+
+@pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
+def test_who_has_become_background_is_taken_out_of_it(kind):
+    model, backdrop = make(kind)
+    true = frame_of(model, 40.0)
+    picture = np.array(model.layout.to_bgr(true))
+    picture[THING] = 250
+    ghost = model.layout.pack(picture)
+    row = ghost.copy()
+    composed = model.layout.to_bgr(backdrop.compose(row, mask_of_thing(), ghost)).astype(int)
+    away = np.abs(composed - model.layout.to_bgr(true))
+    assert away[THING].max() < 20
+    assert away.mean() < 2
+    # Where nobody is, the frame shows what is there.
+    nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
+    left = np.abs(
+        model.layout.to_bgr(backdrop.compose(true, nothing, ghost)).astype(int)
+        - model.layout.to_bgr(true)
+    )
+    assert left.max() <= 2
+
+
+def test_what_has_come_to_rest_is_background():
+    model, backdrop = make("yuv420")
+    row, estimate = frame_of(model, 0.0, thing=230), frame_of(model, 0.0)
+    nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
+    composed = backdrop.compose(row, nothing, estimate, mask_of_thing())
+    np.testing.assert_array_equal(model.layout.luma(composed)[THING], 230)
+    assert model.layout.luma(estimate)[THING].max() < 200
