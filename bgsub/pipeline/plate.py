@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +24,7 @@ MOST_FRAMES = 300
 _ENOUGH = 3
 """Frames that must show a place for their median to be believed."""
 
-_NEAR = 20
+_NONE, _MOST = (0, 0, 0, 0), (20, 20, 20, 20)
 """Grey levels from a colour of the background up to which a frame shows it: leaves vary, visitors
 have other colours as often as not."""
 
@@ -111,18 +112,22 @@ def _median_of_background(pictures: Bytes, empty: NDArray[np.bool_], layers: Byt
     Where fewer than `_ENOUGH` frames do, it is the most frequent of these.
     """
     plate = np.array(layers[0], dtype=np.uint8)
+    fits = [seen & _is_near(picture, layers) for picture, seen in zip(pictures, empty, strict=True)]
     for row in range(pictures.shape[1]):
-        shown, known = pictures[:, row].astype(np.int16), layers[:, row].astype(np.int16)
-        apart = np.min([_largest_channel(np.abs(shown - color)) for color in known], axis=0)
-        fits = empty[:, row] & (apart <= _NEAR)
-        counts = np.count_nonzero(fits, axis=0)
+        here = np.stack([one[row] for one in fits])
+        counts = np.count_nonzero(here, axis=0)
         enough = np.flatnonzero(counts >= _ENOUGH)
-        shown[~fits] = np.iinfo(np.int16).max
+        shown = pictures[:, row].astype(np.int16)
+        shown[~here] = np.iinfo(np.int16).max
         shown.sort(axis=0)
         plate[row, enough] = shown[(counts[enough] - 1) // 2, enough]
     return plate
 
 
-def _largest_channel(differences: NDArray[np.int16]) -> NDArray[np.int16]:
-    largest: NDArray[np.int16] = differences.max(axis=2) if differences.ndim == 3 else differences
-    return largest
+def _is_near(picture: Bytes, layers: Bytes) -> NDArray[np.bool_]:
+    """Say where a frame shows a colour of the background."""
+    near = np.zeros(picture.shape[:2], np.bool_)
+    for colors in layers:
+        within = cv2.inRange(cv2.absdiff(picture, np.ascontiguousarray(colors)), _NONE, _MOST)
+        near |= within > 0
+    return near
