@@ -42,7 +42,6 @@ PIECES = {
     "- shadow test": Setting(options=MaskOptions(shadows="keep")),
     "- texture of the place": without(texture_kept=1.1),
     "- opening, closing": without(open_px=1, close_px=1),
-    "- small where calm": without(calm_area=1.0),
     "- outlines redrawn": without(outline_edge=0.0),
     "- hole filling": Setting(options=MaskOptions(fill=False)),
     "- colour": Setting(grey=True),

@@ -24,12 +24,6 @@ SOLID = 0.75
 SCORE_LEVEL = 90
 """Hundredths of a threshold from which `vote` marks, by default."""
 
-SPECK_REACH = 8
-"""Pixels around a blob in which the background is asked whether it is calm."""
-
-# Of 255: a quarter of the frames show something else.
-_RESTLESS = 64
-
 _HUNDREDTHS = np.rint(np.arange(256) * (100 / UNIT)).astype(np.uint16)
 _WINDOW = 5
 
@@ -80,42 +74,21 @@ class BlobRule:
         Pixels, holes counted in.
     fill : bool
         Fill holes.
-    calm_area : int, optional
-        Pixels where the background is calm, at least; None is `least_area` everywhere.
     """
 
     least_area: int
     fill: bool = True
-    calm_area: int | None = None
 
-    @property
-    def smallest(self) -> int:
-        """Pixels that a blob covers anywhere, at least."""
-        return self.least_area if self.calm_area is None else self.calm_area
-
-    def apply(self, mask: Bytes, restless: Bytes | None = None) -> Bytes:
-        """Mask of 0 and 255 from one of 0 and 1; blobs are 8-connected.
-
-        `restless` is that of `Scene`, of the same part of the picture; without, all is calm.
-        """
+    def apply(self, mask: Bytes) -> Bytes:
+        """Mask of 0 and 255 from one of 0 and 1; blobs are 8-connected."""
         result = np.zeros_like(mask)
         outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-        large = [one for one in outlines if self._is_large(one, restless)]
+        large = [one for one in outlines if pixels_within(one) >= self.least_area]
         if large:
             cv2.drawContours(result, large, -1, 255, cv2.FILLED)
         if not self.fill:
             result *= mask
         return result
-
-    def _is_large(self, outline: cv2.typing.MatLike, restless: Bytes | None) -> bool:
-        area = pixels_within(outline)
-        if area >= self.least_area or area < self.smallest or restless is None:
-            return area >= self.smallest
-        x, y, wide, high = cv2.boundingRect(outline)
-        rows = slice(max(y - SPECK_REACH, 0), y + high + SPECK_REACH)
-        columns = slice(max(x - SPECK_REACH, 0), x + wide + SPECK_REACH)
-        share = min(float(restless[rows, columns].mean()) / _RESTLESS, 1.0)
-        return area >= self.smallest + share * (self.least_area - self.smallest)
 
 
 def shadow_reach(step: int, params: LocalParams) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bgsub.local.cleanup import SPECK_REACH, BlobRule, shadow_reach, vote, without_shadows
+from bgsub.local.cleanup import BlobRule, shadow_reach, vote, without_shadows
 from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.regions import boxes_of
@@ -25,34 +25,19 @@ class MaskDrawer:
     params : LocalParams
     least_area : int
         Pixels that a blob covers, at least.
-    calm_area : int
-        The same where the background is calm.
     step : int
         Shadows are looked for at every so many pixels.
     """
 
     def __init__(
-        self,
-        options: MaskOptions,
-        params: LocalParams,
-        least_area: int,
-        calm_area: int,
-        step: int,
+        self, options: MaskOptions, params: LocalParams, least_area: int, step: int
     ) -> None:
         self._params, self._step = params, step
         self._drops_shadows = options.shadows == "drop"
-        self._blobs = BlobRule(least_area, options.fill, calm_area)
-        self._reach = max(shadow_reach(step, params), OUTLINE_REACH, SPECK_REACH)
+        self._blobs = BlobRule(least_area, fill=options.fill)
+        self._reach = max(shadow_reach(step, params), OUTLINE_REACH)
 
-    def draw(
-        self,
-        mean: Bytes,
-        picture: Bytes,
-        background: Part,
-        own: Part,
-        grain: float,
-        restless: Bytes,
-    ) -> Bytes:
+    def draw(self, mean: Bytes, picture: Bytes, background: Part, own: Part, grain: float) -> Bytes:
         """Draw a mask.
 
         Parameters
@@ -67,8 +52,6 @@ class MaskDrawer:
             Gives the scores of the single pixels of a part.
         grain : float
             Noise of single pixels in grey levels.
-        restless : ndarray of uint8, shape (h, w)
-            See `Scene`.
 
         Returns
         -------
@@ -79,7 +62,7 @@ class MaskDrawer:
         raw = vote(mean, params.vote_level)
         drawn = np.zeros_like(raw)
         for top, bottom, left, right in boxes_of(
-            raw, self._reach, self._step, self._blobs.smallest
+            raw, self._reach, self._step, self._blobs.least_area
         ):
             part = rows, columns = slice(top, bottom), slice(left, right)
             mask = marked = np.ascontiguousarray(raw[part])
@@ -88,7 +71,7 @@ class MaskDrawer:
                 mask = without_shadows(mask, picture[part], behind, grain, self._step, params)
             if params.outline_edge:
                 mask = redraw_outlines(mask, marked, own(rows, columns), params.outline_edge)
-            drawn[part] = self._blobs.apply(mask, restless[part])
+            drawn[part] = self._blobs.apply(mask)
         return drawn
 
 

@@ -81,7 +81,7 @@ class LocalModel:
     Attributes
     ----------
     min_area : int
-        Pixels that a blob covers, at least; more where the background is restless.
+        Pixels that a blob covers, at least.
     """
 
     def __init__(
@@ -100,13 +100,11 @@ class LocalModel:
         factor = SENSITIVITIES[self.options.sensitivity]
         self._matchers = [SceneMatcher(scene, factor, params) for scene in scenes]
         height, width = scenes[0].restless.shape
-        least = calm = self.options.min_area
-        if least is None or calm is None:
-            least = round(params.least_area * height * width)
-            calm = max(round(params.calm_area * least), min(least, 1))
-        self.min_area = calm
+        least = self.options.min_area
+        least = round(params.least_area * height * width) if least is None else least
+        self.min_area = least
         step = coarseness(height, width)
-        self._drawer = MaskDrawer(self.options, params, least, calm, step)
+        self._drawer = MaskDrawer(self.options, params, least, step)
 
     def with_options(self, options: MaskOptions) -> LocalModel:
         """The same model, drawing masks in another way."""
@@ -257,7 +255,6 @@ class LocalModel:
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
             lambda rows, columns: fit.matcher.in_units(compared.own, fit.sigma, rows, columns),
             max(fit.grain, _LEAST_GRAIN),
-            fit.matcher.scene.restless,
         )
         if inside is not None:
             mask[~inside] = 0  # holes that were filled may reach out

@@ -164,9 +164,6 @@ class LocalParams:
     least_area: float = _number(
         0.0008, "share of picture", (0, 0.1), "8×8 pixels of 320×240: what is smaller is a speck"
     )
-    calm_area: float = _number(
-        0.5, "share of least_area", (0, 1), "where the background rests no specks come"
-    )
     open_px: int = _number(5, "pixels", (1, 31), "specks in the evidence against a shadow")
     close_px: int = _number(15, "pixels", (1, 63), "holes in the evidence of one object")
     shadow_chroma: float = _number(

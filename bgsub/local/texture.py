@@ -13,6 +13,9 @@ from bgsub.local.params import DEFAULTS, LocalParams
 # in few pixels chance makes any two textures alike.
 _DETAIL, _WINDOW = 9, 35
 
+_LEAST = 150
+"""Pixels of the mask within a window: of fewer, chance decides, and light is not so small."""
+
 TEXTURE_REACH = _DETAIL // 2 + _WINDOW // 2
 """Pixels around one that `shows_texture` looks at."""
 
@@ -27,7 +30,7 @@ def shows_texture(
     and e the detail of frame and background within the mask, what they differ from their mean over
     9×9 pixels by, the texture is there where over 35×35 pixels
     Σ d e > 0.4 √(Σ (d² + t²) Σ (e² + t²)).  t is the texture that noise and codecs leave of any;
-    where there is less, nothing tells.
+    where there is less, or where the mask has fewer than 150 pixels, nothing tells.
 
     Parameters
     ----------
@@ -44,11 +47,13 @@ def shows_texture(
     count = np.maximum(_sums(inside, _DETAIL), np.float32(1))
     own = _detail(level, inside, count)
     place = _detail(behind, inside, count)
-    least = _sums(inside, _WINDOW) * np.float32(params.texture_least**2)
+    size = _sums(inside, _WINDOW)
+    least = size * np.float32(params.texture_least**2)
     together = _sums(own * place, _WINDOW)
     both = (_sums(own * own, _WINDOW) + least) * (_sums(place * place, _WINDOW) + least)
     # Running sums of what is 0 may be a little less.
-    return np.asarray(together > np.float32(params.texture_kept) * np.sqrt(np.maximum(both, 0)))
+    kept = together > np.float32(params.texture_kept) * np.sqrt(np.maximum(both, 0))
+    return np.asarray(kept & (size >= np.float32(_LEAST)))
 
 
 def _detail(level: Singles, inside: Singles, count: Singles) -> Singles:

@@ -53,18 +53,6 @@ def test_blobs_below_the_least_area_go_and_holes_count():
     assert np.count_nonzero(BlobRule(16, fill=False).apply(mask)) == 40
 
 
-def test_smaller_blobs_stay_where_the_background_is_calm():
-    mask = np.zeros((60, 120), np.uint8)
-    restless = np.zeros_like(mask)
-    restless[:, 60:] = 200
-    mask[20:24, 20:24] = mask[20:24, 90:94] = 1
-    mask[40:42, 20:22] = 1
-    found = BlobRule(25, calm_area=9).apply(mask, restless)
-    assert (found[20:24, 20:24] == 255).all()
-    assert np.count_nonzero(found) == 16
-    assert not BlobRule(25).apply(mask, restless).any()
-
-
 def beside_shadow(rows, width=4, height=8):
     """A small blob of which so many rows are somebody in red, and the rest is a shadow."""
     place = np.full((40, 50, 3), 120, np.uint8)

@@ -24,11 +24,10 @@ def test_masks_drawn_in_parts_are_those_of_the_picture_at_once(
 ):
     rng = np.random.default_rng(seed)
     place = rng.integers(60, 200, (190, 250, 3), np.uint8)
-    restless = np.repeat(np.arange(250, dtype=np.uint8)[None], 190, axis=0)
-    scene = Scene(place[None], restless, 2.5, [])
+    scene = Scene(place[None], np.zeros(place.shape[:2], np.uint8), 2.5, [])
     model = LocalModel([scene], [0.0])
     options = MaskOptions(shadows, "normal", least, fill)
-    model._drawer = MaskDrawer(options, DEFAULTS, least, least // 3, step)
+    model._drawer = MaskDrawer(options, DEFAULTS, least, step)
     inside = drawn(blobs, place.shape[:2])[..., None]
     share = rng.choice([0.3, 0.7, 1.25])  # of the light, in which some of the blobs are shadows
     other = np.where(rng.random(place.shape) < rng.choice([0.02, 0.5]), rng.integers(0, 256), place)

@@ -65,3 +65,13 @@ def test_the_level_is_a_parameter(place):
     assert shows_texture(noisy, place, inside).mean() > 0.5
     strict = replace(DEFAULTS, texture_kept=0.9)
     assert not shows_texture(noisy, place, inside, strict).any()
+
+
+def test_the_mask_of_a_small_thing_tells_nothing(place):
+    """A patch that is brighter than its place, as a small thing can be by chance."""
+    seen, small = place.copy(), np.zeros(SHAPE, np.bool_)
+    small[20:32, 30:42] = True
+    seen[small] += 30
+    assert not kept(seen, place, small).any()
+    small[10:40, 20:60] = True
+    assert kept(seen, place, small)[20:32, 30:42].all()
