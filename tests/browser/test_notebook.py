@@ -19,7 +19,7 @@ def executed(tmp_path, monkeypatch):
     import nbformat
     from nbclient import NotebookClient
 
-    monkeypatch.delenv("MPLBACKEND", raising=False)  # make sets it; people see plots in the notebook
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # make sets it; then no plot is shown
     (tmp_path / "sample_videos").symlink_to(ROOT / "sample_videos")
     (tmp_path / "examples").mkdir()
     book = nbformat.read(NOTEBOOK, as_version=4)
