@@ -286,9 +286,11 @@ class LocalModel:
         usual : ndarray of uint8, shape (h, w, 3)
             The most frequent colours of the state that it shows.
         """
-        compared = self._compare(background, None)
-        colors = compared.fit.matcher.scene.colors
-        return vote(compared.mean, self.params.vote_level), np.asarray(colors[0], dtype=np.uint8)
+        fit = self._fit_frame(_colored(background))
+        score, _, _ = fit.matcher.score(fit.picture, fit.sigma)
+        mean = mean_score(score, self.params.vote_most)
+        colors = fit.matcher.scene.colors
+        return vote(mean, self.params.vote_level), np.asarray(colors[0], dtype=np.uint8)
 
     def _fit_frame(self, picture: Bytes) -> _Fit:
         """Find the state, with a gain and an offset, that explains most of a frame."""
