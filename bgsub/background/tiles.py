@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 Singles = NDArray[np.float32]
 
-TILE = 1 << 14
+_TILE = 1 << 14
 
 
-def tiles(size: int, step: int = TILE) -> list[slice]:
+def tiles(size: int, step: int = _TILE) -> list[slice]:
     """Cut columns into tiles whose float32 work stays in the cache."""
     return [slice(start, min(start + step, size)) for start in range(0, size, step)]
 

@@ -60,7 +60,7 @@ def apply_command(
 
     options = shared.run_options(params)
     check_effects(options, shared.typed_options())
-    model = str(model_in(Path(model)))
+    model = str(_model_in(Path(model)))
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     options = replace(options, jobs=processes_for(jobs, given))
     work = functools.partial(_apply_one, Path(model), options)
@@ -68,7 +68,7 @@ def apply_command(
     do_all(given, out, work, from_list=from_file is not None, skip=skip, jobs=jobs)
 
 
-def model_in(place: Path) -> Path:
+def _model_in(place: Path) -> Path:
     """Give the model of a results folder, or the file that was given.
 
     Raises

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
 
 
-result_options = together(
+_result_options = together(
     option(
         "Results",
         "--format",
@@ -73,7 +73,7 @@ result_options = together(
 @click.argument("given", type=values.PATH, metavar="RESULTS|VIDEO|MODEL")
 @click.argument("footage", type=values.PATH, metavar="[INPUT]", required=False)
 @shared.section("Events", kind=EventOptions)
-@result_options
+@_result_options
 @shared.named("k")
 @shared.source_options
 @shared.resource_options

@@ -22,7 +22,7 @@ class IntegerRange(click.IntRange):
     name = "integer"
 
 
-class FiniteRange(click.FloatRange):
+class _FiniteRange(click.FloatRange):
     """A number in a range; click's own type takes "nan" and "inf" for one."""
 
     name = "number"
@@ -68,7 +68,9 @@ def click_type(rule: Rule) -> ParamType:
     if isinstance(rule, Integer):
         return IntegerRange(rule.least, rule.most)
     if isinstance(rule, Number) and (rule.least, rule.most) != (None, None):
-        return FiniteRange(rule.least, rule.most, min_open=rule.open_least, max_open=rule.open_most)
+        return _FiniteRange(
+            rule.least, rule.most, min_open=rule.open_least, max_open=rule.open_most
+        )
     if isinstance(rule, Choice):
         return click.Choice(rule.names)
     return PATH if type(rule) in {File, Folder} else ByRule(rule)

@@ -85,7 +85,7 @@ def load_digits(path: Path | None) -> Digits:
 def _reader(path: Path) -> Callable[[Path], tuple[NDArray[np.float64], NDArray[np.int64]]]:
     """Choose how a file is read."""
     if path.suffix.lower() == ".npz":
-        return read_arrays
+        return _read_arrays
     return _read_idx_pair if _is_idx(path) else read_libsvm
 
 
@@ -212,7 +212,7 @@ def read_libsvm(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return X, digits.astype(np.int64)
 
 
-def read_arrays(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _read_arrays(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Read pictures and digits from the arrays of an .npz file.
 
     Returns

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bgsub.comparison.result import Comparison
 from bgsub.report.figures import PlotFormat, render
 
-Scaling = Literal["own", "common"]
+_Scaling = Literal["own", "common"]
 
 _METHODS_IN_ROW = 4
 _PICTURE_WIDTH = 1.6
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 def render_sheet(
-    comparison: Comparison, scaling: Scaling, *, plot_format: PlotFormat = "png"
+    comparison: Comparison, scaling: _Scaling, *, plot_format: PlotFormat = "png"
 ) -> bytes:
     """Draw the chosen frames one below the other, each with its decompositions, four in a row.
 

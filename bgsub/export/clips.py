@@ -20,7 +20,7 @@ from bgsub.video.video_file import VideoFileSource
 
 Mode = Literal["encode", "copy"]
 
-CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
+_CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
 """Header of clips.csv; a copied clip begins with a key frame, so its frames are not counted."""
 
 
@@ -142,7 +142,7 @@ def write_clips(
             progress("clips", index + 1, len(spans))
     with (folder / "clips.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(CLIP_COLUMNS)
+        writer.writerow(_CLIP_COLUMNS)
         writer.writerows(rows)
     return names
 

@@ -30,7 +30,7 @@ from bgsub.video import pixels, pyav
 from bgsub.video.decoding import error_reason, prepare
 from bgsub.video.geometry import Geometry
 
-ANALYSED_PIXELS = 480 * 320
+_ANALYSED_PIXELS = 480 * 320
 """Pictures of more pixels are shrunk to about so many."""
 
 _RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}
@@ -79,7 +79,7 @@ def read(settings: dict[str, Any]) -> Iterator[Message]:
     ----------
     settings : dict
         ``address``, ``format``, ``options``, ``protocols`` as of a `LiveSource`; ``scale``, None
-        for one that leaves about `ANALYSED_PIXELS`; ``every``, the seconds between pictures that
+        for one that leaves about `_ANALYSED_PIXELS`; ``every``, the seconds between pictures that
         are analysed, 0 for all.
     """
     options = {**settings["options"], "protocol_whitelist": settings["protocols"]}
@@ -193,7 +193,7 @@ class _StreamReader:
         turn = pixels.orientation(frame)
         scale = self._scale
         if scale is None:
-            scale = min(1.0, (ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
+            scale = min(1.0, (_ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
         self._geometry = Geometry.plan(self._size, turn, None, scale, "the stream")
         self._layout = self._geometry.layout(
             pixels.native_kind(frame), pixels.matrix(frame), "auto", exact_color=False

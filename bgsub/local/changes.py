@@ -14,16 +14,16 @@ from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.presence import motion_around, moving_colors, what_came_back
 from bgsub.video.frames import Bytes
 
-LEAN = 0.1
+_LEAN = 0.1
 """Weight of the motion of the edges beside that of the outline."""
 
 COLORS = 0.5
 """Weight of the colours that move beside that of the outline."""
 
-WALKED = 0.25
+_WALKED = 0.25
 """Share of the motion before and after a change by which they must differ to tell."""
 
-ALONE = 0.4
+_ALONE = 0.4
 """The same, from which nothing else can have moved: the visitor need not stir."""
 
 UNKNOWN = 1.0
@@ -113,7 +113,7 @@ def find_changes(
             here = [_edge_motion(pictures, _frames(*span), region) for span in (past, coming)]
             if max(here) > _MOVES:  # a person moves, a place does not
                 ratio = max(here[0], 0.05) / max(here[1], 0.05)
-                balance += LEAN * float(np.clip(np.log2(ratio), -2, 2))
+                balance += _LEAN * float(np.clip(np.log2(ratio), -2, 2))
             kept = region & union
             motion = [
                 _edge_motion(pictures, _showing(layers.labels, label, kept), kept)
@@ -123,11 +123,11 @@ def find_changes(
             if abs(colors) > params.color_balance:
                 balance += COLORS * colors
             walked = motion_around(layers, kept, int(edges[min(end, c)]), int(edges[c]))
-            if abs(walked) > WALKED:
+            if abs(walked) > _WALKED:
                 balance += params.walk_weight * walked
             returned = what_came_back(layers, kept, (before, after))
             balance += params.return_weight * returned
-            visitor = returned or (int(np.sign(walked)) if abs(walked) > ALONE else 0)
+            visitor = returned or (int(np.sign(walked)) if abs(walked) > _ALONE else 0)
             found.append(
                 Change(int(edges[c]), kept, before, after, balance, (motion[0], motion[1]), visitor)
             )

@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from bgsub.local.clean_frames import Singles
 from bgsub.video.frames import Bytes
 
-REACH = 3
+_REACH = 3
 """Pixels to either side whose settled colours are looked at."""
 
-PULL = 0.5
+_PULL = 0.5
 """Weight of the logarithm of a layer's share, in σ."""
 
 _CAP = 12.0
 _ROUNDS = 4
 _OFFSETS = [
     (down, right)
-    for down in range(-REACH, REACH + 1)
-    for right in range(-REACH, REACH + 1)
+    for down in range(-_REACH, _REACH + 1)
+    for right in range(-_REACH, _REACH + 1)
     if down or right
 ]
 
@@ -97,6 +97,6 @@ def _best(
         total += difference * settled
         count += settled
     cost = least + 0.5 * total / np.maximum(count, 1)
-    cost -= PULL * np.log(np.maximum(shares[:, y, x], 1e-3))
+    cost -= _PULL * np.log(np.maximum(shares[:, y, x], 1e-3))
     chosen = np.where(allowed[:, y, x], cost, np.inf).argmin(axis=0)
     return np.asarray(colors[chosen, y, x], dtype=np.uint8)

@@ -18,7 +18,7 @@ from bgsub.video.frames import Bytes
 OWN = 0.65
 """Share of the frames on either side of a change that the layers of that side explain, at least."""
 
-LIVELIER = 1.5
+_LIVELIER = 1.5
 """Factor by which a person's edges move more than those of the place, where the change spreads."""
 
 _SHADES = 4.5
@@ -115,7 +115,7 @@ def _vote(
     cast[thing[y, x], y, x] += weight
     cast[place[y, x], y, x] += weight
     moves, rests = change.motion if left else change.motion[::-1]
-    if LIVELIER * rests < moves < UNKNOWN:
+    if _LIVELIER * rests < moves < UNKNOWN:
         _vote_around(change, layers, votes, cast, params)
 
 

@@ -9,7 +9,7 @@ from bgsub.local.params import DEFAULTS
 from bgsub.local.scoring import UNIT
 from bgsub.video.frames import Bytes
 
-CLEAR = 1.5
+_CLEAR = 1.5
 """Thresholds from which a pixel beside an object is part of it, though its neighbours are not."""
 
 OUTLINE_REACH = 6
@@ -52,7 +52,7 @@ def redraw_outlines(
     beside = cv2.convertScaleAbs(cv2.dilate(solid, _AROUND), alpha=edge)
     strong = cv2.compare(score, beside, cv2.CMP_GE)
     kept = cv2.bitwise_and(mask, cv2.bitwise_or(strong, inner))
-    _, clear = cv2.threshold(score, CLEAR * UNIT - 1, 1, cv2.THRESH_BINARY)
+    _, clear = cv2.threshold(score, _CLEAR * UNIT - 1, 1, cv2.THRESH_BINARY)
     near = cv2.subtract(cv2.dilate(mask, _RING), raw)
     near = cv2.bitwise_and(cv2.bitwise_and(near, clear), strong)
     return np.asarray(cv2.bitwise_or(kept, near), dtype=np.uint8)

@@ -19,7 +19,7 @@ CELL = 32
 PARTS = 10
 """Parts of the film in which a colour is seen or not."""
 
-OFTEN = 0.6
+_OFTEN = 0.6
 """Share of the parts that show a colour of the place, at least."""
 
 _BITS = 5
@@ -125,7 +125,7 @@ def find_palette(pictures: Bytes, where: NDArray[np.bool_], coarse: int) -> Pale
         for i in part.tolist():
             here[offsets + _numbers(pictures[i][y, x])] = 1
         seen += here
-    usual = (seen >= OFTEN * len(parts)).reshape(places, _LEVELS, _LEVELS, _LEVELS)
+    usual = (seen >= _OFTEN * len(parts)).reshape(places, _LEVELS, _LEVELS, _LEVELS)
     distances = np.empty((places, _COLORS), np.uint8)
     for colors, far in zip(usual, distances, strict=True):
         steps = distance_transform_cdt(~colors, "chessboard") if colors.any() else _LEVELS

@@ -13,7 +13,7 @@ from bgsub.video.frames import Bytes
 
 Label = NDArray[np.int8]
 
-RARE = 0.12
+_RARE = 0.12
 """Share of the frames that a layer is seen at most where what it shows moves on."""
 
 _FRAMES = 10
@@ -112,7 +112,7 @@ def motion_around(
 
 def _rare(counts: Bytes, frames: int) -> Bytes:
     """Bit k is set where layer k is seldom seen, shape (h, w)."""
-    seldom = np.packbits(counts < RARE * frames, axis=0, bitorder="little")
+    seldom = np.packbits(counts < _RARE * frames, axis=0, bitorder="little")
     return np.asarray(seldom[0], dtype=np.uint8)
 
 

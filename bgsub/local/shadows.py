@@ -14,7 +14,7 @@ from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.texture import shows_texture
 from bgsub.video.frames import Bytes
 
-Plane = cv2.typing.MatLike
+_Plane = cv2.typing.MatLike
 
 _FIFTHS = np.full(5, 0.2, np.float32)
 _THREE = np.float32(3)
@@ -84,12 +84,12 @@ def object_evidence(
     return np.asarray(cv2.bitwise_and(found.view(np.uint8), mask), dtype=np.uint8)
 
 
-def _mean(plane: Plane) -> Singles:
+def _mean(plane: _Plane) -> Singles:
     """Mean of 5×5 values: twice as quick as cv2.boxFilter, which sums in double precision."""
     return np.asarray(cv2.sepFilter2D(plane, -1, _FIFTHS, _FIFTHS), dtype=np.float32)
 
 
-def _third(planes: Sequence[Plane]) -> Singles:
+def _third(planes: Sequence[_Plane]) -> Singles:
     first, second, third = planes
     total = cv2.add(cv2.add(first, second), third)
     return np.asarray(np.divide(total, _THREE, dtype=np.float32))

@@ -10,16 +10,16 @@ from bgsub.local.layers import LAYERS, Layers
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.video.frames import Bytes
 
-SLOW = 2.2
+_SLOW = 2.2
 """The same where no colour is the usual one: a curtain in the wind, a shop window."""
 
-USUAL = 0.35
+_USUAL = 0.35
 """Share of the frames that the first colour has there, at most."""
 
 CALMER = 1.5
 """Factor on both beside such a place."""
 
-STEADY = 0.1
+_STEADY = 0.1
 """Share of the film that a visit of any colour lasts there on average, at most."""
 
 BAND = (0.03, 0.97)
@@ -54,9 +54,9 @@ def turbulent_pixels(
     covered = (kept * accepted).sum(axis=0) / n
     explained = layers.counts.sum(axis=0, dtype=np.float32)
     visits = layers.visits[:LAYERS].sum(axis=0, dtype=np.float32) + (n - explained)
-    slow = (n < calmer * SLOW * visits) & (layers.counts[0] < calmer * USUAL * n)
+    slow = (n < calmer * _SLOW * visits) & (layers.counts[0] < calmer * _USUAL * n)
     stays = layers.counts / np.maximum(layers.visits, 1, dtype=np.float32)
-    throughout = stays.max(axis=0) <= STEADY * n  # not only while somebody sways there
+    throughout = stays.max(axis=0) <= _STEADY * n  # not only while somebody sways there
     lively = slow | (n < params.turbulent_stay * visits)
     least = min(calmer * params.turbulent_covered, 1)
     return np.asarray(throughout & (covered < least) & lively)

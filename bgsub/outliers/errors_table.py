@@ -19,7 +19,7 @@ from bgsub.outliers.scene_change import SceneChange
 COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier")
 """Columns that every errors.csv has."""
 
-LATER_COLUMNS = ("doubtful", "local", "flag")
+_LATER_COLUMNS = ("doubtful", "local", "flag")
 """Columns that follow them; files of earlier versions lack some or all."""
 
 WHOLE, PLACE, BOTH = "whole", "place", "both"
@@ -206,7 +206,7 @@ def _parse(rows: Iterable[list[str]], path: Path) -> list[dict[str, float]]:
         if line == 1:
             header = row
             later = header[len(COLUMNS) :]
-            known = set(later) <= set(LATER_COLUMNS) and len(set(later)) == len(later)
+            known = set(later) <= set(_LATER_COLUMNS) and len(set(later)) == len(later)
             if header[: len(COLUMNS)] != list(COLUMNS) or not known:
                 expected = ",".join(COLUMNS)
                 message = f"{path}: no errors.csv of bgsub; its first line must begin {expected}"

@@ -15,7 +15,7 @@ from bgsub.rules import Integer, Number, Rule, Share
 _events = functools.partial(option, "Events")
 
 
-class Gap(Rule):
+class _Gap(Rule):
     """A number of frames, or of seconds such as ``1s``."""
 
     metavar = "N|Ns"
@@ -80,7 +80,7 @@ class EventOptions(Declared):
     )
     merge_gap: int | str = _events(
         "1s",
-        Gap(),
+        _Gap(),
         'Join events with at most N ordinary frames between them, or less than a time ("1s").',
     )
     min_length: int = _events(1, Integer(1), "Leave out events of fewer than N frames.")

@@ -108,7 +108,7 @@ class FrameScorer:
         What moves in the wind reaches further in a gust than in the frames that were looked at, so
         that a calm pixel beside it is not as steady as it seems.
         """
-        return reaching(self.noise)
+        return _reaching(self.noise)
 
     def scores(self, luma: Bytes, coefficients: Singles, left_out: Floats) -> Floats:
         """Score frames as a whole, and by the place that fits least.
@@ -245,7 +245,7 @@ def chosen_median(scorer: FrameScorer, residual: NDArray[np.floating[Any]]) -> f
     return float(np.partition(values, values.size // 2)[values.size // 2])
 
 
-def reaching(noise: Singles) -> Singles:
+def _reaching(noise: Singles) -> Singles:
     """Raise the noise of pixels near others that have much more of it, (h, w)."""
     side = 2 * max(1, round(_REACH * min(noise.shape))) + 1
     near = cv2.dilate(noise, np.ones((side, side), np.uint8))

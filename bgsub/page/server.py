@@ -117,7 +117,7 @@ class FolderServer(ThreadingHTTPServer):
         self.made = dict(made or {})
         self.host = host
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        super().__init__((host, port), FolderHandler)
+        super().__init__((host, port), _FolderHandler)
 
     @property
     def address(self) -> str:
@@ -175,7 +175,7 @@ class FolderServer(ThreadingHTTPServer):
         _log.debug("a request was not answered to its end", exc_info=True)
 
 
-class FolderHandler(BaseHTTPRequestHandler):
+class _FolderHandler(BaseHTTPRequestHandler):
     """Answers GET and HEAD."""
 
     protocol_version = "HTTP/1.1"

@@ -22,7 +22,7 @@ from bgsub.tracking.tracker import Observation
 from bgsub.video.images import Image
 from bgsub.video.queued import QueuedSink
 
-Listener = Callable[[list[Observation]], None]
+_Listener = Callable[[list[Observation]], None]
 """Called for every frame, in order, with its objects in pixels of the mask."""
 
 
@@ -63,7 +63,7 @@ class ObjectsOutput:
     recorder: ObjectRecorder
     masker: Masker
     found: Recorded | None = None
-    listeners: list[Listener] = field(default_factory=list)
+    listeners: list[_Listener] = field(default_factory=list)
     needs: frozenset[Need] = field(default_factory=lambda: frozenset({"mask", "scores"}))
 
     def prepare(self, frame: SceneFrame) -> list[Detection]:

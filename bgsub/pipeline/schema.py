@@ -37,7 +37,7 @@ _COUNT, _FRAME = Integer(0), Integer(1)
 _SECONDS = Number("a finite number of seconds")
 _RATE = Text(r"[0-9]{1,18}(/[1-9][0-9]{0,17})?", "a rate such as 25 or 30000/1001")
 
-BASE = Facts({"bgsub_version": Text(), "command": Text()}, frozenset({"command"}))
+_BASE = Facts({"bgsub_version": Text(), "command": Text()}, frozenset({"command"}))
 """Of every command."""
 
 RUN = Facts(
@@ -69,13 +69,13 @@ RUN = Facts(
 )
 """Of `bgsub run` and `bgsub apply`."""
 
-COMMAND = Choice(("run", "apply"))
+_COMMAND = Choice(("run", "apply"))
 
 
 def check_facts(manifest: Any) -> dict[str, Any]:
     """Give a manifest back if it is one; raise UsageError, which names what is wrong."""
-    found = BASE.read("", manifest)
-    if found.get("command", "run") in COMMAND.names:
+    found = _BASE.read("", manifest)
+    if found.get("command", "run") in _COMMAND.names:
         try:
             RUN.read("", found)
         except OutputError as error:

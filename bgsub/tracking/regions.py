@@ -19,7 +19,7 @@ from bgsub.tracking.tracker import Observation
 
 Point = tuple[float, float]
 
-REGION_COLUMNS = ("region", "kind", "entries", "exits", "dwell_s", "tracks")
+_REGION_COLUMNS = ("region", "kind", "entries", "exits", "dwell_s", "tracks")
 """Header of regions.csv; of a line, entries cross it from its left to its right, exits back."""
 
 
@@ -175,7 +175,7 @@ class RegionCounter:
     def write(self, file: IO[str]) -> None:
         """Write regions.csv; whoever is in a region at the end has not left it."""
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(REGION_COLUMNS)
+        writer.writerow(_REGION_COLUMNS)
         for (name, kind), visits in self._visits.items():
             dwell = f"{visits.dwell_s:.2f}" if kind == "region" else ""
             row = [name, kind, visits.entries, visits.exits, dwell, len(visits.tracks)]

@@ -19,7 +19,7 @@ OBJECT_COLUMNS = (
 )
 """Header of objects.csv."""
 
-TRACK_COLUMNS = tuple(field.name for field in fields(Track))
+_TRACK_COLUMNS = tuple(field.name for field in fields(Track))
 """Header of tracks.csv."""
 
 
@@ -50,7 +50,7 @@ class ObjectsWriter:
 def write_tracks(file: IO[str], tracks: Iterable[Track]) -> None:
     """Write tracks.csv."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(TRACK_COLUMNS)
+    writer.writerow(_TRACK_COLUMNS)
     for track in tracks:
         values = asdict(track).values()
         writer.writerow([_plain(v) if isinstance(v, float) else v for v in values])
@@ -91,7 +91,7 @@ def read_tracks(path: Path) -> Iterator[Track]:
         If it is no tracks.csv; names the line and what is wrong.
     """
     kinds: dict[str, Any] = {"int": int, "float": float, "Side": str}
-    for line, row in _rows(path, TRACK_COLUMNS):
+    for line, row in _rows(path, _TRACK_COLUMNS):
         try:
             yield Track(**{f.name: kinds[str(f.type)](row[f.name]) for f in fields(Track)})
         except (TypeError, ValueError) as error:

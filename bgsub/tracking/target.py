@@ -67,7 +67,7 @@ class Target:
             self.looks = Appearance(picture, (x, y, width, height), detection.inside)
 
 
-def is_distinct(track: Target, others: Sequence[Target]) -> bool:
+def _is_distinct(track: Target, others: Sequence[Target]) -> bool:
     """Whether an object can be told from those that it has merged with by its colour."""
     if not len(track.color):
         return False
@@ -83,7 +83,7 @@ def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | No
     has no known size: it is what the others leave of the region.
     """
     boxes = [
-        find_share(track, region.box, picture if is_distinct(track, tracks) else None)
+        _find_share(track, region.box, picture if _is_distinct(track, tracks) else None)
         for track in tracks
     ]
     cut = [i for i, track in enumerate(tracks) if track.is_cut]
@@ -112,7 +112,7 @@ def _left_over(inside: NDArray[np.bool_], region: Box, others: Sequence[Box]) ->
     return region[0] + x, region[1] + y, width, height
 
 
-def find_share(track: Target, region: Box, picture: Bytes | None) -> Box:
+def _find_share(track: Target, region: Box, picture: Bytes | None) -> Box:
     """Find an object within the region that it shares with others, by its looks or its motion."""
     motion = track.motion
     if picture is not None and track.looks is not None:

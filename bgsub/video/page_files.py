@@ -51,7 +51,7 @@ Opener = Callable[[Path], AbstractContextManager[Pages]]
 
 
 @contextmanager
-def open_tiff(path: Path) -> Iterator[TiffPages]:
+def _open_tiff(path: Path) -> Iterator[TiffPages]:
     """Open the pages of a TIFF file."""
     with path.open("rb") as file, TiffPages(file) as pages:
         yield pages
@@ -111,7 +111,7 @@ class AnimatedPages:
 
 
 @contextmanager
-def open_animation(path: Path) -> Iterator[AnimatedPages]:
+def _open_animation(path: Path) -> Iterator[AnimatedPages]:
     """Open the pictures of an animated WebP or PNG."""
     data = path.read_bytes()
     with AnimatedPages(data, read_header(io.BytesIO(data))) as pages:
@@ -127,7 +127,7 @@ def pages_opener(path: Path) -> Opener | None:
         return None
     if header.pages < 2:
         return None
-    return open_tiff if header.format == "tiff" else open_animation
+    return _open_tiff if header.format == "tiff" else _open_animation
 
 
 class PagesSource(IndexedSource):
@@ -139,7 +139,7 @@ class PagesSource(IndexedSource):
         What the user gave.
     file : Path
     opener : callable
-        `open_tiff` or `open_animation`.
+        `_open_tiff` or `_open_animation`.
     options : Options
 
     Raises

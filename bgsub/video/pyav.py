@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from bgsub.errors import BgsubError, InputError
 
 #: The major versions that bgsub's tests were run with.
-TESTED = (18, 19)
+_TESTED = (18, 19)
 
 _MAJOR = int(av.__version__.split(".", maxsplit=1)[0])
 # A title in Latin-1 is no reason to refuse a film.
@@ -80,7 +80,7 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
     InputError
         If it is a list of other files.
     """
-    kind = list_kind(path)
+    kind = _list_kind(path)
     if kind is not None:
         message = f"{os.path.basename(path)}: is {kind}, which names other files and holds no video"  # noqa: PTH119
         raise InputError(f"{message}; give the video itself, or join the parts into one file")
@@ -111,7 +111,7 @@ def _end_threads(container: InputContainer) -> None:
             stream.codec_context.flush_buffers()
 
 
-def list_kind(path: str | os.PathLike[str]) -> str | None:
+def _list_kind(path: str | os.PathLike[str]) -> str | None:
     """Say which list of other files a file is, by how it begins; None for all else."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123
@@ -213,7 +213,7 @@ def check_version(version: str) -> None:
     Parameters
     ----------
     version : str
-        Such as "20.1.0". Nothing is done for those of `TESTED`; the trial of others takes some
+        Such as "20.1.0". Nothing is done for those of `_TESTED`; the trial of others takes some
         hundredths of a second.
 
     Raises
@@ -222,17 +222,17 @@ def check_version(version: str) -> None:
         If PyAV is older than any that works, or does not do what bgsub needs.
     """
     major = int(version.split(".", maxsplit=1)[0])
-    if major in TESTED:
+    if major in _TESTED:
         return
     reason = "it is too old"
-    if major > TESTED[-1]:
+    if major > _TESTED[-1]:
         try:
             _try_out()
         except Exception as error:  # noqa: BLE001 - whatever it is, the user hears of it
             reason = f"{type(error).__name__}: {error}"
         else:
             return
-    bounds = f'"av>={TESTED[0]}.1,<{TESTED[-1] + 1}"'
+    bounds = f'"av>={_TESTED[0]}.1,<{_TESTED[-1] + 1}"'
     message = f"PyAV {version} does not work with this version of bgsub ({reason})"
     raise BgsubError(f"{message}; install another with: pip install {bounds}")
 

@@ -271,7 +271,7 @@ _METHODS = (
 METHODS: dict[str, MethodInfo] = {method.name: method for method in _METHODS}
 """Every method by its name, TRPCA first."""
 
-ONLINE = MethodInfo(
+_ONLINE = MethodInfo(
     name="online",
     paper="Podosinnikova, Setzer, Hein 2014, of a sliding window",
     outlier_model="up to half of the last 500 frames, whole",
@@ -284,5 +284,5 @@ ONLINE = MethodInfo(
 )
 """A method for streams: each frame is seen by a fit to those before it."""
 
-COMPARED = {**METHODS, ONLINE.name: ONLINE}
+COMPARED = {**METHODS, _ONLINE.name: _ONLINE}
 """Every method that a comparison can have, by its name."""
