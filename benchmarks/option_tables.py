@@ -17,9 +17,10 @@ from bgsub.experiments.options import (
     SyntheticOptions,
     TimesOptions,
 )
-from bgsub.options import RunOptions, SourceOptions
+from bgsub.options import RunOptions
 from bgsub.outliers.event_options import EventOptions
 from bgsub.rules import Switch
+from bgsub.source_options import SourceOptions
 
 INTRODUCTION = """\
 # Options

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
     from bgsub.errors import BgsubError
     from bgsub.local.subtractor import Subtractor
-    from bgsub.options import RunOptions, SourceOptions
+    from bgsub.options import RunOptions
     from bgsub.outliers.errors_table import ErrorTable
     from bgsub.outliers.events import Event, find_events
     from bgsub.pipeline.frame_errors import fit_errors, model_errors
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bgsub.pipeline.streaming import masks
     from bgsub.robustpca.online import OnlineTRPCA
     from bgsub.robustpca.trpca import TRPCA
+    from bgsub.source_options import SourceOptions
     from bgsub.tracking.events import SceneEvent
     from bgsub.tracking.results import objects
     from bgsub.tracking.tracker import Observation
@@ -66,7 +67,7 @@ _HOME = {
     "RunOptions": "bgsub.options",
     "RunResult": "bgsub.pipeline.outcome",
     "SceneEvent": "bgsub.tracking.events",
-    "SourceOptions": "bgsub.options",
+    "SourceOptions": "bgsub.source_options",
     "Subtractor": "bgsub.local.subtractor",
     "Track": "bgsub.tracking.tracks",
     "apply": "bgsub.pipeline.run",

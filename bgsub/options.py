@@ -13,10 +13,10 @@ from typing import Any, Literal, Self
 
 from bgsub.declared import Declared, declared_fields, documented, flag, option
 from bgsub.errors import UsageError
-from bgsub.input_rules import File, Folder, Memory, Place, Rate, Rectangle, Segment
+from bgsub.input_rules import File, Folder, Memory, Segment
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.rules import POSITIVE, Choice, Integer, Number, Or, OrAuto, Several, Share, Switch
-from bgsub.video.selection import Selection
+from bgsub.source_options import SourceOptions
 
 OUTPUTS = (
     *("background", "foreground", "mask", "errors", "plot", "model"),
@@ -38,63 +38,10 @@ MOST_AUTO_COMPONENTS = 10
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the stage, the frames (or blocks) done and their number if it is known."""
 
-_input, _fit, _masks, _objects, _output, _resources = (
+_fit, _masks, _objects, _output, _resources = (
     functools.partial(option, section)
-    for section in ("Input", "Fit", "Masks", "Objects", "Output", "Resources")
+    for section in ("Fit", "Masks", "Objects", "Output", "Resources")
 )
-
-
-@documented
-@dataclass(frozen=True, kw_only=True)
-class SourceOptions(Declared):
-    """Which frames and pixels are read; see `bgsub.open_source`."""
-
-    start: str | int | None = _input(
-        None, Place(), 'First frame: a number from 1, seconds ("12.5s") or HH:MM:SS.mmm.'
-    )
-    end: str | int | None = _input(None, Place(), "Last frame, included.")
-    every: str | int | None = _input(
-        None,
-        Place(step=True),
-        'Take every fifth frame ("5"), or one every two seconds ("2s").',
-        metavar="STEP",
-    )
-    scale: float = _input(
-        1.0, POSITIVE, "Resize the frames: 0.5 halves width and height.", metavar="FACTOR"
-    )
-    roi: tuple[int, int, int, int] | None = _input(
-        None,
-        Rectangle(),
-        "Keep only this part of the picture, in pixels of the input (before --scale).",
-    )
-    mask_image: str | None = _input(
-        None,
-        File(),
-        "Image of the input's size. Pixels where it is black are left out of the fit and of the "
-        "masks, and stay as they are.",
-        metavar="IMAGE",
-    )
-    fps: str | float | None = _input(
-        None,
-        Rate(),
-        "Frames a second of a folder of images or of an array; a video has times of its own.",
-        unset="25",
-    )
-    color: Literal["auto", "gray", "color"] = _input(
-        "auto",
-        Choice(("auto", "gray", "color")),
-        "Write colour or grey; auto is what the input is.",
-    )
-    on_bad_frame: Literal["skip", "repeat", "fail"] = _input(
-        "skip",
-        Choice(("skip", "repeat", "fail")),
-        "What to do with a frame that cannot be decoded.",
-    )
-
-    def __post_init__(self) -> None:
-        """Check every value, and that the end does not lie before the start."""
-        super().__post_init__()
-        Selection.parse(self.start, self.end, self.every)
 
 
 @documented

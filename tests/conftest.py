@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from bgsub.options import OUTPUTS, RunOptions, SourceOptions
+from bgsub.options import OUTPUTS, RunOptions
 from bgsub.pipeline.run import run
 from bgsub.runtime.threads import Workers
+from bgsub.source_options import SourceOptions
 from bgsub.video.images import write_image
 
 # A busy machine is no failure. Where a change is judged, it meets the same examples every time.

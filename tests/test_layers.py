@@ -18,6 +18,7 @@ LAYERS = (
     ("rules",),
     ("input_rules",),
     ("declared", "facts"),
+    ("source_options",),
     ("local", "outliers", "options", "metrics"),
     ("tracking",),
     ("fit", "report"),

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from bgsub.declared import declared_fields
 from bgsub.errors import InputError, UsageError
-from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
+from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, OUTPUTS, RunOptions
+from bgsub.source_options import SourceOptions
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -63,9 +63,9 @@ def background_command(
     Some 24 to 150 frames are looked at, spread over the whole film, which is sought and not read
     through where it can be.
     """
-    from bgsub.options import SourceOptions
     from bgsub.pipeline.plate import empty_scene
     from bgsub.runtime.temporary import write_file
+    from bgsub.source_options import SourceOptions
     from bgsub.video.images import encode_image
 
     session = current_session()

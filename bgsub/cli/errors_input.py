@@ -16,7 +16,7 @@ from bgsub.cli.progress import make_progress
 from bgsub.declared import declared_fields
 from bgsub.errors import InputError, UsageError
 from bgsub.files import check_plain
-from bgsub.options import SourceOptions
+from bgsub.source_options import SourceOptions
 
 if TYPE_CHECKING:
     from bgsub.outliers.errors_table import ErrorTable

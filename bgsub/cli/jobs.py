@@ -12,7 +12,8 @@ from bgsub.cli import failures
 from bgsub.cli.logs import Session
 from bgsub.declared import declared_fields, flag
 from bgsub.errors import InputError, Interrupted, OutputError
-from bgsub.options import RunOptions, SourceOptions
+from bgsub.options import RunOptions
+from bgsub.source_options import SourceOptions
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from bgsub.cli.help import F, option, together
 from bgsub.cli.values import PATH, click_type
 from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.errors import UsageError
-from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions, SourceOptions
+from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions
 from bgsub.report.tables import FORMATS
 from bgsub.rules import Switch
+from bgsub.source_options import SourceOptions
 
 D = TypeVar("D", bound=Declared)
 

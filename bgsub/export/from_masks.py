@@ -13,12 +13,13 @@ import numpy as np
 
 from bgsub.errors import BgsubError, InputError
 from bgsub.evaluation.mask_files import MaskFiles, open_masks
-from bgsub.options import ProgressCallback, SourceOptions
+from bgsub.options import ProgressCallback
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.pipeline.directory import MANIFEST, ResultsDirectory
 from bgsub.pipeline.manifest import load_manifest, versions
 from bgsub.pipeline.schema import SCHEMA_VERSION
+from bgsub.source_options import SourceOptions
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.tracking.recorder import (
     FILES,

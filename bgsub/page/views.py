@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from bgsub.errors import EmptySelectionError, InputError, UsageError
-from bgsub.options import SourceOptions
 from bgsub.page.copies import Progress, copy_footage
 from bgsub.page.films import VIEWS, Film, View, of_results, open_film, select
 from bgsub.page.result import Result
+from bgsub.source_options import SourceOptions
 
 INPUT = "input.mp4"
 """Name of the copy of its input that a run with --report writes."""

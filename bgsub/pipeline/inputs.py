@@ -13,7 +13,7 @@ from bgsub.errors import InputError, UsageError
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.fit.store import FrameStore
-from bgsub.options import ProgressCallback, RunOptions, SourceOptions
+from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline.masker import MASKERS
 from bgsub.pipeline.needs import (
     chosen_cutoff,
@@ -25,6 +25,7 @@ from bgsub.pipeline.needs import (
 )
 from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
+from bgsub.source_options import SourceOptions
 from bgsub.tracking.absorption import absorbed_after, kept_bytes
 from bgsub.video.geometry import ColorMode
 from bgsub.video.source import Footage, FrameSource, open_source

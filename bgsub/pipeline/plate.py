@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bgsub.errors import UsageError
 from bgsub.local.model import LocalModel
 from bgsub.local.sampling import sample_size
-from bgsub.options import SourceOptions
 from bgsub.runtime.threads import Workers
+from bgsub.source_options import SourceOptions
 from bgsub.video.frames import Bytes
 from bgsub.video.glimpses import glimpse
 from bgsub.video.source import Footage, open_source

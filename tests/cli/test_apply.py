@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bgsub.errors import InputError
-from bgsub.options import RunOptions, SourceOptions
+from bgsub.options import RunOptions
+from bgsub.source_options import SourceOptions
 
 
 def test_the_model_and_the_options_arrive(pipeline, invoke, tmp_path) -> None:

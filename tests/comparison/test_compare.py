@@ -10,8 +10,9 @@ from bgsub.comparison.compare import compare
 from bgsub.comparison.result import COLUMNS, CompareOptions
 from bgsub.errors import UsageError
 from bgsub.metrics import auc
-from bgsub.options import RunOptions, SourceOptions
+from bgsub.options import RunOptions
 from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.source_options import SourceOptions
 from tests.conftest import N_FRAMES, VISIT, make_scene
 
 

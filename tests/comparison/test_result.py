@@ -6,8 +6,9 @@ import pytest
 
 from bgsub.comparison.result import COLUMNS, CompareOptions
 from bgsub.errors import UsageError
-from bgsub.options import RunOptions, SourceOptions
+from bgsub.options import RunOptions
 from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.source_options import SourceOptions
 
 
 @pytest.mark.parametrize(

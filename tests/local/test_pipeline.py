@@ -11,8 +11,9 @@ from bgsub.errors import UsageError
 from bgsub.evaluation.evaluate import evaluate
 from bgsub.evaluation.options import EvaluationOptions
 from bgsub.evaluation.result import Pair
-from bgsub.options import RunOptions, SourceOptions
+from bgsub.options import RunOptions
 from bgsub.pipeline.run import apply, run
+from bgsub.source_options import SourceOptions
 from bgsub.video.grey import open_grey
 from bgsub.video.source import open_source
 
