@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,16 +13,11 @@ from numpy.typing import NDArray
 
 from bgsub.outliers.events import Event
 from bgsub.tracking.detections import Box, Detection, find_detections
-from bgsub.tracking.events import (
-    EventCollector,
-    SceneEvent,
-    with_frame_events,
-    write_events,
-)
-from bgsub.tracking.regions import Line, Region, RegionCounter
-from bgsub.tracking.tables import ObjectsWriter, write_tracks
+from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.object_tables import ObjectTables
+from bgsub.tracking.regions import Line, Region
 from bgsub.tracking.tracker import Observation, Tracker
-from bgsub.tracking.tracks import Track, TrackRecorder
+from bgsub.tracking.tracks import Track
 from bgsub.video.frames import Bytes
 
 FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
@@ -115,14 +110,6 @@ class Recorded:
     observations: int = 0
 
 
-@dataclass
-class _Open:
-    """Tracks that may go on, and those that are over."""
-
-    going: dict[int, TrackRecorder] = field(default_factory=dict)
-    over: list[Track] = field(default_factory=list)
-
-
 class ObjectRecorder:
     """Follow the objects of a film and write what there is to say of them.
 
@@ -147,18 +134,17 @@ class ObjectRecorder:
         self, folder: Path, view: View, *, rate: float, options: ObjectOptions | None = None
     ) -> None:
         self.options = options or ObjectOptions()
-        self._folder, self._view = folder, view
+        self._view = view
         gap, least = self.options.max_gap_s, self.options.min_track
         self._tracker = Tracker(view.mask_size, rate=rate, max_gap_s=gap, min_track=least)
-        self._tracks = _Open()
-        self._events = EventCollector(self.options.merge_gap_s)
-        self._counter: RegionCounter | None = None
-        if self.options.regions or self.options.lines:
-            regions, lines = self.options.regions, self.options.lines
-            self._counter = RegionCounter(regions, lines, max_gap_s=gap)
-        self._file = (folder / "objects.csv").open("w", encoding="utf-8", newline="")
-        self._writer = ObjectsWriter(self._file, regions=bool(self.options.regions))
-        self._rows = 0
+        self._tables = ObjectTables(
+            folder,
+            view.region,
+            max_gap_s=gap,
+            merge_gap_s=self.options.merge_gap_s,
+            regions=self.options.regions,
+            lines=self.options.lines,
+        )
 
     @property
     def view(self) -> View:
@@ -167,7 +153,7 @@ class ObjectRecorder:
 
     def close(self) -> None:
         """Close the file that is being written, without finishing it."""
-        self._file.close()
+        self._tables.close()
 
     def __enter__(self) -> Self:
         return self
@@ -236,30 +222,8 @@ class ObjectRecorder:
     def _record(self, frames: list[list[Observation]]) -> list[list[Observation]]:
         placed = [[self._view.place(seen) for seen in frame] for frame in frames]
         for frame in placed:
-            if not frame:
-                continue
-            self._events.add(frame)
-            regions = [""] * len(frame) if self._counter is None else self._counter.add(frame)
-            for seen, region in zip(frame, regions, strict=True):
-                self._writer.add(seen, region)
-                self._rows += 1
-                self._follow(seen)
-            self._end_old(frame[0].time_s)
+            self._tables.add(frame)
         return placed
-
-    def _follow(self, seen: Observation) -> None:
-        going = self._tracks.going
-        if seen.track in going:
-            going[seen.track].add(seen)
-        else:
-            going[seen.track] = TrackRecorder(seen, self._view.region)
-
-    def _end_old(self, now: float) -> None:
-        """Sum up the tracks that can go on no more."""
-        for number, recorder in list(self._tracks.going.items()):
-            if now - recorder.last_time_s > self.options.max_gap_s + 1:
-                self._tracks.over.append(recorder.summary())
-                del self._tracks.going[number]
 
     def end_tracks(self) -> list[list[Observation]]:
         """End all tracks, and give the objects of the frames that were not decided."""
@@ -274,17 +238,8 @@ class ObjectRecorder:
             Events of whole frames, to be listed too.
         """
         self.end_tracks()
-        self._file.close()
-        ended = [recorder.summary() for recorder in self._tracks.going.values()]
-        tracks = sorted([*self._tracks.over, *ended], key=lambda track: track.track)
-        with (self._folder / "tracks.csv").open("w", encoding="utf-8", newline="") as file:
-            write_tracks(file, tracks)
-        events = with_frame_events(self._events.finish(), frame_events)
-        write_events(events, self._folder)
-        if self._counter is not None:
-            with (self._folder / "regions.csv").open("w", encoding="utf-8", newline="") as file:
-                self._counter.write(file)
-        return Recorded(tuple(tracks), tuple(events), self._rows)
+        tracks, events = self._tables.finish(frame_events)
+        return Recorded(tuple(tracks), tuple(events), self._tables.rows)
 
 
 def describe(found: Recorded) -> str:
