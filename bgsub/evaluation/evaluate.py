@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
 from bgsub.evaluation.confusion import UNSCORED, Counts, Means, count, judge
+from bgsub.evaluation.grayscale import footage_pictures
 from bgsub.evaluation.mask_files import MaskFiles, footage_numbers, masks_as_truth, open_masks
 from bgsub.evaluation.options import EvaluationOptions
 from bgsub.evaluation.pairing import match
@@ -23,7 +24,6 @@ from bgsub.evaluation.result import (
 )
 from bgsub.evaluation.score_curve import ScoreCurve
 from bgsub.evaluation.truth import Truth, classify, open_truth
-from bgsub.video.grey import footage_pictures
 from bgsub.video.images import Image
 
 ProgressCallback = Callable[[str, int, int | None], None]

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
+from bgsub.evaluation.grayscale import GreyImages, GreyPictures, numbers_of, open_grey
 from bgsub.evaluation.truth import Truth, counts_from_0
 from bgsub.files import check_plain
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST
 from bgsub.pipeline.manifest import load_manifest, recorded_path
-from bgsub.video.grey import GreyImages, GreyPictures, numbers_of, open_grey
 from bgsub.video.image_files import list_directory
 
 Kind = Literal["mask", "scores"]

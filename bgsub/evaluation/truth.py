@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError
 from bgsub.evaluation.confusion import BACKGROUND, FOREGROUND, UNSCORED
+from bgsub.evaluation.grayscale import GreyImages, GreyPictures, open_grey, to_grey
 from bgsub.files import check_plain
-from bgsub.video.grey import GreyImages, GreyPictures, open_grey, to_grey
 from bgsub.video.image_files import list_directory
 from bgsub.video.images import Image, read_image
 

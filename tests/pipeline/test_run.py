@@ -12,11 +12,11 @@ import pytest
 
 from bgsub import __version__
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, MemoryLimitError, UsageError
+from bgsub.evaluation.grayscale import open_grey
 from bgsub.options import OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.earlier import describe
 from bgsub.pipeline.run import apply, run
-from bgsub.video.grey import open_grey
 from bgsub.video.images import read_image, write_image
 from bgsub.video.source import open_source
 
