@@ -1,0 +1,119 @@
+"""Gain, offset, tremor and shadows are no visitors; a visitor is what is left."""
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bgsub.outliers.own_light import OwnLight
+
+HEIGHT, WIDTH = 60, 80
+NOISE = np.full((HEIGHT, WIDTH), 2.0, np.float32)
+INSIDE = np.ones((HEIGHT, WIDTH), bool)
+
+
+def textured(seed=0):
+    rng = np.random.default_rng(seed)
+    texture = cv2.GaussianBlur(rng.normal(0, 60, (HEIGHT, WIDTH)), (0, 0), 1.5)
+    return np.clip(115 + 2.5 * texture, 30, 190).astype(np.float32)
+
+
+CENTER = textured()
+LIGHT = OwnLight(CENTER, np.zeros((0, HEIGHT * WIDTH), np.float32), INSIDE)
+
+
+def left_of(picture, light=LIGHT):
+    picture = np.asarray(picture, np.float32)
+    coefficients = np.zeros((1, len(light.components)), np.float32)
+    (change,) = light.regress(picture[None], coefficients)
+    expected = light.expected(change)
+    return expected, light.residual(picture, expected)
+
+
+def noisy(picture, seed=1):
+    return picture + np.random.default_rng(seed).normal(0, 1, picture.shape)
+
+
+class TestRegress:
+    @settings(max_examples=25)
+    @given(st.floats(0.6, 1.3), st.floats(-15, 15))
+    def test_gain_and_offset_leave_nothing(self, gain, offset):
+        _, left = left_of(gain * CENTER + offset)
+        assert np.abs(left).max() < 0.1
+
+    @settings(max_examples=15)
+    @given(st.floats(0.8, 1.2), st.integers(0, 40), st.integers(0, 60), st.floats(-60, 60))
+    def test_whatever_a_visitor_covers_the_light_is_found(self, gain, top, left, level):
+        picture = noisy(gain * CENTER)
+        picture[top : top + 18, left : left + 18] = 100 + level
+        expected, residual = left_of(picture)
+        outside = np.ones_like(INSIDE)
+        outside[top : top + 18, left : left + 18] = False
+        assert np.abs(expected - gain * CENTER)[outside].mean() < 0.5
+        assert np.abs(residual)[outside].mean() < 1.2
+
+    def test_a_tremor_of_a_fraction_of_a_pixel_is_taken_out(self):
+        shift = np.float32([[1, 0, 0.2], [0, 1, -0.15]])
+        moved = cv2.warpAffine(CENTER, shift, (WIDTH, HEIGHT), borderMode=cv2.BORDER_REPLICATE)
+        inner = (slice(3, -3), slice(3, -3))
+        _, left = left_of(moved)
+        assert np.abs(left[inner]).mean() < 0.35 * np.abs(moved - CENTER)[inner].mean()
+
+    def test_components_take_part(self):
+        wave = np.sin(np.arange(HEIGHT * WIDTH) / 37).astype(np.float32)
+        wave /= np.linalg.norm(wave)
+        light = OwnLight(CENTER, wave[None], INSIDE)
+        _, left = left_of(CENTER + 900 * wave.reshape(CENTER.shape), light)
+        assert np.abs(left).max() < 0.2
+
+    def test_nothing_is_left_outside(self):
+        inside = INSIDE.copy()
+        inside[:, :40] = False
+        light = OwnLight(CENTER, np.zeros((0, HEIGHT * WIDTH), np.float32), inside)
+        picture = CENTER.copy()
+        picture[:, :40] = 255
+        _, left = left_of(picture, light)
+        assert not left[:, :40].any()
+        assert np.abs(left).max() < 0.1
+
+
+def test_what_the_camera_clips_is_no_difference():
+    _, left = left_of(np.clip(1.6 * CENTER, 0, 255))
+    assert np.abs(left).mean() < 0.5
+
+
+class TestShadow:
+    def without(self, picture):
+        expected, residual = left_of(picture)
+        picture = np.asarray(picture, np.float32)
+        return residual, LIGHT.without_shadow(picture, expected, residual, NOISE)
+
+    def test_a_shadow_on_texture_is_taken_out(self):
+        picture = CENTER.copy()
+        picture[:, 50:] *= 0.55
+        residual, left = self.without(noisy(picture))
+        assert np.abs(residual[:, 52:]).mean() > 20
+        assert np.abs(left).mean() < 1.5
+
+    def test_an_object_of_another_texture_stays(self):
+        picture = noisy(CENTER)
+        picture[10:40, 10:40] = textured(7)[10:40, 10:40] * 0.7
+        residual, left = self.without(picture)
+        np.testing.assert_array_equal(left, residual)
+
+    def test_few_pixels_are_never_a_shadow(self):
+        picture = noisy(CENTER)
+        picture[20:26, 20:26] *= 0.5
+        residual, left = self.without(picture)
+        assert left is residual
+
+
+@pytest.mark.parametrize("size", [(40, 50), (240, 320), (720, 1280)])
+def test_a_statistic_of_a_picture_takes_some_thousand_pixels(size):
+    light = OwnLight(
+        np.zeros(size, np.float32),
+        np.zeros((0, size[0] * size[1]), np.float32),
+        np.ones(size, bool),
+    )
+    assert 1500 < light.chosen.size < 4500
