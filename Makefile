@@ -15,7 +15,7 @@ export MPLBACKEND := Agg
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-browser test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
+.PHONY: help demo test test-browser test-servers test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -71,6 +71,9 @@ test-readers: $(READERS)/.installed  ## run the tests of exports with the progra
 test-browser: $(VENV)/.installed-dev  ## run the page in headless Chromium (BROWSER=...; says what to install)
 	@$(BIN)/python -m tests.browser
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser -m browser
+
+test-servers: $(VENV)/.installed-dev  ## bgsub watch and the servers of ffmpeg and GStreamer (what is not there is skipped, and said)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/live -m servers -rs -n 3
 
 FUZZ_SEED ?= 1
 FUZZ_TRIES ?= 1000

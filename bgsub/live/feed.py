@@ -195,6 +195,9 @@ class Feed:
             if had_pictures and time.monotonic() - began > _STEADY_S:
                 tries = 0
             pause = self._pauses[min(tries, len(self._pauses) - 1)]
+            if self._has_stalled:
+                # To wait for an answer was a pause; with another, it would be more than 30 s.
+                pause = self._pauses[0]
             tries += 1
             self._put(Lost(reason or "the stream ended", pause))
             self._stop.wait(pause)

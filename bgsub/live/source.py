@@ -116,7 +116,7 @@ def read_source(
             raise UsageError(f"{scheme}://: is no kind of stream that is known ({known})")
         _refuse(given, "a URL")
         is_rtsp = scheme in {"rtsp", "rtsps"}
-        return LiveSource(text, "url", None, {"rtsp_transport": "tcp"} if is_rtsp else {})
+        return LiveSource(text, "url", None, {"rtsp_flags": "prefer_tcp"} if is_rtsp else {})
     path = Path(text)
     try:
         mode = path.stat().st_mode

@@ -55,6 +55,19 @@ def transport(frames, rate=25, group=12, first_s=0.0):
     return memory.getvalue()
 
 
+def film_file(path, frames, rate=25, group=12):
+    """Write frames as H.264 into a file, as its ending says."""
+    with av.open(str(path), "w") as container:
+        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(group), "crf": "12"}
+        stream = container.add_stream("libx264", rate=rate, options=options)
+        stream.height, stream.width = frames[0].shape[:2]
+        stream.pix_fmt = "yuv420p"
+        for image in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+        container.mux(stream.encode(None))
+    return path
+
+
 class Server:
     """Sends one script of steps to each connection: bytes, ``stall`` seconds; then closes."""
 
@@ -131,14 +144,17 @@ class Watched:
         except Exception as error:  # noqa: BLE001 - looked at by the test
             self.error = error
 
-    def until(self, condition, patience_s=60.0):
-        """Wait until something holds of what was said, and stop watching."""
+    def wait(self, condition, patience_s=60.0):
+        """Wait until something holds of what was said."""
         deadline = time.monotonic() + patience_s
         while not condition(self) and self._thread.is_alive() and time.monotonic() < deadline:
             time.sleep(0.02)
-        met = condition(self)
+        assert condition(self), (self.lines, self.notes, self.error)
+
+    def until(self, condition):
+        """Wait until something holds of what was said, and stop watching."""
+        self.wait(condition)
         self.finish()
-        assert met, (self.lines, self.notes, self.error)
         return self
 
     def finish(self):
@@ -179,3 +195,20 @@ def packets(path_or_bytes):
     given = io.BytesIO(path_or_bytes) if isinstance(path_or_bytes, bytes) else str(path_or_bytes)
     with av.open(given) as container:
         return [bytes(packet) for packet in container.demux(video=0) if packet.size]
+
+
+def ends_once(lines):
+    """Every start has exactly one end behind it, and updates lie between."""
+    open_id = None
+    for line in lines:
+        if line["event"] == "start":
+            assert open_id is None
+            open_id = line["id"]
+        else:
+            assert line["id"] == open_id
+            if line["event"] == "end":
+                open_id = None
+    assert open_id is None
+    assert [line["id"] for line in lines if line["event"] == "start"] == list(
+        range(1, sum(line["event"] == "start" for line in lines) + 1)
+    )

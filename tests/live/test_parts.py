@@ -179,7 +179,7 @@ def test_passwords_are_not_said():
     source = read_source("rtsp://me:secret@camera:554/stream")
     assert source.name == "rtsp://camera:554/stream"
     assert "secret" in source.address
-    assert source.options == {"rtsp_transport": "tcp"}
+    assert source.options == {"rtsp_flags": "prefer_tcp"}
 
 
 def test_what_a_stream_names_cannot_be_a_file_of_this_machine():

@@ -10,24 +10,7 @@ import pytest
 
 from bgsub.errors import InputError
 
-from .conftest import decoded, packets, transport, walk
-
-
-def ends_once(lines):
-    """Every start has exactly one end behind it, and updates lie between."""
-    open_id = None
-    for line in lines:
-        if line["event"] == "start":
-            assert open_id is None
-            open_id = line["id"]
-        else:
-            assert line["id"] == open_id
-            if line["event"] == "end":
-                open_id = None
-    assert open_id is None
-    assert [line["id"] for line in lines if line["event"] == "start"] == list(
-        range(1, sum(line["event"] == "start" for line in lines) + 1)
-    )
+from .conftest import decoded, ends_once, packets, transport, walk
 
 
 def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packets(watch, serve):
@@ -145,6 +128,19 @@ def test_a_stall_is_given_up(watch, serve):
     assert server.connections == 2
     assert any("nothing came for 3 s" in note for note in watched.notes)
     ends_once(watched.lines)
+
+
+def test_pauses_grow_but_after_a_silent_server_there_is_a_short_one(watch, serve):
+    film = transport(walk(60, []))
+    server = serve([], [], [60.0], [film, 60.0])
+    watched = watch(server.url, stall_s=3.0, pauses_s=(0.1, 0.2, 300.0))
+    watched.until(lambda w: w.watcher.status.models > 0)
+    assert server.connections == 4
+    assert [note[-5:] for note in watched.notes if "trying again" in note] == [
+        "0.1 s",
+        "0.2 s",
+        "0.1 s",
+    ]
 
 
 def test_stamps_that_jump_are_mended_and_said(watch, serve):
