@@ -195,10 +195,11 @@ class RunOptions(Declared):
         flag="--only",
         unset="all but preview, overlay, spectrum, scores and report",
     )
-    format: Literal["mp4", "mkv", "png"] = _output(
+    format: Literal["mp4", "mkv", "png", "zarr"] = _output(
         "mp4",
-        Choice(("mp4", "mkv", "png")),
-        "H.264, which every player shows; lossless FFV1; or folders of PNG images.",
+        Choice(("mp4", "mkv", "png", "zarr")),
+        "H.264, which every player shows; lossless FFV1; folders of PNG images; or Zarr arrays "
+        "(pip install 'bgsub[zarr]').",
     )
     foreground: Literal["abs", "signed", "cutout"] = _output(
         "abs",

@@ -106,7 +106,8 @@ def _names(given: str) -> Iterator[str]:
 def _stem(given: str) -> str:
     path = Path(given)
     if path.is_dir():
-        return path.resolve().name or "input"
+        whole = path.resolve()
+        return (whole.stem if whole.suffix == ".zarr" else whole.name) or "input"
     if not path.exists() and any(character in path.name for character in "*?[%"):
         return path.parent.resolve().name or "input"  # images are known by their folder
     return path.stem or "input"

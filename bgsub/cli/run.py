@@ -127,7 +127,7 @@ def run_command(
     """Learn the background of INPUT; write background, foreground, mask and error of each frame.
 
     INPUT is a video, a folder of images, a glob in quotes ('shots/*.png'), a pattern (f%04d.png) or
-    a NumPy file of frames. run.json is written last: where it exists, the results are complete.
+    an array (.npy, .npz, .zarr). run.json is written last: where it is, the results are complete.
     """
     from bgsub.cli.effects import check_effects
 

@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
+from bgsub.video.arrays import ArraySource
 from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
 from bgsub.video.images import Image, is_image_name, read_image
 from bgsub.video.page_files import pages_opener
 from bgsub.video.source import FrameSource, open_source
+from bgsub.video.zarr_frames import is_zarr
 
 _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
 
@@ -52,7 +54,7 @@ class GreyPictures(Protocol):
 
 
 def open_grey(path: str) -> GreyPictures:
-    """Open images (a folder, a glob, a printf pattern, a file) or a video as grey pictures.
+    """Open images (a folder, glob, printf pattern or file), a video or an array as grey pictures.
 
     Raises
     ------
@@ -60,7 +62,7 @@ def open_grey(path: str) -> GreyPictures:
         If it cannot be read, or images have no numbers in their names, or two have the same.
     """
     place = Path(path)
-    if place.is_dir():
+    if place.is_dir() and not is_zarr(place):
         return GreyImages(path, list_directory(place))
     if not place.exists() and is_printf(place.name):
         return GreyImages(path, list_printf(place))
@@ -141,6 +143,7 @@ class GreyVideo:
         self.path = path
         self._source: FrameSource = open_source(path, color="gray")
         self._is_deep = _DEEP.fullmatch(self._source.pixel_format) is not None
+        self._array = self._source if isinstance(self._source, ArraySource) else None
         self._count = _count(self._source)
 
     def __len__(self) -> int:
@@ -153,8 +156,11 @@ class GreyVideo:
     def pick(self, positions: Sequence[int]) -> Iterator[Image]:
         """Decode, and give the frames at some positions; InputError if one is damaged or missing.
 
-        16-bit grey video comes out with its 16 bits, everything else with 8.
+        16-bit grey video and arrays come out with their 16 bits, everything else with 8.
         """
+        if self._array is not None and self._array.pixel_format == "gray16":
+            yield from (self._array.values(position) for position in positions)
+            return
         wanted = iter(positions)
         position = next(wanted, None)
         with closing(self._deep() if self._is_deep else self._luma()) as frames:

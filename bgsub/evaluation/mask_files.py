@@ -17,6 +17,7 @@ from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST
 from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.video.image_files import list_directory
+from bgsub.video.zarr_frames import is_zarr
 
 Kind = Literal["mask", "scores"]
 
@@ -133,7 +134,7 @@ def _of_results(path: str, folder: Path, chosen: Path | None, kind: Kind) -> Mas
 
 
 def _output(folder: Path, kind: Kind) -> Path:
-    for name in (f"{kind}.mkv", f"{kind}.mp4", kind):
+    for name in (f"{kind}.mkv", f"{kind}.mp4", kind, f"{kind}.zarr"):
         if (folder / name).exists():
             return folder / name
     advice = "run it again " + ("without --only" if kind == "mask" else "with --save-scores")
@@ -173,7 +174,7 @@ def footage_numbers(footage: str | None) -> NDArray[np.int64] | None:
 
     None for any other footage, and where the numbers do not grow with the frames.
     """
-    if footage is None or not Path(footage).is_dir():
+    if footage is None or not Path(footage).is_dir() or is_zarr(Path(footage)):
         return None
     numbers = numbers_of(list_directory(Path(footage)))
     if any(number is None or number >= 1 << 63 for number in numbers):

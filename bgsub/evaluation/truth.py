@@ -22,6 +22,7 @@ from bgsub.evaluation.grayscale import GreyImages, GreyPictures, open_grey, to_g
 from bgsub.files import check_plain
 from bgsub.video.image_files import list_directory
 from bgsub.video.images import Image, read_image
+from bgsub.video.zarr_frames import is_zarr
 
 LEVELS = {0: BACKGROUND, 50: BACKGROUND, 85: UNSCORED, 170: UNSCORED, 255: FOREGROUND}
 """What the grey levels of ground truth mean."""
@@ -103,7 +104,8 @@ def open_truth(path: str) -> Truth:
     ----------
     path : str
         A folder of images, or one that holds them in a folder ``groundtruth`` (CDnet, SBI), with
-        ``ROI.bmp``, ``temporalROI.txt`` and ``input`` beside it; an image; a glob; or a video.
+        ``ROI.bmp``, ``temporalROI.txt`` and ``input`` beside it; an image; a glob; a video; or an
+        array (.npy, .npz, .zarr).
 
     Raises
     ------
@@ -114,7 +116,7 @@ def open_truth(path: str) -> Truth:
     place = Path(path)
     if not place.exists() and not glob.has_magic(path) and "%" not in path:
         raise InputError(f"{path}: no such ground truth; check the path")
-    if not place.is_dir():
+    if not place.is_dir() or is_zarr(place):
         pictures = open_grey(path)
         return Truth(path, _sequence_name(place), pictures, *_numbering(pictures))
     if (place / _FOLDER).is_dir():

@@ -62,6 +62,8 @@ class MemoryNeed:
         Bytes that are remembered from frame to frame while they are written.
     fit : bool
         Whether frames are fitted at all; masks of local models alone need no fit.
+    buffer : int
+        Bytes that are kept of the input while it is read, beside frames.
     """
 
     frames: int
@@ -79,6 +81,7 @@ class MemoryNeed:
     method: str = "trpca"
     kept: int = 0
     fit: bool = True
+    buffer: int = 0
 
     @property
     def sample(self) -> int:
@@ -182,4 +185,4 @@ class MemoryNeed:
         """Count the bytes of frames on their way, in FFmpeg and behind it."""
         packed = self.threads + _PACKED_FRAMES
         decoded = self.threads + _DECODED_FRAMES
-        return packed * self.size + int(decoded * 1.5 * self.native_pixels)
+        return packed * self.size + int(decoded * 1.5 * self.native_pixels) + self.buffer

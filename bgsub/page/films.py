@@ -100,8 +100,8 @@ def open_film(path: Path, *, any_kind: bool = False) -> Film | None:
 
 
 def of_results(folder: Path, view: View) -> Path | None:
-    """Find what a run wrote of a view: a video, or a folder of pictures."""
-    for name in (f"{view}.mp4", f"{view}.mkv", view):
+    """Find what a run wrote of a view: a video, a folder of pictures or an array."""
+    for name in (f"{view}.mp4", f"{view}.mkv", view, f"{view}.zarr"):
         if (folder / name).exists():
             return folder / name
     return None

@@ -98,6 +98,9 @@ def _of_run(result: Result, view: View, place: int) -> Bytes | None:
     path = of_results(result.folder, view)
     if path is None:
         return None
+    if path.suffix == ".zarr":
+        (frame,) = open_source(path, start=place + 1, end=place + 1, exact_color=True)
+        return np.asarray(_in_color(frame.image), np.uint8)
     if path.is_dir():
         picture = read_image(path / f"{place + 1:06d}.png")
         return np.asarray(cv2.cvtColor(_in_color(picture), cv2.COLOR_BGR2RGB), np.uint8)

@@ -16,7 +16,7 @@ Facts = dict[str, int | str]
 """Of an output: ``bytes``, ``sha256`` and, of a folder, the number of its ``pictures``."""
 
 _OURS = re.compile(
-    r"(background|foreground|mask|preview|overlay|scores)(\.mp4|\.mkv)?|input\.mp4|report\.html"
+    r"(background|foreground|mask|preview|overlay|scores)(\.mp4|\.mkv|\.zarr)?|input\.mp4|report\.html"
     r"|(errors|spectrum)\.(png|svg)"
     r"|clip[0-9]{4,}_[0-9.-]+\.mp4|clips\.csv"
     r"|(objects|tracks|regions|events)\.csv|events\.json"
@@ -27,6 +27,8 @@ _OURS = re.compile(
 )
 
 _PICTURE = re.compile(r"([0-9]+)\.png")
+
+_CHUNK = re.compile(r"\.zarray|\.zattrs|[0-9]+(\.0){2,3}")
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -124,7 +126,9 @@ def check_unchanged(path: Path, facts: Facts) -> None:
 
 
 def _is_picture(path: Path, pictures: int) -> bool:
-    """Whether a file in a folder of that many pictures has the name of one of them."""
+    """Whether a file is one of so many pictures in a folder, or a part of a Zarr array."""
+    if path.parent.suffix == ".zarr":
+        return bool(_CHUNK.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
     match = _PICTURE.fullmatch(path.name)
     number = int(match[1]) if match and len(match[1]) < 20 else 0
     is_named = 1 <= number <= pictures and path.name == f"{number:06d}.png"

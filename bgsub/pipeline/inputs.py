@@ -158,6 +158,7 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
         method=options.method,
         kept=kept_bytes(*size) if absorbed_after(options.still_objects) else 0,
         fit=fit,
+        buffer=source.buffer_bytes,
     )
 
 

@@ -52,8 +52,9 @@ def input_identity(footage: Footage) -> dict[str, Any]:
     Parameters
     ----------
     footage : path or ndarray
-        A file; a folder, glob or pattern of images, whose digest runs over the names and contents
-        of these images in their order; or frames, whose digest runs over their values.
+        A file; a folder, glob or pattern of images or a Zarr store, whose digest runs over the
+        names and contents of these files in their order; or frames, whose digest runs over their
+        values.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def input_identity(footage: Footage) -> dict[str, Any]:
             facts.update(size_bytes=size, sha256=digest.hex())
         else:
             digest_of_all, total = hashlib.sha256(), 0
-            for picture in _images(path):
+            for picture in _parts(path):
                 digest, size = _digest(picture)
                 digest_of_all.update(picture.name.encode("utf-8", "surrogateescape") + digest)
                 total += size
@@ -89,11 +90,14 @@ def input_identity(footage: Footage) -> dict[str, Any]:
     return facts
 
 
-def _images(path: str) -> list[Path]:
-    """List the images of an input that is no file, as `open_source` does."""
+def _parts(path: str) -> list[Path]:
+    """List the images of an input that is no file, as `open_source` does; of a store its files."""
     # OpenCV comes with it, and reading a manifest does without.
     from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
+    from bgsub.video.zarr_frames import is_zarr
 
+    if Path(path).is_dir() and is_zarr(Path(path)):
+        return sorted(entry for entry in Path(path).rglob("*") if entry.is_file())
     if Path(path).is_dir():
         return list_directory(Path(path))
     return list_printf(Path(path)) if is_printf(Path(path).name) else list_glob(path)

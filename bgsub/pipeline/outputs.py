@@ -77,7 +77,7 @@ class FrameOutputs:
     scene : LearnedScene
     wanted : collection of str
         Outputs that are asked for; those that do not show frames are passed over.
-    video_format : {"mp4", "mkv", "png"}
+    video_format : {"mp4", "mkv", "png", "zarr"}
     style : {"abs", "signed", "cutout"}
         Of the foreground.
     rate : Fraction or None

@@ -6,7 +6,7 @@ import mmap
 from collections.abc import Generator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import cv2
 import numpy as np
@@ -19,7 +19,26 @@ from bgsub.video.indexed import IndexedSource
 from bgsub.video.npy import ArrayArchive, ArrayFileError, map_array
 
 ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
-_EXPECTED = "expected uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3)"
+EXPECTED = "expected uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3)"
+
+
+class FrameArray(Protocol):
+    """What is needed of an array of frames: an ndarray, or one that reads values as they come."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...  # noqa: D102
+    @property
+    def dtype(self) -> np.dtype[Any]: ...  # noqa: D102
+    @property
+    def size(self) -> int: ...  # noqa: D102
+    def __getitem__(self, index: int, /) -> Any: ...
+
+
+def holds_frames(frames: FrameArray) -> bool:
+    """Say whether an array has the type and the shape of frames, (n, h, w) or (n, h, w, 1 or 3)."""
+    has_type = frames.dtype.newbyteorder("=") in {np.dtype(np.uint8), np.dtype(np.uint16)}
+    shape = frames.shape
+    return has_type and (len(shape) == 3 or (len(shape) == 4 and shape[3] in {1, 3}))
 
 
 def open_array(path: Path, name: str, given: str, options: Options) -> ArraySource:
@@ -64,7 +83,7 @@ class ArraySource(IndexedSource):
     Parameters
     ----------
     name, path : str
-    frames : ndarray of uint8 or uint16, shape (n, h, w) or (n, h, w, 3)
+    frames : ndarray of uint8 or uint16, shape (n, h, w), (n, h, w, 1) or (n, h, w, 3)
         Grey, or red, green and blue. It is not copied.
     options : Options
     codec : str
@@ -84,32 +103,30 @@ class ArraySource(IndexedSource):
         self,
         name: str,
         path: str,
-        frames: NDArray[Any],
+        frames: FrameArray,
         options: Options,
         *,
         codec: str = "numpy",
     ) -> None:
         super().__init__(name, path, options)
-        is_color = frames.ndim == 4 and frames.shape[3] == 3
-        if frames.dtype.newbyteorder("=") not in {np.dtype(np.uint8), np.dtype(np.uint16)} or not (
-            frames.ndim == 3 or is_color
-        ):
-            raise InputError(f"{name}: is {frames.dtype} of shape {frames.shape}; {_EXPECTED}")
+        if not holds_frames(frames):
+            raise InputError(f"{name}: is {frames.dtype} of shape {frames.shape}; {EXPECTED}")
         if frames.size == 0:
-            raise InputError(f"{name}: is empty, of shape {frames.shape}; {_EXPECTED}")
+            raise InputError(f"{name}: is empty, of shape {frames.shape}; {EXPECTED}")
+        is_color = len(frames.shape) == 4 and frames.shape[3] == 3
         self._frames = frames
         self._mapping = getattr(frames, "_mmap", None)
-        count = len(frames)
+        count = frames.shape[0]
         self.input_frames = count
         self.duration_s = float(count / self._per_second)
         self.codec = codec
-        self.pixel_format = f"{'rgb' if is_color else 'gray'}{8 * frames.itemsize}"
+        self.pixel_format = f"{'rgb' if is_color else 'gray'}{8 * frames.dtype.itemsize}"
         if self.frames_estimate == 0:
             raise self._nothing_selected(count, float((count - 1) / self._per_second))
         self._plan((frames.shape[2], frames.shape[1]), "bgr" if is_color else "gray")
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:  # noqa: ARG002
-        for index in range(len(self._frames)):
+        for index in range(self._frames.shape[0]):
             load = partial(self._picture, index)
             yield Item(index + 1, float(index / self._per_second), load)
 
@@ -117,7 +134,12 @@ class ArraySource(IndexedSource):
         # Pages of a mapped file that were read count as memory of this process until then.
         if self._mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._mapping.madvise(mmap.MADV_DONTNEED)
-        image = self._to_8_bit(np.ascontiguousarray(self._frames[index]))
+        image = self._to_8_bit(self.values(index))
         if image.ndim == 3:
             image = cv2.cvtColor(image, cv2.COLOR_RGB2BGR).astype(np.uint8, copy=False)
         return Picture((image,))
+
+    def values(self, index: int) -> NDArray[Any]:
+        """Give a frame of the input as it is in the array, (h, w) or (h, w, 3), counted from 0."""
+        frame = np.ascontiguousarray(self._frames[index])
+        return frame[:, :, 0] if frame.ndim == 3 and frame.shape[2] == 1 else frame

@@ -85,6 +85,7 @@ class BaseSource(ABC):
     geometry: Geometry
     pixel_mask: NDArray[np.bool_] | None = None
     ignored: NDArray[np.bool_] | None = None
+    buffer_bytes = 0
 
     def __init__(self, name: str, path: str, options: Options) -> None:
         self.name = name
@@ -120,6 +121,10 @@ class BaseSource(ABC):
         if self.options.fps is not None:
             message = f"--fps has no effect on {self.name}, {what} with times of its own"
             raise UsageError(f"{message}; leave it out")
+
+    def note_at_opening(self, warning: str) -> None:
+        """Say of every iteration what was found when the input was opened."""
+        self._opening_warnings.append(warning)
 
     def __repr__(self) -> str:
         width, height = self.input_size

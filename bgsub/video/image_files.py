@@ -31,7 +31,7 @@ _VIDEOS = frozenset(
         ".wmv",
         ".flv",
     }
-    | {".y4m", ".gif", ".npy", ".npz"}
+    | {".y4m", ".gif", ".npy", ".npz", ".zarr"}
 )
 _PRINTF = re.compile(r"%\d*d")
 

@@ -1,4 +1,4 @@
-"""Write frames as H.264 or FFV1 video files or as directories of PNG pictures.
+"""Write frames as H.264 or FFV1 video files, directories of PNG pictures or Zarr arrays.
 
 A sink writes to the path that it is given, checks what it wrote by reading it again, and leaves
 naming, renaming and the order of files to its caller.
@@ -23,11 +23,12 @@ from bgsub.video.images import Image
 from bgsub.video.pictures import Pixels, ffv1_frame, h264_frame, split
 from bgsub.video.png_sink import PngSink
 from bgsub.video.verify import check_count, count_frames, output_error
+from bgsub.video.zarr_sink import ZarrSink
 
-SinkKind = Literal["mp4", "mkv", "png"]
+SinkKind = Literal["mp4", "mkv", "png", "zarr"]
 
 #: What to append to a result's name; PNG pictures live in a directory of that name.
-SUFFIXES: dict[SinkKind, str] = {"mp4": ".mp4", "mkv": ".mkv", "png": ""}
+SUFFIXES: dict[SinkKind, str] = {"mp4": ".mp4", "mkv": ".mkv", "png": "", "zarr": ".zarr"}
 
 
 class FrameSink(Protocol):
@@ -77,15 +78,17 @@ def open_sink(
     Parameters
     ----------
     path : Path
-        The file (mp4, mkv; replaced when it exists) or the directory (png; new or empty) to write.
+        The file (mp4, mkv; replaced when it exists) or the directory (png, zarr; new or empty) to
+        write.
     name : str
         What the result is; becomes the title of a video.
     layout : Layout
         Of the flat vectors that will be written. Pictures may have any size: the first decides.
-    kind : {"mp4", "mkv", "png"}
-        H.264 for looking at, or lossless FFV1, or lossless pictures ``000001.png``, ….
+    kind : {"mp4", "mkv", "png", "zarr"}
+        H.264 for looking at, or lossless FFV1, or lossless pictures ``000001.png``, …, or a Zarr
+        array in chunks.
     rate : Fraction, optional
-        Nominal frames per second; 25 when not known. PNG has no use for it.
+        Nominal frames per second; 25 when not known. PNG and Zarr have no use for it.
     threads : int, optional
         Threads of this encoder alone.
 
@@ -105,9 +108,11 @@ def open_sink(
     """
     if kind == "png":
         return PngSink(path, name, layout=layout)
+    if kind == "zarr":
+        return ZarrSink(path, name, layout=layout)
     if kind in {"mp4", "mkv"}:
         return VideoSink(path, name, layout=layout, kind=kind, rate=rate, threads=threads)
-    raise ValueError(f"kind must be mp4, mkv or png, not {kind!r}")
+    raise ValueError(f"kind must be mp4, mkv, png or zarr, not {kind!r}")
 
 
 class VideoSink:

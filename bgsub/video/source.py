@@ -30,6 +30,7 @@ from bgsub.video.page_files import PagesSource, pages_opener
 from bgsub.video.pixel_masks import MaskImage
 from bgsub.video.selection import Region, Selection, parse_region
 from bgsub.video.timecode import Position, parse_rate
+from bgsub.video.zarr_frames import is_zarr, open_zarr
 
 __all__ = ["BadFrame", "Footage", "FrameSource", "open_source"]
 
@@ -74,6 +75,8 @@ class FrameSource(Protocol):
         How many good frames the last complete iteration passed, selected or not.
     warnings : list of str
         What a user should know, of the opening and of the last complete iteration.
+    buffer_bytes : int
+        Bytes that are kept of the input while it is read, beside the frames.
     """
 
     kind: str
@@ -92,6 +95,7 @@ class FrameSource(Protocol):
     unseen_damage: str
     decoded: int
     warnings: list[str]
+    buffer_bytes: int
 
     @property
     def input_size(self) -> tuple[int, int]: ...  # noqa: D102 - described above
@@ -132,7 +136,7 @@ def open_source(
     source : path or ndarray
         A video file; a folder of images, a glob (``shots/*.png``) or a printf pattern
         (``f%04d.png``); an image, a TIFF file with pages, an animated WebP or PNG; a .npy or .npz
-        file; or an array of
+        file or a .zarr store; or an array of
         uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3).
     start, end, every : str or int, optional
         First and last frame, both included, and the distance between frames: as frame numbers
@@ -201,6 +205,8 @@ def _open_path(given: str, options: Options) -> FrameSource:
             return ImageFilesSource(name, given, list_glob(given), options)
         raise InputError(f"{given}: no such file or folder; check the path")
     if path.is_dir():
+        if is_zarr(path):
+            return open_zarr(path, path.resolve().name, given, options)
         return ImageFilesSource(path.resolve().name, given, list_directory(path), options)
     _check_readable(path)
     return _open_file(path, name, given, options)

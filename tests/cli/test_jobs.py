@@ -134,3 +134,9 @@ class TestSkipExistingOfOtherOptions:
         (tmp_path / "r" / "run.json").write_text("{}")
         done = invoke("run", "a.avi", "--out", tmp_path / "r", "--skip-existing")
         assert (done.exit_code, len(pipeline.calls)) == (3, 1)
+
+
+def test_a_store_has_a_folder_without_its_suffix(tmp_path):
+    (tmp_path / "a.zarr").mkdir()
+    (job,) = plan([str(tmp_path / "a.zarr")], tmp_path / "out", subfolders=True, keep=False)
+    assert job.out == tmp_path / "out" / "a"

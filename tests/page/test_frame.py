@@ -7,6 +7,7 @@ import pytest
 
 from bgsub.errors import InputError, UsageError
 from bgsub.page.frame import read_frame
+from bgsub.pipeline.run import run
 from tests.conftest import make_scene
 
 
@@ -42,3 +43,14 @@ def test_what_was_not_written_is_none_and_what_was_exchanged_is_refused(
     shutil.copy(encode(make_scene()[:7], "short.mp4"), folder / "mask.mp4")
     with pytest.raises(InputError, match=r"mask\.mp4: does not hold the frames of its run"):
         read_frame(folder, manifest, 3, None)
+
+
+def test_pictures_of_arrays_are_those_of_image_files(scene, save, options, tmp_path, manifest_of):
+    pytest.importorskip("zarr")
+    path, outputs = save(scene()), {"background", "mask", "errors"}
+    read = []
+    for form in ("zarr", "png"):
+        run(path, tmp_path / form, options(format=form, outputs=outputs))
+        read.append(read_frame(tmp_path / form, manifest_of(tmp_path / form), 40, None))
+    np.testing.assert_array_equal(read[0].background, read[1].background)
+    np.testing.assert_array_equal(read[0].mask, read[1].mask)
