@@ -93,7 +93,11 @@ def _is_out_of_memory(error: BaseException) -> bool:
         kinds = (ImportError, RuntimeError, OSError) if not isinstance(seen, BgsubError) else ()
         if isinstance(seen, kinds) and _NO_MEMORY.search(str(seen)):
             return True
-        if type(seen).__module__ == "cv2" and _NO_MEMORY.search(str(seen)):
+        origin = type(seen).__module__
+        if origin == "cv2" and _NO_MEMORY.search(str(seen)):
+            return True
+        # FFmpeg's word for a thread that the system does not give it.
+        if origin == "av.error" and getattr(seen, "errno", None) == errno.EAGAIN:
             return True
         seen = seen.__cause__
     return False

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bgsub.errors import OutputError
+from bgsub.errors import MemoryLimitError, OutputError
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*(?:(%)|([KMGT]?)(?:i?B)?)\s*", re.IGNORECASE | re.ASCII)
@@ -15,6 +15,11 @@ _AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*(?:(%)|([KMGT]?)(?:i?B)?)\s*", re.IG
 _CGROUPS = Path("/proc/self/cgroup")
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
+_STATM = Path("/proc/self/statm")
+
+# Address space that libraries and threads of a run take that are not there when it begins. It is
+# most of what they ask for, and little of it becomes memory.
+_LIBRARIES, _A_THREAD = 600 * 10**6, 16 * 10**6
 
 # Where the system says nothing at all.
 _ASSUMED = 4 * 10**9
@@ -68,8 +73,14 @@ def amount(count: int) -> str:
 
 
 def available_memory() -> int:
-    """Give the bytes that can be had without swapping, within the limits of control groups."""
+    """Give the bytes that can be had without swapping, within the limits of the process.
+
+    These are those of its control groups and of its address space (``ulimit -v``).
+    """
     found = list(_cgroup_rooms())
+    room = address_room()
+    if room is not None:
+        found.append(room - _LIBRARIES)
     try:
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
         found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
@@ -81,6 +92,29 @@ def available_memory() -> int:
         except (AttributeError, ValueError, OSError):
             found.append(_ASSUMED)
     return max(min(found), 1)
+
+
+def address_room() -> int | None:
+    """Give the bytes of address space that are left to the process; None if nothing limits them."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        taken = int(_STATM.read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, OSError, ValueError):  # another system
+        return None
+    return None if limit == resource.RLIM_INFINITY else max(0, limit - taken)
+
+
+def check_address_space(threads: int) -> None:
+    """Raise MemoryLimitError where ``ulimit -v`` leaves too little for the libraries of a run.
+
+    OpenBLAS asks for ever for what it cannot have, or ends the process without a word of ours.
+    """
+    room, needed = address_room(), _LIBRARIES + threads * _A_THREAD
+    if room is not None and room < needed:
+        message = f"out of memory: the limit on address space (ulimit -v) leaves {amount(room)}"
+        raise MemoryLimitError(f"{message}, and a run takes {amount(needed)}; allow more")
 
 
 def _cgroup_rooms() -> Iterator[int]:

@@ -22,6 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from bgsub.runtime.cores import own_threads
+from bgsub.runtime.limits import check_address_space
 
 _local = threading.local()
 
@@ -102,10 +103,16 @@ class Workers:
         None is every core that the process may use.
     jobs : int
         Processes that the threads are shared among.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the process may have too little address space.
     """
 
     def __init__(self, threads: int | None = None, jobs: int = 1) -> None:
         self.threads = own_threads(threads, jobs)
+        check_address_space(self.threads)
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bgsub-worker")
         self._background = ThreadPoolExecutor(2, thread_name_prefix="bgsub-background")
         _keep_freed_memory()

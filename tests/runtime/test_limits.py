@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import OutputError
+from bgsub.errors import MemoryLimitError, OutputError
 from bgsub.runtime import limits as available
 from bgsub.runtime.limits import (
+    address_room,
     amount,
     available_memory,
+    check_address_space,
     check_folder,
     free_space,
     give_back,
@@ -103,6 +105,14 @@ class TestAvailable:
         system(cgroup="0::/docker/x\n", groups__memory_max="9000", groups__memory_current="2000")
         assert available_memory() == 7000
 
+    def test_a_limit_on_address_space(self, system, monkeypatch):
+        monkeypatch.setattr(available, "address_room", lambda: available._LIBRARIES + 3000)
+        assert available_memory() == 3000
+        monkeypatch.setattr(available, "address_room", lambda: 5)
+        assert available_memory() == 1
+        monkeypatch.setattr(available, "address_room", lambda: None)
+        assert available_memory() == 8000 * 1024
+
     def test_version_1(self, system):
         system(cgroup="5:cpu,cpuacct:/\n4:memory:/\n")
         (available._CGROUP_ROOT / "memory").mkdir(parents=True)
@@ -154,3 +164,24 @@ def test_memory_is_given_back_on_any_system(monkeypatch):
 
     monkeypatch.setattr("ctypes.CDLL", missing)
     give_back()
+
+
+def test_a_run_wants_address_space_for_its_libraries(monkeypatch):
+    check_address_space(10**6)  # nothing limits it here
+    monkeypatch.setattr(available, "address_room", lambda: 640_000_000)
+    check_address_space(2)
+    with pytest.raises(MemoryLimitError, match="leaves 640M, and a run takes 664M") as raised:
+        check_address_space(4)
+    assert raised.value.exit_code == 7
+
+
+def test_what_is_left_of_the_address_space(monkeypatch):
+    resource = pytest.importorskip("resource")
+    if not available._STATM.exists():
+        pytest.skip("this system does not say what is taken")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, 0))
+    assert address_room() is None
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (10**15, 0))
+    assert 10**15 - 10**12 < address_room() < 10**15 - 10**7
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1000, 0))
+    assert address_room() == 0
