@@ -34,13 +34,15 @@ class BackgroundLearner:
 
     def __init__(self, fit: FrameFit, source: FrameSource, workers: Workers) -> None:
         self._fit, self._source, self._workers = fit, source, workers
-        size = source.layout.size
+        self._layout = source.layout.plain
+        size = self._layout.size
         self._sums = PlaneSums(fit.weights, fit.basis, size)
         self._chosen = noise_frames(fit.support)
         self._samples = np.empty((self._chosen.size, size), dtype=np.uint8)
 
     def add(self, start: int, rows: Bytes) -> None:
         """Pass the fitted frames start, start + 1, …; shape (m, size). Blocks come in order."""
+        rows = rows[:, : self._layout.size]
         self._sums.add(start, rows, self._workers)
         chosen = self._chosen
         first, last = np.searchsorted(chosen, [start, start + len(rows)])
@@ -66,7 +68,7 @@ class BackgroundLearner:
         geometry, facts : dict
             See `BackgroundModel`.
         """
-        fit, source, layout = self._fit, self._source, self._source.layout
+        fit, source, layout = self._fit, self._source, self._layout
         center, components = self._sums.result()
         if fit.gram is None:
             fitted = slice(None) if source.pixel_mask is None else source.pixel_mask.ravel()

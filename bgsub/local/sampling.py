@@ -68,7 +68,7 @@ class PictureSample:
         """Pass the frames start, start + 1, …; shape (m, size)."""
         inside = np.flatnonzero((self._chosen >= start) & (self._chosen < start + len(rows)))
         for i in inside.tolist():
-            picture = self._layout.to_bgr(rows[self._chosen[i] - start])
+            picture = self._layout.seen(rows[self._chosen[i] - start])
             self._pictures[i] = picture if picture.ndim == 3 else picture[..., None]
 
     @property

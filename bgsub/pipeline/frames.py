@@ -78,7 +78,7 @@ class SceneFrame:
     row : ndarray of uint8, shape (size,)
         The frame in its layout.
     own : ndarray of uint8, shape (size,), or None
-        Its background likewise; None where no output needs it.
+        Its background in the plain layout; None where no output needs it.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class SceneFrame:
 
     @Once
     def own(self) -> Bytes:
-        """Its background in the layout, shape (size,)."""
+        """Its background in the layout without chroma beside it, shape (size,)."""
         if self._estimate is None:
             message = "no background was asked for"
             raise RuntimeError(message)
@@ -119,6 +119,11 @@ class SceneFrame:
     def picture(self) -> Bytes:
         """The frame, (h, w, 3) BGR or (h, w) grey."""
         return self.layout.to_bgr(self.row)
+
+    @Once
+    def seen(self) -> Bytes:
+        """The frame as objects are looked for in it, (h, w, 3) BGR or (h, w) grey."""
+        return self.layout.seen(self.row) if self.layout.with_chroma else self.picture
 
     @Once
     def background(self) -> Bytes:
@@ -151,7 +156,7 @@ class SceneFrame:
     def settle(self, absorber: Absorber) -> None:
         """Take what has come to rest out of the mask; frames are settled in their order."""
         mask, scores = self._decided
-        left = absorber.apply(mask, self.picture, self.time_s)
+        left = absorber.apply(mask, self.seen, self.time_s)
         self._rested = np.asarray(cv2.subtract(mask, left), dtype=np.uint8)
         self.__dict__["_decided"] = left, scores
 

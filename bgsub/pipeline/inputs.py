@@ -14,7 +14,7 @@ from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions
-from bgsub.pipeline.masker import MASKERS
+from bgsub.pipeline.masker import MASKERS, saved_kind
 from bgsub.pipeline.needs import (
     chosen_cutoff,
     fitted_at_most,
@@ -49,11 +49,19 @@ def open_frames(
     threads: int | None,
     color: ColorMode | None = None,
     exact_color: bool = False,
+    with_chroma: bool = False,
     ignore: str | None = None,
 ) -> FrameSource:
     """Open an input as options say, but in another `color`; see `open_source` for the errors."""
     wanted: dict[str, Any] = vars(options) | ({} if color is None else {"color": color})
-    return open_source(footage, **wanted, ignore=ignore, threads=threads, exact_color=exact_color)
+    return open_source(
+        footage,
+        **wanted,
+        ignore=ignore,
+        threads=threads,
+        exact_color=exact_color,
+        with_chroma=with_chroma,
+    )
 
 
 def open_input(
@@ -62,9 +70,11 @@ def open_input(
     """Open an input in the layout that the outputs need, or in that of a model."""
     color, wanted = options.source.color, options.source
     exact = options.format != "mp4"
+    kind = MASKERS[options.mask_model]
     if like is not None:
         color = "gray" if like.layout.kind == "gray" else "color"
         exact = like.layout.kind == "bgr"
+        kind = saved_kind(like, options.threshold)
         wanted = _geometry_of(footage, options.source, like)
     elif not needs_pixels(options):
         color = "gray"
@@ -72,7 +82,14 @@ def open_input(
     if options.jobs > 1:
         threads = own_threads(threads, options.jobs)
     return open_frames(
-        footage, wanted, threads=threads, color=color, exact_color=exact, ignore=options.ignore
+        footage,
+        wanted,
+        threads=threads,
+        color=color,
+        exact_color=exact,
+        # The formula cuts what is written; other masks are to be the same in every format.
+        with_chroma=needs_masks(options) and not kind.needs_background,
+        ignore=options.ignore,
     )
 
 

@@ -299,15 +299,15 @@ class LocalMasker(Masker):
 
     def mask(self, frame: SceneFrame, inside: Flags | None) -> Bytes:
         """Compare a frame with the colours of its places."""
-        return self._learned().mask(frame.picture, inside)
+        return self._learned().mask(frame.seen, inside)
 
     def mask_and_scores(self, frame: SceneFrame, inside: Flags | None) -> tuple[Bytes, Scores]:
         """Compare a frame with the colours of its places, once for both."""
-        return self._learned().mask_and_scores(frame.picture, inside)
+        return self._learned().mask_and_scores(frame.seen, inside)
 
     def background(self, frame: SceneFrame) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows."""
-        return self._learned().background(frame.picture)
+        return self._learned().background(frame.seen)
 
     def backdrop(self, background: BackgroundModel) -> Backdrop:
         """Give what corrects the backgrounds of frames where the local model knows better."""

@@ -72,7 +72,7 @@ class ObjectsOutput:
             return []
         return self.recorder.detect(
             frame.mask,
-            picture=frame.picture,
+            picture=frame.seen,
             luma=frame.layout.luma(frame.row),
             background=self.masker.background(frame),
             scores=frame.scores,
@@ -81,7 +81,7 @@ class ObjectsOutput:
 
     def take(self, frame: SceneFrame, prepared: list[Detection]) -> None:
         """Link what was found to the objects of the frames before."""
-        picture = frame.picture if prepared else None
+        picture = frame.seen if prepared else None
         self._announce(self.recorder.add(frame.number, frame.time_s, prepared, picture))
 
     def _announce(self, decided: list[list[Observation]]) -> None:

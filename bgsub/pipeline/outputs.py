@@ -140,7 +140,7 @@ class FrameOutputs:
     def _open(
         self, results: ResultsDirectory, output: str, rate: Fraction | None
     ) -> VideoOutput | ObjectsVideo:
-        layout, kind = self._scene.layout, video_kind(output, self._format)
+        layout, kind = self._scene.layout.plain, video_kind(output, self._format)
         path = results.stage(output + SUFFIXES[kind])
         sink = QueuedSink(
             open_sink(path, output, layout=layout, kind=kind, rate=rate), queue_frames(layout.size)
@@ -152,7 +152,7 @@ class FrameOutputs:
             "foreground": (self._foreground_needs, lambda frame: frame.foreground),
             "mask": ({"mask"}, lambda frame: frame.mask),
             "preview": ({"background", "mask"}, lambda frame: preview(self._panels(frame))),
-            "input": (set(), lambda frame: frame.row),
+            "input": (set(), lambda frame: frame.row[: layout.size]),
             "overlay": (set(), lambda frame: draw_objects(frame.picture, [])),
             "scores": ({"scores"}, lambda frame: frame.scores),
         }

@@ -153,7 +153,7 @@ def apply(
     ):
         source = open_input(footage, options, like=model)
         model = model_for(model, source, model_path)
-        scene = saved_scene(model, options)
+        scene = saved_scene(model, options, source.layout)
         identity = workers.submit(input_identity, footage)
         frames = ProjectedFrames(model, workers)
         with (

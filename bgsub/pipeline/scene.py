@@ -132,14 +132,25 @@ def learn_scene(
     return LearnedScene(layout, inside, background, masker, scorer)
 
 
-def saved_scene(background: BackgroundModel, options: RunOptions) -> LearnedScene:
-    """Give the scene of a saved model, with masks drawn as the options say."""
+def saved_scene(
+    background: BackgroundModel, options: RunOptions, layout: Layout | None = None
+) -> LearnedScene:
+    """Give the scene of a saved model, with masks drawn as the options say.
+
+    Parameters
+    ----------
+    background : BackgroundModel
+    options : RunOptions
+    layout : Layout, optional
+        Of the frames; that of the model, which may have chroma beside it.
+    """
+    layout = layout or background.layout
     kind = saved_kind(background, options.threshold)
     if background.local is None:
         options.refuse_local("a model whose masks are the formula's")
-    masker = kind(background.layout, _mask_settings(options))
+    masker = kind(layout, _mask_settings(options))
     masker.load(background)
-    return LearnedScene(background.layout, background.inside, background, masker, background.scorer)
+    return LearnedScene(layout, background.inside, background, masker, background.scorer)
 
 
 def _mask_settings(options: RunOptions) -> MaskSettings:

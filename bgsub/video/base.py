@@ -53,6 +53,7 @@ class Options:
     on_bad_frame: OnBadFrame = "skip"
     threads: int | None = None
     exact_color: bool = False
+    with_chroma: bool = False
     fps: Fraction | None = None
 
 
@@ -149,7 +150,11 @@ class BaseSource(ABC):
             native_size, orientation or Orientation(), options.roi, options.scale, self.name
         )
         self.layout = self.geometry.layout(
-            kind, matrix, options.color, exact_color=options.exact_color
+            kind,
+            matrix,
+            options.color,
+            exact_color=options.exact_color,
+            with_chroma=options.with_chroma,
         )
         if options.mask is not None:
             self.pixel_mask = options.mask.pixel_mask(self.geometry)

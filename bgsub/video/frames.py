@@ -7,7 +7,7 @@ leading columns are the data of the fit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import cv2
@@ -55,7 +55,9 @@ class Layout:
     height, width : int
         Size of the frame in pixels.
     matrix : {"bt601", "bt709"}
-        The standard that ties YUV to RGB. It matters to ``yuv420`` only.
+        The standard that ties YUV to RGB. It matters where there are U and V.
+    with_chroma : bool, optional
+        ``bgr`` only: U and V as in ``yuv420`` follow, for `seen`.
 
     Raises
     ------
@@ -67,6 +69,7 @@ class Layout:
     height: int
     width: int
     matrix: Matrix = "bt601"
+    with_chroma: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in {"gray", "yuv420", "bgr"}:
@@ -75,6 +78,8 @@ class Layout:
             raise ValueError(f"matrix must be bt601 or bt709, not {self.matrix!r}")
         if self.height < 1 or self.width < 1:
             raise ValueError(f"a frame of {self.width}×{self.height} pixels has no pixels")
+        if self.with_chroma and self.kind != "bgr":
+            raise ValueError(f"{self.kind} has no colours beside its own")
 
     @property
     def pixels(self) -> int:
@@ -83,7 +88,7 @@ class Layout:
 
     @property
     def chroma_shape(self) -> tuple[int, int]:
-        """Rows and columns of each chroma plane of ``yuv420``."""
+        """Rows and columns of each chroma plane of 4:2:0."""
         return (self.height + 1) // 2, (self.width + 1) // 2
 
     @property
@@ -91,10 +96,16 @@ class Layout:
         """Number of bytes of a frame."""
         if self.kind == "gray":
             return self.pixels
-        if self.kind == "bgr":
-            return 4 * self.pixels
         rows, columns = self.chroma_shape
-        return self.pixels + 2 * rows * columns
+        chroma = 2 * rows * columns
+        if self.kind == "bgr":
+            return 4 * self.pixels + (chroma if self.with_chroma else 0)
+        return self.pixels + chroma
+
+    @property
+    def plain(self) -> Layout:
+        """The layout without the planes that only `seen` uses; they are the end of a frame."""
+        return replace(self, with_chroma=False, matrix="bt601") if self.with_chroma else self
 
     @property
     def is_color(self) -> bool:
@@ -121,15 +132,22 @@ class Layout:
         -------
         tuple of ndarray
             Views: ``(Y,)`` for gray, ``(Y, U, V)`` for yuv420, ``(Y, BGR)`` for bgr.
+            Of a longer vector, its beginning.
         """
         luma = self.luma(vector)
         if self.kind == "gray":
             return (luma,)
         if self.kind == "bgr":
-            return luma, vector[self.pixels : self.size].reshape(self.height, self.width, 3)
+            colors = vector[self.pixels : 4 * self.pixels]
+            return luma, colors.reshape(self.height, self.width, 3)
+        return luma, *self.chroma(vector)
+
+    def chroma(self, vector: Bytes) -> tuple[Bytes, Bytes]:
+        """Give U and V, (h', w') views; of ``yuv420`` and where there are such beside ``bgr``."""
         rows, columns = self.chroma_shape
-        chroma = vector[self.pixels : self.size].reshape(2, rows, columns)
-        return luma, chroma[0], chroma[1]
+        start = self.size - 2 * rows * columns
+        planes = vector[start : self.size].reshape(2, rows, columns)
+        return planes[0], planes[1]
 
     def pack(self, image: Bytes) -> Bytes:
         """Store a picture in this layout.
@@ -167,23 +185,25 @@ class Layout:
             luma, colors = self.planes(vector)
             colors[...] = image
             cv2.cvtColor(colors, cv2.COLOR_BGR2GRAY, dst=luma)
-            return vector
-        self._pack_yuv420(image, vector)
+            if not self.with_chroma:
+                return vector
+        yuv = np.asarray(cv2.transform(image, _from_bgr_matrix(self.matrix)), dtype=np.uint8)
+        if self.kind == "yuv420":
+            self.luma(vector)[...] = yuv[:, :, 0]
+        self._pack_chroma(yuv, vector)
         return vector
 
-    def _pack_yuv420(self, image: Bytes, vector: Bytes) -> None:
-        """Convert a BGR picture to full-range planes, chroma averaged over 2×2 pixels."""
-        yuv = cv2.transform(image, _from_bgr_matrix(self.matrix))
-        luma, u_plane, v_plane = self.planes(vector)
-        luma[...] = yuv[:, :, 0]
+    def _pack_chroma(self, yuv: Bytes, vector: Bytes) -> None:
+        """Average full-range U and V over 2×2 pixels."""
         # A picture of odd size is continued by its last row or column, as encoders do.
         even = cv2.copyMakeBorder(
             yuv[:, :, 1:], 0, self.height % 2, 0, self.width % 2, cv2.BORDER_REPLICATE
         )
         rows, columns = self.chroma_shape
-        chroma = cv2.resize(even, (columns, rows), interpolation=cv2.INTER_AREA)
-        u_plane[...] = chroma[:, :, 0]
-        v_plane[...] = chroma[:, :, 1]
+        small = cv2.resize(even, (columns, rows), interpolation=cv2.INTER_AREA)
+        u_plane, v_plane = self.chroma(vector)
+        u_plane[...] = small[:, :, 0]
+        v_plane[...] = small[:, :, 1]
 
     def to_bgr(self, vector: Bytes) -> Bytes:
         """Give a frame as a picture in OpenCV's order.
@@ -202,7 +222,25 @@ class Layout:
             return planes[0]
         if self.kind == "bgr":
             return planes[1]
-        luma, u_plane, v_plane = planes
+        return self._converted(vector)
+
+    def seen(self, vector: Bytes) -> Bytes:
+        """Give the picture that objects are looked for in, which no format of results changes.
+
+        Parameters
+        ----------
+        vector : ndarray of uint8, shape (size,)
+
+        Returns
+        -------
+        ndarray of uint8, shape (h, w, 3), or (h, w) for gray
+            As `to_bgr`, of luma and chroma wherever there is chroma.
+        """
+        return self._converted(vector) if self.with_chroma else self.to_bgr(vector)
+
+    def _converted(self, vector: Bytes) -> Bytes:
+        """Convert luma and chroma to BGR."""
+        luma, (u_plane, v_plane) = self.luma(vector), self.chroma(vector)
         full = (2 * u_plane.shape[1], 2 * u_plane.shape[0])
         u_full, v_full = (
             cv2.resize(plane, full, interpolation=cv2.INTER_NEAREST)[: self.height, : self.width]

@@ -36,11 +36,14 @@ class Picture:
         Whether the planes use the limited range, 16..235 and 16..240; BGR never does.
     own_luma : ndarray of uint8, optional
         Y as the file has it, beside ``(BGR,)`` that was converted from it.
+    own_chroma : tuple of ndarray of uint8
+        U and V of 4:2:0 likewise, where they are wanted.
     """
 
     planes: tuple[Bytes, ...]
     limited: bool = False
     own_luma: Bytes | None = None
+    own_chroma: tuple[Bytes, ...] = ()
 
     @property
     def kind(self) -> LayoutKind:
@@ -162,18 +165,27 @@ class Geometry:
         return self.size == (region.width, region.height) or not any(side % 2 for side in sides)
 
     def layout(
-        self, kind: LayoutKind, matrix: Matrix, color: ColorMode, *, exact_color: bool
+        self,
+        kind: LayoutKind,
+        matrix: Matrix,
+        color: ColorMode,
+        *,
+        exact_color: bool,
+        with_chroma: bool = False,
     ) -> Layout:
         """Choose the layout for pictures that come in `kind`."""
         width, height = self.size
+        planes = kind == "yuv420" and self.keeps_chroma_aligned
         chosen: LayoutKind = kind
         if color == "gray":
             chosen = "gray"
         elif (kind == "gray" and color == "color") or (
-            kind == "yuv420" and (exact_color or not self.keeps_chroma_aligned)
+            kind == "yuv420" and (exact_color or not planes)
         ):
             chosen = "bgr"
-        return Layout(chosen, height, width, matrix if chosen == "yuv420" else "bt601")
+        both = with_chroma and planes and chosen == "bgr"
+        standard: Matrix = matrix if both or chosen == "yuv420" else "bt601"
+        return Layout(chosen, height, width, standard, both)
 
     def pack(self, picture: Picture, layout: Layout, out: Bytes | None = None) -> Bytes:
         """Turn, crop, scale and store a picture.
@@ -197,15 +209,16 @@ class Geometry:
         vector = np.empty(layout.size, dtype=np.uint8) if out is None else out
         luma, *colors = layout.planes(vector)
         self._place_luma(picture, luma)
-        first = picture.planes[0]
         if layout.kind == "bgr":
+            first = picture.planes[0]
             if first.ndim == 2:
                 full = _expand(first, _LUMA_RANGE) if picture.limited else first
                 first = cv2.cvtColor(full, cv2.COLOR_GRAY2BGR).astype(np.uint8, copy=False)
             self._place(first, colors[0])
-        else:
+        if layout.kind == "yuv420" or layout.with_chroma:
             expansion = _CHROMA_RANGE if picture.limited else None
-            for plane, target in zip(picture.planes[1:], colors, strict=False):
+            planes = picture.planes[1:] or picture.own_chroma
+            for plane, target in zip(planes, layout.chroma(vector), strict=False):
                 self._place(plane, target, expansion, halve=True)
         return vector
 

@@ -55,7 +55,7 @@ class PictureMaker:
 
         Gray, 8-bit 4:2:0 and, for the layout gray, the luma of all common formats are views of the
         decoder's memory. Everything else is converted to BGR by swscale, and keeps the file's luma
-        beside it. Alpha is dropped.
+        beside it, and the chroma of 4:2:0 for layouts with chroma. Alpha is dropped.
 
         Raises
         ------
@@ -72,7 +72,10 @@ class PictureMaker:
             luma = _plane(frame, 0) if _LUMA_PLANE_FIRST.fullmatch(name) else None
             if self._layout.kind == "gray" and luma is not None:
                 return Picture((luma,), limited)
-            return Picture((self._bgr(frame),), limited and luma is not None, luma)
+            chroma: tuple[Bytes, ...] = ()
+            if self._layout.with_chroma and _YUV420.fullmatch(name):
+                chroma = _plane(frame, 1), _plane(frame, 2)
+            return Picture((self._bgr(frame),), limited and luma is not None, luma, chroma)
         except (FFmpegError, ValueError) as error:
             reason = f"frames of the format {name} cannot be converted"
             raise BadPicture(reason) from error

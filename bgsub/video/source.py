@@ -128,6 +128,7 @@ def open_source(
     fps: str | float | Fraction | None = None,
     threads: int | None = None,
     exact_color: bool = False,
+    with_chroma: bool = False,
 ) -> FrameSource:
     """Open an input and find out what it is; no more than its first frame is decoded.
 
@@ -163,6 +164,8 @@ def open_source(
         Threads for decoding; one for each processor by default.
     exact_color : bool
         Hand out colours as BGR, for outputs that are to be lossless.
+    with_chroma : bool
+        The chroma of 4:2:0 beside them, see `bgsub.video.frames.Layout.seen`.
 
     Returns
     -------
@@ -187,6 +190,7 @@ def open_source(
         on_bad_frame=_one_of(on_bad_frame, get_args(OnBadFrame), "on_bad_frame"),
         threads=threads,
         exact_color=exact_color,
+        with_chroma=with_chroma,
         fps=None if fps is None else parse_rate(fps),
     )
     if isinstance(source, np.ndarray):

@@ -91,3 +91,21 @@ def test_frame_image_is_rgb():
     frame = Frame(1, 0.0, layout.pack(np.array([[[0, 0, 255]]], np.uint8)), layout)
     assert frame.image.tolist() == [[[255, 0, 0]]]
     assert frame.luma.tolist() == [[76]]
+
+
+@pytest.mark.parametrize("size", [(6, 8), (5, 7)])
+@pytest.mark.parametrize("matrix", ["bt601", "bt709"])
+def test_objects_are_looked_for_in_the_colours_of_the_chroma_beside_bgr(size, matrix):
+    picture = np.random.default_rng(0).integers(0, 256, (*size, 3), dtype=np.uint8)
+    planes, both = Layout("yuv420", *size, matrix), Layout("bgr", *size, matrix, with_chroma=True)
+    vector, expected = both.pack(picture), planes.pack(picture)
+    np.testing.assert_array_equal(both.to_bgr(vector), picture)
+    np.testing.assert_array_equal(both.plain.to_bgr(vector[: both.plain.size]), picture)
+    both.luma(vector)[...] = planes.luma(expected)
+    np.testing.assert_array_equal(both.seen(vector), planes.seen(expected))
+    np.testing.assert_array_equal(planes.seen(expected), planes.to_bgr(expected))
+
+
+def test_only_bgr_has_chroma_beside_it():
+    with pytest.raises(ValueError, match="beside its own"):
+        Layout("yuv420", 4, 4, with_chroma=True)
