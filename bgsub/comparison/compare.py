@@ -108,13 +108,7 @@ def compare(
         labels=labels,
         chosen=[int(frames.numbers[row]) for row in rows],
         pictures=pictures,
-        backgrounds={
-            row.name: [
-                _filled(frames, *pair) for pair in zip(row.backgrounds, pictures, strict=True)
-            ]
-            for row in found
-            if row.backgrounds is not None
-        },
+        backgrounds=_backgrounds(frames, found, pictures),
         stages=watch.seconds,
         facts={
             "frame_size": [frames.width, frames.height],
@@ -123,6 +117,17 @@ def compare(
         },
         warnings=warnings,
     )
+
+
+def _backgrounds(
+    frames: FrameFile, found: list[MethodRow], pictures: list[Floats]
+) -> dict[str, list[Floats]]:
+    """Give the backgrounds that each method found for the chosen frames, as pictures."""
+    return {
+        row.name: [_filled(frames, *pair) for pair in zip(row.backgrounds, pictures, strict=True)]
+        for row in found
+        if row.backgrounds is not None
+    }
 
 
 def _filled(frames: FrameFile, background: Floats, picture: Floats) -> Floats:

@@ -114,10 +114,8 @@ def make_page(
         "region": result.region,
     }
     values = {
+        **_shown_values(result),
         "data": data,
-        "name": result.name,
-        "headline": headline(manifest),
-        "cautions": cautions(manifest),
         "events": [
             {
                 "event": event,
@@ -129,8 +127,22 @@ def make_page(
         "left_out": len(result.events) - len(events),
         "views": views,
         "is_preview": standalone,
-        "table": result.table,
         "background": background,
+    }
+    html = fill("report.html", scripts=_SCRIPTS, styles=_STYLES, values=values)
+    first = max(events, key=lambda event: result.score(event) or event.area, default=None)
+    picture = thumbnails.get(first.number, "") if first is not None else ""
+    return Page(html, result, views, picture or background)
+
+
+def _shown_values(result: Result) -> dict[str, Any]:
+    """Collect what the template writes of a result and of its run.json."""
+    manifest = result.manifest
+    return {
+        "name": result.name,
+        "headline": headline(manifest),
+        "cautions": cautions(manifest),
+        "table": result.table,
         "region": result.region,
         "tracks": draw_tracks(result),
         "track_rows": result.tracks[:_MOST_EVENTS],
@@ -148,10 +160,6 @@ def make_page(
         "command": command_line(manifest),
         "n_frames": int(result.numbers.size),
     }
-    html = fill("report.html", scripts=_SCRIPTS, styles=_STYLES, values=values)
-    first = max(events, key=lambda event: result.score(event) or event.area, default=None)
-    picture = thumbnails.get(first.number, "") if first is not None else ""
-    return Page(html, result, views, picture or background)
 
 
 def encode_page(html: str) -> bytes:
