@@ -60,6 +60,7 @@ def fact_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Frames used", manifest["frames"]["used"]),
         ("Frames that could not be decoded", manifest["frames"].get("bad")),
         ("Doubtful frames", manifest["frames"].get("doubtful")),
+        ("Damage to single pictures", source.get("unseen_damage")),
         ("Components of the background", manifest.get("components")),
         ("The fit converged", _yes(manifest.get("converged"))),
         ("Cut-off of the score", _text(manifest.get("cutoff"))),

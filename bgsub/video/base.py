@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -19,8 +18,6 @@ from bgsub.video.geometry import ColorMode, Geometry, Orientation, Picture
 from bgsub.video.pixel_masks import MaskImage
 from bgsub.video.selection import Region, Selection
 from bgsub.video.timecode import format_time
-
-logger = logging.getLogger(__name__)
 
 OnBadFrame = Literal["skip", "repeat", "fail"]
 
@@ -232,8 +229,6 @@ class BaseSource(ABC):
                 "black; stretch them to the full 16 bits first"
             )
         self.warnings = self._opening_warnings + notes
-        for warning in self.warnings:
-            logger.info("%s: %s", self.name, warning)
 
     def _explain_nothing(self, last: tuple[int, float]) -> None:
         if self.bad_frames or not last[0]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -32,6 +33,8 @@ from bgsub.video.frames import Frame
 from bgsub.video.stamps import pace_of
 from bgsub.video.survey import Survey, decode_alone, survey
 from bgsub.video.timeline import Timeline, make_timeline
+
+logger = logging.getLogger(__name__)
 
 _TEXT_CODECS = {"ansi", "bintext", "idf", "xbin"}  # FFmpeg draws text as a terminal would
 # Threads report an error only when frames behind the bad one have come out, up to as many as there
@@ -80,6 +83,9 @@ class VideoFileSource(BaseSource):
         self._maker = pixels.PictureMaker(self.layout)
         self.unseen_damage = unseen_damage(self.codec, has_sums=self._has_checksums)
         self._opening_warnings += header.blind_spots(self.unseen_damage)
+        if self.unseen_damage == "may go unseen":  # of most films: said to those who want details
+            text = "%s: %s has no checksums: damage to single pictures may go unseen"
+            logger.info(text, self.name, self.codec)
 
     @contextmanager
     def _open(self) -> Iterator[InputContainer]:

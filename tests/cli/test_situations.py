@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 import re
@@ -20,6 +21,7 @@ from bgsub.cli.failures import describe
 from bgsub.cli.logs import Session, reporting
 from bgsub.errors import InputError, OutputError
 from bgsub.video.images import write_image
+from tests.video.damaged_films import film
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and limits of POSIX")
 
@@ -278,3 +280,33 @@ def test_what_libraries_log_about_a_picture_reaches_no_user(capsys) -> None:
             warnings.warn_explicit("Metadata Warning", UserWarning, "a.py", 1, module=module)
         warnings.warn_explicit("of ours", UserWarning, "a.py", 1, module="bgsub.video")
     assert capsys.readouterr().err == "warning: of ours\n"
+
+
+@pytest.mark.parametrize("command", ["run", "errors"])
+@pytest.mark.parametrize(
+    ("codec", "container", "settings", "loud", "quiet"),
+    [
+        ("ffv1", "matroska", {"slicecrc": "0"}, "ffv1 without checksums: damage to single", ""),
+        ("huffyuv", "avi", {}, "huffyuv without checksums: damage to single", ""),
+        ("rawvideo", "nut", {}, "rawvideo without checksums: damage to single", ""),
+        ("mpeg4", "avi", {}, "", "mpeg4 has no checksums: damage to single"),
+        ("ffv1", "matroska", {}, "", ""),
+    ],
+)
+def test_what_cannot_be_seen_is_said_once(
+    command, codec, container, settings, loud, quiet, place, invoke
+) -> None:
+    """Of codecs that take any bytes in each run; of most others, which all are, with -v."""
+    Path("film").write_bytes(film(codec, container, 12, **settings))
+    out = ["--out", "out", "--only", "errors", "--force"]
+    for verbose, words in (([], [loud]), (["-v"], [loud, quiet])):
+        arguments = [command, "film", "--k", "1", *verbose, *(out if command == "run" else [])]
+        said = [
+            line for line in invoke(*arguments).stderr.splitlines() if "damage to single" in line
+        ]
+        assert len(said) == len([word for word in words if word])
+        assert all(word in "".join(said) for word in words)
+    if command == "run":
+        facts = json.loads((place / "out" / "run.json").read_text())["input"]
+        expected = "cannot be seen" if loud else "may go unseen" if quiet else ""
+        assert facts["unseen_damage"] == expected
