@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from bgsub.outliers.events import Event, find_events
     from bgsub.pipeline.frame_errors import fit_errors, model_errors
     from bgsub.pipeline.outcome import RunResult, load_results
-    from bgsub.pipeline.run import apply, run
+    from bgsub.pipeline.run import apply
+    from bgsub.segments.run import run
     from bgsub.pipeline.streaming import masks
     from bgsub.robustpca.online import OnlineTRPCA
     from bgsub.robustpca.trpca import TRPCA
@@ -78,7 +79,7 @@ _HOME = {
     "model_errors": "bgsub.pipeline.frame_errors",
     "objects": "bgsub.tracking.results",
     "open_source": "bgsub.video.source",
-    "run": "bgsub.pipeline.run",
+    "run": "bgsub.segments.run",
 }
 
 

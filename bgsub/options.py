@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 from bgsub.declared import Declared, declared_fields, documented, flag, option
 from bgsub.errors import UsageError
-from bgsub.input_rules import File, Folder, Memory, Segment
+from bgsub.input_rules import File, Folder, Memory, Place, Segment
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.rules import POSITIVE, Choice, Integer, Number, Or, OrAuto, Several, Share, Switch
 from bgsub.source_options import SourceOptions
@@ -38,9 +38,9 @@ MOST_AUTO_COMPONENTS = 10
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the stage, the frames (or blocks) done and their number if it is known."""
 
-_fit, _masks, _objects, _output, _resources = (
+_fit, _segments, _masks, _objects, _output, _resources = (
     functools.partial(option, section)
-    for section in ("Fit", "Masks", "Objects", "Output", "Resources")
+    for section in ("Fit", "Segments", "Masks", "Objects", "Output", "Resources")
 )
 
 
@@ -102,6 +102,20 @@ class RunOptions(Declared):
         Integer(0),
         "Seed of the random starts; the same seed gives the same result.",
         metavar="SEED",
+    )
+
+    segment: str | int = _segments(
+        "off",
+        Or(Choice(("off",)), Place(step=True)),
+        'Fit a long film in parts of this length, each by itself: frames ("5000") or a time '
+        '("10m").',
+        metavar="off|LENGTH",
+    )
+    resume: bool = _segments(
+        False,
+        Switch(),
+        "Go on with what a run of the same input and options had finished when it was stopped.",
+        repeated=False,
     )
 
     model: Literal["local", "paper"] | None = _masks(
@@ -257,6 +271,9 @@ class RunOptions(Declared):
         super().__post_init__()
         if self.cutoff is not None and self.false_alarms is not None:
             raise UsageError("--cutoff and --false-alarms say the same thing; give one of them")
+        if self.resume and self.segment == "off":
+            message = "--resume goes on with segments, but --segment is off"
+            raise UsageError(f"{message}; use --segment too, or --skip-existing for a batch")
         declared = declared_fields(type(self))
         self.check_effects({one.name for one in declared if getattr(self, one.name) != one.default})
 

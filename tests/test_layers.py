@@ -26,7 +26,7 @@ LAYERS = (
     ("page",),
     ("pipeline",),
     ("evaluation", "comparison"),
-    ("experiments", "export", "live"),
+    ("experiments", "export", "live", "segments"),
     ("cli",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

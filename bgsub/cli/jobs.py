@@ -197,7 +197,7 @@ class Recipe:
 
 
 # Where and how fast a run is done; results are the same.
-_WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force"}
+_WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
 
 
 def check_out(out: Path) -> None:

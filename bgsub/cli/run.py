@@ -12,12 +12,13 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.batch import read_list, run_batch
+from bgsub.cli.failures import INTERRUPTED
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.interrupts import log_results
 from bgsub.cli.jobs import Job, Recipe, Work, check_out, plan
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.errors import BgsubError, UsageError
+from bgsub.errors import BgsubError, Interrupted, UsageError
 from bgsub.options import RunOptions
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> _R
 )
 @shared.source_options
 @shared.fit_options
+@shared.section("Segments")
 @shared.section("Masks")
 @shared.section("Objects")
 @shared.output_options
@@ -141,8 +143,8 @@ def run_command(
     if out is None and from_json is not None:
         out = str(from_json.path if from_json.path.is_dir() else from_json.path.parent)
     options = replace(options, jobs=processes_for(jobs, given))
-    work = functools.partial(_run_one, options, digest)
-    skip = Recipe("run", options) if skip_existing else None
+    work = functools.partial(_run_one, options, digest, jobs if len(given) == 1 else 1)
+    skip = Recipe("run", options) if skip_existing or options.resume else None
     do_all(given, out, work, from_list=from_file is not None, skip=skip, jobs=jobs)
 
 
@@ -174,12 +176,31 @@ def do_all(
     run_batch(planned, work, current_session(), skip=skip, processes=processes)
 
 
-def _run_one(options: RunOptions, digest: str | None, job: Job, session: Session) -> None:
-    """Run one input; `digest` is the SHA-256 that a repeated input should have."""
-    from bgsub.pipeline import run as pipeline
+def _run_one(
+    options: RunOptions, digest: str | None, processes: int, job: Job, session: Session
+) -> None:
+    """Run one input; `digest` is the SHA-256 that a repeated input should have.
 
-    with make_progress(session) as progress:
-        result = pipeline.run(job.input, job.out, options, progress=progress)
+    Segments of the only input are run in so many processes.
+    """
+    from bgsub.cli.segments import run_side_by_side
+    from bgsub.segments.run import run
+
+    work = functools.partial(run_side_by_side, session, job, processes)
+    try:
+        with make_progress(session) as progress:
+            result = run(
+                job.input,
+                job.out,
+                options,
+                progress=progress,
+                work=work if processes > 1 else None,
+            )
+    except (KeyboardInterrupt, Interrupted) as error:
+        if options.segment == "off":
+            raise
+        message = f"{INTERRUPTED}; --resume goes on with the segments that are finished"
+        raise Interrupted(message) from error
     found = result.manifest.get("input", {}).get("sha256")
     if digest and found and found != digest:
         session.log("warning", f"{job.input} is not the same file as in the run that was repeated")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.outliers.events import find_events, outlier_frames
+from bgsub.outliers.events import Event, find_events, outlier_frames
 from bgsub.pipeline.camera import CameraWatch
 from bgsub.pipeline.mask_tally import MaskTally
 from bgsub.robustpca.gram import Gram
@@ -25,10 +25,21 @@ def plural(count: int, noun: str) -> str:
 
 def outlier_findings(table: ErrorTable) -> list[str]:
     """Say how many frames are outliers, and in which spans."""
-    events = find_events(table)
-    flagged = int(outlier_frames(table).sum())
-    total = plural(table.frames.size, "frame")
-    if flagged == 0 and table.scene_change is None:
+    change = table.scene_change
+    return describe_outliers(
+        find_events(table),
+        int(outlier_frames(table).sum()),
+        table.frames.size,
+        None if change is None else change.first_frame,
+    )
+
+
+def describe_outliers(
+    events: Sequence[Event], flagged: int, frames: int, changed_from: int | None
+) -> list[str]:
+    """Say how many of so many frames are outliers, in which spans, and what stays different."""
+    total = plural(frames, "frame")
+    if flagged == 0 and changed_from is None:
         return [f"none of {total} stands out from the background"]
     spans = [
         str(e.first_frame) if e.first_frame == e.last_frame else f"{e.first_frame}-{e.last_frame}"
@@ -41,9 +52,8 @@ def outlier_findings(table: ErrorTable) -> list[str]:
         shown += f" and {more} more (see `bgsub errors`)" if more > 0 else ""
         verb = "stands" if flagged == 1 else "stand"
         lines.append(f"{flagged} of {total} {verb} out from the background: {shown}")
-    if table.scene_change is not None:
-        change = table.scene_change
-        lines.append(f"from {change.first_frame} to the end the scene stays different")
+    if changed_from is not None:
+        lines.append(f"from {changed_from} to the end the scene stays different")
     return lines
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import overload
+from typing import Protocol, overload
 
 import numpy as np
 
 from bgsub.fit.store import trusted_rows
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.pipeline.advice import plural
-from bgsub.video.base import OnBadFrame
+from bgsub.video.base import BadFrame, OnBadFrame
 from bgsub.video.source import FrameSource
 
 _NUMBERS_SHOWN = 8
@@ -30,13 +30,23 @@ def mark_doubtful(table: ErrorTable | None, source: FrameSource) -> ErrorTable |
     return replace(table, doubtful=np.isin(table.frames, source.doubtful_frames))
 
 
-def damage_findings(source: FrameSource, on_bad_frame: OnBadFrame, *, is_fitted: bool) -> list[str]:
+class Damage(Protocol):
+    """What is known of the damage of a film that has been read; see `FrameSource`."""
+
+    codec: str
+    bad_frames: list[BadFrame]
+    doubtful_frames: list[int]
+    unseen_damage: str
+    decoded: int
+
+
+def damage_findings(source: Damage, on_bad_frame: OnBadFrame, *, is_fitted: bool) -> list[str]:
     """Say how many frames were damaged, and how many may be wrong; a line each if any.
 
     Parameters
     ----------
-    source : FrameSource
-        Of which all has been read.
+    source : Damage
+        A source of which all has been read.
     on_bad_frame : {"skip", "repeat", "fail"}
         What was done about the damaged ones.
     is_fitted : bool
@@ -60,7 +70,7 @@ def damage_findings(source: FrameSource, on_bad_frame: OnBadFrame, *, is_fitted:
     return lines
 
 
-def _part_in_fit(source: FrameSource) -> str:
+def _part_in_fit(source: Damage) -> str:
     doubtful = source.doubtful_frames
     read = max(source.decoded, len(doubtful))
     everything = np.arange(read)

@@ -23,10 +23,10 @@ _OURS = re.compile(
     r"|(errors|frame_errors|compare|synthetic|digits|times)\.csv"
     r"|(decomposition|synthetic|digits|times|frames-own|frames-common)\.png"
     r"|(errors-(whole|part)\.png|frame_errors-(whole|part)\.csv)"
-    r"|model\.npz"
+    r"|model\.npz|models"
 )
 
-_PICTURE = re.compile(r"([0-9]+)\.png")
+_PICTURE = re.compile(r"([0-9]+)\.(png|npz)")
 
 _CHUNK = re.compile(r"\.zarray|\.zattrs|[0-9]+(\.0){2,3}")
 
@@ -126,10 +126,11 @@ def check_unchanged(path: Path, facts: Facts) -> None:
 
 
 def _is_picture(path: Path, pictures: int) -> bool:
-    """Whether a file is one of so many pictures in a folder, or a part of a Zarr array."""
+    """Whether a file is one of so many pictures or models in a folder, or of a Zarr array."""
     if path.parent.suffix == ".zarr":
         return bool(_CHUNK.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
     match = _PICTURE.fullmatch(path.name)
     number = int(match[1]) if match and len(match[1]) < 20 else 0
-    is_named = 1 <= number <= pictures and path.name == f"{number:06d}.png"
+    names = {f"{number:06d}.png", f"{number:04d}.npz"}
+    is_named = 1 <= number <= pictures and path.name in names
     return is_named and path.is_file() and not path.is_symlink()

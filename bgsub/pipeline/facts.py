@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from bgsub.background.model import BackgroundModel
@@ -107,6 +108,7 @@ def frame_facts(outputs: FrameOutputs, scene: LearnedScene) -> dict[str, Any]:
         return {}
     facts: dict[str, Any] = {
         "frames_passed": outputs.frames,
+        "span": None if outputs.span is None else asdict(outputs.span),
         "frames_written": outputs.counts,
         "padded_to_even_size": outputs.padded,
         "foreground_gain": round(outputs.gain, 3),

@@ -175,11 +175,22 @@ def finish(
         "peak_memory_bytes": manifests.peak_memory(),
         "versions": manifests.versions(),
     }
+    return commit(results, manifest, options, watch)
+
+
+def commit(
+    results: ResultsDirectory,
+    manifest: dict[str, Any],
+    options: RunOptions,
+    watch: manifests.Stopwatch,
+) -> RunResult:
+    """Write the page, if it is asked for, and the manifest, and put all results in place."""
     manifest = check_facts(manifest)
     if "report" in options.outputs:
         _write_page(results, manifest, watch)
     manifest = results.commit(manifest)
-    return RunResult(results.path, manifest, findings, hints, list(source.warnings))
+    texts = [list(manifest[name]) for name in ("findings", "hints", "warnings")]
+    return RunResult(results.path, manifest, *texts)
 
 
 def _write_page(

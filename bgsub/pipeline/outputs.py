@@ -34,6 +34,24 @@ ForegroundStyle = Literal["abs", "signed", "cutout"]
 _SPAN_IN_THRESHOLDS = 6.0
 
 
+@dataclass(frozen=True)
+class Span:
+    """The first and the last frame that have passed, with their seconds."""
+
+    first_frame: int
+    last_frame: int
+    first_time_s: float
+    last_time_s: float
+
+    @classmethod
+    def through(cls, before: Span | None, block: FrameBlock) -> Span:
+        """Give the span that ends with a block of frames."""
+        first, start_s = int(block.numbers[0]), float(block.times[0])
+        if before is not None:
+            first, start_s = before.first_frame, before.first_time_s
+        return cls(first, int(block.numbers[-1]), start_s, float(block.times[-1]))
+
+
 @dataclass(eq=False)
 class VideoOutput:
     """A consumer that writes a picture of every frame to a file.
@@ -92,6 +110,8 @@ class FrameOutputs:
         None where no mask is wanted.
     frames : int
         Frames that have passed.
+    span : Span or None
+        The first and the last of them.
     counts : dict of str to int
         Frames written, by output.
     padded : bool
@@ -123,6 +143,7 @@ class FrameOutputs:
         self._videos: dict[str, VideoOutput | ObjectsVideo] = {}
         self.objects = objects
         self.frames = 0
+        self.span: Span | None = None
         self.consumers: list[FrameConsumer] = [] if objects is None else [objects]
         try:
             for output in VIDEOS:
@@ -192,6 +213,7 @@ class FrameOutputs:
         """Give the frames of some blocks to all consumers; blocks pass even if there is none."""
         renderer, done = self._renderer(), 0
         for block in blocks:
+            self.span = Span.through(self.span, block)
             if self.consumers:
                 feed(renderer.frames(block, self._workers), self.consumers, self._workers)
             done += len(block.rows)

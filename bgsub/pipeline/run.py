@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from bgsub.fit.frame_fit import fit_frames, load_libraries
 from bgsub.fit.store import decoded_blocks
@@ -29,6 +30,7 @@ from bgsub.pipeline.output_names import output_names
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
+from bgsub.pipeline.stretch import Stretch
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, View
 from bgsub.video.source import Footage, FrameSource
@@ -40,6 +42,7 @@ def run(
     options: RunOptions | None = None,
     *,
     progress: ProgressCallback | None = None,
+    stretch: Stretch | None = None,
 ) -> RunResult:
     """Fit a video and write its results.
 
@@ -52,6 +55,8 @@ def run(
         The results directory.
     options : RunOptions, optional
     progress : callable, optional
+    stretch : Stretch, optional
+        Of a longer film, where the frames that the options select are one.
 
     Returns
     -------
@@ -79,7 +84,7 @@ def run(
             load_libraries(workers)
         source = open_input(footage, options)
         plan = plan_run(source, options)
-        identity = workers.submit(input_identity, footage)
+        identity = workers.submit(_identity, footage, stretch)
         with watch.stage("decode"):
             store = read_frames(source, plan, options, progress)
         with store:
@@ -174,6 +179,10 @@ def apply(
         facts |= object_facts(outputs, table)
         hints = camera_hints(outputs.camera) + mask_hints(outputs.tally, scene.threshold)
         return finish(results, source, table, options, watch, facts, hints)
+
+
+def _identity(footage: Footage, stretch: Stretch | None) -> dict[str, Any]:
+    return input_identity(footage) if stretch is None else stretch.identity
 
 
 def _outputs(

@@ -10,7 +10,8 @@ from fractions import Fraction
 from bgsub.errors import UsageError
 
 _FRAME = re.compile(r"(\d+)f?")
-_SECONDS = re.compile(r"(\d+\.?\d*|\.\d+)s")
+_SECONDS = re.compile(r"(\d+\.?\d*|\.\d+)([smh])")
+_UNITS = {"s": 1, "m": 60, "h": 3600}
 _CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+(?:\.\d*)?)")
 _FORMS = 'a frame number ("250"), seconds ("12.5s") or a time ("00:01:12.500")'
 
@@ -36,8 +37,8 @@ def parse_position(value: str | int | Position, name: str = "position") -> Posit
     Parameters
     ----------
     value : str, int or Position
-        A frame number counted from 1 (``250`` or ``250f``), seconds (``12.5s``) or a clock time
-        (``HH:MM:SS.mmm`` or ``MM:SS.mmm``).
+        A frame number counted from 1 (``250`` or ``250f``), seconds (``12.5s``), minutes (``10m``),
+        hours (``2h``) or a clock time (``HH:MM:SS.mmm`` or ``MM:SS.mmm``).
     name : str
         What the value is called in the error.
 
@@ -84,7 +85,7 @@ def _parse(value: str | int | Position, name: str) -> Position:
     if match := _FRAME.fullmatch(text):
         return Position(frame=int(match[1]))
     if match := _SECONDS.fullmatch(text):
-        return Position(seconds=float(match[1]))
+        return Position(seconds=float(match[1]) * _UNITS[match[2]])
     if match := _CLOCK.fullmatch(text):
         hours, minutes, seconds = int(match[1] or 0), int(match[2]), float(match[3])
         if seconds < 60 and (match[1] is None or minutes < 60):

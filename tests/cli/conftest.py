@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import bgsub.pipeline
+import bgsub.segments.run
 from bgsub.cli import cli
 from tests.conftest import make_facts
 
@@ -77,6 +78,7 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> FakePipeline:
     fake = FakePipeline()
     monkeypatch.setitem(sys.modules, "bgsub.pipeline.run", fake)
     monkeypatch.setattr(bgsub.pipeline, "run", fake, raising=False)
+    monkeypatch.setattr(bgsub.segments.run, "pipeline", fake)
     return fake
 
 

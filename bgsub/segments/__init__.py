@@ -1,0 +1,1 @@
+"""Run a long film in segments, each with a fit of its own, and join their results."""

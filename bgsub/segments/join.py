@@ -1,0 +1,148 @@
+"""Join the results of all segments of a film into one folder of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from bgsub.errors import cannot_write
+from bgsub.options import RunOptions
+from bgsub.outliers.errors_table import read_csv
+from bgsub.outliers.events import Event
+from bgsub.pipeline.directory import ResultsDirectory
+from bgsub.pipeline.manifest import Stopwatch
+from bgsub.pipeline.needs import VIDEOS
+from bgsub.pipeline.objects import object_options
+from bgsub.pipeline.outcome import RunResult, commit
+from bgsub.pipeline.output_names import output_name, output_names
+from bgsub.segments.facts import FilmFacts, join_facts
+from bgsub.segments.plan import SegmentPlan, segment_folder
+from bgsub.segments.tables import join_errors, join_objects
+from bgsub.tracking.recorder import describe
+from bgsub.video.joining import join_pictures, join_videos, link_or_copy
+
+MODELS = "models"
+"""Folder with the models of all segments."""
+
+
+def joined_names(options: RunOptions) -> list[str]:
+    """Name everything that segments are joined into."""
+    return [MODELS if name == "model.npz" else name for name in output_names(options)]
+
+
+def join_segments(
+    out: Path, results: ResultsDirectory, plan: SegmentPlan, watch: Stopwatch
+) -> RunResult:
+    """Join the segments in the hidden folder of `out`.
+
+    Parameters
+    ----------
+    out : Path
+    results : ResultsDirectory
+        Of `out`, with the names that `joined_names` gives.
+    plan : SegmentPlan
+    watch : Stopwatch
+
+    Raises
+    ------
+    OutputError
+        If a segment is missing, or something cannot be written.
+
+    Notes
+    -----
+    Memory does not grow with the number of frames, but with that of tracks and events.
+    """
+    film = join_facts(out, plan)
+    facts = film.to_json()
+    folders = [segment_folder(out, segment.number) for segment in plan.segments]
+    with watch.stage("join"):
+        _join_frames(folders, film, results)
+        facts |= _join_tables(folders, facts, results, plan.options)
+        if "model" in plan.options.outputs:
+            _gather_models(folders, results.stage(MODELS))
+    facts["stages_s"] = {**film.stages_s, **watch.seconds}
+    return commit(results, facts, plan.options, watch)
+
+
+def _join_frames(folders: Sequence[Path], film: FilmFacts, results: ResultsDirectory) -> None:
+    """Join videos and folders of pictures."""
+    rate = film.first["input"].get("rate")
+    for name in output_names(film.plan.options):
+        stem = Path(name).stem
+        if stem not in VIDEOS:
+            continue
+        parts = [folder / name for folder in folders]
+        if not Path(name).suffix:
+            join_pictures(parts, results.stage(name))
+            continue
+        begins = [float(segment["span"]["first_time_s"]) for segment in film.segments]
+        join_videos(
+            list(zip(parts, begins, strict=True)),
+            results.stage(name),
+            title=stem,
+            rate=None if rate is None else Fraction(rate),
+        )
+
+
+def _join_tables(
+    folders: Sequence[Path],
+    facts: Mapping[str, Any],
+    results: ResultsDirectory,
+    options: RunOptions,
+) -> dict[str, Any]:
+    """Join the tables; give what is found of objects."""
+    found: dict[str, Any] = {}
+    events = [Event(**event) for event in facts["events"] or []]
+    errors = [folder / "errors.csv" for folder in folders]
+    if errors[0].is_file():
+        path = results.stage("errors.csv")
+        join_errors(errors, path)
+        if "plot" in options.outputs:
+            _plot(path, events, facts, results, options)
+    objects = [folder / "objects.csv" for folder in folders]
+    if objects[0].is_file():
+        source = facts["input"]
+        area = options.source.roi or (0, 0, int(source["width"]), int(source["height"]))
+        joined = join_objects(objects, results.stage(""), area, object_options(options), events)
+        kinds = [event.kind for event in joined.events]
+        summary = describe(joined)
+        found["objects"] = {
+            "observations": joined.observations,
+            "tracks": len(joined.tracks),
+            "events": {kind: kinds.count(kind) for kind in ("object", "frame", "both")},
+            "summary": summary,
+        }
+        found["findings"] = [*facts["findings"], summary]
+    return found
+
+
+def _plot(
+    path: Path,
+    events: list[Event],
+    facts: Mapping[str, Any],
+    results: ResultsDirectory,
+    options: RunOptions,
+) -> None:
+    """Draw errors.png with the borders of the segments."""
+    from bgsub.report.plots import plot_errors  # takes longer to import than many joins take
+
+    name = output_name("plot", options.format, options.plot_format)
+    plot_errors(
+        read_csv(path),
+        events,
+        results.stage(name),
+        title=facts["input"]["name"],
+        plot_format=options.plot_format,
+    )
+
+
+def _gather_models(folders: Sequence[Path], out: Path) -> None:
+    """Put the models of all segments into one folder."""
+    try:
+        out.mkdir()
+        for number, folder in enumerate(folders, start=1):
+            link_or_copy(folder / "model.npz", out / f"{number:04d}.npz")
+    except OSError as error:
+        raise cannot_write(out, error) from error

@@ -1,0 +1,231 @@
+"""Plan the segments of a film, and keep the plan where any process can find it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from bgsub.errors import BgsubError, InputError, OutputError
+from bgsub.options import RunOptions
+from bgsub.pipeline.directory import is_whole
+from bgsub.pipeline.inputs import open_input
+from bgsub.pipeline.manifest import input_identity
+from bgsub.pipeline.needs import needs_fit
+from bgsub.segments.bounds import divide
+from bgsub.version import __version__
+from bgsub.video.source import Footage
+
+FOLDER, PLAN = ".segments", "plan.json"
+"""Where segments wait to be joined, within the folder of results, and the plan among them."""
+
+_VERSION = 1
+
+_SEGMENT = re.compile("[0-9]{4,}")
+
+_WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
+"""Options that say where and how fast a run is done: its results are the same."""
+
+_OF_OBJECTS = frozenset({"objects", "tracks", "events"})
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of a film that is run by itself.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    first : int
+        Its first frame, a number of the film, from 1.
+    last : int or None
+        Its last one, included; None is the end of what is selected.
+    reason : str
+        Why it begins where it does.
+    """
+
+    number: int
+    first: int
+    last: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class SegmentPlan:
+    """How a film is run in segments.
+
+    Attributes
+    ----------
+    identity : dict
+        What `bgsub.pipeline.manifest.input_identity` gives for the film.
+    options : RunOptions
+        Of the run that all segments together are.
+    segments : tuple of Segment
+        In order.
+    directory : str
+        The working directory of whoever made the plan.
+    """
+
+    identity: dict[str, Any]
+    options: RunOptions
+    segments: tuple[Segment, ...]
+    directory: str
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all that decides about the results: input, options and version."""
+        options = self.options.to_json()
+        decisive = {name: options[name] for name in options.keys() - _WITHOUT_EFFECT}
+        told = [__version__, self.identity["sha256"], decisive]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+    def segment_options(self, number: int) -> RunOptions:
+        """Give the options with which a segment is an ordinary run.
+
+        What is drawn of all frames is made when segments are joined, from their tables.
+        """
+        segment, options = self.segments[number - 1], self.options
+        outputs = options.outputs - {"plot", "spectrum"}
+        if needs_fit(options):
+            outputs |= {"errors"}
+        if outputs & _OF_OBJECTS:
+            outputs |= _OF_OBJECTS
+        last = options.source.end if segment.last is None else segment.last
+        source = replace(options.source, start=segment.first, end=last)
+        return replace(
+            options, source=source, outputs=outputs, segment="off", resume=False, force=False
+        )
+
+    def missing(self, out: Path) -> list[int]:
+        """Give the numbers of the segments that are not finished."""
+        numbers = (segment.number for segment in self.segments)
+        return [number for number in numbers if not is_whole(segment_folder(out, number))]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the plan as plain JSON values."""
+        return {
+            "version": _VERSION,
+            "bgsub_version": __version__,
+            "fingerprint": self.fingerprint,
+            "input": self.identity,
+            "directory": self.directory,
+            "options": self.options.to_json(),
+            "segments": [asdict(segment) for segment in self.segments],
+        }
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """Make a plan from what `to_json` gave.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError, BgsubError
+            If it is something else.
+        """
+        if plain["version"] != _VERSION:
+            raise ValueError(f"it is of version {plain['version']!r}")
+        options = RunOptions.from_json(plain["options"])
+        segments = tuple(Segment(**each) for each in plain["segments"])
+        plan = cls(dict(plain["input"]), options, segments, str(plain["directory"]))
+        if plan.fingerprint != plain["fingerprint"]:
+            raise ValueError("it is of another version of bgsub")
+        return plan
+
+    def save(self, out: Path) -> None:
+        """Write the plan into the hidden folder of `out`; it is there completely, or not at all.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written.
+        """
+        path = out / FOLDER / PLAN
+        partial = path.with_name(f".{PLAN}.{os.getpid()}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(path)
+        except OSError as error:
+            message = f"{path}: cannot be written ({error.strerror}); choose another --out"
+            raise OutputError(message) from error
+
+
+def in_words(segments: Sequence[Segment]) -> str:
+    """List where segments begin and why, but for the first one, as many as a line holds."""
+    shown = [f"{each.first} ({each.reason})" for each in segments[1:6]]
+    return ", ".join([str(segments[0].first), *shown]) + (", …" if len(segments) > 6 else "")
+
+
+def segment_folder(out: Path, number: int) -> Path:
+    """Name the folder of results of a segment."""
+    return out / FOLDER / f"{number:04d}"
+
+
+def clear(out: Path) -> bool:
+    """Remove the segments of a folder of results, and nothing else; False if there are none."""
+    folder, found = out / FOLDER, False
+    if not folder.is_dir() or folder.is_symlink():
+        return False
+    for path in folder.iterdir():
+        if _SEGMENT.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+            found = True
+        elif path.name == PLAN or path.name.startswith(f".{PLAN}."):
+            path.unlink(missing_ok=True)
+            found = True
+    with contextlib.suppress(OSError):  # somebody else's files are in it
+        folder.rmdir()
+    return found
+
+
+def load_plan(out: Path) -> SegmentPlan:
+    """Read the plan of a folder of results.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is damaged or of another version of bgsub.
+    """
+    path = out / FOLDER / PLAN
+    try:
+        return SegmentPlan.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        message = f"{out}: holds no segments; begin with `bgsub run --segment`"
+        raise InputError(message) from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (KeyError, TypeError, ValueError, AttributeError, BgsubError) as error:
+        message = f"{path}: is no plan of this bgsub ({error}); begin anew with --force"
+        raise InputError(message) from error
+
+
+def draft_plan(footage: Footage, options: RunOptions) -> SegmentPlan:
+    """Begin a plan, without segments yet: what the film is, and what is asked for."""
+    directory = os.getcwd()  # noqa: PTH109 - text
+    return SegmentPlan(input_identity(footage), options, (), directory)
+
+
+def divided(plan: SegmentPlan, footage: Footage) -> SegmentPlan:
+    """Divide the film of a plan into segments; it is one where the film is too short for two.
+
+    Raises
+    ------
+    BgsubError
+        As for `bgsub.open_source`.
+    """
+    bounds = divide(open_input(footage, plan.options), plan.options)
+    lasts = [following.first - 1 for following in bounds[1:]]
+    segments = tuple(
+        Segment(number, bound.first, last, bound.reason)
+        for number, (bound, last) in enumerate(zip(bounds, [*lasts, None], strict=True), start=1)
+    )
+    return replace(plan, segments=segments)

@@ -1,0 +1,139 @@
+"""Run a film: as one where it is short, or else segment by segment, joined at the end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bgsub.errors import InputError, OutputError
+from bgsub.options import ProgressCallback, RunOptions
+from bgsub.pipeline import run as pipeline
+from bgsub.pipeline.directory import ResultsDirectory
+from bgsub.pipeline.inputs import StrPath, no_progress
+from bgsub.pipeline.manifest import Stopwatch
+from bgsub.pipeline.outcome import RunResult
+from bgsub.segments.join import join_segments, joined_names
+from bgsub.segments.plan import SegmentPlan, clear, divided, draft_plan, in_words, load_plan
+from bgsub.segments.work import run_segment
+from bgsub.video.source import Footage
+
+notes = logging.getLogger("bgsub.notes")
+
+Work = Callable[[SegmentPlan, Sequence[int]], None]
+"""Runs the segments of these numbers, each into its folder, and raises when one fails."""
+
+
+def run(
+    footage: Footage,
+    out: StrPath,
+    options: RunOptions | None = None,
+    *,
+    progress: ProgressCallback | None = None,
+    work: Work | None = None,
+) -> RunResult:
+    """Fit a video and write its results.
+
+    Parameters
+    ----------
+    footage : path or ndarray
+        A video file, folder of images, glob, printf pattern or .npy/.npz file; or the frames, as
+        `bgsub.open_source` takes them.
+    out : path
+        The results directory.
+    options : RunOptions, optional
+        ``segment`` divides a long film, ``resume`` goes on with one that was stopped.
+    progress : callable, optional
+    work : callable, optional
+        Runs segments; by default one after the other, here.
+
+    Returns
+    -------
+    RunResult
+
+    Raises
+    ------
+    BgsubError
+        Of the kind that says what went wrong; nothing unfinished is left under a final name.
+        Segments that were finished are kept for ``resume``.
+
+    Notes
+    -----
+    Memory: within ``options.memory``, see `bgsub.fit.memory_plan`; of a film in segments that of
+    the longest one. Masks that need no background are learned without a fit of the frames: no Gram
+    matrix, so time and memory grow with the number of frames and not with its square.
+    """
+    options, progress = options or RunOptions(), progress or no_progress
+    out = Path(out)
+    if options.segment == "off":
+        return pipeline.run(footage, out, options, progress=progress)
+    watch = Stopwatch()
+    with ResultsDirectory(out, joined_names(options), force=options.force) as results:
+        with watch.stage("plan"):
+            plan = _planned(footage, out, options)
+        if len(plan.segments) > 1:
+            missing = plan.missing(out)
+            _announce(plan, missing, out)
+            if work is None:
+                for number in missing:
+                    run_segment(
+                        out,
+                        number,
+                        plan=plan,
+                        footage=footage,
+                        jobs=options.jobs,
+                        progress=progress,
+                    )
+                    text = "%s: segment %d of %d is finished"
+                    notes.info(text, plan.identity["name"], number, len(plan.segments))
+            else:
+                work(plan, missing)
+            result = join_segments(out, results, plan, watch)
+            clear(out)
+            return result
+    return pipeline.run(footage, out, options, progress=progress)
+
+
+def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
+    """Make a plan, or take the one that is there.
+
+    Raises
+    ------
+    OutputError
+        If segments of an earlier run are there that are not to be replaced, or not those of this
+        input and these options.
+    """
+    earlier = _earlier(out)
+    if earlier is not None and not (options.force or options.resume):
+        done = len(earlier.segments) - len(earlier.missing(out))
+        message = f"{out}: holds {done} of {len(earlier.segments)} segments of a run that stopped"
+        raise OutputError(f"{message}; go on with --resume, or begin anew with --force")
+    draft = draft_plan(footage, options)
+    if earlier is not None and options.resume and earlier.fingerprint == draft.fingerprint:
+        return replace(draft, segments=earlier.segments)
+    if earlier is not None and not options.force:
+        message = f"{out}: its segments are of another input, or were made with other options"
+        raise OutputError(f"{message}; give the same, or begin anew with --force")
+    if clear(out):
+        notes.info("%s: removed the segments that a stopped run had left there", out)
+    plan = divided(draft, footage)
+    if len(plan.segments) > 1:
+        plan.save(out)
+    return plan
+
+
+def _earlier(out: Path) -> SegmentPlan | None:
+    try:
+        return load_plan(out)
+    except InputError:
+        return None
+
+
+def _announce(plan: SegmentPlan, missing: Sequence[int], out: Path) -> None:
+    """Say in one line where segments begin, and what is finished already."""
+    total, name = len(plan.segments), plan.identity["name"]
+    notes.info("%s: %d segments, from frame %s", name, total, in_words(plan.segments))
+    if len(missing) < total:
+        done = total - len(missing)
+        notes.info("%s: %d of %d segments are finished already and are taken", out, done, total)

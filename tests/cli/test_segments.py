@@ -1,0 +1,106 @@
+"""Segments of one film, in several processes and after a kill."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tests.conftest import make_scene
+
+ARGUMENTS = (
+    "--segment",
+    "50",
+    "--k",
+    "2",
+    "--format",
+    "mkv",
+    "--only",
+    "mask,errors,objects,model",
+)
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    path = tmp_path_factory.mktemp("film") / "film.npy"
+    np.save(path, make_scene(150, visit=70))
+    return path
+
+
+def stable(contents):
+    return {name: data for name, data in contents.items() if name != "run.json"}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(film, tmp_path_factory):
+    from click.testing import CliRunner
+
+    from bgsub.cli import cli
+
+    out = tmp_path_factory.mktemp("out") / "one"
+    result = CliRunner().invoke(cli, ["run", str(film), *ARGUMENTS, "--out", str(out)])
+    assert result.exit_code == 0, result.stderr
+    return out, result
+
+
+def test_the_log_names_the_borders_and_their_reasons(undisturbed):
+    log = undisturbed[1].stderr
+    assert "film.npy: 3 segments, from frame 1, 51 (after 50 frames), 101 (after 50 frames)" in log
+    assert "film.npy: segment 3 of 3 is finished" in log
+
+
+def test_jobs_work_on_segments_and_the_bytes_are_the_same(
+    film, undisturbed, invoke, tmp_path, contents
+):
+    result = invoke("run", film, *ARGUMENTS, "--jobs", 2, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    assert "film.npy, segment 2: 2 of 3" in result.stderr
+    assert stable(contents(tmp_path / "out")) == stable(contents(undisturbed[0]))
+
+
+def test_a_segment_that_fails_is_named_and_the_others_are_kept(film, invoke, tmp_path):
+    frames = np.load(film)
+    shots = tmp_path / "shots"
+    shots.mkdir()
+    from bgsub.video.images import write_image
+
+    for number, frame in enumerate(frames, 1):
+        write_image(shots / f"f{number:03d}.png", frame)
+    (shots / "f060.png").write_bytes((shots / "f060.png").read_bytes()[:90])
+    out = tmp_path / "out"
+    arguments = ("run", shots, *ARGUMENTS, "--on-bad-frame", "fail", "--out", out)
+    result = invoke(*arguments, "--jobs", 2)
+    assert result.exit_code == 3
+    assert "frame 60" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "sign", ["plan.json", "0001/.bgsub-partial-*/*.csv", "0001/run.json", "0003/.bgsub-partial-*"]
+)
+def test_a_killed_run_goes_on_to_the_same_bytes(
+    film, undisturbed, invoke, tmp_path, contents, sign
+):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "bgsub", "run", str(film), *ARGUMENTS, "--out", str(out)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not list((out / ".segments").glob(sign)):
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    result = invoke("run", film, *ARGUMENTS, "--resume", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert stable(contents(out)) == stable(contents(undisturbed[0]))
+    assert not (out / ".segments").exists()
+    again = invoke("run", film, *ARGUMENTS, "--resume", "--out", out)
+    assert again.exit_code == 0
+    assert "skipped" in again.stderr
+
+
+def test_resume_without_segments_is_refused(film, invoke, tmp_path):
+    result = invoke("run", film, "--resume", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "--skip-existing" in result.stderr

@@ -1,0 +1,199 @@
+"""A film in segments is one folder of results, whatever happened on the way."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import bgsub
+from bgsub.background.model import BackgroundModel
+from bgsub.errors import OutputError, UsageError
+from bgsub.pipeline.run import run as run_as_one
+from bgsub.segments.plan import segment_folder
+from bgsub.segments.run import run
+from bgsub.segments.work import run_segment
+
+OUTPUTS = {
+    *("background", "foreground", "mask", "errors", "plot", "model"),
+    *("objects", "tracks", "events", "overlay"),
+}
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    from tests.conftest import make_scene
+
+    path = tmp_path_factory.mktemp("film") / "film.npy"
+    frames = make_scene(170, visit=105)
+    frames[140:] = make_scene(170, visit=170)[140:]
+    np.save(path, frames)
+    return str(path)
+
+
+@pytest.fixture
+def chosen(options):
+    return options(segment=60, outputs=OUTPUTS, format="mkv")
+
+
+@pytest.fixture(scope="module")
+def whole(film, tmp_path_factory):
+    """A run in segments that nothing disturbed: its folder, and what it gave."""
+    from tests.conftest import make_options
+
+    out = tmp_path_factory.mktemp("whole") / "out"
+    return out, run(film, out, make_options(segment=60, outputs=OUTPUTS, format="mkv"))
+
+
+def stable(contents):
+    """Files of a folder but run.json, which holds times."""
+    return {name: data for name, data in contents.items() if name != "run.json"}
+
+
+def test_frames_and_rows_are_those_of_the_film_in_their_order(whole, film, video, manifest_of):
+    out, result = whole
+    frames = np.load(film)[..., ::-1]
+    foreground = video(out / "foreground.mkv")
+    background = video(out / "background.mkv")
+    assert foreground.shape == background.shape == frames.shape
+    assert video(out / "mask.mkv").shape == frames.shape
+    assert np.abs(background.astype(int) - frames).mean(axis=(1, 2, 3)).max() < 12
+    with (out / "errors.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["frame"]) for row in rows] == list(range(1, 171))
+    assert float(rows[-1]["time_s"]) == pytest.approx(169 / 25)
+    facts = manifest_of(out)
+    spans = [(each["first"], each["last"], each["reason"]) for each in facts["segments"]]
+    assert spans == [
+        (1, 60, "beginning"),
+        (61, 120, "after 60 frames"),
+        (121, None, "after 60 frames"),
+    ]
+    assert facts["frames"]["used"] == 170
+    assert facts["frames_written"]["mask"] == 170
+    assert facts["input"]["path"] == film
+    assert not (out / ".segments").exists()
+    assert result.manifest["outputs"].keys() == {path.name for path in out.iterdir()} - {"run.json"}
+
+
+def test_each_segment_is_what_an_ordinary_run_of_it_gives(whole, film, options, tmp_path, video):
+    alone = run_as_one(
+        film, tmp_path / "two", options(start=61, end=120, outputs=OUTPUTS, format="mkv")
+    )
+    for name in ("background", "foreground", "mask"):
+        part = video(whole[0] / f"{name}.mkv")[60:120]
+        np.testing.assert_array_equal(part, video(alone.out / f"{name}.mkv"))
+    ours = (whole[0] / "errors.csv").read_text().splitlines()
+    assert ours[61:121] == (alone.out / "errors.csv").read_text().splitlines()[1:]
+    model = BackgroundModel.load(whole[0] / "models" / "0002.npz")
+    assert model.threshold == BackgroundModel.load(alone.out / "model.npz").threshold
+
+
+def test_who_walks_on_over_a_border_is_one_object(whole):
+    events = json.loads((whole[0] / "events.json").read_text())["events"]
+    assert any(event["first_frame"] <= 108 and event["last_frame"] >= 138 for event in events)
+
+
+def test_results_are_loaded_and_shown_as_those_of_any_run(whole):
+    loaded = bgsub.load_results(whole[0])
+    assert loaded.frame(130).mask is not None
+    assert loaded.plot() is not None
+    assert loaded._repr_html_()
+
+
+@pytest.mark.parametrize("form", ["mp4", "png"])
+def test_other_formats_are_joined_too(film, options, tmp_path, form, video):
+    out = tmp_path / "out"
+    run(film, out, options(segment=60, outputs={"mask"}, format=form))
+    if form == "mp4":
+        assert len(video(out / "mask.mp4")) == 170
+    else:
+        names = sorted(path.name for path in (out / "mask").iterdir())
+        assert names == [f"{number:06d}.png" for number in range(1, 171)]
+
+
+def test_a_film_that_is_too_short_is_run_as_one(scene, save, options, tmp_path, contents):
+    path = save(scene(48))
+    chosen = {"outputs": {"mask", "errors", "model"}, "format": "mkv"}
+    run(path, tmp_path / "a", options(segment=60, **chosen))
+    run(path, tmp_path / "b", options(**chosen))
+    assert stable(contents(tmp_path / "a")) == stable(contents(tmp_path / "b"))
+
+
+class TestStopped:
+    @pytest.fixture
+    def stopped(self, film, chosen, tmp_path):
+        """A run that stopped when its first segment was finished."""
+
+        def work(plan, numbers):
+            run_segment(tmp_path / "out", numbers[0])
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run(film, tmp_path / "out", chosen, work=work)
+        return tmp_path / "out"
+
+    def test_goes_on_to_the_same_bytes(self, stopped, whole, film, options, contents):
+        before = (segment_folder(stopped, 1) / "run.json").stat().st_mtime_ns
+        numbers = []
+
+        def work(plan, missing):
+            numbers.extend(missing)
+            assert (segment_folder(stopped, 1) / "run.json").stat().st_mtime_ns == before
+            for number in missing:
+                run_segment(stopped, number)
+
+        chosen = options(segment=60, outputs=OUTPUTS, format="mkv", resume=True)
+        run(film, stopped, chosen, work=work)
+        assert numbers == [2, 3]
+        assert stable(contents(stopped)) == stable(contents(whole[0]))
+
+    def test_is_not_lost_by_a_run_that_does_not_say_so(self, stopped, film, chosen):
+        with pytest.raises(OutputError, match=r"1 of 3 segments.*--resume.*--force"):
+            run(film, stopped, chosen)
+        assert (segment_folder(stopped, 1) / "run.json").exists()
+
+    def test_is_not_mixed_with_other_options(self, stopped, film, options):
+        with pytest.raises(OutputError, match="other options"):
+            run(film, stopped, options(segment=60, outputs=OUTPUTS, resume=True))
+
+    def test_is_begun_anew_with_force(self, stopped, whole, film, options, contents, caplog):
+        chosen = options(segment=60, outputs=OUTPUTS, format="mkv", force=True)
+        with caplog.at_level("INFO", "bgsub.notes"):
+            run(film, stopped, chosen)
+        assert any("removed the segments" in record.message for record in caplog.records)
+        assert stable(contents(stopped)) == stable(contents(whole[0]))
+
+    def test_what_a_killed_process_left_in_a_segment_is_removed(self, stopped, film, options):
+        left = segment_folder(stopped, 2) / ".bgsub-partial-killed"
+        left.mkdir(parents=True)
+        (left / "mask.mkv").write_bytes(b"half")
+        run(film, stopped, options(segment=60, outputs=OUTPUTS, format="mkv", resume=True))
+        assert not list(stopped.rglob(".bgsub-partial-*"))
+
+
+def test_results_of_an_earlier_run_are_replaced_with_force_alone(whole, film, options):
+    with pytest.raises(OutputError, match="--force"):
+        run(film, whole[0], options(segment=60, outputs=OUTPUTS, format="mkv"))
+
+
+def test_a_segment_that_is_finished_is_left_alone(film, options, tmp_path):
+    def work(plan, numbers):
+        for number in (*numbers, *numbers):
+            run_segment(tmp_path / "out", number)
+
+    run(film, tmp_path / "out", options(segment=60, outputs={"errors"}), work=work)
+    with (tmp_path / "out" / "errors.csv").open() as file:
+        assert len(file.readlines()) == 171
+
+
+def test_nothing_is_joined_while_a_segment_is_missing(film, options, tmp_path):
+    with pytest.raises(OutputError, match=r"3 of 3 segments are missing"):
+        run(film, tmp_path / "out", options(segment=60), work=lambda _plan, _numbers: None)
+
+
+def test_resume_is_for_segments(options):
+    with pytest.raises(UsageError, match="--segment"):
+        options(resume=True)
