@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from bgsub.pipeline.frame_errors import fit_errors, model_errors
     from bgsub.pipeline.outcome import RunResult, load_results
     from bgsub.pipeline.run import apply
-    from bgsub.segments.run import run
     from bgsub.pipeline.streaming import masks
     from bgsub.robustpca.online import OnlineTRPCA
     from bgsub.robustpca.trpca import TRPCA
+    from bgsub.segments.run import run
     from bgsub.source_options import SourceOptions
     from bgsub.tracking.events import SceneEvent
     from bgsub.tracking.results import objects

@@ -21,7 +21,7 @@ from bgsub.segments.facts import FilmFacts, join_facts
 from bgsub.segments.plan import SegmentPlan, segment_folder
 from bgsub.segments.tables import join_errors, join_objects
 from bgsub.tracking.recorder import describe
-from bgsub.video.joining import join_pictures, join_videos, link_or_copy
+from bgsub.video.joining import join_arrays, join_pictures, join_videos, link_or_copy
 
 MODELS = "models"
 """Folder with the models of all segments."""
@@ -74,8 +74,9 @@ def _join_frames(folders: Sequence[Path], film: FilmFacts, results: ResultsDirec
         if stem not in VIDEOS:
             continue
         parts = [folder / name for folder in folders]
-        if not Path(name).suffix:
-            join_pictures(parts, results.stage(name))
+        if Path(name).suffix in {"", ".zarr"}:
+            join = join_arrays if Path(name).suffix else join_pictures
+            join(parts, results.stage(name))
             continue
         begins = [float(segment["span"]["first_time_s"]) for segment in film.segments]
         join_videos(

@@ -1,4 +1,4 @@
-"""Join results that are videos or folders of pictures one after the other, without decoding."""
+"""Join results that are videos, pictures or arrays one after the other, without a codec."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import av
+import numpy as np
 from av.packet import Packet
 from av.video.stream import VideoStream
 
@@ -116,6 +117,44 @@ def join_pictures(folders: Sequence[Path], out: Path) -> int:
             for number in range(1, sum(1 for _ in folder.iterdir()) + 1):
                 count += 1
                 link_or_copy(folder / f"{number:06d}.png", out / f"{count:06d}.png")
+    except OSError as error:
+        raise output_error(out, error) from error
+    return count
+
+
+def join_arrays(folders: Sequence[Path], out: Path) -> int:
+    """Put the frames of several Zarr arrays into one, a chunk at a time.
+
+    Returns
+    -------
+    int
+        Number of frames.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    import zarr
+
+    parts = [zarr.open_array(store=str(folder), mode="r", zarr_format=2) for folder in folders]
+    first, count = parts[0], sum(part.shape[0] for part in parts)
+    try:
+        target = zarr.create_array(
+            store=str(out),
+            shape=(count, *first.shape[1:]),
+            chunks=first.chunks,
+            dtype=first.dtype,
+            zarr_format=2,
+            attributes=dict(first.attrs),
+            config={"write_empty_chunks": True},
+        )
+        place = 0
+        for part in parts:
+            for start in range(0, part.shape[0], first.chunks[0]):
+                frames = np.asarray(part[start : start + first.chunks[0]])
+                target[place : place + len(frames)] = frames
+                place += len(frames)
     except OSError as error:
         raise output_error(out, error) from error
     return count

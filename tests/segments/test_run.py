@@ -103,12 +103,16 @@ def test_results_are_loaded_and_shown_as_those_of_any_run(whole):
     assert loaded._repr_html_()
 
 
-@pytest.mark.parametrize("form", ["mp4", "png"])
-def test_other_formats_are_joined_too(film, options, tmp_path, form, video):
+@pytest.mark.parametrize("form", ["mp4", "png", "zarr"])
+def test_other_formats_are_joined_too(whole, film, options, tmp_path, form, video):
     out = tmp_path / "out"
     run(film, out, options(segment=60, outputs={"mask"}, format=form))
     if form == "mp4":
         assert len(video(out / "mask.mp4")) == 170
+    elif form == "zarr":
+        zarr = pytest.importorskip("zarr")
+        masks = zarr.open_array(store=str(out / "mask.zarr"), mode="r")
+        np.testing.assert_array_equal(masks[:], video(whole[0] / "mask.mkv", "gray"))
     else:
         names = sorted(path.name for path in (out / "mask").iterdir())
         assert names == [f"{number:06d}.png" for number in range(1, 171)]
