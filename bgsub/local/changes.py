@@ -26,6 +26,12 @@ _WALKED = 0.25
 _ALONE = 0.4
 """The same, from which nothing else can have moved: the visitor need not stir."""
 
+RIGID = 0.05
+"""Motion of edges in pixels that noise alone makes of a thing at rest."""
+
+LIVELIER = 1.5
+"""Factor by which the edges of people move more than those of their places."""
+
 UNKNOWN = 1.0
 """Motion of edges that there are none of, or no time to tell."""
 
@@ -71,6 +77,16 @@ class Change:
     motion: tuple[float, float]
     visitor: int = 0
 
+    def is_rigid(self, side: int, params: LocalParams = DEFAULTS) -> bool:
+        """Whether what was there before (0) or after (1) is at rest as only things are.
+
+        No displacement in pixels divides things from people who sleep, as noise displaces edges
+        too; but it does so alike before and after.
+        """
+        moves, other = self.motion[side], self.motion[1 - side]
+        least = min(RIGID, params.rigid_motion)
+        return moves < params.rigid_motion and moves < max(LIVELIER * other, least)
+
 
 def find_changes(
     pictures: Bytes, layers: Layers, sigma: float, params: LocalParams = DEFAULTS
@@ -111,14 +127,16 @@ def find_changes(
             past = edges[max(end - _LAG - _REACH, 0)], edges[max(end - _LAG, 1)]
             coming = edges[c + _LAG], edges[min(c + _LAG + _REACH, len(edges) - 1)]
             here = [_edge_motion(pictures, _frames(*span), region) for span in (past, coming)]
-            if max(here) > _MOVES:  # a person moves, a place does not
-                ratio = max(here[0], 0.05) / max(here[1], 0.05)
-                balance += _LEAN * float(np.clip(np.log2(ratio), -2, 2))
             kept = region & union
             motion = [
                 _edge_motion(pictures, _showing(layers.labels, label, kept), kept)
                 for label in (before, after)
             ]
+            # A person moves, a place does not; asleep at least in the course of all the frames.
+            moves = here if max(here) > _MOVES else motion
+            if max(here) > _MOVES or UNKNOWN not in motion:
+                ratio = max(moves[0], RIGID) / max(moves[1], RIGID)
+                balance += _LEAN * float(np.clip(np.log2(ratio), -2, 2))
             colors = moving_colors(pictures, layers, kept, (before, after), int(edges[c]))
             if abs(colors) > params.color_balance:
                 balance += COLORS * colors

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.changes import UNKNOWN, Change, find_changes
+from bgsub.local.changes import LIVELIER, UNKNOWN, Change, find_changes
 from bgsub.local.clean_frames import Singles
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
@@ -17,9 +17,6 @@ from bgsub.video.frames import Bytes
 
 OWN = 0.65
 """Share of the frames on either side of a change that the layers of that side explain, at least."""
-
-_LIVELIER = 1.5
-"""Factor by which a person's edges move more than those of the place, where the change spreads."""
 
 _SHADES = 4.5
 
@@ -75,7 +72,7 @@ def weigh_changes(
     for change in changes:
         visitor = {-1: 1, 0: None, 1: 0}[change.visitor]
         for side, label in enumerate((change.before, change.after)):
-            if change.motion[side] < params.rigid_motion and side != visitor:
+            if change.is_rigid(side, params) and side != visitor:
                 for k in range(LAYERS):
                     is_thing[k] |= change.region & (label == k)
         _vote(change, layers, sigma, votes, cast, params)
@@ -102,7 +99,7 @@ def _vote(
         return  # light, not an object
     left = change.balance > 0
     thing, place = (change.before, change.after) if left else (change.after, change.before)
-    if change.motion[0 if left else 1] < params.rigid_motion and not change.visitor:
+    if change.is_rigid(0 if left else 1, params) and not change.visitor:
         return
     outside = layers.labels[change.frame :] if left else layers.labels[: change.frame]
     y, x = np.nonzero(region)
@@ -115,7 +112,7 @@ def _vote(
     cast[thing[y, x], y, x] += weight
     cast[place[y, x], y, x] += weight
     moves, rests = change.motion if left else change.motion[::-1]
-    if _LIVELIER * rests < moves < UNKNOWN:
+    if LIVELIER * rests < moves < UNKNOWN:
         _vote_around(change, layers, votes, cast, params)
 
 

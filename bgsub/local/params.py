@@ -111,7 +111,7 @@ class LocalParams:
         0.5, "share of outline", (0, 2), "balance for what was there before and after the other"
     )
     rigid_motion: float = _number(
-        0.1, "pixels", (0, 2), "edges that move less belong to a thing and not to a person"
+        0.1, "pixels", (0, 2), "edges that move less, and not more than without it, are a thing's"
     )
     stray_share: float = _number(
         0.2, "share of an object's frames", (0, 1), "frames of an object outside of its visit"
