@@ -177,7 +177,7 @@ _status_options = together(
     default=1,
     show_default=True,
     metavar="N",
-    help="To learn with; masks have one of their own, and decoding a process.",
+    help="To learn with, in a process of its own, as decoding has.",
 )
 @log_options
 def watch_command(source: str, out: str, **params: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the process that decodes tells the one that watches, and how it goes through a pipe."""
+"""What processes that decode, watch and learn tell one another, and how it goes through pipes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import BinaryIO
 
+from bgsub.local.params import MaskOptions
 from bgsub.video.frames import Layout
 
 _LENGTH = struct.Struct(">Q")
@@ -101,7 +102,44 @@ class End:
 Message = Header | StreamPacket | LivePicture | Note | End
 
 
-def send(pipe: BinaryIO, message: Message) -> None:
+@dataclass(frozen=True)
+class LearningSettings:
+    """The first message: what a window is made of.
+
+    Attributes
+    ----------
+    layout : Layout
+    options : MaskOptions
+    window_s : float
+    threads : int
+    gives_way : bool
+        Whether others come first where processors are short.
+    """
+
+    layout: Layout
+    options: MaskOptions
+    window_s: float
+    threads: int
+    gives_way: bool
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A frame of the window, and whether a model is to be learned with it."""
+
+    time_s: float
+    row: bytes
+    is_due: bool
+
+
+@dataclass(frozen=True)
+class NotLearned:
+    """The answer where there is no model, and why."""
+
+    reason: str
+
+
+def send(pipe: BinaryIO, message: object) -> None:
     """Write a message to a pipe."""
     data = pickle.dumps(message, protocol=5)
     pipe.write(_LENGTH.pack(len(data)))
@@ -109,7 +147,7 @@ def send(pipe: BinaryIO, message: Message) -> None:
     pipe.flush()
 
 
-def receive(pipe: BinaryIO) -> Message | None:
+def receive(pipe: BinaryIO) -> object | None:
     """Read the next message; None where the pipe has ended, amid a message too."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
@@ -119,5 +157,5 @@ def receive(pipe: BinaryIO) -> Message | None:
     if len(data) < length:
         return None
     # The other end is a process of our own that runs our own module.
-    message: Message = pickle.loads(data)  # noqa: S301
+    message: object = pickle.loads(data)  # noqa: S301
     return message

@@ -20,14 +20,14 @@ from bgsub.live.event_files import EventFiles
 from bgsub.live.events import LiveEvent, LiveEvents, Reason, What
 from bgsub.live.feed import Feed, Lost, Opened, Seen
 from bgsub.live.hooks import EventHook
-from bgsub.live.learner import Learner, LiveModel
-from bgsub.live.messages import Note
+from bgsub.live.learner import Learner, Schedule
+from bgsub.live.messages import LearningSettings, Note
 from bgsub.live.options import WatchOptions
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import LiveSource
 from bgsub.live.status import Status
+from bgsub.live.window import LiveModel
 from bgsub.local.cleanup import SCORE_LEVEL
-from bgsub.runtime.threads import Workers
 from bgsub.tracking.detections import find_detections
 from bgsub.tracking.recorder import View
 from bgsub.tracking.tracker import Observation, Tracker
@@ -107,7 +107,6 @@ class Watcher:
         began = time.monotonic()
         with ExitStack() as stack:
             self._stack = stack
-            self._workers = stack.enter_context(Workers(options.threads or 1))
             feed = stack.enter_context(
                 Feed(
                     source,
@@ -119,7 +118,7 @@ class Watcher:
                     pauses_s=options.pauses_s,
                 )
             )
-            self._drops = drops
+            self._drops, self._stop = drops, stop
             reason: Reason = "stopped"
             try:
                 while not stop.is_set():
@@ -194,16 +193,18 @@ class Watcher:
                 raise InputError(f"{message}, but the model is of {theirs.width}×{theirs.height}")
             self._model = LiveModel(options.model.local.with_options(options.masks))
             return
+        settings = LearningSettings(
+            layout,
+            options.masks,
+            options.window_s,
+            options.threads or 1,
+            gives_way=self._drops,
+        )
+        schedule = Schedule(
+            window_s=options.window_s, refresh_s=options.refresh_s, warm_up_s=options.warm_up_s
+        )
         self._learner = self._stack.enter_context(
-            Learner(
-                layout,
-                options.masks,
-                self._workers,
-                window_s=options.window_s,
-                refresh_s=options.refresh_s,
-                warm_up_s=options.warm_up_s,
-                is_patient=not self._drops,
-            )
+            Learner(settings, schedule, None if self._drops else self._stop)
         )
 
     def _look(self, seen: Seen) -> None:
@@ -218,6 +219,8 @@ class Watcher:
             if self._learner.model is not None and self._learner.model is not self._model:
                 self._model = self._learner.model
                 self.status.models += 1
+            while not self._learner.complaints.empty():
+                self._note(f"{self._source.name}: {self._learner.complaints.get()}", "warning")
         self.status.time_s = seen.time_s
         if self._model is None:
             self.status.state = "learning"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -19,14 +20,15 @@ from bgsub.live.clips_folder import Keep, clip_name, parse_keep, parse_seconds, 
 from bgsub.live.events import LiveEvents
 from bgsub.live.feed import Feed, Seen
 from bgsub.live.hooks import EventHook
-from bgsub.live.learner import MOST_FRAMES, Learner
-from bgsub.live.messages import Note, StreamPacket
+from bgsub.live.learner import Learner, Schedule
+from bgsub.live.messages import LearningSettings, Note, StreamPacket
 from bgsub.live.options import WatchOptions
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import read_source
 from bgsub.live.stamps import StampMender
 from bgsub.live.status import MetricsServer, Status
 from bgsub.live.watcher import Watcher
+from bgsub.live.window import MOST_FRAMES, Window
 from bgsub.local.params import MaskOptions
 from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Layout
@@ -210,36 +212,67 @@ def test_a_command_that_cannot_be_started_is_counted(tmp_path):
     assert hook.left_out == 1
 
 
-def test_a_window_is_thinned_and_forgets(workers):
+def test_a_window_is_thinned_and_forgets():
     layout = Layout("gray", 24, 32)
-    learner = Learner(
-        layout, MaskOptions(), workers, window_s=60, refresh_s=1e9, warm_up_s=2, is_patient=True
-    )
-    learner._learn = lambda: None
+    schedule, due = Schedule(window_s=60, refresh_s=30, warm_up_s=2), []
+    window = Window(layout, MaskOptions(), window_s=60)
     for i in range(4000):
-        learner.offer(np.zeros(layout.size, np.uint8), i / 25)
-    times = [time_s for time_s, _ in learner._frames]
-    assert len(times) <= MOST_FRAMES
-    assert times[0] >= 4000 / 25 - 61
-    steps = np.diff(times)
-    assert steps.max() < 0.3
+        if schedule.wants(i / 25):
+            window.add(np.zeros(layout.size, np.uint8), i / 25)
+            due += [i / 25] * schedule.is_due()
+    assert len(window.times) <= MOST_FRAMES
+    assert window.times[0] >= 4000 / 25 - 61
+    assert np.diff(window.times).max() < 0.3
+    assert due == pytest.approx([2, 4, 8, 16, 32, 62, 92, 122, 152], abs=1.5)
 
 
-def test_a_model_scores_frames_by_what_is_usual(workers):
+LAYOUT = Layout("bgr", 72, 96)
+
+
+def row_of(picture):
+    return LAYOUT.pack(np.ascontiguousarray(picture[..., ::-1]))
+
+
+def patient_learner():
+    settings = LearningSettings(LAYOUT, MaskOptions(), 60.0, 1, gives_way=False)
+    schedule = Schedule(window_s=60, refresh_s=30, warm_up_s=1)
+    return Learner(settings, schedule, threading.Event())
+
+
+def test_a_model_scores_frames_by_what_is_usual():
     frames = walk(60, [(50, 60)])
-    layout = Layout("bgr", 72, 96)
-    learner = Learner(
-        layout, MaskOptions(), workers, window_s=60, refresh_s=30, warm_up_s=1, is_patient=True
-    )
-    for i, frame in enumerate(frames[:50]):
-        learner.offer(layout.pack(np.ascontiguousarray(frame[..., ::-1])), i / 25)
+    with patient_learner() as learner:
+        for i, frame in enumerate(frames[:50]):
+            learner.offer(row_of(frame), i / 25)
     assert learner.model is not None
-    usual, visited = (
-        learner.model.frame_score(layout.luma(layout.pack(np.ascontiguousarray(f[..., ::-1]))))
-        for f in frames[49:51]
-    )
+    usual, visited = (learner.model.frame_score(LAYOUT.luma(row_of(f))) for f in frames[49:51])
     assert usual < 6 < visited
     json.dumps([usual, visited])
+
+
+def test_another_process_takes_the_place_of_one_that_died():
+    frames = walk(40, [])
+    with patient_learner() as learner:
+        for i, frame in enumerate(frames):
+            learner.offer(row_of(frame), i / 25)
+        first = learner.model
+        learner._process.kill()
+        assert "another one begins" in learner.complaints.get(timeout=60)
+        deadline = time.monotonic() + 60
+        while learner.model is first and time.monotonic() < deadline:
+            i += 1
+            learner.offer(row_of(frames[i % 40]), i / 25)
+            time.sleep(0.01)
+    assert first is not None
+    assert learner.model is not first
+
+
+def test_a_model_that_cannot_be_learned_is_said_and_the_next_one_serves():
+    with patient_learner() as learner:
+        learner.offer(np.zeros(7, np.uint8), 0.0)
+        for i, frame in enumerate(walk(40, [])):
+            learner.offer(row_of(frame), (i + 1) / 25)
+        assert "could not be learned" in learner.complaints.get(timeout=60)
 
 
 def test_frames_for_which_there_is_no_time_are_left_out_and_counted(tmp_path):
