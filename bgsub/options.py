@@ -90,11 +90,12 @@ class RunOptions(Declared):
     reweight: bool = _fit(
         True, Switch(), "Fit again, to all frames found to be inliers; the paper does not."
     )
-    fit_frames: int | None = _fit(
+    fit_frames: int | Literal["all"] | None = _fit(
         None,
-        OrAuto(Integer(2), auto=None),
-        "Fit to a sample of N evenly spaced frames.",
-        metavar="N|auto",
+        OrAuto(Or(Choice(("all",)), Integer(2)), auto=None),
+        "Fit to a sample of N evenly spaced frames, or to all, which takes memory as their number "
+        "squared.",
+        metavar="N|all|auto",
         unset="auto, all up to 2000",
     )
     seed: int = _fit(

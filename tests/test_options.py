@@ -82,6 +82,7 @@ def test_an_unknown_option_is_named(plain):
         ("plot_format", "pdf"),
         ("threads", 0),
         ("fit_frames", 1),
+        ("fit_frames", "most"),
         ("jobs", 0),
         ("reweight", 1),
         ("clean", "yes"),

@@ -25,6 +25,7 @@ from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.frame_scores import frame_scores
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import DEFAULT_MEMORY, open_frames
+from bgsub.pipeline.needs import fitted_at_most
 from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.competitors.methods import COMPARED, MethodInfo
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
@@ -76,7 +77,7 @@ def compare(
         source = open_frames(path, run.source, threads=run.threads, color="gray")
         with watch.stage("decode"):
             frames = write_frames(
-                source, frame_file, most=run.fit_frames, seed=run.seed, progress=progress
+                source, frame_file, most=fitted_at_most(run), seed=run.seed, progress=progress
             )
         # A comparison may go to where robust fits end: all frames count.
         check_rank(max(options.ks), frames.numbers.size, 1.0)

@@ -8,6 +8,7 @@ from typing import Literal
 from bgsub.fit.blocks import queue_frames, render_rows, sum_rows
 from bgsub.outliers.scorer_size import scorer_bytes
 from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.gram_tiles import TILE_ROWS
 
 Storage = Literal["memory", "spill", "sample"]
 """All frames in memory; all in a memory-mapped file; the fitted ones in memory, and all decoded
@@ -15,6 +16,9 @@ again when they are written."""
 
 AUTO_FIT_FRAMES = 2000
 """Longer inputs are fitted to a sample of so many frames, because the Gram matrix grows as n²."""
+
+ALL_FRAMES = 1 << 40
+"""More than any input has."""
 
 # Measured on runs of many sizes; `python -m benchmarks.memory` holds them against the truth.
 _PROGRAM = 104_000_000
@@ -25,6 +29,7 @@ _SCRATCH = 8_000_000
 _WORKER = 16_000_000
 _KEPT_MATRIX = 32_000_000
 _FIT_COPIES = 4.0
+_TILED_COPIES = 3.1
 _WORKER_COPIES = 1.5
 _DECODED_FRAMES = 6
 _PACKED_FRAMES = 5
@@ -62,6 +67,8 @@ class MemoryNeed:
         Bytes that are remembered from frame to frame while they are written.
     fit : bool
         Whether frames are fitted at all; masks of local models alone need no fit.
+    whole : bool
+        Whether every frame is to be fitted, or else nothing.
     buffer : int
         Bytes that are kept of the input while it is read, beside frames.
     """
@@ -82,6 +89,7 @@ class MemoryNeed:
     kept: int = 0
     fit: bool = True
     buffer: int = 0
+    whole: bool = False
 
     @property
     def sample(self) -> int:
@@ -140,6 +148,8 @@ class MemoryNeed:
         if method.needs_pixels:
             return method.memory_bytes(fit_frames, self.pixels, self.k)
         copies = max(_FIT_COPIES + (workers > 1), 1.0 + _WORKER_COPIES * workers)
+        if fit_frames > TILE_ROWS:
+            copies = _TILED_COPIES
         return int(copies * 8 * fit_frames**2) + workers * _WORKER
 
     def _fit_residue(self, fit_frames: int, workers: int) -> int:

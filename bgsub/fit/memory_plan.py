@@ -146,7 +146,7 @@ def _most_frames(need: MemoryNeed, storage: Storage, workers: int, limit: int) -
 
 def _least_sample(need: MemoryNeed) -> int:
     # Local models do not get by with less than what they ask for.
-    return max(LEAST_SAMPLE, need.k + 1) if need.fit else need.sample
+    return max(LEAST_SAMPLE, need.k + 1) if need.fit and not need.whole else need.sample
 
 
 def _largest_sample(need: MemoryNeed, limit: int) -> int:
@@ -189,6 +189,8 @@ def _refusal(
     factor = next((f for f in (0.5, 0.25, 0.125) if would_fit(need.scaled(f))), None)
     if factor is not None:
         advice.append(f"--scale {factor}")
+    if need.whole:
+        advice.append("--fit-frames auto")
     if need.k > 1 and would_fit(replace(need, k=1)):
         advice.append("--k 1")
     share = ""

@@ -155,7 +155,8 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
     width, height = source.input_size
     size = source.layout.height, source.layout.width
     kind = MASKERS[options.mask_model]
-    fit, fit_frames = needs_fit(options), options.fit_frames
+    fit, asked = needs_fit(options), options.fit_frames
+    fit_frames = None if asked is None else fitted_at_most(options)
     if not fit:
         fit_frames = min(fitted_at_most(options), kind.sample_size(*size) or frames)
     learning = kind.learning_bytes(frames, *size) if needs_masks(options) else (0, 0)
@@ -176,6 +177,7 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
         kept=kept_bytes(*size) if absorbed_after(options.still_objects) else 0,
         fit=fit,
         buffer=source.buffer_bytes,
+        whole=fit and asked == "all",
     )
 
 

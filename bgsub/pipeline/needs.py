@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bgsub.fit.memory_need import AUTO_FIT_FRAMES
+from bgsub.fit.memory_need import ALL_FRAMES, AUTO_FIT_FRAMES
 from bgsub.fit.settings import FitSettings
 from bgsub.options import RunOptions
 from bgsub.outliers.false_alarms import cutoff_for
@@ -53,6 +53,8 @@ def needs_fit(options: RunOptions) -> bool:
 
 def fitted_at_most(options: RunOptions) -> int:
     """Give the most frames that are fitted; of longer inputs a sample is."""
+    if options.fit_frames == "all":
+        return ALL_FRAMES
     return options.fit_frames or AUTO_FIT_FRAMES
 
 

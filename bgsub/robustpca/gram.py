@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.robustpca.gram_tiles import TILE_ROWS, add_products, mirror
 from bgsub.robustpca.median import column_median
 
 FLOAT32_EXACT = float(1 << 24)
@@ -167,9 +168,12 @@ def gram_matrix(
     -----
     n²p multiplications (half of them by symmetry) in one pass; memory per thread: 8n² bytes for the
     sum (and as much for a share), 4n² for a block's product and about 4·2²¹ bytes for the block.
+    Of more than `TILE_ROWS` frames 8n² bytes in all, as their sum is made by tiles.
     """
     reader = X if not isinstance(X, np.ndarray) else ArrayColumns(X)
     task = _GramTask(reader, progress, apart)
+    if task.is_integer and reader.shape[0] > TILE_ROWS and not apart:
+        return task.tiled(max(1, threads))
     parts = [task.blocks[first :: max(1, threads)] for first in range(max(1, threads))]
     parts = [part for part in parts if part]
     if len(parts) == 1 or not task.is_integer:
@@ -242,6 +246,20 @@ class _GramTask:
             cut_blocks += len(pieces) > 1
             self._tell(part.stop - part.start)
         return _Sums(values, share, cut_blocks)
+
+    def tiled(self, threads: int) -> Gram:
+        """Sum up the products of all blocks by tiles, which threads share out."""
+        n, p = self._reader.shape
+        K = np.zeros((n, n), dtype=np.float64)
+        cut_blocks = 0
+        with ThreadPoolExecutor(threads, thread_name_prefix="bgsub-gram") as pool:
+            for part, _ in self.blocks:
+                pieces = self._centred(part)
+                add_products(K, pieces, pool, TILE_ROWS)
+                cut_blocks += len(pieces) > 1
+                self._tell(part.stop - part.start)
+        mirror(K, TILE_ROWS)
+        return Gram(K, self.offset, p, cut_blocks, len(self.blocks))
 
     def gram(self, sums: list[_Sums]) -> Gram:
         """Put together what the threads have summed."""

@@ -180,3 +180,17 @@ def test_a_plan_keeps_to_its_limit_or_says_one_that_does(
         assert 1 <= plan.fit_frames <= plan.most_fitted <= max(2000, plan.fit_frames)
         assert plan.most_frames >= frames
         assert 1 <= plan.gram_threads <= threads
+
+
+class TestAllFrames:
+    WHOLE = replace(VIDEO, frames=6000, fit_frames=1 << 40, whole=True, pixels=9000, size=13500)
+
+    def test_all_are_fitted_where_they_fit(self, disk):
+        plan = make_plan(self.WHOLE, 10**10)
+        assert (plan.storage, plan.fit_frames) == ("memory", 6000)
+        assert plan.reason == ""
+
+    def test_a_sample_never_takes_their_place(self, disk):
+        with pytest.raises(MemoryLimitError, match=r"use --memory .* or --fit-frames auto"):
+            make_plan(self.WHOLE, 700 * 10**6)
+        assert make_plan(replace(self.WHOLE, whole=False), 700 * 10**6).fit_frames < 6000

@@ -13,8 +13,10 @@ import pytest
 from bgsub import __version__
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, MemoryLimitError, UsageError
 from bgsub.evaluation.grayscale import open_grey
+from bgsub.fit import memory_need
 from bgsub.options import OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import read_csv
+from bgsub.pipeline import needs
 from bgsub.pipeline.earlier import describe
 from bgsub.pipeline.run import apply, run
 from bgsub.video.images import read_image, write_image
@@ -708,6 +710,17 @@ class TestDegenerateVideos:
         frames = scene(color=False).astype(np.uint16) * 256
         self.result(frames, tmp_path, save, options)
         assert outlier_frames(tmp_path / "out") == list(VISITED)
+
+    def test_all_frames_are_fitted_where_a_sample_would_be(
+        self, scene, save, options, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(needs, "AUTO_FIT_FRAMES", 20)
+        monkeypatch.setattr(memory_need, "AUTO_FIT_FRAMES", 20)
+        path, chosen = save(scene()), options(outputs={"errors"})
+        assert run(path, tmp_path / "some", chosen).manifest["fit_frames"] == 20
+        result = run(path, tmp_path / "all", replace(chosen, fit_frames="all"))
+        assert result.manifest["fit_frames"] == 48
+        assert result.manifest["options"]["fit_frames"] == "all"
 
 
 class TestMemory:

@@ -1,0 +1,62 @@
+"""The exact Gram matrix of many frames, by square tiles: blocks of frames against blocks of frames.
+
+Sums of integers are exact, so a tile has the same bits wherever and in whatever order it is summed,
+on several threads here or on several machines. Only tiles on and above the diagonal are summed, and
+nothing of n² numbers is held beside K itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+TILE_ROWS = 2048
+"""Rows of a tile: its product in float32 takes 16 MiB."""
+
+Tile = tuple[slice, slice]
+"""Rows and columns of K."""
+
+
+def tiles(n: int, rows: int) -> list[Tile]:
+    """Cut the upper triangle of an n×n matrix into tiles of so many rows, the last ones smaller."""
+    parts = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
+    return list(combinations_with_replacement(parts, 2))
+
+
+def add_products(
+    K: NDArray[np.float64],
+    pieces: Iterable[NDArray[np.float32]],
+    pool: ThreadPoolExecutor,
+    rows: int,
+) -> None:
+    """Add AAᵀ of some pieces of a block to the upper triangle of K, each tile on one thread.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Changed in place.
+    pieces : iterable of ndarray of shape (n, c), float32
+        See `bgsub.robustpca.gram.exact_pieces`.
+    pool : ThreadPoolExecutor
+    rows : int
+        Of a tile.
+    """
+    for piece in pieces:
+
+        def add(tile: Tile, piece: NDArray[np.float32] = piece) -> None:
+            upper, left = tile
+            K[upper, left] += piece[upper] @ piece[left].T
+
+        for _ in pool.map(add, tiles(len(K), rows)):
+            pass
+
+
+def mirror(K: NDArray[np.float64], rows: int) -> None:
+    """Copy the tiles above the diagonal of K to those below."""
+    for upper, left in tiles(len(K), rows):
+        if upper != left:
+            K[left, upper] = K[upper, left].T
