@@ -7,6 +7,7 @@ object would hide; between them the field is smooth, and far from any it is 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,8 @@ from bgsub.video.frames import Bytes
 # gain explains: together they leave no room for an object. Least texture, in thresholds.
 _AGREES, _EXPLAINED, _TEXTURED = 0.85, 0.7, 1 / 3
 _MARKED = 0.5
+# Share of the marked blocks that agree, at least: single ones among objects are for `texture`.
+_CHANGED = 1 / 8
 _GAINS = (0.4, 2.5)
 _OFFSET = 4.0
 # Blocks over which gains are spread, from far to near, and the weight of the wider field beside
@@ -33,7 +36,7 @@ _WIDTHS, _WIDER = (8.0, 4.0, 2.0, 1.0), 0.05
 def find_light_field(
     picture: Bytes,
     background: Callable[[slice, slice], Bytes],
-    threshold: Singles,
+    threshold: Callable[[slice, slice], Singles],
     raw: Bytes,
     step: int,
     params: LocalParams = DEFAULTS,
@@ -45,8 +48,8 @@ def find_light_field(
     picture : ndarray of uint8, shape (h, w, 3)
     background : callable
         Gives the colours behind some rows and columns.
-    threshold : ndarray of float32, shape (h, w)
-        Grey levels by which an object differs, at least.
+    threshold : callable
+        Gives the grey levels by which an object differs, at least, in some rows and columns.
     raw : ndarray of uint8, shape (h, w)
         Mask of 0 and 1 without the field.
     step : int
@@ -56,34 +59,42 @@ def find_light_field(
     Returns
     -------
     ndarray of float32, shape (rows, columns, 3), or None
-        Logarithms of the gains, see `even_out`. None where no block that is marked for the most
-        part shows the texture of its background: then no light has changed, or nothing tells.
+        Logarithms of the gains, see `even_out`. None where of the blocks that are marked for the
+        most part fewer than an eighth show the texture of their background: then objects are what
+        is marked, no light has changed, or nothing tells.
 
     Notes
     -----
-    Without marked blocks that agree, some operations a pixel of the marked ones; else about 60 a
-    pixel that is looked at.
+    Without a change of light, some operations a pixel of the marked blocks; else about 60 a pixel
+    that is looked at.
     """
     side = params.light_block
     if not side:
         return None
-    marked = _blocks(raw, side, step).mean(axis=(2, 3), dtype=np.float32) > _MARKED
+    marked = _shares(raw, side, step) > _MARKED
     if not marked.any():
         return None
     near = _around(marked, side * step)
-    part = _Blocks(picture[near], background(*near), threshold[near], side, step)
+    part = _Blocks(picture, background, threshold, near, side, step)
     held = tuple(slice(one.start // (side * step), one.stop // (side * step)) for one in near)
-    if not part.agreeing(marked[held])[0].any():
+    least = max(1, math.ceil(_CHANGED * np.count_nonzero(marked)))
+    if np.count_nonzero(part.agreeing(marked[held], least)[0]) < least:
         return None
-    everywhere = slice(None)
-    behind = background(everywhere, everywhere)
-    blocks = _Blocks(picture, behind, threshold, side, step)
+    everywhere = slice(0, picture.shape[0]), slice(0, picture.shape[1])
+    blocks = _Blocks(picture, background, threshold, everywhere, side, step)
     agrees, explained = blocks.agreeing(np.ones_like(marked))
     agrees = agrees.reshape(marked.shape)
     gains = np.zeros((*marked.shape, 3), np.float32)
-    seen, there = (_blocks(one, side, step)[agrees] for one in (picture, behind))
+    seen, there = (_blocks(one, side)[agrees] for one in (blocks.picture, blocks.background))
     gains[agrees] = _gains(seen, there, explained)
     return _spread(gains, agrees)
+
+
+def _shares(mask: Bytes, side: int, step: int) -> Singles:
+    """Share of the pixels of every block that a mask of 0 and 1 marks, (rows, columns)."""
+    wide = _filled_up(thinned(mask, step), side).astype(np.float32)
+    size = (wide.shape[1] // side, wide.shape[0] // side)
+    return np.asarray(cv2.resize(wide, size, interpolation=cv2.INTER_AREA), dtype=np.float32)
 
 
 def _around(marked: NDArray[np.bool_], side: int) -> tuple[slice, slice]:
@@ -105,29 +116,53 @@ def even_out(picture: Bytes, field: Singles, step: int, params: LocalParams = DE
     return np.asarray(np.clip(level, 0, 255, out=level).astype(np.uint8))
 
 
-def _blocks(plane: NDArray[Any], side: int, step: int) -> NDArray[Any]:
-    """Squares of every so many pixels of a plane, shape (rows, columns, side, side, …)."""
-    fewer = thinned(plane, step)
-    below, right = -fewer.shape[0] % side, -fewer.shape[1] % side
-    wide = np.asarray(cv2.copyMakeBorder(fewer, 0, below, 0, right, cv2.BORDER_REPLICATE))
+def _filled_up(plane: NDArray[Any], side: int) -> NDArray[Any]:
+    """Continue a plane below and to the right, so that squares of `side` divide it."""
+    below, right = -plane.shape[0] % side, -plane.shape[1] % side
+    if not below and not right:
+        return plane
+    return np.asarray(cv2.copyMakeBorder(plane, 0, below, 0, right, cv2.BORDER_REPLICATE))
+
+
+def _blocks(plane: NDArray[Any], side: int) -> NDArray[Any]:
+    """Squares of a plane, shape (rows, columns, side, side, …)."""
+    wide = _filled_up(plane, side)
     rows, columns = wide.shape[0] // side, wide.shape[1] // side
     return wide.reshape(rows, side, columns, side, *plane.shape[2:]).swapaxes(1, 2)
 
 
 class _Blocks:
-    """Blocks of a frame and of its background, to be compared."""
+    """Blocks of a part of a frame and of its background, to be compared."""
 
     def __init__(
-        self, picture: Bytes, background: Bytes, threshold: Singles, side: int, step: int
+        self,
+        picture: Bytes,
+        background: Callable[[slice, slice], Bytes],
+        threshold: Callable[[slice, slice], Singles],
+        part: tuple[slice, slice],
+        side: int,
+        step: int,
     ) -> None:
-        self._levels, self._behind = (
-            _blocks(np.asarray(cv2.cvtColor(one, cv2.COLOR_BGR2GRAY)), side, step)
-            for one in (picture, background)
+        self.picture, self.background = (
+            thinned(one, step) for one in (picture[part], background(*part))
         )
-        self._limit, self._pixels = _blocks(threshold, side, step), side * side
+        self._levels, self._behind = (
+            _blocks(np.asarray(cv2.cvtColor(one, cv2.COLOR_BGR2GRAY)), side)
+            for one in (self.picture, self.background)
+        )
+        self._threshold, self._part, self._step = threshold, part, step
+        self._side, self._pixels = side, side * side
 
-    def agreeing(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def agreeing(
+        self, chosen: NDArray[np.bool_], least: int = 0
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which of the chosen blocks show the background in some light.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool, shape (rows, columns)
+        least : int, optional
+            Fewer than so many need not be told from none.
 
         Returns
         -------
@@ -145,13 +180,16 @@ class _Blocks:
         agrees = both > _AGREES * texture * np.sqrt(np.einsum("np,np->n", around, around))
         # Medians cost the most, so they are taken of what is left only.
         alike = np.flatnonzero(agrees)
-        widths = self._limit[chosen][alike].reshape(-1, self._pixels)
+        if alike.size < least:
+            return np.zeros_like(agrees), np.zeros((0, self._pixels), np.bool_)
+        limits = thinned(self._threshold(*self._part), self._step)
+        widths = _blocks(limits, self._side)[chosen][alike].reshape(-1, self._pixels)
         x, b = x[alike], b[alike]
         gain = np.median(x / b, axis=1, keepdims=True)
         explained = np.abs(x - gain * b) < widths * np.maximum(gain, 1)
-        least = _TEXTURED * np.sqrt(self._pixels) * np.median(widths, axis=1)
-        kept = (gain[:, 0] > _GAINS[0]) & (gain[:, 0] < _GAINS[1]) & (texture[alike] > least)
-        kept &= explained.mean(axis=1) > _EXPLAINED
+        least_texture = _TEXTURED * np.sqrt(self._pixels) * np.median(widths, axis=1)
+        kept = (gain[:, 0] > _GAINS[0]) & (gain[:, 0] < _GAINS[1])
+        kept &= (texture[alike] > least_texture) & (explained.mean(axis=1) > _EXPLAINED)
         agrees[alike] = kept
         return agrees, explained[kept]
 

@@ -235,11 +235,11 @@ class LocalModel:
         raw = vote(mean, self.params.vote_level)
         if cv2.countNonZero(raw) < (self.params.light_block * step) ** 2 // 2:
             return None
-        limits = matcher.threshold * np.float32(fit.sigma / matcher.scene.sigma)
+        factor = np.float32(fit.sigma / matcher.scene.sigma)
         field = find_light_field(
             fit.picture,
             lambda rows, columns: matcher.background(index, rows, columns),
-            limits,
+            lambda rows, columns: matcher.threshold[rows, columns] * factor,
             raw,
             step,
             self.params,

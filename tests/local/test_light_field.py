@@ -39,8 +39,12 @@ def behind(street):
     return lambda rows, columns: street[rows, columns]
 
 
+def limit(rows, columns):
+    return LIMIT[rows, columns]
+
+
 def find(seen, street):
-    return find_light_field(seen, behind(street), LIMIT, raw_mask(seen, street), 1)
+    return find_light_field(seen, behind(street), limit, raw_mask(seen, street), 1)
 
 
 def test_light_that_changes_in_a_part_is_evened_out():
@@ -78,11 +82,21 @@ def test_objects_alone_are_no_light():
     assert find(street, street) is None
 
 
+def test_a_few_blocks_among_objects_are_no_change_of_light():
+    street = as_bytes(make_street())
+    seen = street.copy()
+    seen[:32, :32] = as_bytes(seen[:32, :32] * 1.4)
+    assert find(seen, street) is not None
+    rng = np.random.default_rng(4)
+    seen[:, 32:] = rng.uniform(40, 220, (HEIGHT, WIDTH - 32, 1))
+    assert find(seen, street) is None
+
+
 def test_without_blocks_there_is_no_field():
     street = as_bytes(make_street())
     seen = as_bytes(street * sunlight())
     none = replace(DEFAULTS, light_block=0)
-    assert find_light_field(seen, behind(street), LIMIT, raw_mask(seen, street), 1, none) is None
+    assert find_light_field(seen, behind(street), limit, raw_mask(seen, street), 1, none) is None
 
 
 @pytest.mark.parametrize("step", [1, 2])
@@ -90,9 +104,7 @@ def test_without_blocks_there_is_no_field():
 def test_sizes_that_blocks_do_not_divide(step, cut):
     street = as_bytes(make_street())[: HEIGHT - cut, : WIDTH - cut]
     seen = as_bytes(street * sunlight()[: HEIGHT - cut, : WIDTH - cut])
-    field = find_light_field(
-        seen, behind(street), LIMIT[: HEIGHT - cut, : WIDTH - cut], raw_mask(seen, street), step
-    )
+    field = find_light_field(seen, behind(street), limit, raw_mask(seen, street), step)
     assert field is not None
     assert even_out(seen, field, step).shape == seen.shape
 
