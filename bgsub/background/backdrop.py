@@ -2,13 +2,13 @@
 
 Centre and components tell water and light from frame to frame, but know nothing of places: who
 stands there for long becomes part of them. The local model knows which colours a place has, and
-nothing of what waves. So the first says what the background is, the second where that is wrong.
+nothing of what waves. So behind objects the background has the usual colours of the place, and
+where the frame shows it, it is the one of the two that is nearer to the frame.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -16,16 +16,22 @@ from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel
 from bgsub.local.model import LocalModel
-from bgsub.local.regions import boxes_of
 from bgsub.video.frames import Bytes
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 
 # Share of a component that is seen at least, for its coefficient to be told from what is seen.
 _SEEN = 0.05
 _AROUND = np.ones((5, 5), np.uint8)
-_REACH = 32  # pixels around a place from which its light is taken
-_LEAST_AROUND = 0.01  # share of them that must be known
+# Light and nearness are smooth: they are found in cells of so many pixels, and the light of a place
+# from so many cells around it, beside which that of the picture weighs so much.
+_CELL, _LIT_FROM, _OF_ALL = 8, (5, 5), 0.01
+# Grey levels by which one model is nearer to the frame than the other, and by which they contradict
+# each other: then one has learned an object, and the frame itself says what is there.
+_NEARER, _CONTRADICT = 1, 8
+# Unless they do as much around, where the first is nearer: so many times what the second is off by.
+_WAVES = 2
 
 
 class Backdrop:
@@ -40,6 +46,7 @@ class Backdrop:
 
     def __init__(self, model: BackgroundModel, local: LocalModel) -> None:
         self._layout, self._local = model.layout, local
+        self._usual = [model.layout.pack(scene.colors[0]) for scene in local.scenes]
         pixels = model.layout.pixels
         self._center, self._components = model.center[:pixels], model.components[:, :pixels]
         self._fitted = None if model.pixel_mask is None else model.pixel_mask.view(np.uint8)
@@ -64,11 +71,10 @@ class Backdrop:
         -----
         2k²|M| operations.
         """
-        grown = _grown(mask)
-        if self._fitted is not None:
-            grown *= self._fitted
-        hidden = np.flatnonzero(grown.ravel())
-        if not hidden.size or not projected.size:
+        if not projected.size:
+            return projected
+        hidden = np.flatnonzero(self._among_fitted(_grown(mask)) > 0)
+        if not hidden.size:
             return projected
         components = self._components[:, hidden]
         away = row[hidden] - self._center[hidden]
@@ -79,7 +85,7 @@ class Backdrop:
     def compose(
         self, row: Bytes, mask: Bytes, estimate: Bytes, rested: Bytes | None = None
     ) -> Bytes:
-        """Correct a background where the local model has never seen such.
+        """Correct a background by what the local model knows of its places.
 
         Parameters
         ----------
@@ -92,30 +98,37 @@ class Backdrop:
         Returns
         -------
         ndarray of uint8, shape (size,)
-            Where the estimate is no background, the frame itself outside the mask, and the most
-            frequent colours of the place, in the light that is around, within it.
+            Within the mask the most frequent colours of the place, in the light that is around.
+            Outside, these or the estimate, whichever is nearer to the frame; and the frame itself
+            where they contradict each other, and where something has come to rest.
         """
-        picture = self._layout.to_bgr(estimate)
-        wrong, usual = self._local.implausible(picture)
-        if rested is not None:
-            wrong = np.asarray(cv2.bitwise_or(wrong, rested), dtype=np.uint8)
-        if not cv2.countNonZero(wrong):
-            return estimate
-        wrong, hidden = _grown(wrong), _grown(mask)
-        if self._fitted is not None:
-            wrong *= self._fitted
+        layout, hidden = self._layout, _grown(mask)
+        unlike = hidden if rested is None else _united(hidden, _grown(rested))
+        planes, estimated = layout.planes(row), layout.planes(estimate)
+        usual = layout.planes(self._usual[self._state(row)])
+        like = _unmarked(unlike)
+        lit = _in_light_of(planes, estimated, usual, like)
+        waves, nearer, apart = _compare(planes[0], estimated[0], lit[0], like)
+        place = _united(cv2.subtract(hidden, waves), cv2.subtract(nearer, hidden))
+        itself = apart if rested is None else _united(apart, _grown(rested))
+        itself = np.asarray(cv2.subtract(itself, hidden), dtype=np.uint8)
         composed = estimate.copy()
-        outside = np.asarray(cv2.subtract(wrong, hidden), dtype=np.uint8)
-        _paste(self._layout.planes(composed), self._layout.planes(row), outside)
-        behind = np.asarray(cv2.subtract(wrong, outside), dtype=np.uint8)
-        if picture.ndim == 2:
-            picture = np.asarray(cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR), dtype=np.uint8)
-        for top, bottom, left, right in boxes_of(behind, _REACH, 2):
-            part = np.s_[top:bottom, left:right]
-            layout = replace(self._layout, height=bottom - top, width=right - left)
-            lit = layout.pack(_in_light_of(picture[part], usual[part], wrong[part]))
-            _paste(_part_of(self._layout.planes(composed), part), layout.planes(lit), behind[part])
+        # The frame itself comes last: it is there where one model has learned an object.
+        for others, where in ((lit, place), (planes, itself)):
+            _paste(layout.planes(composed), others, self._among_fitted(where))
         return composed
+
+    def _state(self, row: Bytes) -> int:
+        """Number of the state of the scene that a frame shows."""
+        if len(self._usual) == 1:
+            return 0
+        return self._local.state_of(self._layout.seen(row))
+
+    def _among_fitted(self, where: Bytes) -> Bytes:
+        """Leave pixels that took part in the fit; the others have the frame's own colours."""
+        if self._fitted is not None:
+            where = np.asarray(where * self._fitted, dtype=np.uint8)
+        return where
 
 
 def _grown(mask: Bytes) -> Bytes:
@@ -123,25 +136,80 @@ def _grown(mask: Bytes) -> Bytes:
     return np.asarray(cv2.dilate(mask, _AROUND), dtype=np.uint8)
 
 
-def _part_of(planes: tuple[Bytes, ...], part: tuple[slice, slice]) -> list[Bytes]:
-    """The planes in some rows and columns, of which the first are even."""
-    height = planes[0].shape[0]
-    halves = tuple(slice(one.start // 2, (one.stop + 1) // 2) for one in part)
-    return [plane[part if len(plane) == height else halves] for plane in planes]
+def _united(one: cv2.typing.MatLike, other: cv2.typing.MatLike) -> Bytes:
+    return np.asarray(cv2.bitwise_or(one, other), dtype=np.uint8)
+
+
+def _unmarked(mask: Bytes) -> Singles:
+    """Say of every cell of a picture whether nothing in it is marked, 1 or 0."""
+    grid = max(mask.shape[1] // _CELL, 1), max(mask.shape[0] // _CELL, 1)
+    return np.asarray(_means(mask, grid) == 0, dtype=np.float32)
+
+
+def _means(plane: cv2.typing.MatLike, grid: tuple[int, int]) -> Singles:
+    """Means of a plane over cells, so many across and down."""
+    return np.asarray(cv2.resize(plane, grid, interpolation=cv2.INTER_AREA), dtype=np.float32)
+
+
+def _around(values: Singles, like: Singles) -> Singles:
+    """Means over the cells around that are like their background, or over all of them."""
+    if values.ndim > like.ndim:
+        like = like[..., None]
+    known = values * like
+    everywhere = known.mean(axis=(0, 1)) / max(float(like.mean()), _OF_ALL)
+    total = cv2.blur(known, _LIT_FROM) + np.float32(_OF_ALL) * everywhere
+    count = cv2.blur(like, _LIT_FROM).reshape(like.shape) + np.float32(_OF_ALL)
+    return np.asarray(total / count, dtype=np.float32)
+
+
+def _in_light_of(
+    planes: Sequence[Bytes], estimated: Sequence[Bytes], usual: Sequence[Bytes], like: Singles
+) -> list[Bytes]:
+    """The usual colours of a scene in the light of a frame, from the cells that are like it.
+
+    The light is what the frame or its estimate differs by, whichever does less: a shadow is in the
+    frame alone, what was taken for background in the estimate alone.
+    """
+    grid = like.shape[::-1]
+    found = []
+    for plane, estimate, own in zip(planes, estimated, usual, strict=True):
+        place = _means(own, grid)
+        away, other = _means(plane, grid) - place, _means(estimate, grid) - place
+        light = _around(np.where(np.abs(away) < np.abs(other), away, other), like)
+        smooth = cv2.resize(np.rint(light).astype(np.int16), plane.shape[1::-1])
+        found.append(np.asarray(cv2.add(own, smooth, dtype=cv2.CV_8U), dtype=np.uint8))
+    return found
+
+
+def _compare(seen: Bytes, estimate: Bytes, lit: Bytes, like: Singles) -> tuple[Bytes, Bytes, Bytes]:
+    """Compare two backgrounds of a frame, in masks of 0 and 255.
+
+    Returns
+    -------
+    waves : ndarray of uint8, shape (h, w)
+        Where the first is right, as the second is wrong by as much around: on water, in the wind.
+    nearer : ndarray of uint8, shape (h, w)
+        Where the second is nearer to the frame.
+    contrary : ndarray of uint8, shape (h, w)
+        Where they contradict each other, and one has learned an object.
+    """
+    by_fit, by_place, apart = (
+        _means(cv2.absdiff(one, other), like.shape[::-1])
+        for one, other in ((seen, estimate), (seen, lit), (estimate, lit))
+    )
+    off = _around(by_place, like)
+    waves = (_around(by_fit, like) < off) & (apart < _WAVES * off)
+    contrary = ~waves & (apart > _CONTRADICT)
+    cases = waves + 2 * (by_fit - by_place > _NEARER).astype(np.uint8) + np.uint8(4) * contrary
+    size = seen.shape[::-1]
+    wide = np.asarray(cv2.resize(cases, size, interpolation=cv2.INTER_NEAREST), dtype=np.uint8)
+    tables = [np.where(np.arange(256) & bit, 255, 0).astype(np.uint8) for bit in (1, 2, 4)]
+    first, second, third = (np.asarray(cv2.LUT(wide, one), dtype=np.uint8) for one in tables)
+    return first, second, third
 
 
 def _paste(planes: Sequence[Bytes], others: Sequence[Bytes], where: Bytes) -> None:
     """Copy pixels from planes to planes, of which those of colours may be half as large."""
     for plane, other in zip(planes, others, strict=True):
-        chosen = where if plane.shape[:2] == where.shape else where[::2, ::2]
-        np.copyto(plane, other, where=chosen.reshape(*chosen.shape, *[1] * (plane.ndim - 2)) > 0)
-
-
-def _in_light_of(picture: Bytes, usual: Bytes, wrong: Bytes) -> Bytes:
-    """The usual colours of a place in the light of a picture of it, where that is not wrong."""
-    right = (wrong == 0).astype(np.float32)
-    more = (picture.astype(np.float32) - usual) * right[..., None]
-    size = (_REACH + 1, _REACH + 1)
-    seen = cv2.blur(right, size) + np.float32(_LEAST_AROUND)
-    lit = usual + cv2.blur(more, size) / seen[..., None]
-    return np.asarray(np.clip(np.rint(lit), 0, 255).astype(np.uint8))
+        chosen = where if plane.shape[:2] == where.shape else np.ascontiguousarray(where[::2, ::2])
+        cv2.copyTo(other, chosen, plane)

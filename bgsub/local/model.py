@@ -272,26 +272,6 @@ class LocalModel:
         colors = self._fit_frame(_colored(picture)).matcher.scene.colors
         return np.asarray(colors[0], dtype=np.uint8)
 
-    def implausible(self, background: Bytes) -> tuple[Bytes, Bytes]:
-        """Find where a picture that shows no object departs from the background even so.
-
-        Parameters
-        ----------
-        background : ndarray of uint8, shape (h, w, 3) or (h, w)
-
-        Returns
-        -------
-        wrong : ndarray of uint8, shape (h, w)
-            0 or 1, before shadows, specks and outlines are dealt with.
-        usual : ndarray of uint8, shape (h, w, 3)
-            The most frequent colours of the state that it shows.
-        """
-        fit = self._fit_frame(_colored(background))
-        score, _, _ = fit.matcher.score(fit.picture, fit.sigma)
-        mean = mean_score(score, self.params.vote_most)
-        colors = fit.matcher.scene.colors
-        return vote(mean, self.params.vote_level), np.asarray(colors[0], dtype=np.uint8)
-
     def _fit_frame(self, picture: Bytes) -> _Fit:
         """Find the state, with a gain and an offset, that explains most of a frame."""
         small = thumbnail(picture)

@@ -93,11 +93,42 @@ def test_pixels_that_were_never_fitted_are_not_taken_off():
     np.testing.assert_array_equal(backdrop.coefficients(row, mask_of_thing(), own), own)
 
 
+def pictures(model, *rows):
+    return [np.asarray(model.layout.to_bgr(row)).astype(int) for row in rows]
+
+
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
-def test_a_plausible_background_stays(kind):
+def test_an_estimate_that_fits_the_frame_stays(kind):
     model, backdrop = make(kind)
-    estimate = frame_of(model, 60.0)
-    assert backdrop.compose(frame_of(model, 60.0), mask_of_thing(), estimate) is estimate
+    estimate = frame_of(model, 300.0)
+    composed = backdrop.compose(frame_of(model, 300.0, thing=250), mask_of_thing(), estimate)
+    assert np.abs(estimate - model.center).max() > 4
+    composed, estimate = pictures(model, composed, estimate)
+    away = np.abs(composed - estimate)
+    assert away[THING].max() < 12
+    away[18:42, 28:52] = 0
+    assert away.max() == 0
+
+
+@pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
+def test_an_estimate_that_fits_less_than_the_place_does_not(kind):
+    model, backdrop = make(kind)
+    nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
+    row, faded = frame_of(model, 0.0), frame_of(model, 0.0)
+    faded[: model.layout.size] += 6
+    composed, true = pictures(model, backdrop.compose(row, nothing, faded), row)
+    assert np.abs(composed - true).max() <= 1
+
+
+@pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
+def test_behind_objects_a_place_is_in_the_light_of_the_frame(kind):
+    model, backdrop = make(kind)
+    usual = frame_of(model, 0.0)
+    row = (usual.astype(int) + 30).astype(np.uint8)
+    bright = row.copy()
+    model.layout.luma(row)[THING] = 255
+    composed, bright = pictures(model, backdrop.compose(row, mask_of_thing(), bright), bright)
+    assert np.abs(composed - bright)[THING].max() <= 4
 
 
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
