@@ -76,7 +76,7 @@ class Schedule:
 
 
 class Learner:
-    """The newest model of a stream; a process learns until the end of this context.
+    """The newest model of a stream, which a process learns, from `start` to `close`.
 
     Parameters
     ----------
@@ -108,12 +108,9 @@ class Learner:
         self.complaints: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="bgsub-learner", daemon=True)
 
-    def __enter__(self) -> Learner:
+    def start(self) -> None:
+        """Start the process."""
         self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Learn no more: a fit takes seconds, and nobody wants what comes of it now."""

@@ -1,0 +1,191 @@
+"""Find and follow the objects of a stream's frames, with the newest model of its scene."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bgsub.errors import InputError, UsageError
+from bgsub.live.learner import Learner, Schedule
+from bgsub.live.messages import Header, LearningSettings
+from bgsub.live.options import WatchOptions
+from bgsub.live.window import LiveModel
+from bgsub.local.cleanup import SCORE_LEVEL
+from bgsub.tracking.detections import find_detections
+from bgsub.tracking.recorder import View
+from bgsub.tracking.tracker import Observation, Tracker
+from bgsub.video.frames import Bytes, Layout
+
+_RATE = 25.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a frame shows.
+
+    Attributes
+    ----------
+    mask : ndarray of shape (h, w), uint8
+    frames : list of list of Observation
+        Objects of the frames that are decided by now, in pixels of the stream.
+    frame_score : float or None
+        Robust z-score of this frame, where it shows something.
+    """
+
+    mask: Bytes
+    frames: list[list[Observation]]
+    frame_score: float | None
+
+
+class Analysis:
+    """Finds and follows the objects of a stream, over all its connections.
+
+    Parameters
+    ----------
+    options : WatchOptions
+    name : str
+        Of the stream, for messages.
+    stop : threading.Event, optional
+        Where frames wait for models, until this is set; see `Learner`.
+
+    Attributes
+    ----------
+    models : int
+        Learned so far.
+
+    Raises
+    ------
+    UsageError
+        If the model that is to be used can make no masks of a stream.
+    """
+
+    def __init__(self, options: WatchOptions, name: str, stop: threading.Event | None) -> None:
+        self._options, self._name, self._stop = options, name, stop
+        self._learner: Learner | None = None
+        self._model: LiveModel | None = None
+        self._header: Header | None = None
+        self._number = self._first_track = self._last_track = 0
+        self.models = 0
+        if options.model is not None:
+            if options.model.local is None:
+                raise UsageError("the model has no local masks; make one with `bgsub run`")
+            if options.model.geometry.get("roi"):
+                raise UsageError(
+                    "the model is of a part of the picture (--roi); watch needs a whole one"
+                )
+
+    @property
+    def scale(self) -> float | None:
+        """Of the pictures that it wants; None to choose."""
+        model = self._options.model
+        return self._options.scale if model is None else float(model.geometry.get("scale", 1.0))
+
+    def open(self, header: Header) -> bool:
+        """Begin with a connection; gives whether the scene is as it was before.
+
+        Raises
+        ------
+        InputError
+            If the model that is to be used is of another size.
+        """
+        before, self._header = self._header, header
+        layout = header.layout
+        is_same = before is not None and before.layout == layout
+        if not is_same:
+            self._begin_learning(layout)
+        self._view = View(header.size, (0, 0, *header.size), (layout.width, layout.height))
+        self._first_track = self._last_track
+        self._tracker = Tracker(
+            (layout.width, layout.height), rate=_RATE, min_track=self._options.min_track
+        )
+        return is_same
+
+    def _begin_learning(self, layout: Layout) -> None:
+        options = self._options
+        self.close()
+        self._model = None
+        if options.model is not None and options.model.local is not None:
+            theirs = options.model.layout
+            if (theirs.height, theirs.width) != (layout.height, layout.width):
+                size = f"{layout.width}×{layout.height}"
+                message = f"{self._name}: its pictures are analysed at {size}"
+                raise InputError(f"{message}, but the model is of {theirs.width}×{theirs.height}")
+            self._model = LiveModel(options.model.local.with_options(options.masks))
+            return
+        settings = LearningSettings(
+            layout,
+            options.masks,
+            options.window_s,
+            options.threads or 1,
+            gives_way=self._stop is None,
+        )
+        schedule = Schedule(
+            window_s=options.window_s, refresh_s=options.refresh_s, warm_up_s=options.warm_up_s
+        )
+        self._learner = Learner(settings, schedule, self._stop)
+        self._learner.start()
+
+    def look(self, data: bytes, time_s: float) -> Found | None:
+        """Analyse a frame, as it comes from a feed; None while there is no model."""
+        if self._header is None:
+            return None
+        layout = self._header.layout
+        row: Bytes = np.frombuffer(data, np.uint8)
+        self._number += 1
+        if self._learner is not None:
+            self._learner.offer(row, time_s)
+            if self._learner.model is not None and self._learner.model is not self._model:
+                self._model = self._learner.model
+                self.models += 1
+        if self._model is None:
+            return None
+        picture = layout.to_bgr(row)
+        mask, scores = self._model.local.mask_and_scores(picture)
+        found = find_detections(
+            mask,
+            min_area=self._least_area(),
+            picture=picture,
+            scores=scores,
+            score_level=SCORE_LEVEL,
+        )
+        frame_score = self._model.frame_score(layout.luma(row)) if found else None
+        followed = self._tracker.update(self._number, time_s, found, picture if found else None)
+        return Found(mask, self._placed(followed), frame_score)
+
+    def _least_area(self) -> int:
+        least = self._options.min_area
+        if least is None:
+            return 1
+        across, down = self._view.scale
+        return max(1, round(least / (across * down)))
+
+    def _placed(self, frames: list[list[Observation]]) -> list[list[Observation]]:
+        """Give objects in pixels of the stream, numbered over all connections."""
+        placed = []
+        for objects in frames:
+            now = []
+            for seen in objects:
+                number = seen.track + self._first_track
+                self._last_track = max(self._last_track, number)
+                now.append(replace(self._view.place(seen), track=number))
+            placed.append(now)
+        return placed
+
+    def finish(self) -> list[list[Observation]]:
+        """Give the objects of the last frames, which were not decided."""
+        return [] if self._header is None else self._placed(self._tracker.finish())
+
+    def complaints(self) -> list[str]:
+        """What a person should know since this was asked last."""
+        said: list[str] = []
+        while self._learner is not None and not self._learner.complaints.empty():
+            said.append(self._learner.complaints.get())
+        return said
+
+    def close(self) -> None:
+        """Learn no more."""
+        if self._learner is not None:
+            self._learner.close()
+            self._learner = None
