@@ -177,13 +177,19 @@ class GeneratedFeed:
             if time_s % 3600 == 0:
                 give_back()
                 GeneratedFeed.levels[time_s / 3600] = _resident()
+                if time_s % 86400 == 0:
+                    print(f"{time_s / 3600:g} h: {_resident():.0f} MB", file=sys.stderr)
             yield Seen(time_s, np.clip(frame, 0, 255).astype(np.uint8).tobytes(), time.monotonic())
         yield Lost("", None)
 
 
 def _resident() -> float:
-    """Give the resident memory of this process, MB."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    """Give the resident memory of this process and of the one that learns, MB."""
+    here = Path("/proc/self/task")
+    children = [int(p) for t in here.iterdir() for p in (t / "children").read_text().split()]
+    pages = 0
+    for process in ("self", *children):
+        pages += int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
     return pages * resource.getpagesize() / 1e6
 
 
@@ -201,16 +207,14 @@ def memory(hours: float) -> None:
     with tempfile.TemporaryDirectory() as folder, patch("bgsub.live.watcher.Feed", GeneratedFeed):
         source: Any = LiveSource("generated", "stdin")
         watcher = Watcher(source, Path(folder), options, say=said.append, note=note)
-        began = time.process_time()
         watcher.run(threading.Event())
     levels = GeneratedFeed.levels
     chosen = sorted({1.0, *(float(h) for h in np.linspace(2, max(levels), 6).round())})
     shown = ", ".join(f"{hour:g} h {levels[hour]:.0f} MB" for hour in chosen if hour in levels)
     starts = sum(json.loads(line)["event"] == "start" for line in said)
     visits = int(hours * 1800 // 500)
-    print(
-        f"{shown}; {starts} events of {visits} visits; {time.process_time() - began:.0f} s of CPU"
-    )
+    cpu = sum(os.times()[:4])
+    print(f"{shown}; {starts} events of {visits} visits; {cpu:.0f} s of CPU")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,13 +13,8 @@ from bgsub.cli import values
 from bgsub.cli.analysed import results_of
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.logs import current_session, log_options
-from bgsub.errors import InputError, OutliersFound, UsageError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from bgsub.tracking.regions import Region
+from bgsub.cli.places import find_region, place_options, read_ignored
+from bgsub.errors import InputError, OutliersFound
 
 _OUTPUTS = frozenset({"objects", "tracks", "events", "errors"})
 
@@ -58,26 +53,7 @@ _choice_options = together(
         metavar="SECONDS",
         help="Join events with at most this many seconds between them.",
     ),
-    option(
-        "Events",
-        "--regions",
-        type=values.PATH,
-        metavar="JSON",
-        help="Named regions, as for bgsub run.",
-    ),
-    option(
-        "Events",
-        "--region",
-        metavar="NAME",
-        help="Count only objects in this one of --regions.",
-    ),
-    option(
-        "Events",
-        "--ignore",
-        type=values.PATH,
-        metavar="IMAGE",
-        help="Image of the input's size: objects do not count where it is white.",
-    ),
+    place_options,
 )
 """--min-area --max-area --min-length --merge-gap --regions --region --ignore"""
 
@@ -153,29 +129,7 @@ def _of_results(folder: Path, params: Mapping[str, Any], ignore: str | None) -> 
         max_area=params["max_area"],
         min_length=params["min_length"],
         merge_gap_s=params["merge_gap"],
-        region=_region(params["regions"], params["region"]),
-        ignored=None if ignore is None else _ignored(ignore),
+        region=find_region(params["regions"], params["region"]),
+        ignored=read_ignored(ignore),
     )
     return choose_events(read_objects(table), frames, chosen)
-
-
-def _region(file: str | None, name: str | None) -> Region | None:
-    from bgsub.tracking.regions import read_regions
-
-    if name is None:
-        return None
-    if file is None:
-        raise UsageError("--region needs --regions, the file that says where it is")
-    found = [region for region in read_regions(Path(file)) if region.name == name]
-    if not found:
-        raise UsageError(f"--region {name}: {file} has no region of that name")
-    return found[0]
-
-
-def _ignored(path: str) -> NDArray[np.bool_]:
-    from bgsub.video.images import read_image
-
-    image = read_image(Path(path))
-    grey = image if image.ndim == 2 else image.max(axis=2)
-    ignored: NDArray[np.bool_] = grey >= 128
-    return ignored

@@ -11,6 +11,7 @@ from bgsub.cli import interrupts, values
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.options import named
+from bgsub.cli.places import find_region, place_options, read_ignored
 from bgsub.errors import Interrupted, UsageError
 
 _source_options = together(
@@ -134,6 +135,17 @@ _event_options = together(
     ),
 )
 
+_place_options = together(
+    option(
+        "Events",
+        "--max-area",
+        type=click.IntRange(min=1),
+        metavar="PIXELS",
+        help="Leave out objects of more pixels of the stream.",
+    ),
+    place_options,
+)
+
 _status_options = together(
     option(
         "Supervision",
@@ -160,6 +172,7 @@ _status_options = together(
         "bgsub watch rtsp://camera/stream --out clips/ --keep 10G",
         "bgsub watch /dev/video0 --out clips/ --on-event 'notify-send {event} {file}'",
         "ffmpeg -i IN -f mpegts - | bgsub watch - --out clips/ | jq -r .file",
+        "bgsub watch rtsp://camera/stream --regions yard.json --region gate --out clips/",
         "bgsub watch - --size 640x480 --pixel-format yuv420p --rate 25 --out clips/ < raw.yuv",
     ),
 )
@@ -168,6 +181,7 @@ _status_options = together(
 @_source_options
 @_model_options
 @named("shadows", "sensitivity", "min_area", "fill_holes", section="Masks")
+@_place_options
 @_event_options
 @_status_options
 @option(
@@ -230,6 +244,8 @@ def _watch_options(params: dict[str, Any]) -> Any:
     from bgsub.live.clips_folder import Keep, parse_keep, parse_seconds
     from bgsub.live.options import WatchOptions
     from bgsub.local.params import MaskOptions
+    from bgsub.tracking.choosing import EventFilter
+    from bgsub.tracking.regions import read_regions
 
     names = ("window", "refresh", "warm_up", "before", "after", "stall")
     times: dict[str, Any] = {
@@ -240,12 +256,18 @@ def _watch_options(params: dict[str, Any]) -> Any:
     if params["masks"] and params["no_clips"]:
         raise UsageError("--masks belong to clips, which --no-clips leaves out; give one of them")
     every, path = params["every"], params["model_path"]
-    status = params["status"]
+    status, regions = params["status"], params["regions"]
     return WatchOptions(
         **times,
         every_s=0.0 if every is None else parse_seconds("--every", every),
         min_area=params["min_area"],
         min_track=params["min_track"],
+        counted=EventFilter(
+            max_area=params["max_area"],
+            region=find_region(regions, params["region"]),
+            ignored=read_ignored(params["ignore"]),
+        ),
+        regions=() if regions is None else tuple(read_regions(Path(regions))),
         masks=MaskOptions(params["shadows"], params["sensitivity"], None, params["fill_holes"]),
         model=None if path is None else BackgroundModel.load(path),
         scale=params["scale"],

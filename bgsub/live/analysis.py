@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, replace
 
+import cv2
 import numpy as np
 
 from bgsub.errors import InputError, UsageError
@@ -13,6 +14,7 @@ from bgsub.live.messages import Header, LearningSettings
 from bgsub.live.options import WatchOptions
 from bgsub.live.window import LiveModel
 from bgsub.local.cleanup import SCORE_LEVEL
+from bgsub.tracking.choosing import EventFilter
 from bgsub.tracking.detections import find_detections
 from bgsub.tracking.recorder import View
 from bgsub.tracking.tracker import Observation, Tracker
@@ -95,6 +97,7 @@ class Analysis:
         is_same = before is not None and before.layout == layout
         if not is_same:
             self._begin_learning(layout)
+        self._counted = _fitted(self._options.counted, header.size)
         self._view = View(header.size, (0, 0, *header.size), (layout.width, layout.height))
         self._first_track = self._last_track
         self._tracker = Tracker(
@@ -162,14 +165,15 @@ class Analysis:
         return max(1, round(least / (across * down)))
 
     def _placed(self, frames: list[list[Observation]]) -> list[list[Observation]]:
-        """Give objects in pixels of the stream, numbered over all connections."""
+        """Give the objects that count, in pixels of the stream, numbered over all connections."""
         placed = []
         for objects in frames:
             now = []
             for seen in objects:
                 number = seen.track + self._first_track
                 self._last_track = max(self._last_track, number)
-                now.append(replace(self._view.place(seen), track=number))
+                at = replace(self._view.place(seen), track=number)
+                now += [at] * self._counted.takes(at)
             placed.append(now)
         return placed
 
@@ -189,3 +193,11 @@ class Analysis:
         if self._learner is not None:
             self._learner.close()
             self._learner = None
+
+
+def _fitted(counted: EventFilter, size: tuple[int, int]) -> EventFilter:
+    """Bring the picture of what is ignored to the size of the stream, which may change."""
+    if counted.ignored is None:
+        return counted
+    ignored = cv2.resize(counted.ignored.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)
+    return replace(counted, ignored=ignored > 0)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from bgsub.tracking.detections import Box
 from bgsub.tracking.events import surround
+from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import Observation
 
 What = Literal["start", "update", "end"]
@@ -33,6 +34,8 @@ class LiveEvent:
         Highest so far, in thresholds.
     frame_score : float or None
         Highest robust z-score of a whole frame so far.
+    regions : set of str
+        Names of those that it has been in.
     files : list of str
         Its clips: one, and another for each time that the stream was lost meanwhile.
     """
@@ -44,6 +47,7 @@ class LiveEvent:
     tracks: set[int] = field(default_factory=set)
     score: float = 0.0
     frame_score: float | None = None
+    regions: set[str] = field(default_factory=set)
     files: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -54,6 +58,7 @@ class LiveEvent:
             "start_s": round(self.start_s, 3),
             "box": [round(side, 1) for side in self.box],
             "tracks": sorted(self.tracks),
+            "regions": sorted(self.regions),
             "score": round(self.score, 2),
             "frame_score": None if self.frame_score is None else round(self.frame_score, 1),
             "file": self.files[-1] if self.files else None,
@@ -65,12 +70,13 @@ Announce = Callable[[What, LiveEvent, Reason | None], None]
 
 
 class LiveEvents:
-    """Form events of the objects of frames, one at a time.
+    """Form events of the objects of frames, one at a time: as in a film, an event is a time.
 
     Parameters
     ----------
     announce : callable
         Called with what happens, the event, and for its end why.
+    regions : sequence of Region
     after_s : float
         An event ends when nothing has been seen for so long.
     update_s : float
@@ -83,11 +89,12 @@ class LiveEvents:
         self,
         announce: Announce,
         *,
+        regions: Sequence[Region] = (),
         after_s: float = 2.0,
         update_s: float = 1.0,
         lost_s: float = 10.0,
     ) -> None:
-        self._announce = announce
+        self._announce, self._regions = announce, regions
         self._after_s, self._update_s, self._lost_s = after_s, update_s, lost_s
         self._updated_s = 0.0
         self._lost_at_s: float | None = None
@@ -117,6 +124,11 @@ class LiveEvents:
         self, event: LiveEvent, objects: Sequence[Observation], frame_score: float | None
     ) -> None:
         event.tracks.update(each.track for each in objects)
+        event.regions.update(
+            region.name
+            for region in self._regions
+            if any(region.holds(each.cx, each.cy) for each in objects)
+        )
         scores = [each.score for each in objects if each.score == each.score]
         event.score = max([event.score, *scores])
         if frame_score is not None:

@@ -11,6 +11,8 @@ from bgsub.live.clip import ClipFormat
 from bgsub.live.clips_folder import Keep
 from bgsub.live.feed import PAUSES_S
 from bgsub.local.params import MaskOptions
+from bgsub.tracking.choosing import EventFilter
+from bgsub.tracking.regions import Region
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,10 @@ class WatchOptions:
         Pixels of the stream that an object covers at least.
     min_track : int
         Frames in which an object must have been seen.
+    counted : EventFilter
+        Which objects make events; of it, their largest area and the places.
+    regions : tuple of Region
+        Whose names are said of what was in them.
     masks : MaskOptions
     model : BackgroundModel, optional
         Used instead of learning.
@@ -55,6 +61,8 @@ class WatchOptions:
     after_s: float = 2.0
     min_area: int | None = None
     min_track: int = 3
+    counted: EventFilter = field(default_factory=EventFilter)
+    regions: tuple[Region, ...] = ()
     masks: MaskOptions = field(default_factory=MaskOptions)
     model: BackgroundModel | None = None
     scale: float | None = None

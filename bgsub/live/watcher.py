@@ -64,7 +64,7 @@ class Watcher:
         self._say, self._note, self._hook = say, note, hook
         self.status = Status()
         self._ring = PacketRing(options.before_s + _RING_SLACK_S)
-        self._events = LiveEvents(self._announce, after_s=options.after_s)
+        self._events = LiveEvents(self._announce, regions=options.regions, after_s=options.after_s)
         self._files = EventFiles(out, self._ring, options, self._fail_clip)
         self._opened: Opened | None = None
         self._lost_since: float | None = None

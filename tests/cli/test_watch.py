@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 
+from bgsub.video.images import write_image
 from tests.live.conftest import SIZE, decoded, transport, walk
 
 QUICK = ["--warm-up", "1s", "--refresh", "2s", "--before", "0.5s", "--after", "0.6s", "--no-drop"]
@@ -133,6 +134,62 @@ def test_a_command_hears_of_every_event_and_the_status_says_how_it_went(tmp_path
     assert (facts["state"], facts["events"], facts["event_open"]) == ("ended", 1, False)
     assert facts["frames"] > 80
     assert facts["dropped"] == 0
+
+
+@pytest.fixture
+def run_of_visitors(tmp_path, encode, invoke):
+    """A film and a run: one on the left, before he goes one on the right, and later one more."""
+    frames = walk(260, [])
+    rng = np.random.default_rng(1)
+    for first, last, x in ((60, 100, 8), (80, 130, 64), (210, 240, 8)):
+        for i in range(first, last):
+            left = x + (i - first) // 4
+            noise = rng.normal((230, 40, 220), 30, (22, 14, 3))
+            frames[i][26:48, left : left + 14] = np.clip(noise, 0, 255)
+    film, out = encode(np.stack(frames)), tmp_path / "run"
+    assert invoke("run", film, "--k", "1", "--out", out, "-q").exit_code == 0
+    return film, out
+
+
+def ended(output):
+    return [line for line in map(json.loads, output.splitlines()) if line["event"] == "end"]
+
+
+def test_an_event_is_what_it_is_in_a_film(run_of_visitors, tmp_path, invoke):
+    film, out = run_of_visitors
+    listed = invoke("events", out, "--merge-gap", "2", "--format", "json")
+    events = [e for e in json.loads(listed.stdout)["events"] if e["kind"] != "frame"]
+    watched = invoke(
+        *("watch", film, "--model", out / "model.npz", "--out", tmp_path / "clips", "-q")
+    )
+    ends = ended(watched.stdout)
+    assert [len(line["tracks"]) for line in ends] == [len(e["tracks"]) for e in events] == [2, 1]
+    for line, event in zip(ends, events, strict=True):
+        assert line["start_s"] == pytest.approx(event["start_s"], abs=0.05)
+        assert line["time_s"] == pytest.approx(event["end_s"], abs=0.05)
+
+
+def test_objects_count_in_places(run_of_visitors, tmp_path, invoke):
+    film, out = run_of_visitors
+    places = tmp_path / "yard.json"
+    corners = {"gate": (0, 0, 48, 72), "road": (48, 0, 96, 72)}
+    polygons = {n: [[a, b], [c, b], [c, d], [a, d]] for n, (a, b, c, d) in corners.items()}
+    places.write_text(json.dumps(polygons))
+    left = np.zeros((36, 48), np.uint8)
+    left[:, :24] = 255
+    write_image(tmp_path / "left.png", left)  # half of the size
+    command = ["watch", film, "--model", out / "model.npz", "--out", tmp_path / "clips", "-q"]
+    both = ended(invoke(*command, "--regions", places).stdout)
+    assert [line["regions"] for line in both] == [["gate", "road"], ["gate"]]
+    (road,) = ended(invoke(*command, "--regions", places, "--region", "road").stdout)
+    assert road["regions"] == ["road"]
+    assert (road["start_s"], road["time_s"]) == pytest.approx((80 / 25, 129 / 25), abs=0.1)
+    (right,) = ended(invoke(*command, "--ignore", tmp_path / "left.png").stdout)
+    assert right["start_s"] == road["start_s"]
+    assert ended(invoke(*command, "--max-area", "60").stdout) == []
+    refused = invoke(*command, "--regions", places, "--region", "door")
+    assert refused.exit_code == 2
+    assert "has no region of that name" in refused.stderr
 
 
 def test_a_model_of_a_run_needs_no_time_to_learn(tmp_path, encode, invoke):
