@@ -2,10 +2,10 @@
 
 The root of the sum over all pixels sees what is large: an object of 1 % of a still picture must
 stand out by 15 grey levels to move it by 5 %. The second score looks at places: the mean of
-|residual| / noise of the pixel over windows of 5×5, 11×11 and 21×21 pixels, against the median and
-the spread of the same window in clean frames, at its highest. Both are taken in the frame's own
-light (see `bgsub.outliers.own_light`) and relative to its own noise, and have a common scale (see
-`bgsub.outliers.false_alarms`).
+|residual| / noise of the pixel over windows of 5×5 pixels of the picture, of its half and of its
+quarter, against the median and the spread of the same window in clean frames, at its highest. Both
+are taken in the frame's own light (see `bgsub.outliers.own_light`) and relative to its own noise,
+and have a common scale (see `bgsub.outliers.false_alarms`).
 
 Pictures of more than 320×240 pixels are shrunk to about that size first, which averages noise and
 leaves an object of a thousandth of the picture a window's size.
@@ -13,7 +13,7 @@ leaves an object of a thousandth of the picture a window's size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel
-from bgsub.outliers.own_light import OwnLight, Singles
+from bgsub.outliers.own_light import OwnLight
 from bgsub.outliers.scorer_size import shrinking
+from bgsub.outliers.sweeping_shadow import Singles
 from bgsub.video.frames import Bytes
 
 Floats = NDArray[np.float64]
@@ -52,7 +53,8 @@ def shrink(picture: NDArray[Any], factor: int) -> Singles:
     whole = picture[: height * factor, : width * factor]
     if factor > 1:
         # Averaged in float32: whole grey levels would add the noise of rounding.
-        whole = cv2.resize(whole.astype(np.float32), (width, height), interpolation=cv2.INTER_AREA)
+        whole = np.asarray(whole, dtype=np.float32)
+        whole = cv2.resize(whole, (width, height), interpolation=cv2.INTER_AREA)
     return np.ascontiguousarray(whole, dtype=np.float32)
 
 
@@ -63,8 +65,11 @@ class Window:
     Attributes
     ----------
     side : int
-    usual, spread : ndarray of float32, shape (h, w)
-        Median and spread, in clean frames, of the mean of |residual| / noise around each pixel.
+        In pixels of the picture.
+    factor : int
+        The picture is shrunk by before windows are laid at every pixel.
+    usual, spread : ndarray of float32, shape (h // factor, w // factor)
+        Median and spread, in clean frames, of the mean of |residual| / noise in each window.
     restless : float
         Usual 80 % quantile over a picture of what exceeds `usual`, in spreads.
     level : CleanLevel
@@ -72,6 +77,7 @@ class Window:
     """
 
     side: int
+    factor: int
     usual: Singles
     spread: Singles
     restless: float
@@ -125,17 +131,25 @@ class FrameScorer:
         -------
         ndarray of shape (m, 2)
         """
+        return self.scores_of(self.measure_frames(luma, coefficients, left_out))
+
+    def measure_frames(self, luma: Bytes, coefficients: Singles, left_out: Floats) -> Floats:
+        """Give √r and the highest value of each window of frames, shape (m, 1 + windows).
+
+        In their own units; the parameters are those of `scores`.
+        """
         factor = shrinking(*luma.shape[1:])
         pictures = np.stack([shrink(one, factor) * self.light.inside for one in luma])
         changes = self.light.regress(pictures, coefficients)
-        measured = [
-            measure(self, *one) for one in zip(pictures, changes, left_out.tolist(), strict=True)
-        ]
-        whole = self.level.scores(np.array([total for total, _ in measured]))
-        places = np.array([highest for _, highest in measured])
+        parts = zip(pictures, changes, left_out.tolist(), strict=True)
+        return np.array([measure(self, *one) for one in parts])
+
+    def scores_of(self, measured: Floats) -> Floats:
+        """Give both scores of frames that `measure_frames` or learning has measured, (m, 2)."""
+        whole = self.level.scores(measured[:, 0])
         local = [
             window.level.scores(values)
-            for window, values in zip(self.windows, places.T, strict=True)
+            for window, values in zip(self.windows, measured[:, 1:].T, strict=True)
         ]
         return np.column_stack([whole, np.max(local, axis=0)])
 
@@ -145,8 +159,9 @@ class FrameScorer:
         return {
             "scorer_noise": self.noise,
             "scorer_sides": np.array([window.side for window in windows]),
-            "scorer_usual": np.stack([window.usual for window in windows]),
-            "scorer_spread": np.stack([window.spread for window in windows]),
+            "scorer_factors": np.array([window.factor for window in windows]),
+            "scorer_usual": np.concatenate([window.usual.ravel() for window in windows]),
+            "scorer_spread": np.concatenate([window.spread.ravel() for window in windows]),
             "scorer_places": np.array(
                 [(w.restless, w.level.location, w.level.scale) for w in windows]
             ),
@@ -156,29 +171,40 @@ class FrameScorer:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], light: OwnLight) -> FrameScorer:
         """Make a scorer of what `arrays` gave, and of the scene's light."""
-        shape, count = light.center.shape, arrays["scorer_sides"].size
-        for name, wanted in (
-            ("scorer_noise", shape),
-            ("scorer_usual", (count, *shape)),
-            ("scorer_spread", (count, *shape)),
-            ("scorer_places", (count, 3)),
-            ("scorer_whole", (3,)),
+        shape, sides = light.center.shape, arrays["scorer_sides"]
+        # Earlier versions laid windows of every size at all pixels of the picture.
+        factors = arrays["scorer_factors"] if "scorer_factors" in arrays else np.ones_like(sides)
+        if ((factors < 1) | (sides < factors) | (sides > min(shape))).any():
+            raise ValueError("scorer_sides")
+        shapes = [(shape[0] // factor, shape[1] // factor) for factor in factors.tolist()]
+        sizes = [height * width for height, width in shapes]
+        for name, size in (
+            ("scorer_noise", light.center.size),
+            ("scorer_usual", sum(sizes)),
+            ("scorer_spread", sum(sizes)),
+            ("scorer_places", 3 * len(sizes)),
+            ("scorer_whole", 3),
         ):
-            if arrays[name].shape != wanted or not np.isfinite(arrays[name]).all():
+            if arrays[name].size != size or not np.isfinite(arrays[name]).all():
                 raise ValueError(name)
+        usual, spread = (
+            np.split(arrays[name].astype(np.float32).ravel(), np.cumsum(sizes)[:-1])
+            for name in ("scorer_usual", "scorer_spread")
+        )
         usual_noise, *level = map(float, arrays["scorer_whole"])
-        columns = ("scorer_sides", "scorer_usual", "scorer_spread", "scorer_places")
+        places = arrays["scorer_places"].reshape(-1, 3).tolist()
         windows = tuple(
             Window(
-                int(side),
-                usual.astype(np.float32),
-                spread.astype(np.float32),
-                float(place[0]),
-                CleanLevel(float(place[1]), float(place[2])),
+                int(sides[i]),
+                int(factors[i]),
+                usual[i].reshape(shapes[i]),
+                spread[i].reshape(shapes[i]),
+                restless,
+                CleanLevel(location, scale),
             )
-            for side, usual, spread, place in zip(*(arrays[c] for c in columns), strict=True)
+            for i, (restless, location, scale) in enumerate(places)
         )
-        noise = arrays["scorer_noise"].astype(np.float32)
+        noise = arrays["scorer_noise"].astype(np.float32).reshape(shape)
         return cls(light, noise, usual_noise, windows, CleanLevel(*level))
 
 
@@ -227,7 +253,7 @@ def own_residual(
     expected = light.expected(change)
     residual = light.residual(picture, expected)
     factor = _noise_factor(scorer, residual)
-    shadowless = light.without_shadow(picture, expected, residual, scorer.noise * factor)
+    shadowless = light.shadow.taken_out(picture, expected, residual, scorer.noise * factor)
     if shadowless is not residual:
         factor = _noise_factor(scorer, shadowless)
     return np.asarray(np.abs(shadowless) / np.float32(factor * left_out))
@@ -252,44 +278,44 @@ def _reaching(noise: Singles) -> Singles:
     return np.asarray(np.maximum(noise, np.float32(_OF_NEAR) * near), dtype=np.float32)
 
 
-def measure(
-    scorer: FrameScorer, picture: Singles, change: Singles, left_out: float
-) -> tuple[float, list[float]]:
+def measure(scorer: FrameScorer, picture: Singles, change: Singles, left_out: float) -> list[float]:
     """Give √r and the highest value of each window of a frame, in their own units."""
     residual = own_residual(scorer, picture, change, left_out)
     flat = residual.ravel()
     deviations = residual / scorer.reach
-    step = scorer.light.step
-    places = [
-        highest(excess(deviations, window), window.restless, step) for window in scorer.windows
-    ]
-    return float(np.sqrt(flat @ flat)), places
+    places = [highest(deviations, window, scorer.light.step) for window in scorer.windows]
+    return [float(np.sqrt(flat @ flat)), *places]
 
 
-def windowed(deviations: Singles, side: int) -> Singles:
-    """Mean of a window around every pixel."""
-    return np.asarray(cv2.boxFilter(deviations, -1, (side, side)), dtype=np.float32)
+def windowed(deviations: Singles, side: int, factor: int) -> Singles:
+    """Mean of a window around every pixel of a picture that is shrunk first."""
+    size = side // factor
+    small = shrink(deviations, factor)
+    return np.asarray(cv2.boxFilter(small, -1, (size, size)), dtype=np.float32)
 
 
-def excess(deviations: Singles, window: Window) -> Singles:
-    """How far every window lies above its usual mean, in spreads, away from the margin."""
-    above = (windowed(deviations, window.side) - window.usual) / window.spread
-    return above[margin(above.shape)]
+def excess(means: Singles, window: Window) -> Singles:
+    """How far every window lies above its usual mean, in spreads, away from the margin.
+
+    In the margin windows are half mirrored; in a tiny picture there is none.
+    """
+    width = _MARGIN // window.factor
+    cut = tuple(
+        slice(width, side - width) if side > 4 * width else slice(None) for side in means.shape
+    )
+    return (means[cut] - window.usual[cut]) / window.spread[cut]
 
 
-def margin(shape: Sequence[int]) -> tuple[slice, ...]:
-    """Cut off the margin, where windows are half mirrored, unless the picture is tiny."""
-    return tuple(slice(_MARGIN, -_MARGIN) if side > 4 * _MARGIN else slice(None) for side in shape)
-
-
-def restlessness(above: Singles, step: int) -> float:
+def restlessness(above: Singles, window: Window, step: int) -> float:
     """What a fifth of the places of a picture exceed."""
+    step = max(1, step // window.factor)
     values = above[::step, ::step].ravel()
     rank = int(_RESTLESS_QUANTILE * (values.size - 1))
     return float(np.partition(values, rank)[rank])
 
 
-def highest(above: Singles, usual: float, step: int) -> float:
+def highest(deviations: Singles, window: Window, step: int) -> float:
     """Highest value of a picture, relative to how restless the picture is as a whole."""
-    factor = min(max(restlessness(above, step) / usual, 1.0), _MOST_RESTLESS)
+    above = excess(windowed(deviations, window.side, window.factor), window)
+    factor = min(max(restlessness(above, window, step) / window.restless, 1.0), _MOST_RESTLESS)
     return float(above.max()) / factor

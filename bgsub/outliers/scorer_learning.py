@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from bgsub.outliers.frame_scorer import (
     FrameScorer,
     Window,
     chosen_median,
-    margin,
+    excess,
     measure,
     own_residual,
     restlessness,
@@ -23,8 +24,15 @@ from bgsub.outliers.frame_scorer import (
     windowed,
 )
 from bgsub.outliers.frame_scores import score_scale
-from bgsub.outliers.own_light import OwnLight, Singles
-from bgsub.outliers.scorer_size import LEVEL_FRAMES, NOISE_FRAMES, WINDOWS, shrinking
+from bgsub.outliers.own_light import OwnLight
+from bgsub.outliers.scorer_size import (
+    LEVEL_FRAMES,
+    NOISE_FRAMES,
+    WINDOW_FACTORS,
+    WINDOW_SIDE,
+    shrinking,
+)
+from bgsub.outliers.sweeping_shadow import Singles
 from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.robustpca.reweight import leverages, location_and_scale
 from bgsub.runtime.threads import Workers
@@ -46,6 +54,10 @@ _FEW_FRAMES = 6.0
 
 # Least scale of what windows score: see `bgsub.outliers.false_alarms`.
 _LEAST_SCALE = 0.7
+
+# Grey levels and deviations are kept as whole multiples of these: NumPy takes ten times as long to
+# make float16 of float32 and back.
+_LEVEL, _DEVIATION = 1 / 256, 1 / 128
 
 _TENTH_SCORE = 1.2816  # standard deviations that a tenth of normal values exceed
 
@@ -89,6 +101,12 @@ class ScorerLearner:
         Pixels that count; None for all.
     workers : Workers
 
+    Attributes
+    ----------
+    measured : ndarray of shape (n, 1 + windows)
+        After `finish`, what `FrameScorer.measure_frames` gives for the fitted frames that were
+        kept; NaN for others.
+
     Notes
     -----
     Pictures are shrunk to about 320×240; of at most 192 clean frames they are kept.
@@ -109,8 +127,9 @@ class ScorerLearner:
         self._weights = np.column_stack([fitted.weights, fitted.basis]).T.astype(np.float32)
         self._sums = np.zeros((len(self._weights), shape[0] * shape[1]), dtype=np.float32)
         self._first: Singles | None = None
+        self.measured = np.empty((0, 0))
         self._chosen = _evenly(np.flatnonzero(fitted.support), LEVEL_FRAMES)
-        kind = np.uint8 if self._factor == 1 else np.float16
+        kind = np.uint8 if self._factor == 1 else np.uint16
         self._kept = np.empty((self._chosen.size, *shape), dtype=kind)
 
     def add(self, start: int, rows: Bytes) -> None:
@@ -128,7 +147,8 @@ class ScorerLearner:
         if self._first is None:
             self._first = pictures[0].flatten()
         first, last = np.searchsorted(self._chosen, [start, start + len(rows)])
-        self._kept[first:last] = pictures[self._chosen[first:last] - start]
+        kept = pictures[self._chosen[first:last] - start]
+        self._kept[first:last] = kept if self._factor == 1 else _packed(kept, _LEVEL)
         differences = pictures.reshape(len(rows), -1)
         differences -= self._first
         self._sums += self._weights[:, start : start + len(rows)] @ differences
@@ -150,27 +170,29 @@ class ScorerLearner:
         """Add the noise of every pixel, and what is usual in windows around it."""
         noisy = _evenly(np.arange(self._chosen.size), NOISE_FRAMES)
         shape = self._inside.shape
-        residuals = np.empty((noisy.size, *shape), dtype=np.float16)
+        packed = np.empty((noisy.size, *shape), dtype=np.uint16)
 
         def own(scorer: FrameScorer, i: int) -> None:
             one = noisy[i]
             picture = self._picture(one)
             residual = own_residual(scorer, picture, changes[one], float(left_out[one]))
-            residuals[i] = residual / scorer.reach
+            packed[i] = _packed(residual / scorer.reach, _DEVIATION)
 
         self._workers.each(partial(own, start), range(noisy.size))
-        noise = _quantiles(residuals, (0.5,))[0] / np.float32(NORMAL_MAD)
+        noise = _quantiles(packed, (0.5,))[0] * np.float32(_DEVIATION / NORMAL_MAD)
         start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
-        medians = [chosen_median(start, one) for one in residuals]
+        medians = [chosen_median(start, _unpacked(one, _DEVIATION)) for one in packed]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
         self._workers.each(partial(own, start), range(noisy.size))
-        sides = [side for side in WINDOWS if side <= min(shape)] or [1]
-        windows = tuple(self._window(residuals, start, side) for side in sides)
+        sizes = [(WINDOW_SIDE * factor, factor) for factor in WINDOW_FACTORS]
+        sizes = [size for size in sizes if size[0] <= min(shape)] or [(1, 1)]
+        windows = tuple(self._window(packed, start, *size) for size in sizes)
         return replace(start, windows=windows)
 
     def _picture(self, index: int) -> Singles:
         """One of the frames that were kept, 0 where it does not count."""
-        return np.asarray(self._kept[index] * self._inside, dtype=np.float32)
+        unit = 1.0 if self._factor == 1 else _LEVEL
+        return _unpacked(self._kept[index], unit) * self._inside
 
     def _changes(self, light: OwnLight) -> Singles:
         """Regress the light of the frames that were kept, shape (m, 4 + k)."""
@@ -183,41 +205,40 @@ class ScorerLearner:
 
         return np.concatenate(list(self._workers.map(some, range(0, len(coefficients), BATCH))))
 
-    def _window(self, deviations: NDArray[np.float16], scorer: FrameScorer, side: int) -> Window:
+    def _window(
+        self, deviations: NDArray[np.uint16], scorer: FrameScorer, side: int, factor: int
+    ) -> Window:
         """Median and spread of the mean of a window at every pixel."""
-        means = np.empty(deviations.shape, dtype=np.float16)
+        reach = windowed(scorer.reach, side, factor)
+        means = np.empty((len(deviations), *reach.shape), dtype=np.float32)
 
         def average(i: int) -> None:
-            means[i] = windowed(deviations[i].astype(np.float32), side)
+            means[i] = windowed(_unpacked(deviations[i], _DEVIATION), side, factor)
 
         self._workers.each(average, range(len(means)))
         usual, high = _quantiles(means, (0.5, 0.9))
         spread = (high - usual) / np.float32(_TENTH_SCORE)
-        least = _LEAST_SPREAD * (5.0 / side) ** _LEAST_EXPONENT / windowed(scorer.reach, side)
+        least = _LEAST_SPREAD * (5.0 / side) ** _LEAST_EXPONENT / reach
         spread = np.maximum(np.maximum(spread, least), _INDEPENDENT_SPREAD / side)
         spread *= np.float32(1.0 + _FEW_FRAMES / len(means))
-        window = Window(side, usual, spread.astype(np.float32), 1.0, CleanLevel(0.0, 1.0))
-        quantiles = [
-            restlessness(
-                ((one.astype(np.float32) - usual) / window.spread)[margin(usual.shape)],
-                scorer.light.step,
-            )
-            for one in means
-        ]
+        level = CleanLevel(0.0, 1.0)
+        window = Window(side, factor, usual, spread.astype(np.float32), 1.0, level)
+        quantiles = [restlessness(excess(one, window), window, scorer.light.step) for one in means]
         return replace(window, restless=max(float(np.median(quantiles)), 0.5))
 
     def _with_levels(self, scorer: FrameScorer, changes: Singles, left_out: Singles) -> FrameScorer:
         """Add where the statistics of clean frames lie."""
 
-        def one(i: int) -> tuple[float, list[float]]:
+        def one(i: int) -> list[float]:
             return measure(scorer, self._picture(i), changes[i], float(left_out[i]))
 
-        measured = list(self._workers.map(one, range(self._chosen.size)))
-        totals = np.array([total for total, _ in measured])
-        places = np.array([highest for _, highest in measured])
+        values = np.array(list(self._workers.map(one, range(self._chosen.size))))
+        self.measured = np.full((len(self._fitted.support), values.shape[1]), np.nan)
+        self.measured[self._chosen] = values
+        totals, places = values[:, 0], values[:, 1:]
         windows = tuple(
-            replace(window, level=clean_level(values, _LEAST_SCALE))
-            for window, values in zip(scorer.windows, places.T, strict=True)
+            replace(window, level=clean_level(highest, _LEAST_SCALE))
+            for window, highest in zip(scorer.windows, places.T, strict=True)
         )
         least = score_scale(*location_and_scale(totals), int(self._inside.sum()))
         return replace(scorer, windows=windows, level=clean_level(totals, least))
@@ -230,15 +251,25 @@ def _evenly(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return values[np.linspace(0, values.size - 1, most).round().astype(np.int64)]
 
 
-def _quantiles(values: NDArray[np.float16], shares: tuple[float, ...]) -> list[Singles]:
+def _packed(values: Singles, unit: float) -> NDArray[np.uint16]:
+    """Values from 0 as multiples of a unit; what is too large is the largest that there is."""
+    multiples = values * np.float32(1 / unit) + np.float32(0.5)
+    return np.asarray(np.minimum(multiples, 65535, out=multiples).astype(np.uint16))
+
+
+def _unpacked(packed: NDArray[np.unsignedinteger[Any]], unit: float) -> Singles:
+    return np.asarray(np.multiply(packed, np.float32(unit), dtype=np.float32))
+
+
+def _quantiles(values: NDArray[np.uint16] | Singles, shares: tuple[float, ...]) -> list[Singles]:
     """Quantiles over the first axis, a few rows of the pictures at a time."""
     ranks = [round(share * (len(values) - 1)) for share in shares]
     results = [np.empty(values.shape[1:], dtype=np.float32) for _ in shares]
     for row in range(0, values.shape[1], 16):
         some = values[:, row : row + 16]
-        # Side by side in memory: a partition along a stride takes three times as long.
+        # Sorted side by side in memory: sorting short rows is an eighth of partitioning them.
         part = np.ascontiguousarray(some.reshape(len(some), -1).T, dtype=np.float32)
-        part.partition(ranks, axis=1)
+        part.sort(axis=1)
         for rank, result in zip(ranks, results, strict=True):
             result[row : row + 16] = part[:, rank].reshape(some.shape[1:])
     return results

@@ -10,8 +10,9 @@ LEVEL_FRAMES = 192
 NOISE_FRAMES = 96
 """Frames among them that the noise of pixels is of."""
 
-WINDOWS = (5, 11, 21)
-"""Sides of the windows, in pixels of the shrunk picture."""
+WINDOW_SIDE = 5
+WINDOW_FACTORS = (1, 2, 4)
+"""Windows are of so many pixels a side, of the picture shrunk by these factors."""
 
 _WORKING_PIXELS = 320 * 240
 
@@ -40,7 +41,7 @@ def scorer_bytes(pixels: int, n_frames: int, k: int, threads: int) -> tuple[int,
     small = pixels // factor**2
     pictures = min(n_frames, LEVEL_FRAMES) * small * (1 if factor == 1 else 2)
     sums = 4 * (2 * (k + 1) + 1 + _PASSING_PICTURES) * small
-    places = 2 * min(n_frames, NOISE_FRAMES) * small * 2
-    light = 4 * (2 * k + 6 + 3 * len(WINDOWS)) * small
+    places = min(n_frames, NOISE_FRAMES) * small * (2 + 4)
+    light = 4 * (2 * k + 6 + 4) * small
     working = threads * (_WORKING_PICTURES * 4 * small + 4 * pixels)
     return pictures + sums + working, pictures + sums + places + light + working

@@ -58,9 +58,7 @@ def fit_errors(
         with read_frames(source, plan_run(source, options), options, progress) as store:
             fit = fit_frames(store, source.pixel_mask, fit_settings(options), workers, progress)
             scene = learn_scene(store, source, fit, options, workers, progress)
-            frames = ScoredFrames(
-                store, fit, scene.background, scene.scorer, source.layout, workers
-            )
+            frames = ScoredFrames(store, fit, scene, workers)
             for _ in frames.blocks():
                 pass
             table = frames.table() or fit.table

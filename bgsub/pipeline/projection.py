@@ -16,6 +16,7 @@ from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.frame_scorer import BATCH, FrameScorer
 from bgsub.outliers.frame_scores import frame_scores
 from bgsub.outliers.scene_change import SceneChange
+from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Layout
 
@@ -59,18 +60,24 @@ def _score(
     coefficients: Floats,
     left_out: Floats,
     workers: Workers,
+    measured: Floats | None = None,
 ) -> tuple[Floats, Floats]:
-    """Both scores of the frames of a block."""
+    """Both scores of the frames of a block; rows of `measured` that are no NaN are not anew."""
     short = coefficients.astype(np.float32)
     shape = layout.height, layout.width
+    luma = block.rows[:, : layout.pixels].reshape(-1, *shape)
+    if measured is None:
+        measured = np.full((len(luma), 1 + len(scorer.windows)), np.nan)
+    missing = np.flatnonzero(np.isnan(measured[:, 0]))
 
-    def score(start: int) -> Floats:
-        part = slice(start, start + BATCH)
-        luma = block.rows[part, : layout.pixels].reshape(-1, *shape)
-        return scorer.scores(luma, short[part], left_out[part])
+    def measure(start: int) -> Floats:
+        part = missing[start : start + BATCH]
+        return scorer.measure_frames(luma[part], short[part], left_out[part])
 
-    parts = workers.map(score, range(0, len(block.rows), BATCH))
-    pairs = np.concatenate(list(parts))
+    values = measured.copy()
+    parts = workers.map(measure, range(0, missing.size, BATCH))
+    values[missing] = np.concatenate([values[:0], *parts])
+    pairs = scorer.scores_of(values)
     return pairs[:, 0], pairs[:, 1]
 
 
@@ -130,49 +137,46 @@ class ScoredFrames:
     store : FrameStore
     fit : FrameFit or None
         None where no frames are fitted.
-    background : BackgroundModel or None
-        Needed where a sample of the frames is fitted: all are projected on it.
-    scorer : FrameScorer or None
-        Needed where all frames are fitted.
-    layout : Layout
+    scene : LearnedScene
+        Whose background is needed where a sample of the frames is fitted: all are projected on it;
+        and whose scorer where all are.
     workers : Workers
     """
 
     def __init__(
-        self,
-        store: FrameStore,
-        fit: FrameFit | None,
-        background: BackgroundModel | None,
-        scorer: FrameScorer | None,
-        layout: Layout,
-        workers: Workers,
+        self, store: FrameStore, fit: FrameFit | None, scene: LearnedScene, workers: Workers
     ) -> None:
-        self._store, self._fit, self._scorer = store, fit, scorer
-        self._layout, self._workers = layout, workers
+        self._store, self._fit, self._scene, self._workers = store, fit, scene, workers
         self._seen: list[_Scored] = []
         self._projected: ProjectedFrames | None = None
-        if fit is not None and not store.fits_all and background is not None:
-            self._projected = ProjectedFrames(background, workers)
+        if fit is not None and not store.fits_all and scene.background is not None:
+            self._projected = ProjectedFrames(scene.background, workers)
 
     def blocks(self) -> Iterator[FrameBlock]:
         """Give the frames in blocks, in their order."""
         blocks = self._store.all_blocks()
         if self._projected is not None:
             return self._projected.blocks(blocks)
-        if self._fit is None or self._scorer is None:
+        if self._fit is None or self._scene.scorer is None:
             return blocks
-        return self._fitted(blocks, self._fit, self._scorer)
+        return self._fitted(blocks, self._fit, self._scene.scorer)
 
     def _fitted(
         self, blocks: Iterable[FrameBlock], fit: FrameFit, scorer: FrameScorer
     ) -> Iterator[FrameBlock]:
         """Add what a fit says of all frames."""
-        left_out, start = fit.left_out, 0
+        left_out, measured, start = fit.left_out, self._scene.measured, 0
         for block in blocks:
             part = slice(start, start + len(block.rows))
             coefficients = fit.coefficients[part]
             scores, local = _score(
-                scorer, self._layout, block, coefficients, left_out[part], self._workers
+                scorer,
+                self._scene.layout,
+                block,
+                coefficients,
+                left_out[part],
+                self._workers,
+                None if measured is None else measured[part],
             )
             seen = _Scored(block.numbers, block.times, fit.table.errors[part], scores, local)
             self._seen.append(seen)

@@ -98,9 +98,7 @@ def run(
                 scene = learn_scene(store, source, fit, options, workers, progress)
             if "model" in options.outputs and scene.background is not None:
                 scene.background.save(results.stage("model.npz"))
-            frames = ScoredFrames(
-                store, fit, scene.background, scene.scorer, source.layout, workers
-            )
+            frames = ScoredFrames(store, fit, scene, workers)
             with (
                 watch.stage("write"),
                 _outputs(results, scene, source, options, watched, workers) as outputs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.background.learning import BackgroundLearner
 from bgsub.background.model import BackgroundModel, pixels_inside
@@ -38,6 +39,8 @@ class LearnedScene:
         None where no mask is wanted.
     scorer : FrameScorer or None
         None where no frames are fitted.
+    measured : ndarray or None
+        What learning the scorer has measured of the fitted frames: see `ScorerLearner`.
     """
 
     layout: Layout
@@ -45,6 +48,7 @@ class LearnedScene:
     background: BackgroundModel | None = None
     masker: Masker | None = None
     scorer: FrameScorer | None = None
+    measured: NDArray[np.float64] | None = None
 
     @property
     def n_inside(self) -> int:
@@ -129,7 +133,8 @@ def learn_scene(
         masker.learn(background, store.fit_moments, workers)
         give_back()
         background = None if background is None else masker.keep(background)
-    return LearnedScene(layout, inside, background, masker, scorer)
+    measured = None if scores is None else scores.measured
+    return LearnedScene(layout, inside, background, masker, scorer, measured)
 
 
 def saved_scene(

@@ -83,9 +83,7 @@ def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple
                 lambda frame: frame.row,
                 with_scores=False,
             )
-            frames = ScoredFrames(
-                store, fit, scene.background, scene.scorer, source.layout, workers
-            )
+            frames = ScoredFrames(store, fit, scene, workers)
             for block in frames.blocks():
                 for frame in renderer.frames(block, workers):
                     one = Frame(frame.number, frame.time_s, frame.row.copy(), frame.layout)

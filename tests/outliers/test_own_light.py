@@ -1,4 +1,4 @@
-"""Gain, offset, tremor and shadows are no visitors; a visitor is what is left."""
+"""Gain, offset and tremor are no visitors; a visitor is what is left."""
 
 import cv2
 import numpy as np
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from bgsub.outliers.own_light import OwnLight
 
 HEIGHT, WIDTH = 60, 80
-NOISE = np.full((HEIGHT, WIDTH), 2.0, np.float32)
 INSIDE = np.ones((HEIGHT, WIDTH), bool)
 
 
@@ -81,32 +80,6 @@ class TestRegress:
 def test_what_the_camera_clips_is_no_difference():
     _, left = left_of(np.clip(1.6 * CENTER, 0, 255))
     assert np.abs(left).mean() < 0.5
-
-
-class TestShadow:
-    def without(self, picture):
-        expected, residual = left_of(picture)
-        picture = np.asarray(picture, np.float32)
-        return residual, LIGHT.without_shadow(picture, expected, residual, NOISE)
-
-    def test_a_shadow_on_texture_is_taken_out(self):
-        picture = CENTER.copy()
-        picture[:, 50:] *= 0.55
-        residual, left = self.without(noisy(picture))
-        assert np.abs(residual[:, 52:]).mean() > 20
-        assert np.abs(left).mean() < 1.5
-
-    def test_an_object_of_another_texture_stays(self):
-        picture = noisy(CENTER)
-        picture[10:40, 10:40] = textured(7)[10:40, 10:40] * 0.7
-        residual, left = self.without(picture)
-        np.testing.assert_array_equal(left, residual)
-
-    def test_few_pixels_are_never_a_shadow(self):
-        picture = noisy(CENTER)
-        picture[20:26, 20:26] *= 0.5
-        residual, left = self.without(picture)
-        assert left is residual
 
 
 @pytest.mark.parametrize("size", [(40, 50), (240, 320), (720, 1280)])
