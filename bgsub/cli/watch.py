@@ -113,6 +113,7 @@ _event_options = together(
         "and the line as its input; no shell is used.",
     ),
     option("Events", "--no-clips", is_flag=True, help="Write no clips."),
+    option("Events", "--no-sound", is_flag=True, help="Write clips without the stream's sound."),
     option(
         "Events",
         "--masks",
@@ -273,6 +274,7 @@ def _watch_options(params: dict[str, Any]) -> Any:
         scale=params["scale"],
         drops=params["drop"],
         clips=not params["no_clips"],
+        sound=not params["no_sound"],
         writes_masks=params["masks"],
         clip_format=params["clip_format"],
         keep=Keep() if params["keep"] is None else parse_keep(params["keep"]),

@@ -82,6 +82,8 @@ class Feed:
         Of the pictures that are analysed.
     every_s : float
         Seconds between them; 0 for all.
+    sound : bool
+        Whether it is taken along.
     drops : bool
         Whether pictures for which there is no time are left out; else the source waits.
     stall_s : float
@@ -105,6 +107,7 @@ class Feed:
         *,
         scale: float | None = None,
         every_s: float = 0.0,
+        sound: bool = True,
         drops: bool = True,
         stall_s: float = 20.0,
         pauses_s: Sequence[float] = PAUSES_S,
@@ -118,6 +121,7 @@ class Feed:
                 "protocols": source.protocols,
                 "scale": scale,
                 "every": every_s,
+                "sound": sound,
             }
         )
         self._drops, self._stall_s, self._pauses = drops, stall_s, tuple(pauses_s)

@@ -28,9 +28,11 @@ class Header:
     time_base : Fraction
         Seconds of a tick of its packets.
     sample : bytes
-        Its first packet as a NUT file: what a muxer has to know of the stream.
+        Its first packet as a NUT file: what a muxer has to know of the stream, and of its sound.
     container : str
         ``mp4`` or ``mkv``, whichever can hold the packets.
+    sound_base : Fraction or None
+        Seconds of a tick of the packets of its sound; None where it has none.
     """
 
     codec: str
@@ -39,6 +41,7 @@ class Header:
     time_base: Fraction
     sample: bytes
     container: str
+    sound_base: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,10 @@ class StreamPacket:
     pts, dts, duration : int
         In ticks.
     is_key : bool
+        Of sound, always false.
     time_s : float
         When it is shown, from the first packet of the connection on.
+    is_sound : bool
     """
 
     data: bytes
@@ -61,6 +66,7 @@ class StreamPacket:
     duration: int
     is_key: bool
     time_s: float
+    is_sound: bool = False
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ class WatchOptions:
         Seconds between them; 0 for all.
     drops : bool, optional
         Whether frames for which there is no time are left out; None is for all but files.
-    clips, writes_masks : bool
+    clips, sound, writes_masks : bool
+        Whether there are clips, whether they have sound, and whether there are masks too.
     clip_format : {"auto", "mp4", "mkv"}
     keep : Keep
     stall_s : float
@@ -69,6 +70,7 @@ class WatchOptions:
     every_s: float = 0.0
     drops: bool | None = None
     clips: bool = True
+    sound: bool = True
     writes_masks: bool = False
     clip_format: ClipFormat = "auto"
     keep: Keep = field(default_factory=Keep)

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, BinaryIO
 
@@ -25,6 +26,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from bgsub.live.messages import End, Header, LivePicture, Message, Note, StreamPacket, send
+from bgsub.live.sound import IN_MP4, Sound
 from bgsub.live.stamps import StampMender
 from bgsub.video import pixels, pyav
 from bgsub.video.decoding import error_reason, prepare
@@ -96,16 +98,21 @@ def read(settings: dict[str, Any]) -> Iterator[Message]:
         stream = container.streams.best("video")
         if not isinstance(stream, VideoStream) or stream.codec_context is None:
             raise ValueError("holds no video that can be decoded")
-        yield from _StreamReader(container, stream, settings).messages()
+        sound = Sound.of(container) if settings["sound"] else None
+        yield from _StreamReader(container, stream, sound, settings).messages()
 
 
 class _StreamReader:
     """One opened stream, from its first key frame to its end."""
 
     def __init__(
-        self, container: InputContainer, stream: VideoStream, settings: dict[str, Any]
+        self,
+        container: InputContainer,
+        stream: VideoStream,
+        sound: Sound | None,
+        settings: dict[str, Any],
     ) -> None:
-        self._container, self._stream = container, stream
+        self._container, self._stream, self._sound = container, stream, sound
         self._scale: float | None = settings["scale"]
         self._every: float = settings["every"]
         prepare(stream, threads=1, strict=True)
@@ -120,12 +127,18 @@ class _StreamReader:
         self._key: Packet[VideoStream] | None = None
         self._waiting: list[StreamPacket] = []
         self._origin: int | None = None
+        self._has_sound = False
+        self._near_s = 0.0
         self._next_s = 0.0
         self._broken = 0
 
     def messages(self) -> Iterator[Message]:
-        for packet in pyav.demux(self._container, self._stream):
+        sound = [] if self._sound is None else [self._sound.stream]
+        for packet in pyav.demux(self._container, self._stream, *sound):
             if packet.size == 0:
+                continue
+            if packet.stream_index != self._stream.index:
+                self._hear(packet)
                 continue
             if packet.is_corrupt or (self._waits_for_key and not packet.is_keyframe):
                 self._waits_for_key = True
@@ -134,6 +147,7 @@ class _StreamReader:
             if leap is not None:
                 yield Note(f"its time stamps jumped by {leap:+.1f} s, and were mended")
             packet.pts, packet.dts = pts, dts
+            self._near_s = float(pts * self._base)
             if packet.is_keyframe:
                 self._waits_for_key = False
                 self._key = packet
@@ -158,6 +172,19 @@ class _StreamReader:
             if not self._is_raw:
                 self._waiting.append(copy)
             yield from self._pass_on(frames)
+
+    def _hear(self, packet: Packet[Any]) -> None:
+        """Let a packet of the sound follow those of the pictures; none comes before them."""
+        if self._sound is None or self._origin is None or self._is_raw:
+            return
+        taken = self._sound.take(packet, self._mender.shift_s, self._near_s)
+        if taken is None:
+            return
+        if not self._has_sound:
+            # What follows is another stream, with sound, and is announced with its next picture.
+            self._has_sound, self._size = True, None
+        ticks = self._sound.base / self._base
+        self._waiting.append(replace(taken, time_s=self._time_s(round(taken.pts * ticks))))
 
     def _pass_on(self, frames: list[VideoFrame]) -> Iterator[Message]:
         for frame in frames:
@@ -200,26 +227,31 @@ class _StreamReader:
         )
         self._maker = pixels.PictureMaker(self._layout)
         codec = self._stream.codec_context.name
+        sound = self._sound if self._has_sound else None
         if self._is_raw:
             self._encoder = _Encoder(frame, self._rate, self._base)
             codec, sample = "h264", self._encoder.sample(frame)
         else:
-            sample = _sample(self._stream, self._key)
+            sample = _sample(self._stream, self._key, sound)
+        in_mp4 = codec in _IN_MP4 and (sound is None or sound.codec in IN_MP4)
         return Header(
             codec,
             self._geometry.input_size,
             self._layout,
             self._base,
             sample,
-            "mp4" if codec in _IN_MP4 else "mkv",
+            "mp4" if in_mp4 else "mkv",
+            None if sound is None else sound.base,
         )
 
 
-def _sample(stream: VideoStream, packet: Packet[VideoStream] | None) -> bytes:
+def _sample(stream: VideoStream, packet: Packet[VideoStream] | None, sound: Sound | None) -> bytes:
     """Write a packet as a file of its own, which says how the stream is encoded."""
     memory = io.BytesIO()
     with av.open(memory, "w", format="nut") as target:
         own = target.add_stream_from_template(stream)
+        if sound is not None:
+            sound.add_to(target)
         if packet is not None:
             copy = Packet(bytes(packet))
             copy.pts = copy.dts = 0

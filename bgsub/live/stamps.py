@@ -25,6 +25,11 @@ class StampMender:
         self._last: int | None = None
         self._seen_s = 0.0
 
+    @property
+    def shift_s(self) -> Fraction:
+        """What is added to stamps at present, in seconds."""
+        return (self._shift or 0) * self._base
+
     def mend(self, pts: int | None, dts: int | None, now_s: float) -> tuple[int, int, float | None]:
         """Give pts and dts of the next packet in order of decoding.
 

@@ -94,6 +94,7 @@ class Watcher:
             self._ring,
             scale=analysis.scale,
             every_s=options.every_s,
+            sound=options.sound and options.clips,
             drops=drops,
             stall_s=options.stall_s,
             pauses_s=options.pauses_s,

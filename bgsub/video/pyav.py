@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 
 import av
 import numpy as np
+from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.error import FFmpegError, InvalidDataError, tag_to_code
 from av.packet import Packet
@@ -138,8 +139,8 @@ def decode(packet: Packet[VideoStream]) -> list[VideoFrame]:
         raise InvalidDataError(tag_to_code(b"INDA"), str(error)) from error
 
 
-def demux(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
-    """Give the packets of a stream.
+def demux(container: InputContainer, *streams: VideoStream | AudioStream) -> Iterator[Packet[Any]]:
+    """Give the packets of streams.
 
     Raises
     ------
@@ -147,7 +148,7 @@ def demux(container: InputContainer, stream: VideoStream) -> Iterator[Packet[Vid
         If the file cannot be read further.
     """
     try:
-        yield from container.demux(stream)
+        yield from container.demux(*streams)
     except IndexError as error:  # PyAV's, for a stream that the header has not announced
         raise InvalidDataError(
             tag_to_code(b"INDA"), "another stream begins amid the file"

@@ -10,7 +10,7 @@ import pytest
 
 from bgsub.errors import InputError
 
-from .conftest import decoded, ends_once, packets, transport, walk
+from .conftest import decoded, ends_once, packets, seen_and_heard, transport, walk, with_sound
 
 
 def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packets(watch, serve):
@@ -52,6 +52,48 @@ def test_the_connection_may_be_cut_amid_an_event(watch, serve, kind):
     assert all(file.endswith(kind) and len(decoded(file)) > 20 for file in end["files"])
     assert any("trying again in 0.1 s" in note for note in watched.notes)
     assert any("is back" in note for note in watched.notes)
+
+
+@pytest.mark.parametrize(
+    ("sound", "container", "asked", "suffix"),
+    [
+        ("aac", "mpegts", "auto", ".mp4"),
+        ("aac", "mpegts", "mkv", ".mkv"),
+        ("aac", "matroska", "auto", ".mp4"),
+        ("mp2", "mpegts", "auto", ".mp4"),
+        ("pcm_mulaw", "nut", "auto", ".mkv"),
+        ("ac3", "mpegts", "auto", ".mkv"),
+    ],
+)
+def test_clips_have_the_sound_in_step(watch, serve, sound, container, asked, suffix):
+    hertz = {"pcm_mulaw": 8000, "ac3": 48000}.get(sound, 16000)
+    film = with_sound(walk(150, [(60, 100)]), [(60, 100)], sound, container, hertz)
+    watched = watch(serve([film, 30.0]).url, clip_format=asked).until(lambda w: w.count("end") == 1)
+    (clip,) = watched.lines[-1]["files"]
+    assert clip.endswith(suffix)
+    assert len(decoded(clip)) > 50
+    (seen, (heard,)), (seen_there, (heard_there,)) = seen_and_heard(film), seen_and_heard(clip)
+    assert heard - seen == pytest.approx(0, abs=0.1)
+    assert heard_there - seen_there == pytest.approx(heard - seen, abs=0.003)
+
+
+def test_sound_may_be_left_out(watch, serve):
+    film = with_sound(walk(150, [(60, 100)]), [(60, 100)])
+    watched = watch(serve([film, 30.0]).url, sound=False).until(lambda w: w.count("end") == 1)
+    (clip,) = watched.lines[-1]["files"]
+    assert seen_and_heard(clip)[1] == []
+    assert len(decoded(clip)) > 50
+
+
+def test_sound_goes_on_after_stamps_that_jump(watch, serve):
+    frames = walk(170, [(60, 130)])
+    parts = (frames[:90], [(60, 75)]), (frames[90:], [(20, 30)])
+    film = b"".join(
+        with_sound(*part, first_s=s) for part, s in zip(parts, (9.0, 5000.0), strict=True)
+    )
+    watched = watch(serve([film, 30.0]).url).until(lambda w: w.count("end") == 1)
+    (clip,) = watched.lines[-1]["files"]
+    assert len(seen_and_heard(clip)[1]) == 2
 
 
 def test_half_a_frame_makes_no_event(watch, serve):
