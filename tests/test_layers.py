@@ -27,6 +27,7 @@ LAYERS = (
     ("pipeline",),
     ("evaluation", "comparison"),
     ("experiments", "export", "live", "segments"),
+    ("cluster",),
     ("cli",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -20,6 +20,7 @@ from bgsub.version import __version__
 #: Where each command is, and what the list of commands says of it without importing it.
 COMMANDS = {
     "run": ("bgsub.cli.run:run_command", "Write background, foreground, masks and errors."),
+    "join": ("bgsub.cli.join:join_command", "Join what the parts of a run have made."),
     "errors": ("bgsub.cli.errors:errors_command", "List when something foreign was in sight."),
     "events": (
         "bgsub.cli.events:events_command",

@@ -52,6 +52,17 @@ batch_options = together(
 )
 """--out --from-file --skip-existing --jobs"""
 
+cluster_options = together(
+    option(
+        "Results",
+        "--part",
+        metavar="i/N",
+        help="Do every N-th input from the i-th on, or segment of the only one, as one of an array "
+        "of jobs; `bgsub join` joins them.",
+    ),
+)
+"""--part"""
+
 
 @dataclass(frozen=True)
 class _Repeated:
@@ -100,6 +111,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> _R
 )
 @click.argument("inputs", nargs=-1, type=values.PATH, metavar="INPUT...")
 @batch_options
+@cluster_options
 @option(
     "Results",
     "--from-json",
@@ -124,6 +136,7 @@ def run_command(
     from_json: _Repeated | None,
     skip_existing: bool,
     jobs: int,
+    part: str | None,
     **params: Any,
 ) -> None:
     """Learn the background of INPUT; write background, foreground, mask and error of each frame.
@@ -145,6 +158,13 @@ def run_command(
     options = replace(options, jobs=processes_for(jobs, given))
     work = functools.partial(_run_one, options, digest, jobs if len(given) == 1 else 1)
     skip = Recipe("run", options) if skip_existing or options.resume else None
+    if part is not None:
+        from bgsub.cli.parts import PartOfRun
+        from bgsub.cluster.parts import parse_part
+
+        mine = PartOfRun(parse_part(part), options, jobs)
+        mine.do(given, checked_out(given, out), work, current_session())
+        return
     do_all(given, out, work, from_list=from_file is not None, skip=skip, jobs=jobs)
 
 
@@ -163,6 +183,22 @@ def do_all(
     jobs: int,
 ) -> None:
     """Plan and do the jobs of a command that takes inputs and --out."""
+    folder = checked_out(given, out)
+    planned = plan(given, folder, subfolders=from_list or len(given) > 1, keep=skip is not None)
+    processes = processes_for(jobs, given)
+    run_batch(planned, work, current_session(), skip=skip, processes=processes)
+
+
+def checked_out(given: list[str], out: str | None) -> Path:
+    """Give the folder for results, if there are inputs and it can be one.
+
+    Raises
+    ------
+    UsageError
+        If there is no input, or no folder.
+    OutputError
+        If nothing can be written there.
+    """
     if not given:
         message = "no INPUT is given; name a video or a folder of images, or use --from-file"
         raise UsageError(message)
@@ -171,9 +207,7 @@ def do_all(
         raise UsageError(message)
     folder = Path(out)
     check_out(folder)
-    planned = plan(given, folder, subfolders=from_list or len(given) > 1, keep=skip is not None)
-    processes = processes_for(jobs, given)
-    run_batch(planned, work, current_session(), skip=skip, processes=processes)
+    return folder
 
 
 def _run_one(

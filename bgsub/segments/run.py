@@ -69,30 +69,56 @@ def run(
     if options.segment == "off":
         return pipeline.run(footage, out, options, progress=progress)
     watch = Stopwatch()
-    with ResultsDirectory(out, joined_names(options), force=options.force) as results:
-        with watch.stage("plan"):
-            plan = _planned(footage, out, options)
-        if len(plan.segments) > 1:
-            missing = plan.missing(out)
-            _announce(plan, missing, out)
-            if work is None:
-                for number in missing:
-                    run_segment(
-                        out,
-                        number,
-                        plan=plan,
-                        footage=footage,
-                        jobs=options.jobs,
-                        progress=progress,
-                    )
-                    text = "%s: segment %d of %d is finished"
-                    notes.info(text, plan.identity["name"], number, len(plan.segments))
-            else:
-                work(plan, missing)
-            result = join_segments(out, results, plan, watch)
-            clear(out)
-            return result
-    return pipeline.run(footage, out, options, progress=progress)
+    with watch.stage("plan"):
+        plan = prepare(footage, out, options)
+    if plan is None:
+        return pipeline.run(footage, out, options, progress=progress)
+    missing = plan.missing(out)
+    if work is None:
+        for number in missing:
+            run_segment(
+                out, number, plan=plan, footage=footage, jobs=options.jobs, progress=progress
+            )
+            text = "%s: segment %d of %d is finished"
+            notes.info(text, plan.identity["name"], number, len(plan.segments))
+    else:
+        work(plan, missing)
+    return finish(out, plan, watch)
+
+
+def prepare(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan | None:
+    """Make the plan of a film, or take the one that is there; None where it is one piece.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be written, or holds what is not to be replaced.
+    BgsubError
+        As for `bgsub.open_source`.
+    """
+    if options.segment == "off":
+        return None
+    with ResultsDirectory(out, joined_names(options), force=options.force):
+        plan = _planned(footage, out, options)
+    if len(plan.segments) < 2:
+        return None
+    announce(plan, out)
+    return plan
+
+
+def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunResult:
+    """Join the segments of a film, and remove them.
+
+    Raises
+    ------
+    OutputError
+        If a segment is missing, or the results cannot be written.
+    """
+    names, force = joined_names(plan.options), plan.options.force
+    with ResultsDirectory(out, names, force=force) as results:
+        result = join_segments(out, results, plan, watch or Stopwatch())
+    clear(out)
+    return result
 
 
 def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
@@ -130,9 +156,9 @@ def _earlier(out: Path) -> SegmentPlan | None:
         return None
 
 
-def _announce(plan: SegmentPlan, missing: Sequence[int], out: Path) -> None:
+def announce(plan: SegmentPlan, out: Path) -> None:
     """Say in one line where segments begin, and what is finished already."""
-    total, name = len(plan.segments), plan.identity["name"]
+    total, name, missing = len(plan.segments), plan.identity["name"], plan.missing(out)
     notes.info("%s: %d segments, from frame %s", name, total, in_words(plan.segments))
     if len(missing) < total:
         done = total - len(missing)

@@ -711,6 +711,8 @@ class TestDegenerateVideos:
         self.result(frames, tmp_path, save, options)
         assert outlier_frames(tmp_path / "out") == list(VISITED)
 
+
+class TestMemory:
     def test_all_frames_are_fitted_where_a_sample_would_be(
         self, scene, save, options, tmp_path, monkeypatch
     ):
@@ -722,8 +724,6 @@ class TestDegenerateVideos:
         assert result.manifest["fit_frames"] == 48
         assert result.manifest["options"]["fit_frames"] == "all"
 
-
-class TestMemory:
     @pytest.mark.parametrize("threads", [1, 2])
     def test_a_sample_of_fit_frames_is_enough_for_the_rest(
         self, threads, scene, save, options, tmp_path, video

@@ -1,0 +1,42 @@
+"""``bgsub join``: join what the parts of a run have made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bgsub.cli import values
+from bgsub.cli.help import Command, examples
+from bgsub.cli.interrupts import log_results
+from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.progress import make_progress
+
+
+@click.command(
+    "join",
+    cls=Command,
+    short_help="Join what the parts of a run have made.",
+    epilog=examples(
+        "bgsub run day.mp4 --segment 10m --part 1/8 --out day/   and 2/8 … 8/8 elsewhere",
+        "bgsub join day/                                         when all are done",
+    ),
+)
+@click.argument("out", type=values.PATH, metavar="DIR")
+@log_options
+def join_command(out: str) -> None:
+    """Join what `bgsub run --part` has made in DIR, or say what is missing and how to make it.
+
+    Segments of a film become one folder of results; the results of a batch are checked against
+    their run.json. The exit code is 6 while something is missing.
+    """
+    from bgsub.cluster.joining import join
+
+    session = current_session()
+    with make_progress(session) as progress:
+        joined = join(Path(out), progress=lambda done, total: progress("check", done, total))
+    if joined.what == "segments":
+        session.log("summary", f"{joined.units} segments are joined")
+    elif joined.what == "inputs":
+        session.log("summary", f"the results of {joined.units} inputs are complete")
+    log_results(joined.out, session)

@@ -1,0 +1,267 @@
+"""Share work among calls of bgsub that know nothing of each other, as of an array of SLURM.
+
+Each call does every N-th unit and leaves in the folder of results what is to be done in all, so
+that whoever joins knows what is missing. Nothing is locked: files appear under their names when
+they are complete, and of two that make the same one the first counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bgsub.errors import InputError, OutputError, UsageError
+from bgsub.options import RunOptions
+from bgsub.segments.plan import (
+    FOLDER,
+    PLAN,
+    SegmentPlan,
+    divided,
+    draft_plan,
+    load_plan,
+)
+
+LIST = ".parts.json"
+"""In the folder of results: all inputs of a batch, and where the results of each go."""
+
+_VERSION = 1
+AnyUnit = TypeVar("AnyUnit")
+
+_PART = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of so many parts of some work: every `of`-th unit, from unit `number` on.
+
+    Attributes
+    ----------
+    number, of : int
+        1 ≤ number ≤ of.
+    """
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def pick(self, units: Sequence[AnyUnit]) -> list[AnyUnit]:
+        """Give the units of this part.
+
+        Examples
+        --------
+        >>> Part(2, 3).pick([1, 2, 3, 4, 5, 6, 7])
+        [2, 5]
+        """
+        return list(units[self.number - 1 :: self.of])
+
+
+def parse_part(text: str) -> Part:
+    """Read ``i/N``.
+
+    Raises
+    ------
+    UsageError
+        If it is something else.
+    """
+    match = _PART.fullmatch(text.strip())
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        message = f"--part {text}: must be i/N with i from 1 to N, such as 2/8"
+        raise UsageError(message)
+    return Part(int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """An input and the name of the folder that its results go to, within that of the batch.
+
+    The only input of a run has the folder itself, ``.``.
+    """
+
+    input: str
+    folder: str
+
+
+@dataclass(frozen=True)
+class PartsList:
+    """All units of a batch in parts.
+
+    Attributes
+    ----------
+    units : tuple of Unit
+        In the order of the inputs.
+    of : int
+        Parts that there are.
+    """
+
+    units: tuple[Unit, ...]
+    of: int
+
+    def part_of(self, place: int) -> Part:
+        """Give the part that the unit at a place belongs to, from 0."""
+        return Part(place % self.of + 1, self.of)
+
+    def save(self, out: Path) -> None:
+        """Write the list into a folder; another one for the same units is replaced.
+
+        Raises
+        ------
+        OutputError
+            If the folder cannot be written, or holds the list of other units.
+        """
+        earlier = load_parts(out)
+        if earlier is not None and earlier.units != self.units:
+            message = f"{out}: was begun with the parts of other inputs"
+            raise OutputError(f"{message}; give the same, or choose another --out")
+        if earlier == self:
+            return
+        plain = {"version": _VERSION, "of": self.of, "units": [asdict(unit) for unit in self.units]}
+        put_in_place(out / LIST, json.dumps(plain, indent=1) + "\n")
+
+
+def load_parts(out: Path) -> PartsList | None:
+    """Read the list of a folder of results; None if there is none.
+
+    Raises
+    ------
+    InputError
+        If it is damaged.
+    """
+    path = out / LIST
+    try:
+        return _parsed(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        message = f"{path}: is no list of parts ({error}); remove it, and run all parts again"
+        raise InputError(message) from error
+
+
+def _parsed(text: str) -> PartsList:
+    plain: Any = json.loads(text)
+    if plain["version"] != _VERSION:
+        raise ValueError(f"it is of version {plain['version']!r}")
+    units = tuple(Unit(str(unit["input"]), _name(unit["folder"])) for unit in plain["units"])
+    if type(plain["of"]) is not int or plain["of"] < 1 or not units:
+        raise ValueError(f"it has {len(units)} units in {plain['of']!r} parts")
+    return PartsList(units, plain["of"])
+
+
+def _name(folder: Any) -> str:
+    """Check that a folder lies within that of the batch."""
+    is_inside = isinstance(folder, str) and folder not in {"", ".."}
+    if not is_inside or (folder != "." and Path(folder).name != folder):
+        raise ValueError(f"{str(folder)[:40]!r} is the name of no folder in it")
+    return str(folder)
+
+
+def put_in_place(path: Path, text: str, *, keep: bool = False) -> bool:
+    """Write a file that others may write at the same time, here or on other machines.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made.
+    text : str
+    keep : bool
+        Leave a file alone that is there, be it since a moment ago.
+
+    Returns
+    -------
+    bool
+        Whether it is this text that is there.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        try:
+            if not keep:
+                partial.replace(path)
+                return True
+            try:
+                os.link(partial, path)
+            except FileExistsError:
+                return False
+            except OSError:  # a file system without links
+                partial.replace(path)
+        finally:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+    except OSError as error:
+        message = f"{path}: cannot be written ({error.strerror}); choose another --out"
+        raise OutputError(message) from error
+    return True
+
+
+def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
+    """Give the plan of a film that all its parts follow: the first one that is made.
+
+    Parameters
+    ----------
+    footage : str
+    out : Path
+        The folder of results, where the plan is kept if the film is divided.
+    options : RunOptions
+
+    Raises
+    ------
+    OutputError
+        If the folder holds segments of another film or other options, or cannot be written.
+    BgsubError
+        As for `bgsub.open_source`.
+    """
+    path = out / FOLDER / PLAN
+    if not path.exists():
+        plan = divided(draft_plan(footage, options), footage)
+        if len(plan.segments) < 2:
+            return plan
+        if not path.exists():
+            _refuse_leftovers(out)
+        if put_in_place(path, json.dumps(plan.to_json(), indent=2) + "\n", keep=True):
+            return plan
+    earlier = load_plan(out)
+    if not _is_same_work(earlier, footage, options):
+        message = f"{out}: its segments are of another input, or were made with other options"
+        raise OutputError(f"{message}; give the same, or choose another --out")
+    return earlier
+
+
+def _is_same_work(plan: SegmentPlan, footage: str, options: RunOptions) -> bool:
+    """Compare options, and the film by its name and size: its contents were read for the plan."""
+    if replace(plan, options=options).fingerprint != plan.fingerprint:
+        return False
+    path = Path(footage)
+    is_named = (path.name or path.resolve().name) == plan.identity["name"]
+    return is_named and (not path.is_file() or path.stat().st_size == plan.identity["size_bytes"])
+
+
+def _refuse_leftovers(out: Path) -> None:
+    """Raise OutputError for segments of which no plan tells what they are."""
+    folder = out / FOLDER
+    if folder.is_dir() and any(entry.name.isdigit() for entry in folder.iterdir()):
+        if (folder / PLAN).exists():
+            return
+        message = f"{folder}: holds segments without a plan"
+        raise OutputError(f"{message}; remove it, and run all parts again")
+
+
+def forget_parts(out: Path) -> None:
+    """Remove the list of parts."""
+    with contextlib.suppress(OSError):
+        (out / LIST).unlink(missing_ok=True)

@@ -1,0 +1,157 @@
+"""Parts that know nothing of each other agree on what is to be done."""
+
+import json
+import multiprocessing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bgsub.cluster.parts import (
+    LIST,
+    Part,
+    PartsList,
+    Unit,
+    common_plan,
+    load_parts,
+    parse_part,
+    put_in_place,
+)
+from bgsub.errors import InputError, OutputError, UsageError
+from bgsub.segments.plan import FOLDER, PLAN, load_plan
+from tests.conftest import make_options, make_scene
+
+
+@given(units=st.lists(st.integers(), max_size=30), of=st.integers(1, 40))
+def test_parts_are_all_units_once(units, of):
+    picked = [Part(number, of).pick(units) for number in range(1, of + 1)]
+    assert sorted(unit for part in picked for unit in part) == sorted(units)
+    listed = PartsList(tuple(Unit(str(unit), "a") for unit in units), of)
+    for place, unit in enumerate(units):
+        assert unit in listed.part_of(place).pick(units)
+
+
+@pytest.mark.parametrize("text", ["", "1", "0/3", "4/3", "a/b", "1/2/3", "-1/3", "1/0", "1.5/2"])
+def test_what_is_no_part(text):
+    with pytest.raises(UsageError, match=r"--part .*: must be i/N"):
+        parse_part(text)
+
+
+def test_a_part_is_read_and_written():
+    assert parse_part(" 2/8 ") == Part(2, 8)
+    assert str(Part(2, 8)) == "2/8"
+
+
+UNITS = (Unit("a/x.mp4", "x"), Unit("b/x.mp4", "x-2"))
+
+
+def test_the_list_comes_back_and_the_number_of_parts_may_change(tmp_path):
+    out = tmp_path / "out"
+    assert load_parts(out) is None
+    PartsList(UNITS, 3).save(out)
+    assert load_parts(out) == PartsList(UNITS, 3)
+    PartsList(UNITS, 5).save(out)
+    assert load_parts(out) == PartsList(UNITS, 5)
+    with pytest.raises(OutputError, match="was begun with the parts of other inputs"):
+        PartsList(UNITS[:1], 5).save(out)
+    assert [path.name for path in out.iterdir()] == [LIST]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "[" * 100_000,
+        '{"version": 2}',
+        '{"version": 1, "of": 0, "units": [{"input": "a", "folder": "a"}]}',
+        '{"version": 1, "of": true, "units": [{"input": "a", "folder": "a"}]}',
+        '{"version": 1, "of": 2, "units": []}',
+        '{"version": 1, "of": 2, "units": [{"input": "a", "folder": "../a"}]}',
+        '{"version": 1, "of": 2, "units": [{"input": "a", "folder": "/etc"}]}',
+        '{"version": 1, "of": 2, "units": [{"input": "a", "folder": ".."}]}',
+        '{"version": 1, "of": 2, "units": [{"input": "a", "folder": 3}]}',
+    ],
+)
+def test_a_list_that_is_none(tmp_path, text):
+    (tmp_path / LIST).write_text(text)
+    with pytest.raises(InputError, match=r"is no list of parts \([^\n]*\); remove it"):
+        load_parts(tmp_path)
+
+
+def test_the_first_file_stays_where_it_is_to(tmp_path):
+    path = tmp_path / "a" / "b"
+    assert put_in_place(path, "one", keep=True)
+    assert not put_in_place(path, "two", keep=True)
+    assert path.read_text() == "one"
+    assert put_in_place(path, "three")
+    assert path.read_text() == "three"
+    assert [entry.name for entry in path.parent.iterdir()] == ["b"]
+
+
+def test_a_place_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written"):
+        put_in_place(tmp_path / "file" / "a", "text")
+
+
+@pytest.fixture
+def film(tmp_path):
+    np.save(tmp_path / "film.npy", make_scene(170))
+    return str(tmp_path / "film.npy")
+
+
+def _plan(film, out, ready):
+    ready.wait()
+    common_plan(film, out, make_options(segment=60))
+
+
+def test_parts_that_begin_together_follow_one_plan(film, tmp_path):
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(3)
+    processes = [
+        context.Process(target=_plan, args=(film, tmp_path / "out", ready)) for _ in range(3)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert [path.name for path in (tmp_path / "out" / FOLDER).iterdir()] == [PLAN]
+    assert len(load_plan(tmp_path / "out").segments) == 3
+
+
+def test_a_plan_is_taken_by_those_who_want_the_same(film, tmp_path, monkeypatch):
+    out, options = tmp_path / "out", make_options(segment=60)
+    plan = common_plan(film, out, options)
+    assert common_plan(film, out, replace(options, threads=1, memory="3G")) == plan
+    for other in (replace(options, k=1), replace(options, segment=80)):
+        with pytest.raises(OutputError, match="made with other options"):
+            common_plan(film, out, other)
+    np.save(tmp_path / "other.npy", make_scene(170))
+    with pytest.raises(OutputError, match="of another input"):
+        common_plan(str(tmp_path / "other.npy"), out, options)
+    monkeypatch.chdir(tmp_path)
+    assert common_plan("film.npy", out, options) == plan
+
+
+def test_a_film_in_one_piece_leaves_no_plan(film, tmp_path):
+    plan = common_plan(film, tmp_path / "out", make_options(segment=500))
+    assert len(plan.segments) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_segments_without_a_plan_are_nobodys(film, tmp_path):
+    (tmp_path / "out" / FOLDER / "0001").mkdir(parents=True)
+    with pytest.raises(OutputError, match="segments without a plan; remove it"):
+        common_plan(film, tmp_path / "out", make_options(segment=60))
+
+
+def test_a_plan_of_another_version(film, tmp_path):
+    common_plan(film, tmp_path / "out", make_options(segment=60))
+    path = tmp_path / "out" / FOLDER / PLAN
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 9}))
+    with pytest.raises(InputError, match="is no plan of this bgsub"):
+        common_plan(film, tmp_path / "out", make_options(segment=60))
