@@ -13,8 +13,11 @@ from bgsub.local.params import DEFAULTS, LocalParams
 # in few pixels chance makes any two textures alike.
 _DETAIL, _WINDOW = 9, 35
 
-_LEAST = 150
+_LEAST = 200
 """Pixels of the mask within a window: of fewer, chance decides, and light is not so small."""
+
+_LEFT = 0.5
+"""Share of the energy of a texture in some light that codecs and tremor leave of it."""
 
 TEXTURE_REACH = _DETAIL // 2 + _WINDOW // 2
 """Pixels around one that `shows_texture` looks at."""
@@ -30,7 +33,9 @@ def shows_texture(
     and e the detail of frame and background within the mask, what they differ from their mean over
     9×9 pixels by, the texture is there where over 35×35 pixels
     Σ d e > 0.4 √(Σ (d² + t²) Σ (e² + t²)).  t is the texture that noise and codecs leave of any;
-    where there is less, or where the mask has fewer than 150 pixels, nothing tells.
+    where there is less, or where the mask has fewer than 200 pixels, nothing tells.  Light that
+    makes the mask g times as bright does so with its texture too: Σ d² counts for ½ g² Σ e² at
+    least.  A plain object has less, so the rim of background around it in the mask says nothing.
 
     Parameters
     ----------
@@ -44,13 +49,16 @@ def shows_texture(
     -------
     ndarray of bool, shape (h, w)
     """
+    marked = inside.astype(np.uint8)
     count = np.maximum(_sums(inside, _DETAIL), np.float32(1))
-    own = _detail(level, inside, count)
-    place = _detail(behind, inside, count)
+    around, place = (_detail(one, inside, count) for one in (level, behind))
     size = _sums(inside, _WINDOW)
     least = size * np.float32(params.texture_least**2)
-    together = _sums(own * place, _WINDOW)
-    both = (_sums(own * own, _WINDOW) + least) * (_sums(place * place, _WINDOW) + least)
+    together = _sums(around * place, _WINDOW)
+    seen, there = _sums(around * around, _WINDOW), _sums(place * place, _WINDOW)
+    light = float(cv2.mean(level, marked)[0] / max(cv2.mean(behind, marked)[0], 1.0))
+    seen = np.maximum(seen, np.float32(_LEFT * light**2) * there)
+    both = (seen + least) * (there + least)
     # Running sums of what is 0 may be a little less.
     kept = together > np.float32(params.texture_kept) * np.sqrt(np.maximum(both, 0))
     return np.asarray(kept & (size >= np.float32(_LEAST)))

@@ -288,3 +288,19 @@ def test_fewer_frames_of_larger_pictures_are_fitted():
     assert sample_size(120, 160) > sample_size(180, 240) > sample_size(240, 320) == 75
     assert 24 <= sample_size(2160, 3840) < sample_size(720, 1280) < 75 == sample_size(480, 640)
     assert fit_bytes(10, 720, 1280) < fit_bytes(1000, 720, 1280)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_small_plain_thing_is_found_before_texture(seed, learn):
+    """14×10 pixels of one vivid colour, as light as what is behind, which is of two pixels each."""
+    rng = np.random.default_rng(seed)
+    place = np.kron(rng.integers(60, 160, (24, 32, 3)), np.ones((2, 2, 1)))
+    frames = []
+    for i in range(64):
+        frame = place + rng.normal(0, 2, place.shape)
+        if i >= 40:
+            frame[16:30, 2 * i - 76 : 2 * i - 66] = (230, 40, 220) + rng.normal(0, 2, (14, 10, 3))
+        frames.append(np.clip(frame, 0, 255).astype(np.uint8))
+    model = learn(np.stack(frames[:50]))
+    areas = [np.count_nonzero(model.mask(frame)) for frame in frames[40:]]
+    assert all(100 < area < 200 for area in areas[2:])

@@ -75,3 +75,12 @@ def test_the_mask_of_a_small_thing_tells_nothing(place):
     assert not kept(seen, place, small).any()
     small[10:40, 20:60] = True
     assert kept(seen, place, small)[20:32, 30:42].all()
+
+
+def test_the_rim_of_background_around_a_plain_thing_says_nothing_of_it(place):
+    """Masks reach two pixels beyond an object: a quarter of this one shows the background."""
+    mask = np.zeros(SHAPE, np.bool_)
+    mask[12:46, 20:50] = True
+    seen = place.copy()
+    seen[14:44, 22:48] = 125 + np.random.default_rng(4).normal(0, 2, (30, 26))
+    assert not kept(seen, place, mask)[26:32, 32:38].any()
