@@ -299,7 +299,7 @@ def test_a_small_plain_thing_is_found_before_texture(seed, learn):
     for i in range(64):
         frame = place + rng.normal(0, 2, place.shape)
         if i >= 40:
-            frame[16:30, 2 * i - 76 : 2 * i - 66] = (230, 40, 220) + rng.normal(0, 2, (14, 10, 3))
+            frame[16:30, 2 * i - 76 : 2 * i - 66] = rng.normal((230, 40, 220), 2, (14, 10, 3))
         frames.append(np.clip(frame, 0, 255).astype(np.uint8))
     model = learn(np.stack(frames[:50]))
     areas = [np.count_nonzero(model.mask(frame)) for frame in frames[40:]]
