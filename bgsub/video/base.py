@@ -98,6 +98,8 @@ class BaseSource(ABC):
         self.doubtful_frames: list[int] = []
         self.unseen_damage = ""
         self.decoded = 0
+        # Number and time of frames of which it was found out later that they may be wrong.
+        self._late_doubts: list[tuple[int, float]] = []
         self.warnings: list[str] = []
         self._peak_16_bit = 0
         self._opening_warnings: list[str] = []
@@ -164,6 +166,7 @@ class BaseSource(ABC):
     def frames_into(self, room: Callable[[], Bytes] | None) -> Iterator[Frame]:
         """Iterate as usual; `room` says for each frame where its bytes are to be, if it can."""
         picker = self.options.selection.picker()
+        self._late_doubts = []
         bad: list[BadFrame] = []
         doubtful: list[int] = []
         notes: list[str] = []
@@ -193,10 +196,15 @@ class BaseSource(ABC):
                 given += 1
                 previous = vector
                 yield Frame(number, time_s, vector, self.layout)
-        self.doubtful_frames = doubtful
+        self.doubtful_frames = sorted({*doubtful, *self._doubts_among_given()})
         self._finish(bad, decoded, notes)
         if not given:
             self._explain_nothing(last)
+
+    def _doubts_among_given(self) -> Iterator[int]:
+        """Give the selected frames that were given before it was known that they may be wrong."""
+        wants = self.options.selection.picker().wants
+        return (number for number, time_s in self._late_doubts if wants(number, time_s))
 
     def _load(
         self,

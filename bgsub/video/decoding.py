@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,8 +23,13 @@ RESTART_S = 1.0
 #: A leap by more than this is no time that passed between two frames.
 _LEAP_S = 10 * 86400.0
 
-#: A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example).
-LEAST_PACKET = 8
+# A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example);
+# but in AV1 a few bytes show a picture that was sent before.
+_LEAST_PACKET = 8
+_SHORT_CODECS = {"libdav1d", "libaom-av1", "av1"}
+
+# Decoders that on several threads of slices keep to themselves what is wrong with one.
+_QUIET_SLICES = {"mpeg1video", "mpeg2video"}
 
 # A frame that comes later than so many steps leaves a gap.
 _GAP_STEPS = 1.5
@@ -47,6 +53,11 @@ class Oddity:
     is_guess: bool = False
 
 
+def is_picture(codec: str, size: int) -> bool:
+    """Whether a packet of so many bytes holds a picture, and does not only repeat one."""
+    return size >= _LEAST_PACKET or (size > 0 and codec in _SHORT_CODECS)
+
+
 def is_flush(packet: Packet[VideoStream]) -> bool:
     """Whether a packet is the one behind the last, which empties the decoder."""
     return packet.size == 0 and packet.dts is None
@@ -66,6 +77,8 @@ class Decoder:
         Threads for FFmpeg.
     step_s : float or None
         Seconds from one frame to the next, to look for gaps; may be changed on the way.
+    by_decoding_order : bool
+        Whether the timestamps are those of decoding alone.
     places : mapping of int to int
         Rank of each packet by its place in the file, where the file has a table of them.
     is_sound : callable, optional
@@ -86,6 +99,7 @@ class Decoder:
         threads: int,
         *,
         step_s: float | None = None,
+        by_decoding_order: bool = False,
         places: Mapping[int, int] | None = None,
         is_sound: Callable[[bytes], bool] | None = None,
     ) -> None:
@@ -93,6 +107,7 @@ class Decoder:
         self._stream = stream
         prepare(stream, threads=threads, strict=True)
         self.step_s = step_s
+        self._by_decoding_order = by_decoding_order
         self._places = places or {}
         self._is_sound = is_sound
         self.packets = self.empty_packets = 0
@@ -132,7 +147,8 @@ class Decoder:
     def _look_at(self, packet: Packet[VideoStream]) -> str:
         """Count a packet; say what is wrong with it."""
         self.packets += 1
-        self._pictures += packet.size >= LEAST_PACKET and not packet.is_discard
+        codec = self._stream.codec_context.name
+        self._pictures += is_picture(codec, packet.size) and not packet.is_discard
         self.reach.place = None if packet.pos is None else packet.pos + packet.size
         if packet.pts is not None:
             if not packet.is_discard:
@@ -168,7 +184,7 @@ class Decoder:
         return 0 < self._frames < self._pictures
 
     def _comes_late(self, frame: VideoFrame) -> bool:
-        time_s = pyav.seconds(frame.pts, frame.time_base)
+        time_s = stamp_of(frame, by_decoding_order=self._by_decoding_order)
         if frame.pts is not None:
             self._latest_frame = max(self._latest_frame, frame.pts)
         before, self._last_s = self._last_s, time_s
@@ -188,7 +204,8 @@ def prepare(stream: VideoStream, *, threads: int, strict: bool) -> None:
 
     Without `strict`, a decoder may hide an error by showing what is left of the picture.
     """
-    stream.thread_type = "NONE" if threads == 1 else "AUTO"
+    kind = "FRAME" if stream.codec_context.name in _QUIET_SLICES else "AUTO"
+    stream.thread_type = "NONE" if threads == 1 else kind
     stream.codec_context.thread_count = threads
     if strict:
         stream.codec_context.options = {"err_detect": "explode+crccheck+bitstream+buffer"}
@@ -207,11 +224,13 @@ class Clock:
         self._step = float(1 / rate) if rate else 0.04
         self._origin: float | None = None
         self._last: float | None = None
+        self._stamped = self._seen_step = math.inf
 
     @property
     def end_s(self) -> float:
         """When the frame read last ends."""
-        return 0.0 if self._last is None else self._last + self._step
+        step = self._step if math.isinf(self._seen_step) else self._seen_step
+        return 0.0 if self._last is None else self._last + step
 
     def read(self, stamp_s: float | None) -> float:
         """Give the time of the next frame from its timestamp in seconds, if it has one."""
@@ -220,6 +239,10 @@ class Clock:
         else:
             if self._origin is None:
                 self._origin = stamp_s - self.end_s
+            # Rates in headers may be twice those of the frames.
+            if 0 < stamp_s - self._stamped < self._seen_step:
+                self._seen_step = stamp_s - self._stamped
+            self._stamped = stamp_s
             time_s = round(stamp_s - self._origin, 9)
             if self._last is not None and not self._last < time_s <= self._last + _LEAP_S:
                 if abs(self._last - time_s) > RESTART_S:

@@ -20,12 +20,15 @@ from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS, has_stamps, misses_lo
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 # Formats that begin with their duration; for others FFmpeg works it out from what is there.
 _ANNOUNCING = {"matroska,webm", "flv", "asf", "gxf"}
-# Formats whose end holds the time of their last frame: when it begins, or when it is over.
-_ENDING = {"nut": 1, "wtv": 1, "ogg": 0}
+# Formats that tell the time of their last frame: when it begins, or when it is over.
+_ENDING = {"nut": 1, "wtv": 1, "ogg": 0, "asf": 0}
 # Formats that a writer begins with the first picture.
 _WITH_BEGINNING = {
     *("avi", "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "nut", "asf", "flv", "wtv"),
 }
+_REORDERED = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}
+_LATE_S = 10.0  # a recording may begin so late
+_USUAL_RATE = 25
 _MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
 _CHUNK_HEADER = 8  # of an avi, before the data that a packet's place is that of
 _AVI_HEADER = 1 << 15
@@ -83,8 +86,12 @@ class FilmHeader:
         Frames that the recorder left out, by that table.
     last_data : int or None
         Place in the file that its packets must reach.
+    delay : int
+        Pictures that may be seen between one and the next in the order of decoding.
     begins_silently : bool
         Whether more packets than a decoder may keep come before its first picture.
+    lacks_packets : bool
+        Whether something that is no packet stands where the first should be.
     """
 
     format: str
@@ -102,7 +109,15 @@ class FilmHeader:
     data_start: int | None = None
     skipped: int = 0
     last_data: int | None = None
+    delay: int = 0
     begins_silently: bool = False
+    lacks_packets: bool = False
+
+    @property
+    def has_decoding_times(self) -> bool:
+        """Whether timestamps are those of decoding: avi and asf have no others for such codecs."""
+        is_reordered = self.delay > 0 and self.codec in _REORDERED
+        return self.format == "avi" or (self.format == "asf" and is_reordered)
 
     @property
     def step_s(self) -> float | None:
@@ -119,6 +134,8 @@ class FilmHeader:
         """Say what is known to be missing before the film is decoded, where it matters."""
         if self.misses_its_beginning:
             return "the first packets give no frame"
+        if self.lacks_packets:
+            return "packets before the first are missing"
         if self.format == "avi" and not self.table and reads_its_end:
             return "its table of frames is missing"
         return "the file breaks off" if self.ends_early and reads_its_end else ""
@@ -155,19 +172,30 @@ class FilmHeader:
         if self.table:
             return packets < len(self.table)
         if self.announced:
-            exact = self.format == "avi" or self.lists_frames
+            exact = self.format in {"avi", "dv"} or self.lists_frames
             slack = 0 if exact else max(1, self.announced // 100)
             return packets + empty < self.announced - slack
         place, last = reach.place, self.last_data
         return (place is not None and last is not None and place < last) or self._ends_before(reach)
 
     def loses_count(self, reach: Reach) -> bool:
-        """Whether numbers are wrong where frames are missing: an ogg's times are counted."""
-        return self.format == "ogg" or self.begins_late(reach)
+        """Whether numbers are wrong where frames are missing: times of ogg and dv are counted."""
+        return self.format in {"ogg", "dv"} or self.begins_late(reach)
 
     def begins_late(self, reach: Reach) -> bool:
         """Whether frames are missing at the beginning; in an asf the first is at 0."""
-        return self.format == "asf" and reach.first_s > self._slack_s
+        if self.format != "asf" or self.rate is None:
+            return False
+        slack_s = (0.5 + self.delay) / float(self.rate)
+        return reach.first_s > (slack_s if self.duration_is_exact else self._slack_s)
+
+    @property
+    def latest_s(self) -> float:
+        """Seconds beyond which no timestamp can be, where the file says how long it is."""
+        knows = self.format in _ANNOUNCING or self.format in _ENDING
+        if self.duration_s is None or not knows:
+            return math.inf
+        return 1.5 * self.duration_s + _LATE_S
 
     @property
     def _slack_s(self) -> float:
@@ -180,11 +208,13 @@ class FilmHeader:
 
     def _ends_before(self, reach: Reach) -> bool:
         """Whether the last packet comes earlier than the announced duration says."""
-        if self.duration_s is None or self.rate is None:
+        if self.duration_s is None:
             return False
-        if self.format in _ENDING:
-            latest_s = self.duration_s - 1.5 / float(self.rate)
-            return self.duration_is_exact and reach.last_s < latest_s
+        if self.format in _ENDING and self.duration_is_exact:
+            delay = self.delay if self.format == "asf" else 0
+            # Of a single packet FFmpeg makes no rate.
+            latest_s = self.duration_s - (1.5 + delay) / float(self.rate or _USUAL_RATE)
+            return reach.last_s < latest_s
         return self.format in _ANNOUNCING and reach.end_s < self.duration_s - self._slack_s
 
     def lacks_its_end(self, position: int | None) -> bool:
@@ -212,7 +242,10 @@ def read_header(container: InputContainer, stream: VideoStream, path: Path) -> F
         resolution_s=pyav.seconds(1, stream.time_base) or 0.001,
         table=_table(container, stream, path),
         data_start=_data_start(path) if container.format.name == "avi" else None,
-        last_data=last_data(container.format.name, path) if len(container.streams) == 1 else None,
+        last_data=last_data(container.format.name, path, stream.id)
+        if len(container.streams) == 1
+        else None,
+        delay=stream.codec_context.has_b_frames,
     )
     _adapt_to_table(header)
     if header.rate is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bgsub.video.decoding import LEAST_PACKET, RESTART_S
+from bgsub.video.decoding import RESTART_S, is_picture
 from bgsub.video.film_header import FilmHeader
 from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS
 from bgsub.video.survey import Survey
@@ -128,7 +128,7 @@ def _lost_packets(survey: Survey, header: FilmHeader, orders: list[int]) -> list
     silent = [
         index
         for index, packet in enumerate(survey.packets)
-        if index not in seen and not packet.is_hidden and packet.size >= LEAST_PACKET
+        if index not in seen and not packet.is_hidden and is_picture(header.codec, packet.size)
     ]
     without_reason = [
         index

@@ -16,11 +16,13 @@ _USUAL_OVERHEAD = 64
 class Tears:
     """Finds out whether something was torn out of a file, or never recorded."""
 
-    def __init__(self, survey: Survey, data_start: int | None = None) -> None:
+    def __init__(
+        self, survey: Survey, data_start: int | None = None, *, knows_places: bool = True
+    ) -> None:
         self._packets = packets = survey.packets
         self._stamps = sorted(p.stamp_s for p in packets if p.stamp_s is not None)
         between = [_between(one, other) for one, other in pairwise(packets)]
-        if any(one.position == other.position for one, other in pairwise(packets)):
+        if not knows_places or any(a.position == b.position for a, b in pairwise(packets)):
             between = [None] * len(between)  # the places are those of blocks with several packets
         known = [count for count in between if count is not None]
         usual = 4 * float(np.percentile(known, 75)) + _USUAL_OVERHEAD if known else 0.0

@@ -17,6 +17,7 @@ from bgsub.video.decoding import Clock
 from bgsub.video.film_header import FilmHeader, Reach
 from bgsub.video.slots import NO_PACKET, Slot, arrange, by_order, decoding_orders, has_own_stamps
 from bgsub.video.stamps import Pace, has_stamps, pace_of
+from bgsub.video.strays import Mended, mend
 from bgsub.video.survey import Survey
 from bgsub.video.tears import Tears
 
@@ -82,10 +83,12 @@ def make_timeline(survey: Survey, header: FilmHeader) -> Timeline:
     """
     header = _with_sound_table(header, survey)
     orders = decoding_orders(survey, header)
-    by_stamp = header.format != "avi" and has_own_stamps(survey)
+    by_stamp = not header.has_decoding_times and has_own_stamps(survey)
+    mended = mend(survey, header.latest_s) if by_stamp else Mended([])
     slots = arrange(survey, header, orders, by_stamp=by_stamp)
     _distrust_the_end(slots, header)
-    tears = Tears(survey, header.data_start)
+    # The places of an asf are those of blocks, in which other things stand too.
+    tears = Tears(survey, header.data_start, knows_places=header.format != "asf")
     pace = Pace(None)
     if by_stamp and has_stamps(header.format):
         stamps = [slot.stamp_s for slot in slots if slot.stamp_s is not None]
@@ -100,6 +103,12 @@ def make_timeline(survey: Survey, header: FilmHeader) -> Timeline:
     times = _times(slots, header, survey)
     entries = _entries(slots, times, intra_only=header.intra_only, by_stamp=by_stamp)
     doubts = [] if pace.step_s is None else _doubts_of_stamps(slots, pace.step_s)
+    doubts += _notes_of_stamps(mended, entries)
+    if pace.step_s is not None or (header.has_decoding_times and has_stamps(header.format)):
+        doubts += _doubts_of_count(survey, slots, header.resolution_s, pace.step_s)
+    if header.lacks_packets:
+        text = "pictures at its beginning are lost, and nothing tells how many"
+        doubts.append((1, f"numbers and times are unsure: {text}"))
     notes = _gap_notes(entries, pace, is_sure=not doubts) + doubts
     if not (pace.gives_numbers or header.lists_frames or header.table):
         notes += _doubts_of_numbers(slots, entries) or _doubts_of_all(survey, header)
@@ -149,7 +158,7 @@ def _fill_gaps(slots: list[Slot], step: float, tears: Tears, *, adds: bool) -> l
 def _times(slots: list[Slot], header: FilmHeader, survey: Survey) -> list[float]:
     """Give each slot its time in seconds."""
     clock = Clock(header.rate)
-    if header.format != "avi":
+    if not header.has_decoding_times:
         return [clock.read(slot.stamp_s) for slot in slots]
     # Only the order of decoding has times there, and pictures are seen at the same pace.
     beats = sorted(
@@ -230,6 +239,34 @@ def _doubts_of_stamps(slots: list[Slot], step: float) -> list[tuple[int, str]]:
             text = f"numbers and times are unsure from frame {number} on"
             return [(number, f"{text}: two frames have the same time")]
     return []
+
+
+def _notes_of_stamps(mended: Mended, entries: list[Entry]) -> list[tuple[int, str]]:
+    """Say whose timestamps were damaged, and whether their places are known."""
+    strays = set(mended.pictures)
+    numbers = [entry.number for entry in entries if entry.picture in strays]
+    if not numbers:
+        return []
+    which = f"{len(numbers)} timestamps are" if len(numbers) > 1 else "1 timestamp is"
+    text = f"{which} damaged, the first is that of frame {numbers[0]}"
+    if mended.is_sure:
+        return [(numbers[0], f"{text}: these frames have times between those of their neighbours")]
+    return [(numbers[0], f"{text}: numbers and times are unsure from there on")]
+
+
+def _doubts_of_count(
+    survey: Survey, slots: list[Slot], resolution_s: float, step: float | None
+) -> list[tuple[int, str]]:
+    """Say that frames are missing that are known by the timestamps of decoding alone."""
+    stamps = [packet.decoding_s for packet in survey.packets if packet.decoding_s is not None]
+    beat = pace_of(stamps, resolution_s).step_s
+    if beat is None or (step is not None and abs(beat - step) > 0.01 * step):
+        return []
+    lacking = round((max(stamps) - min(stamps)) / beat) + 1 - len(slots)
+    if lacking <= 0:
+        return []
+    which = f"{lacking} more frames are" if lacking > 1 else "1 more frame is"
+    return [(1, f"{which} missing, and nothing tells where: numbers and times are unsure")]
 
 
 def _doubts_of_numbers(slots: list[Slot], entries: list[Entry]) -> list[tuple[int, str]]:

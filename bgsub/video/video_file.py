@@ -11,6 +11,7 @@ from pathlib import Path
 
 from av.container import InputContainer
 from av.error import FFmpegError
+from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
@@ -18,19 +19,21 @@ from bgsub.errors import InputError
 from bgsub.runtime.cores import available_cores
 from bgsub.video import pixels, pyav
 from bgsub.video.base import BaseSource, Item, Options
+from bgsub.video.beginnings import lacks_its_beginning
 from bgsub.video.checksums import has_checksums, unseen_damage
 from bgsub.video.decoding import (
-    LEAST_PACKET,
     Clock,
     Decoder,
     Oddity,
     error_reason,
+    is_picture,
     prepare,
     stamp_of,
 )
 from bgsub.video.film_header import Reach, read_header
 from bgsub.video.frames import Frame
 from bgsub.video.stamps import pace_of
+from bgsub.video.strays import without_leaps
 from bgsub.video.survey import Survey, decode_alone, survey
 from bgsub.video.timeline import Timeline, make_timeline
 
@@ -111,7 +114,7 @@ class VideoFileSource(BaseSource):
 
     def _first_frame(self, container: InputContainer, stream: VideoStream) -> VideoFrame:
         prepare(stream, threads=1, strict=False)
-        reason, silent = "", 0
+        reason, silent, is_first = "", 0, True
         packets = pyav.demux(container, stream)
         while True:
             try:
@@ -120,9 +123,12 @@ class VideoFileSource(BaseSource):
                     break
                 if packet.size == 0 and packet.dts is not None:
                     continue
+                if is_first:
+                    self._look_at_first(packet, is_alone=len(container.streams) == 1)
+                is_first = False
                 if self.codec == "ffv1" and packet.size and not self._has_checksums:
                     self._has_checksums = has_checksums(bytes(packet))
-                silent += packet.size >= LEAST_PACKET and not packet.is_discard
+                silent += is_picture(self.codec, packet.size) and not packet.is_discard
                 for frame in pyav.decode(packet):
                     if not frame.is_corrupt:
                         self._header.begins_silently = silent > _longest_delay(stream)
@@ -131,6 +137,17 @@ class VideoFileSource(BaseSource):
                 reason = reason or f" ({error_reason(error)})"
         message = f"{self.name}: no frame can be decoded{reason}"
         raise InputError(f"{message}; the file is empty, cut off or damaged")
+
+    def _look_at_first(self, packet: Packet[VideoStream], *, is_alone: bool) -> None:
+        """Note what the first packet says of the film: what comes before it, how many there are."""
+        header = self._header
+        if is_alone and packet.pos is not None and packet.stream is not None:
+            place, stream_id = packet.pos, packet.stream.id
+            if lacks_its_beginning(header.format, self._file, place, stream_id):
+                header.lacks_packets = True
+                header.table = []  # FFmpeg counts its places from the first packet
+        if header.format == "dv" and packet.size:
+            header.announced = header.size // packet.size  # all are as long
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         given = 0
@@ -148,6 +165,9 @@ class VideoFileSource(BaseSource):
             if self._timeline is None:
                 yield from held
                 return
+        for entry in self._timeline.entries[:given]:
+            if entry.doubtful or entry.picture is None:
+                self._late_doubts.append((entry.number, entry.time_s))
         for item in self._decode_again(self._timeline, notes):
             if item.number > given:
                 yield item
@@ -156,13 +176,14 @@ class VideoFileSource(BaseSource):
         """Give the frames up to the first sign of damage, which makes the timeline."""
         clock = Clock(self.rate)
         number = 0
-        by_decoding_order = self._header.format == "avi"
+        by_decoding_order = self._header.has_decoding_times
         with self._open() as container:
             decoder = Decoder(
                 container,
                 self._video_stream(container),
                 threads,
                 step_s=self._step_s,
+                by_decoding_order=by_decoding_order,
                 places={place: rank for rank, (place, _) in enumerate(self._header.table)},
                 is_sound=has_checksums if self._has_checksums else None,
             )
@@ -197,7 +218,7 @@ class VideoFileSource(BaseSource):
                             stamps.append(time_s)
                 except FFmpegError:
                     pass  # what is wrong is found out when it is decoded
-            self._step_s = pace_of(stamps, self._header.resolution_s).step_s
+            self._step_s = pace_of(without_leaps(stamps), self._header.resolution_s).step_s
             decoder.step_s = self._step_s
             return self._step_s is not None and decoder.follows_gap
         return self._step_s is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,6 +125,11 @@ def read(crew: Crew, path: Path, data: bytes, threads: int | None = None) -> Rea
     return Reading(frames, bad, doubtful, ending.stderr, is_blind)
 
 
+def _in_threes(values: list[int]) -> Iterator[tuple[int, int, int]]:
+    """Give what follows each other in threes: a stale picture has another shift each time."""
+    return zip(values, values[1:], values[2:], strict=False)
+
+
 def _state(reading: Reading) -> object:
     times = {number: time_s for number, (time_s, _) in reading.frames.items()}
     return times, reading.bad, reading.doubtful, reading.said
@@ -140,12 +146,14 @@ def compare(whole: Reading, found: Reading) -> list[str]:
         broken.append("frames are missing without a word")
     originals = np.stack([luma for _, luma in whole.frames.values()])
     shows_other = shows_torn = has_wrong_time = False
+    shifts = []
     for number, (time_s, luma) in found.frames.items():
         if number in found.doubtful:
             continue
         shown, share = shown_picture(luma, originals)
-        if share < _UNKNOWN and shown != number and not unsure:
-            shows_other = True
+        if share < _UNKNOWN and not unsure:
+            shows_other |= shown != number
+            shifts.append(shown - number)
         if share > _TORN and not found.is_blind:
             shows_torn = True
         right = whole.frames.get(number)
@@ -153,6 +161,8 @@ def compare(whole: Reading, found: Reading) -> list[str]:
             has_wrong_time = True
     if shows_other and not found.is_blind:
         broken.append("a trusted frame shows another picture")
+    if any(0 != shift == other == third for shift, other, third in _in_threes(shifts)):
+        broken.append("trusted frames have the numbers of others")
     if has_wrong_time:
         broken.append("a trusted frame has a wrong time")
     if shows_torn:

@@ -255,6 +255,15 @@ def break_headers(data: bytes, rng: np.random.Generator) -> bytes:
     return bytes(changed)
 
 
+def lose_first(data: bytes, rng: np.random.Generator) -> bytes:
+    """Overwrite the beginning of the first picture, and what stands before it."""
+    start, size = (packet_places(data) or [(len(data) // 20, len(data) // 20)])[0]
+    changed = bytearray(data)
+    first, last = max(0, start - 8), start + min(24, size)
+    changed[first:last] = rng.bytes(last - first)
+    return bytes(changed)
+
+
 DAMAGES: dict[str, Callable[[bytes, np.random.Generator], bytes]] = {
     function.__name__: function
     for function in (
@@ -265,6 +274,7 @@ DAMAGES: dict[str, Callable[[bytes, np.random.Generator], bytes]] = {
         cut,
         hole,
         break_headers,
+        lose_first,
     )
 }
 

@@ -369,3 +369,74 @@ def test_a_packet_that_gives_no_picture_moves_no_number_in_the_first_pass(tmp_pa
     again = [(number, time_s) for number, time_s, _ in read(path)[1]]
     assert [(number, time_s) for number, time_s, _ in frames] == again
     assert [frame.number for frame in source] == [number for number, _ in again]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("codec", "container"),
+    [("mpeg4", "m4v"), ("flv", "flv"), ("mpeg1video", "mpegts"), ("zlib", "asf"), ("mpeg4", "avi")],
+)
+def test_threads_change_nothing(codec, container, seed, tmp_path):
+    """Not the frames that were given before damage was found, either."""
+    data = film(codec, container)
+    kind = sorted(DAMAGES)[seed % len(DAMAGES)]
+    damage = DAMAGES[kind](data, np.random.default_rng(seed))
+    path = write(tmp_path, damage, container)
+    states = []
+    for threads in (1, 2, 5):
+        try:
+            source, frames = read(path, threads=threads)
+        except InputError:
+            return
+        times = [(number, time_s) for number, time_s, _ in frames]
+        states.append((times, source.bad_frames, source.doubtful_frames, source.warnings))
+    assert states[0] == states[1] == states[2]
+
+
+def test_old_stamps_behind_damage_move_no_frame_that_came_before(tmp_path):
+    """A raw MPEG-4 stream counts its times on from something else after a hole."""
+    data = film("mpeg4", "m4v")
+    places = _places(write(tmp_path, data, "m4v"))
+    for seed in range(8):
+        first = places[20 + seed][0] // 512 * 512
+        path = write(tmp_path, data[:first] + bytes(512) + data[first + 512 :], "m4v")
+        _, frames = read(path)
+        for number, time_s, _ in frames[:15]:
+            assert time_s == pytest.approx((number - 1) / RATE)
+
+
+def test_a_stamp_that_leaps_moves_no_other(tmp_path):
+    """The first byte of an flv's time is far up in its value."""
+    data = bytearray(film("flv", "flv"))
+    path = write(tmp_path, bytes(data), "flv")
+    place = _places(path)[20][0]
+    data[place + 4] ^= 0x10
+    path.write_bytes(bytes(data))
+    source, frames = read(path)
+    assert [number for number, _, _ in frames] == list(range(1, 41))
+    assert [time_s for _, time_s, _ in frames] == pytest.approx([i / RATE for i in range(40)])
+    assert any("1 timestamp is damaged" in text for text in source.warnings)
+
+
+def test_a_picture_of_five_bytes_is_one(tmp_path):
+    """AV1 shows a picture that was sent before by a packet of so many."""
+    data = film("libsvtav1", "avi")
+    if data is None:
+        pytest.skip("this PyAV does not write it")
+    path = write(tmp_path, data, "avi")
+    changed = bytearray(data)
+    position, size = next((p, s) for p, s in _places(path)[20:] if s < 8)
+    changed[position : position + size] = b"\x12\0" + bytes(size - 2)
+    path.write_bytes(bytes(changed))
+    source, frames = read(path)
+    named = {number for number, _, _ in frames} | {bad.number for bad in source.bad_frames}
+    assert named == set(range(1, 41))
+    assert source.bad_frames
+
+
+def test_b_pictures_of_an_asf_come_at_a_steady_pace(tmp_path):
+    """It holds the times of decoding for them."""
+    source, frames = read(write(tmp_path, film("libx264", "asf"), "asf"))
+    assert source.warnings == []
+    steps = np.diff([time_s for _, time_s, _ in frames])
+    assert steps == pytest.approx(np.full(39, 1 / RATE))

@@ -3,6 +3,7 @@
 import io
 
 import av
+import numpy as np
 import pytest
 
 from bgsub.video.endings import ends_early, last_data
@@ -11,7 +12,8 @@ from tests.video.damaged_films import CONTAINERS, film, packet_places
 
 FILMS = [
     *(("mpeg4", "nut"), ("zlib", "nut"), ("wmv2", "asf"), ("libvpx", "ogg"), ("mpeg4", "ismv")),
-    *(("mpeg4", "mp4"), ("gif", "gif"), ("mpeg2video", "mpegts")),
+    *(("mpeg4", "mp4"), ("gif", "gif"), ("mpeg2video", "mpegts"), ("flv", "flv")),
+    *(("libx264", "flv"), ("mjpeg", "matroska"), ("libvpx", "webm")),
 ]
 
 
@@ -27,13 +29,18 @@ def test_a_file_that_is_cut_off_anywhere(codec, container, tmp_path):
     path = tmp_path / f"film.{CONTAINERS[container]}"
     path.write_bytes(data)
     assert not ends_early(name, path)
+    starts = {place for place, _ in packet_places(data)}
     for size in range(len(data) // 3, len(data) - 13, 187):
         path.write_bytes(data[:size])
-        assert ends_early(name, path) or (container == "mpegts" and size % 188 == 0)
+        is_between = size % 188 == 0 if container == "mpegts" else size in starts
+        assert ends_early(name, path) or is_between
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"OggS", b"N" * 11, bytes(100), b"\0\0\0\1moov" * 9])
-@pytest.mark.parametrize("name", ["nut", "asf", "ogg", "mov,mp4,m4a,3gp,3g2,mj2", "gif", "mpegts"])
+@pytest.mark.parametrize(
+    "name",
+    ["nut", "asf", "ogg", "mov,mp4,m4a,3gp,3g2,mj2", "gif", "mpegts", "flv", "matroska,webm"],
+)
 def test_any_bytes(name, data, tmp_path):
     path = tmp_path / "film"
     path.write_bytes(data)
@@ -95,3 +102,72 @@ def test_the_beginning_of_an_asf_is_missing(tmp_path):
     source = open_source(path)
     assert 0 < len(list(source)) < 40
     assert any("numbers and times are unsure" in text for text in source.warnings)
+
+
+@pytest.mark.parametrize(("codec", "container"), [("flv", "flv"), ("libx264", "flv")])
+def test_packets_must_reach_the_last_tag_with_a_picture(codec, container, tmp_path):
+    data = film(codec, container)
+    path = tmp_path / "film.flv"
+    path.write_bytes(data)
+    places = packet_places(data)
+    assert last_data("flv", path) == places[-1][0]
+    path.write_bytes(data[:-200] + bytes(200))
+    assert sum(places[-1]) > last_data("flv", path) > sum(places[-3])
+
+
+def test_packets_must_reach_what_a_transport_stream_holds_last(tmp_path):
+    data = film("libx264", "mpegts")
+    path = tmp_path / "film.ts"
+    path.write_bytes(data)
+    place = packet_places(data)[-1][0]
+    assert last_data("mpegts", path, 256) == place
+    path.write_bytes(data[:-188] + b"\xaa" * 188)
+    assert last_data("mpegts", path, 256) == len(data) - 188
+    path.write_bytes(data[:-100])
+    assert last_data("mpegts", path, 256) is None
+
+
+def test_an_flv_whose_writer_leaves_out_lengths_is_not_cut_off(tmp_path):
+    data = bytearray(film("flv", "flv"))
+    place = 13
+    while place < len(data):
+        place += 11 + int.from_bytes(data[place + 1 : place + 4], "big") + 4
+        data[place - 4 : place] = bytes(4)
+    path = tmp_path / "film.flv"
+    path.write_bytes(bytes(data))
+    assert not ends_early("flv", path)
+
+
+@pytest.mark.parametrize(
+    ("codec", "container"),
+    [
+        *(("libx264", "mpegts"), ("mpeg2video", "mpegts"), ("mpeg4", "asf"), ("wmv2", "asf")),
+        *(("libsvtav1", "flv"), ("flashsv2", "flv"), ("libsvtav1", "wtv"), ("mpeg4", "matroska")),
+    ],
+)
+def test_the_last_pictures_are_not_lost_in_silence(codec, container, tmp_path):
+    """Whether the packets at the end are noise, or the file lacks them."""
+    data = film(codec, container)
+    if data is None:
+        pytest.skip("this PyAV does not write it")
+    path = tmp_path / f"film.{CONTAINERS[container]}"
+    places = packet_places(data)
+    end = sum(places[-1])
+    for first in (places[-1][0], places[-2][0]):
+        begin = max(first - 16, sum(places[-3]))
+        noise = np.random.default_rng(first).bytes(end - begin)
+        path.write_bytes(data[:begin] + noise + data[end:])
+        source = open_source(path)
+        frames = list(source)
+        named = {*(frame.number for frame in frames), *(bad.number for bad in source.bad_frames)}
+        assert named >= set(range(1, 41)) or source.warnings
+
+
+def test_a_dv_of_which_a_frame_is_not_read(tmp_path):
+    data = film("dvvideo", "dv", 6)
+    length = len(data) // 6
+    path = tmp_path / "film.dv"
+    path.write_bytes(data[: 3 * length] + bytes(length) + data[4 * length :])
+    source = open_source(path)
+    assert [frame.number for frame in source] == [1, 2, 3, 5, 6]
+    assert [bad.number for bad in source.bad_frames] == [4]
