@@ -19,13 +19,13 @@ from bgsub.rules import POSITIVE, Choice, Integer, Number, Or, OrAuto, Several, 
 from bgsub.source_options import SourceOptions
 
 OUTPUTS = (
-    *("background", "foreground", "mask", "errors", "plot", "model"),
+    *("background", "foreground", "mask", "still", "errors", "plot", "model"),
     *("objects", "tracks", "events", "preview", "overlay", "spectrum", "scores"),
     "report",
 )
-"""What a run can write: three videos, errors.csv, errors.png, model.npz, objects.csv, tracks.csv,
-events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png, scores.mkv and report.html (with
-input.mp4)."""
+"""What a run can write: three videos, background.png, errors.csv, errors.png, model.npz,
+objects.csv, tracks.csv, events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png, scores.mkv
+and report.html (with input.mp4)."""
 
 EXTRA_OUTPUTS = frozenset({"preview", "overlay", "spectrum", "scores", "report"})
 """Those that are only written when they are asked for."""

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel
 from bgsub.local.model import LocalModel
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, Layout
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 # Share of a component that is seen at least, for its coefficient to be told from what is seen.
 _SEEN = 0.05
+_COMPOSING = 8  # bytes of a pixel, beside two vectors of a frame
 _AROUND = np.ones((5, 5), np.uint8)
 # Light and nearness are smooth: they are found in cells of so many pixels, and the light of a place
 # from so many cells around it, beside which that of the picture weighs so much.
@@ -32,6 +33,11 @@ _CELL, _LIT_FROM, _OF_ALL = 8, (5, 5), 0.01
 _NEARER, _CONTRADICT = 1, 8
 # Unless they do as much around, where the first is nearer: so many times what the second is off by.
 _WAVES = 2
+
+
+def backdrop_bytes(layout: Layout, threads: int) -> int:
+    """Give the memory of a `Backdrop` of one state, and of so many threads that compose with it."""
+    return layout.size + (threads + 1) * (2 * layout.size + _COMPOSING * layout.pixels)
 
 
 class Backdrop:

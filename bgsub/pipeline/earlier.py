@@ -17,7 +17,7 @@ Facts = dict[str, int | str]
 
 _OURS = re.compile(
     r"(background|foreground|mask|preview|overlay|scores)(\.mp4|\.mkv|\.zarr)?|input\.mp4|report\.html"
-    r"|(errors|spectrum)\.(png|svg)"
+    r"|(errors|spectrum)\.(png|svg)|background\.png"
     r"|clip[0-9]{4,}_[0-9.-]+\.mp4|clips\.csv"
     r"|(objects|tracks|regions|events)\.csv|events\.json"
     r"|(errors|frame_errors|compare|synthetic|digits|times)\.csv"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bgsub.background.backdrop import backdrop_bytes
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
 from bgsub.fit.memory_need import MemoryNeed
@@ -23,6 +24,7 @@ from bgsub.pipeline.needs import (
     needs_pixels,
     videos_of,
 )
+from bgsub.pipeline.still import still_bytes
 from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
 from bgsub.source_options import SourceOptions
@@ -160,13 +162,18 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
     if not fit:
         fit_frames = min(fitted_at_most(options), kind.sample_size(*size) or frames)
     learning = kind.learning_bytes(frames, *size) if needs_masks(options) else (0, 0)
+    kept = kept_bytes(*size) if absorbed_after(options.still_objects) else 0
+    kept += still_bytes(frames, *size) if "still" in options.outputs else 0
+    threads = own_threads(options.threads, options.jobs)
+    if kind.corrects_background and options.outputs & {"background", "foreground", "preview"}:
+        kept += backdrop_bytes(source.layout, threads)
     return MemoryNeed(
         frames=frames,
         pixels=source.layout.pixels,
         size=source.layout.size,
         native_pixels=width * height,
         k=options.k_limit,
-        threads=own_threads(options.threads, options.jobs),
+        threads=threads,
         pictures=needs_pixels(options),
         videos=len(videos_of(options)) + ("scores" in options.outputs),
         plot=bool(options.outputs & {"plot", "spectrum"}),
@@ -174,7 +181,7 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
         local=learning[0],
         local_sample=learning[1],
         method=options.method,
-        kept=kept_bytes(*size) if absorbed_after(options.still_objects) else 0,
+        kept=kept,
         fit=fit,
         buffer=source.buffer_bytes,
         whole=fit and asked == "all",

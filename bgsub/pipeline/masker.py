@@ -24,6 +24,7 @@ from bgsub.local.cleanup import SCORE_LEVEL as LOCAL_SCORE_LEVEL
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, LocalParams, MaskOptions
 from bgsub.pipeline.frames import SceneFrame
+from bgsub.pipeline.plate import plates_of
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.absorption import Stillness
 from bgsub.video.frames import Bytes, Layout
@@ -161,6 +162,18 @@ class Masker(Protocol):
         """Give what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""
         return frame.background
 
+    @abstractmethod
+    def empty_scene(self, pictures: Bytes, empty: Flags) -> Bytes:
+        """Give one picture of the scene without its objects.
+
+        Parameters
+        ----------
+        pictures : ndarray of uint8, shape (n, h, w, 3) BGR or (n, h, w) grey
+            Frames spread over the film.
+        empty : ndarray of bool, shape (n, h, w)
+            Where their masks show no object.
+        """
+
     def backdrop(self, background: BackgroundModel) -> Backdrop | None:
         """Give what corrects the backgrounds of frames by their masks; None where nothing does."""
         del background
@@ -198,6 +211,7 @@ class ResidualMasker(Masker):
     def load(self, background: BackgroundModel) -> None:
         """Take the threshold of the background."""
         self.threshold = background.threshold
+        self._center = background.center
         self._rule = MaskRule(background.threshold, self.settings.clean, self.min_area)
 
     def _learned(self) -> MaskRule:
@@ -213,6 +227,12 @@ class ResidualMasker(Masker):
         """Cut the residual of a frame, and give it in hundredths of the threshold."""
         rule, residual = self._learned(), frame.residual
         return rule.apply(residual, inside), rule.scores(residual, inside)
+
+    def empty_scene(self, pictures: Bytes, empty: Flags) -> Bytes:
+        """Give the centre that was fitted."""
+        del pictures, empty
+        center = np.clip(np.rint(self._center), 0, 255).astype(np.uint8)
+        return self.layout.to_bgr(center)
 
 
 _ALL_ARE_OBJECTS = replace(DEFAULTS, rigid_motion=0.0)
@@ -308,6 +328,10 @@ class LocalMasker(Masker):
     def background(self, frame: SceneFrame) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows."""
         return self._learned().background(frame.seen)
+
+    def empty_scene(self, pictures: Bytes, empty: Flags) -> Bytes:
+        """Give the median of what shows background, of the state of most frames."""
+        return plates_of(self._learned(), pictures, empty)[0].picture
 
     def backdrop(self, background: BackgroundModel) -> Backdrop:
         """Give what corrects the backgrounds of frames where the local model knows better."""

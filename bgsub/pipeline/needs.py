@@ -13,7 +13,7 @@ VIDEOS = ("input", "background", "foreground", "mask", "preview", "overlay", "sc
 
 _OF_ERRORS = {"errors", "plot", "spectrum"}
 _TABLES_OF_OBJECTS = {"objects", "tracks", "events"}
-_OF_MASKS = {"mask", "scores", "overlay", "report", *_TABLES_OF_OBJECTS}
+_OF_MASKS = {"mask", "still", "scores", "overlay", "report", *_TABLES_OF_OBJECTS}
 
 
 def _with_masks(options: RunOptions) -> set[str]:

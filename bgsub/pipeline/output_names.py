@@ -10,19 +10,21 @@ from bgsub.video.sink import SUFFIXES, SinkKind
 
 PlotFormat = Literal["png", "svg"]
 
+_FILES = {
+    "still": "background.png",
+    "model": "model.npz",
+    "report": "report.html",
+    **{output: f"{output}.csv" for output in ("errors", "objects", "tracks", "events")},
+}
+"""Outputs that have one name in every format."""
+
 
 def output_name(output: str, video_format: SinkKind, plot_format: PlotFormat) -> str:
     """Name the file (or folder of pictures) that an output is written to."""
-    if output in {"errors", "objects", "tracks", "events"}:
-        return f"{output}.csv"
-    if output == "plot":
-        return f"errors.{plot_format}"
-    if output == "spectrum":
-        return f"spectrum.{plot_format}"
-    if output == "model":
-        return "model.npz"
-    if output == "report":
-        return "report.html"
+    if output in _FILES:
+        return _FILES[output]
+    if output in {"plot", "spectrum"}:
+        return f"{'errors' if output == 'plot' else output}.{plot_format}"
     return output + SUFFIXES[video_kind(output, video_format)]
 
 

@@ -22,6 +22,7 @@ from bgsub.pipeline.objects import ObjectsOutput, ObjectsVideo
 from bgsub.pipeline.output_names import video_kind
 from bgsub.pipeline.preview import PreviewPanels, preview
 from bgsub.pipeline.scene import LearnedScene
+from bgsub.pipeline.still import StillOutput
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.drawing import draw_objects
 from bgsub.video.frames import Bytes
@@ -103,6 +104,8 @@ class FrameOutputs:
     workers : Workers
     objects : ObjectsOutput, optional
         Follows the objects, where they are wanted.
+    still : StillOutput, optional
+        Makes one picture of the scene, where it is wanted.
 
     Attributes
     ----------
@@ -131,6 +134,7 @@ class FrameOutputs:
         rate: Fraction | None,
         workers: Workers,
         objects: ObjectsOutput | None = None,
+        still: StillOutput | None = None,
     ) -> None:
         self._scene, self._format, self._style = scene, video_format, style
         self._workers = workers
@@ -145,6 +149,7 @@ class FrameOutputs:
         self.frames = 0
         self.span: Span | None = None
         self.consumers: list[FrameConsumer] = [] if objects is None else [objects]
+        self.consumers += [] if still is None else [still]
         try:
             for output in VIDEOS:
                 if output in wanted:

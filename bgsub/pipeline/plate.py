@@ -24,6 +24,9 @@ MOST_FRAMES = 300
 _ENOUGH = 3
 """Frames that must show a place for their median to be believed."""
 
+_ROWS, _HIDDEN = 64, 255
+"""Rows that are worked on at a time, and the level of what is hidden, which sorts last."""
+
 _NONE, _MOST = (0, 0, 0, 0), (20, 20, 20, 20)
 """Grey levels from a colour of the background up to which a frame shows it: leaves vary, visitors
 have other colours as often as not."""
@@ -93,8 +96,26 @@ def empty_scene(
     pictures = np.stack([frame.layout.to_bgr(frame.data) for frame in frames])
     with Workers(threads) as workers:
         model = LocalModel.fit(pictures.copy(), workers=workers, seed=seed)
-    states = np.array([model.state_of(picture) for picture in pictures])
     empty = np.stack([model.mask(picture) == 0 for picture in pictures])
+    return plates_of(model, pictures, empty)
+
+
+def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> list[Plate]:
+    """Put together what lies behind the objects of some frames.
+
+    Parameters
+    ----------
+    model : LocalModel
+    pictures : ndarray of shape (n, h, w) or (n, h, w, 3), uint8
+    empty : ndarray of shape (n, h, w), bool
+        Where they show no object.
+
+    Returns
+    -------
+    list of Plate
+        One for each state of the scene, that of most frames of the model first.
+    """
+    states = np.array([model.state_of(picture) for picture in pictures])
     plates = []
     for state, scene in enumerate(model.scenes):
         here = states == state
@@ -112,16 +133,34 @@ def _median_of_background(pictures: Bytes, empty: NDArray[np.bool_], layers: Byt
     Where fewer than `_ENOUGH` frames do, it is the most frequent of these.
     """
     plate = np.array(layers[0], dtype=np.uint8)
-    fits = [seen & _is_near(picture, layers) for picture, seen in zip(pictures, empty, strict=True)]
-    for row in range(pictures.shape[1]):
-        here = np.stack([one[row] for one in fits])
+    if not len(pictures):
+        return plate
+    fits = np.stack(
+        [seen & _is_near(picture, layers) for picture, seen in zip(pictures, empty, strict=True)]
+    )
+    for start in range(0, pictures.shape[1], _ROWS):
+        rows = slice(start, start + _ROWS)
+        here = fits[:, rows] if pictures.ndim == 3 else fits[:, rows, :, None]
         counts = np.count_nonzero(here, axis=0)
-        enough = np.flatnonzero(counts >= _ENOUGH)
-        shown = pictures[:, row].astype(np.int16)
-        shown[~here] = np.iinfo(np.int16).max
-        shown.sort(axis=0)
-        plate[row, enough] = shown[(counts[enough] - 1) // 2, enough]
+        shown = np.where(here, pictures[:, rows], np.uint8(_HIDDEN))
+        middle = _of_rank(shown, (counts - 1) // 2)
+        np.copyto(plate[rows], middle, where=counts >= _ENOUGH)
     return plate
+
+
+def _of_rank(values: Bytes, ranks: NDArray[np.int64]) -> Bytes:
+    """Give of each column of bytes the one that so many are smaller than, bit by bit.
+
+    A tenth of the time that sorting takes. `values` are of shape (n, …), `ranks` broadcast to (…).
+    """
+    found = np.zeros(values.shape[1:], np.uint8)
+    for bit in (128, 64, 32, 16, 8, 4, 2, 1):
+        least = found | np.uint8(bit)
+        smaller = np.zeros(found.shape, np.uint16)
+        for value in values:
+            smaller += value < least
+        np.copyto(found, least, where=smaller <= ranks)
+    return found
 
 
 def _is_near(picture: Bytes, layers: Bytes) -> NDArray[np.bool_]:

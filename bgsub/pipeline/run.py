@@ -26,10 +26,11 @@ from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.needs import fit_settings, needs_fit, needs_objects, videos_of
 from bgsub.pipeline.objects import ObjectsOutput, object_options
 from bgsub.pipeline.outcome import RunResult, finish
-from bgsub.pipeline.output_names import output_names
+from bgsub.pipeline.output_names import output_name, output_names
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
+from bgsub.pipeline.still import StillOutput
 from bgsub.pipeline.stretch import Stretch
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, View
@@ -200,6 +201,18 @@ def _outputs(
         rate=source.rate,
         workers=workers,
         objects=_objects(results, scene, source, options, watched),
+        still=_still(results, scene, options),
+    )
+
+
+def _still(
+    results: ResultsDirectory, scene: LearnedScene, options: RunOptions
+) -> StillOutput | None:
+    """Prepare to make one picture of the scene, where it is wanted."""
+    if scene.masker is None or "still" not in options.outputs:
+        return None
+    return StillOutput(
+        results.stage(output_name("still", options.format, options.plot_format)), scene.masker
     )
 
 

@@ -60,6 +60,8 @@ def join_segments(
     with watch.stage("join"):
         _join_frames(folders, film, results)
         facts |= _join_tables(folders, facts, results, plan.options)
+        if "still" in plan.options.outputs:
+            _choose_still(folders, film, results)
         if "model" in plan.options.outputs:
             _gather_models(folders, results.stage(MODELS))
     facts["stages_s"] = {**film.stages_s, **watch.seconds}
@@ -85,6 +87,13 @@ def _join_frames(folders: Sequence[Path], film: FilmFacts, results: ResultsDirec
             title=stem,
             rate=None if rate is None else Fraction(rate),
         )
+
+
+def _choose_still(folders: Sequence[Path], film: FilmFacts, results: ResultsDirectory) -> None:
+    """Take the picture of the scene from the segment of most frames."""
+    frames = [int(segment["frames"]["used"]) for segment in film.segments]
+    name = output_name("still", film.plan.options.format, film.plan.options.plot_format)
+    link_or_copy(folders[frames.index(max(frames))] / name, results.stage(name))
 
 
 def _join_tables(

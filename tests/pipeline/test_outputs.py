@@ -22,9 +22,17 @@ from bgsub.video.source import open_source
 @pytest.mark.parametrize(
     ("format_", "plot_format", "names"),
     [
-        ("mp4", "png", "background.mp4 foreground.mp4 mask.mp4 errors.csv errors.png"),
-        ("mkv", "svg", "background.mkv foreground.mkv mask.mkv errors.csv errors.svg"),
-        ("png", "png", "background foreground mask errors.csv errors.png"),
+        (
+            "mp4",
+            "png",
+            "background.mp4 foreground.mp4 mask.mp4 background.png errors.csv errors.png",
+        ),
+        (
+            "mkv",
+            "svg",
+            "background.mkv foreground.mkv mask.mkv background.png errors.csv errors.svg",
+        ),
+        ("png", "png", "background foreground mask background.png errors.csv errors.png"),
     ],
 )
 def test_names(format_, plot_format, names):

@@ -48,11 +48,9 @@ TIMED = ("run.json", "report.html")  # they say how many seconds the run has tak
 
 class TestWholeRun:
     def test_writes_what_it_says_and_nothing_else(self, whole_run):
-        names = "background.mkv foreground.mkv mask.mkv errors.csv errors.png model.npz preview.mp4"
-        names += (
-            " overlay.mp4 spectrum.png scores.mkv objects.csv tracks.csv events.csv events.json"
-        )
-        names += " report.html input.mp4"
+        names = "background.mkv background.png foreground.mkv mask.mkv errors.csv errors.png"
+        names += " model.npz preview.mp4 overlay.mp4 spectrum.png scores.mkv report.html input.mp4"
+        names += " objects.csv tracks.csv events.csv events.json"
         written = {path.name for path in whole_run.out.iterdir()}
         assert written == {*names.split(), "run.json"}
 
@@ -170,6 +168,7 @@ class TestManifest:
 
 NAMES = {
     "background": "background.mp4",
+    "still": "background.png",
     "foreground": "foreground.mp4",
     "mask": "mask.mp4",
     "errors": "errors.csv",
@@ -202,7 +201,7 @@ class TestOnly:
         more = {"events": {"events.json"}, "report": {"input.mp4"}}.get(output, set())
         assert written == {NAMES[output], "run.json", *more}
         of_errors = ("errors", "plot", "spectrum")
-        of_masks = ("mask", "scores", "objects", "tracks", "events", "overlay", "report")
+        of_masks = ("mask", "still", "scores", "objects", "tracks", "events", "overlay", "report")
         expected = {"decode"} if output in of_masks else {"decode", "fit"}
         if output not in of_errors:
             expected.add("model")

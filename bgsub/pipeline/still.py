@@ -1,0 +1,67 @@
+"""Make background.png of the frames of a run: one picture of the scene without its objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.sampling import sample_size
+from bgsub.pipeline.consumers import Need
+from bgsub.pipeline.frames import SceneFrame
+from bgsub.pipeline.masker import Masker
+from bgsub.video.frames import Bytes
+from bgsub.video.images import write_image
+
+_PICTURE = 4
+"""Bytes that are kept of a pixel: its colours, and whether an object is there."""
+
+
+def still_bytes(frames: int, height: int, width: int) -> int:
+    """Give the memory that a `StillOutput` takes."""
+    return _PICTURE * height * width * min(frames, sample_size(height, width))
+
+
+class StillOutput:
+    """A consumer that keeps some of the frames, spread over the film, and writes what they share.
+
+    Parameters
+    ----------
+    path : Path
+        Of the picture.
+    masker : Masker
+        Says what lies behind the objects.
+    """
+
+    needs: frozenset[Need] = frozenset({"mask"})
+
+    def __init__(self, path: Path, masker: Masker) -> None:
+        self._path, self._masker = path, masker
+        self._kept: list[tuple[Bytes, NDArray[np.bool_]]] = []
+        self._passed, self._every = 0, 1
+
+    def prepare(self, frame: SceneFrame) -> None:
+        """Nothing can be done for one frame alone."""
+
+    def take(self, frame: SceneFrame, prepared: None) -> None:
+        """Keep a frame if it is one of every so many, of which ever fewer are kept."""
+        del prepared
+        number, self._passed = self._passed, self._passed + 1
+        if number % self._every:
+            return
+        if len(self._kept) >= sample_size(frame.layout.height, frame.layout.width):
+            self._kept, self._every = self._kept[::2], 2 * self._every
+            if number % self._every:
+                return
+        self._kept.append((frame.picture.copy(), frame.mask == 0))
+
+    def close(self) -> None:
+        """Write the picture."""
+        pictures, empty = (np.stack(one) for one in zip(*self._kept, strict=True))
+        self._kept.clear()
+        write_image(self._path, self._masker.empty_scene(pictures, empty))
+
+    def abort(self) -> None:
+        """Let go of the frames."""
+        self._kept.clear()
