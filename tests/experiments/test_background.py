@@ -43,6 +43,16 @@ def test_the_papers_nine_columns_come_in_its_order_and_ours_below_them():
     ]  # fmt: skip
 
 
+def test_without_a_truth_lld_of_half_the_frames_stands_beside_the_papers_lld():
+    header, rows = table_one(comparison_of(TimesOptions().entries(None)))
+    here = header.index("lld")
+    assert header[here : here + 2] == ["lld", "lld(.5)"]
+    assert rows[2]["lld"] is None
+    assert rows[2]["lld(.5)"] == 0.51
+    assert rows[3]["lld"] == 232667
+    assert rows[3]["lld(.5)"] is None
+
+
 def test_a_k_that_the_paper_has_not_leaves_its_cells_empty():
     _, rows = table_one(comparison_of(TimesOptions().entries(None), ks=(4,), seconds=None))
     assert all(rows[1][name] is None for name in NINE)
