@@ -118,11 +118,12 @@ def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> l
     states = np.array([model.state_of(picture) for picture in pictures])
     plates = []
     for state, scene in enumerate(model.scenes):
-        here = states == state
+        # Most scenes have one state, whose frames need no copy.
+        here = slice(None) if len(model.scenes) == 1 else states == state
         layers = scene.colors[..., 0] if pictures.ndim == 3 else scene.colors
         picture = _median_of_background(pictures[here], empty[here], layers)
         seen = np.count_nonzero(empty[here], axis=0).astype(np.uint16)
-        plates.append(Plate(picture, seen, int(here.sum())))
+        plates.append(Plate(picture, seen, len(states[here])))
     return plates
 
 

@@ -38,8 +38,9 @@ class StillOutput:
 
     def __init__(self, path: Path, masker: Masker) -> None:
         self._path, self._masker = path, masker
-        self._kept: list[tuple[Bytes, NDArray[np.bool_]]] = []
-        self._passed, self._every = 0, 1
+        self._pictures: Bytes | None = None
+        self._empty: NDArray[np.bool_] = np.empty(0, np.bool_)
+        self._passed, self._kept, self._every = 0, 0, 1
 
     def prepare(self, frame: SceneFrame) -> None:
         """Nothing can be done for one frame alone."""
@@ -50,18 +51,28 @@ class StillOutput:
         number, self._passed = self._passed, self._passed + 1
         if number % self._every:
             return
-        if len(self._kept) >= sample_size(frame.layout.height, frame.layout.width):
-            self._kept, self._every = self._kept[::2], 2 * self._every
+        if self._pictures is None:
+            most = sample_size(frame.layout.height, frame.layout.width)
+            self._pictures = np.empty((most, *frame.picture.shape), np.uint8)
+            self._empty = np.empty((most, *frame.mask.shape), np.bool_)
+        if self._kept == len(self._pictures):
+            self._kept, self._every = (self._kept + 1) // 2, 2 * self._every
+            for kept in (self._pictures, self._empty):
+                for i in range(1, self._kept):
+                    kept[i] = kept[2 * i]
             if number % self._every:
                 return
-        self._kept.append((frame.picture.copy(), frame.mask == 0))
+        self._pictures[self._kept] = frame.picture
+        np.equal(frame.mask, 0, out=self._empty[self._kept])
+        self._kept += 1
 
     def close(self) -> None:
         """Write the picture."""
-        pictures, empty = (np.stack(one) for one in zip(*self._kept, strict=True))
-        self._kept.clear()
-        write_image(self._path, self._masker.empty_scene(pictures, empty))
+        if self._pictures is not None:
+            pictures, empty = self._pictures[: self._kept], self._empty[: self._kept]
+            write_image(self._path, self._masker.empty_scene(pictures, empty))
+        self._pictures = None
 
     def abort(self) -> None:
         """Let go of the frames."""
-        self._kept.clear()
+        self._pictures = None
