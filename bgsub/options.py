@@ -149,7 +149,7 @@ class RunOptions(Declared):
         Integer(0),
         "Smallest blob that stays in the mask.",
         metavar="PIXELS",
-        unset="from the frame size",
+        unset="from the frame size, and smaller ones that move",
     )
     clean: bool = _masks(True, Switch(), "Remove specks from the mask.")
     ignore: str | None = _masks(

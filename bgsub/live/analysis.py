@@ -17,6 +17,7 @@ from bgsub.local.cleanup import SCORE_LEVEL
 from bgsub.tracking.choosing import EventFilter
 from bgsub.tracking.detections import find_detections
 from bgsub.tracking.recorder import View
+from bgsub.tracking.specks import SpeckFilter
 from bgsub.tracking.tracker import Observation, Tracker
 from bgsub.video.frames import Bytes, Layout
 
@@ -100,6 +101,7 @@ class Analysis:
         self._counted = _fitted(self._options.counted, header.size)
         self._view = View(header.size, (0, 0, *header.size), (layout.width, layout.height))
         self._first_track = self._last_track
+        self._specks = SpeckFilter()
         self._tracker = Tracker(
             (layout.width, layout.height), rate=_RATE, min_track=self._options.min_track
         )
@@ -145,7 +147,8 @@ class Analysis:
         if self._model is None:
             return None
         picture = layout.to_bgr(row)
-        mask, scores = self._model.local.mask_and_scores(picture)
+        mask, scores, specks = self._model.local.look(picture)
+        mask = self._specks.add(mask, specks)
         found = find_detections(
             mask,
             min_area=self._least_area(),

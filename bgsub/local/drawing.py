@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.local.cleanup import BlobRule, shadow_reach, vote, without_shadows
 from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.regions import boxes_of
+from bgsub.local.specks import Speck
 from bgsub.video.frames import Bytes
 
 Part = Callable[[slice, slice], Bytes]
 """Gives something of a frame in some rows and columns, (h', w') or (h', w', 3)."""
+
+
+class Seen(NamedTuple):
+    """What a frame shows: the mask of its objects, the scores it is cut from, and specks.
+
+    Attributes
+    ----------
+    mask : ndarray of uint8, shape (h, w)
+        0 or 255.
+    scores : ndarray of uint16, shape (h, w), or None
+        See `bgsub.local.model.LocalModel.scores`; None where they were not asked for.
+    specks : tuple of Speck
+        See `bgsub.local.specks.find_specks`.
+    """
+
+    mask: Bytes
+    scores: NDArray[np.uint16] | None = None
+    specks: tuple[Speck, ...] = ()
 
 
 class MaskDrawer:

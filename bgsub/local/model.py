@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bgsub.local.archive import arrays_of, scenes_in
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.cleanup import in_hundredths, mean_score, vote
-from bgsub.local.drawing import MaskDrawer
+from bgsub.local.drawing import MaskDrawer, Seen
 from bgsub.local.history import History, Moment
 from bgsub.local.layers import MOST_FRAMES, largest_channel
 from bgsub.local.light import (
@@ -30,6 +30,7 @@ from bgsub.local.noise import with_noise
 from bgsub.local.params import DEFAULTS, SENSITIVITIES, LocalParams, MaskOptions
 from bgsub.local.scene import Scene, fit_scene
 from bgsub.local.scoring import SceneMatcher, usual_share
+from bgsub.local.specks import Speck, find_specks
 from bgsub.local.states import find_states
 from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.runtime.threads import Workers
@@ -59,6 +60,7 @@ class _Compared:
     """A frame beside its background: its mean score in new memory, the rest in scratch memory."""
 
     fit: _Fit
+    score: Bytes
     own: Bytes
     mean: Bytes
     nearest: Bytes
@@ -205,12 +207,31 @@ class LocalModel:
         """
         return in_hundredths(self._compare(picture, inside).mean)
 
-    def mask_and_scores(
-        self, picture: Bytes, inside: NDArray[np.bool_] | None = None
-    ) -> tuple[Bytes, NDArray[np.uint16]]:
-        """Both `mask` and `scores` of a frame, which is compared with the background once."""
+    @property
+    def finds_specks(self) -> bool:
+        """Whether small things may be objects if they move: not where a least area is given."""
+        return self.options.min_area is None
+
+    def look(
+        self, picture: Bytes, inside: NDArray[np.bool_] | None = None, *, with_scores: bool = True
+    ) -> Seen:
+        """Give the mask of a frame, its scores, and the specks that may be objects if they move.
+
+        Parameters
+        ----------
+        picture : ndarray of uint8, shape (h, w, 3) BGR or (h, w)
+        inside : ndarray of bool, shape (h, w), optional
+            Pixels outside are never foreground.
+        with_scores : bool
+        """
         compared = self._compare(picture, inside)
-        return self._draw(compared, inside), in_hundredths(compared.mean)
+        mask = self._draw(compared, inside)
+        specks: tuple[Speck, ...] = ()
+        if self.finds_specks:
+            raw = vote(compared.mean, self.params.vote_level)
+            edge = self.params.outline_edge
+            specks = find_specks(raw, mask, compared.score, self.min_area, edge)
+        return Seen(mask, in_hundredths(compared.mean) if with_scores else None, specks)
 
     def _compare(self, picture: Bytes, inside: NDArray[np.bool_] | None) -> _Compared:
         """Compare a frame with the state of the scene that it shows."""
@@ -225,7 +246,7 @@ class LocalModel:
         if inside is not None:
             mean[~inside] = 0
             own[~inside] = 0
-        return _Compared(fit, own, mean, index)
+        return _Compared(fit, score, own, mean, index)
 
     def _even_out(self, fit: _Fit, mean: Bytes, index: Bytes) -> Bytes | None:
         """Give a frame whose light has changed in a part of it the light of its background."""

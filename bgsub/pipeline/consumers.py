@@ -16,10 +16,12 @@ from bgsub.background.backdrop import Backdrop, Floats
 from bgsub.background.model import BackgroundModel
 from bgsub.background.render import OutsideMask, reconstruct
 from bgsub.fit.store import FrameBlock
+from bgsub.local.drawing import Seen
 from bgsub.pipeline.frames import FrameRules, SceneFrame
-from bgsub.pipeline.masker import Flags, Masker, Scores
+from bgsub.pipeline.masker import Flags, Masker
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.absorption import Absorber, absorbed_after
+from bgsub.tracking.specks import SpeckFilter
 from bgsub.video.frames import Bytes, Layout
 
 Item = TypeVar("Item")
@@ -96,6 +98,9 @@ class Renderer:
         rest_s = None if masker is None else absorbed_after(masker.settings.still_objects)
         if masker is not None and rest_s is not None:
             self._absorber = Absorber(layout.height, layout.width, rest_s, masker.min_area)
+        self._specks: SpeckFilter | None = None
+        if masker is not None and masker.finds_specks:
+            self._specks = SpeckFilter()
 
     def frames(self, block: FrameBlock, workers: Workers) -> list[SceneFrame]:
         """Give the frames of a block; their backgrounds are reconstructed together."""
@@ -109,6 +114,10 @@ class Renderer:
             )
             for i, row in enumerate(block.rows)
         ]
+        if self._specks is not None:
+            masks = _in_threads(_decide_mask, frames, frames, workers)
+            for frame, _ in zip(frames, masks, strict=True):
+                frame.reveal(self._specks)
         if self._background is not None and block.coefficients is not None:
             self._reconstruct(self._background, block, block.coefficients, frames, workers)
         if self._absorber is not None:
@@ -140,13 +149,11 @@ class Renderer:
         for frame, estimate in zip(frames, own, strict=True):
             frame.place_before(estimate, backdrop)
 
-    def _decide(self, frame: SceneFrame) -> tuple[Bytes, Scores | None]:
+    def _decide(self, frame: SceneFrame) -> Seen:
         if self._masker is None:
             message = "no masks were asked for"
             raise RuntimeError(message)
-        if self._with_scores:
-            return self._masker.mask_and_scores(frame, self._inside)
-        return self._masker.mask(frame, self._inside), None
+        return self._masker.look(frame, self._inside, with_scores=self._with_scores)
 
 
 def _in_threads(

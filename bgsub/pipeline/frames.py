@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from bgsub.background.backdrop import Backdrop
 from bgsub.background.render import largest_difference
+from bgsub.local.drawing import Seen
 from bgsub.tracking.absorption import Absorber
+from bgsub.tracking.specks import SpeckFilter
 from bgsub.video.frames import Bytes, Layout
 
 Scores = NDArray[np.uint16]
@@ -51,13 +53,13 @@ class FrameRules:
     ----------
     layout : Layout
     decide : callable
-        Gives the mask of a frame, and its scores where they are wanted.
+        Gives the mask of a frame, its specks, and its scores where they are wanted.
     draw_foreground : callable
         Gives the foreground of a frame.
     """
 
     layout: Layout
-    decide: Callable[[SceneFrame], tuple[Bytes, Scores | None]]
+    decide: Callable[[SceneFrame], Seen]
     draw_foreground: Callable[[SceneFrame], Bytes]
 
 
@@ -136,29 +138,34 @@ class SceneFrame:
         return largest_difference(self.layout, self.row, self.own)
 
     @Once
-    def _decided(self) -> tuple[Bytes, Scores | None]:
+    def _decided(self) -> Seen:
         return self._rules.decide(self)
 
     @property
     def mask(self) -> Bytes:
         """Its mask, (h, w), 0 or 255."""
-        return self._decided[0]
+        return self._decided.mask
 
     @property
     def scores(self) -> Scores:
         """What its mask is cut from, (h, w), in hundredths of a threshold."""
-        scores = self._decided[1]
+        scores = self._decided.scores
         if scores is None:
             message = "no scores were asked for"
             raise RuntimeError(message)
         return scores
 
+    def reveal(self, followed: SpeckFilter) -> None:
+        """Add to the mask the specks that move; frames are followed in their order."""
+        seen = self._decided
+        self.__dict__["_decided"] = seen._replace(mask=followed.add(seen.mask, seen.specks))
+
     def settle(self, absorber: Absorber) -> None:
         """Take what has come to rest out of the mask; frames are settled in their order."""
-        mask, scores = self._decided
+        mask = self._decided.mask
         left = absorber.apply(mask, self.seen, self.time_s)
         self._rested = np.asarray(cv2.subtract(mask, left), dtype=np.uint8)
-        self.__dict__["_decided"] = left, scores
+        self.__dict__["_decided"] = self._decided._replace(mask=left)
 
     @Once
     def foreground(self) -> Bytes:

@@ -21,6 +21,7 @@ from bgsub.background.residual_mask import SCORE_LEVEL, MaskRule, default_min_ar
 from bgsub.errors import UsageError
 from bgsub.local import sampling
 from bgsub.local.cleanup import SCORE_LEVEL as LOCAL_SCORE_LEVEL
+from bgsub.local.drawing import Seen
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, LocalParams, MaskOptions
 from bgsub.pipeline.frames import SceneFrame
@@ -30,7 +31,6 @@ from bgsub.tracking.absorption import Stillness
 from bgsub.video.frames import Bytes, Layout
 
 Flags = NDArray[np.bool_]
-Scores = NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ class Masker(Protocol):
         Score from which a pixel belongs to the mask, before it is cleaned.
     min_area : int
         Pixels that a blob covers, at least.
+    finds_specks : bool
+        Whether it gives specks that may be objects if they move.
     threshold : float or None
         Grey levels above which a pixel is foreground, where that is one number.
     """
@@ -90,6 +92,7 @@ class Masker(Protocol):
     layout: Layout
     settings: MaskSettings
     min_area: int
+    finds_specks: bool = False
     threshold: float | None = None
 
     def __init__(self, layout: Layout, settings: MaskSettings) -> None:
@@ -139,24 +142,21 @@ class Masker(Protocol):
         return background
 
     @abstractmethod
-    def mask(self, frame: SceneFrame, inside: Flags | None) -> Bytes:
-        """Give the mask of a frame.
+    def look(self, frame: SceneFrame, inside: Flags | None, *, with_scores: bool) -> Seen:
+        """Give the mask of a frame, and more of what it shows.
 
         Parameters
         ----------
         frame : SceneFrame
         inside : ndarray of bool, shape (h, w), or None
             Pixels outside are never foreground; None is all pixels.
+        with_scores : bool
+            Whether the scores that the mask is cut from are wanted.
 
         Returns
         -------
-        ndarray of uint8, shape (h, w)
-            0 or 255.
+        Seen
         """
-
-    @abstractmethod
-    def mask_and_scores(self, frame: SceneFrame, inside: Flags | None) -> tuple[Bytes, Scores]:
-        """Give the mask of a frame and the scores, (h, w) uint16, that it is cut from."""
 
     def background(self, frame: SceneFrame) -> Bytes:
         """Give what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""
@@ -219,14 +219,11 @@ class ResidualMasker(Masker):
             raise _NOTHING_LEARNED
         return self._rule
 
-    def mask(self, frame: SceneFrame, inside: Flags | None) -> Bytes:
-        """Cut the residual of a frame."""
-        return self._learned().apply(frame.residual, inside)
-
-    def mask_and_scores(self, frame: SceneFrame, inside: Flags | None) -> tuple[Bytes, Scores]:
+    def look(self, frame: SceneFrame, inside: Flags | None, *, with_scores: bool) -> Seen:
         """Cut the residual of a frame, and give it in hundredths of the threshold."""
         rule, residual = self._learned(), frame.residual
-        return rule.apply(residual, inside), rule.scores(residual, inside)
+        scores = rule.scores(residual, inside) if with_scores else None
+        return Seen(rule.apply(residual, inside), scores)
 
     def empty_scene(self, pictures: Bytes, empty: Flags) -> Bytes:
         """Give the centre that was fitted."""
@@ -306,6 +303,7 @@ class LocalMasker(Masker):
 
     def _use(self, model: LocalModel) -> None:
         self._model = model.with_options(self._options)
+        self.finds_specks = self._model.finds_specks
         self.min_area = self._model.min_area
 
     def keep(self, background: BackgroundModel) -> BackgroundModel:
@@ -317,13 +315,9 @@ class LocalMasker(Masker):
             raise _NOTHING_LEARNED
         return self._model
 
-    def mask(self, frame: SceneFrame, inside: Flags | None) -> Bytes:
+    def look(self, frame: SceneFrame, inside: Flags | None, *, with_scores: bool) -> Seen:
         """Compare a frame with the colours of its places."""
-        return self._learned().mask(frame.seen, inside)
-
-    def mask_and_scores(self, frame: SceneFrame, inside: Flags | None) -> tuple[Bytes, Scores]:
-        """Compare a frame with the colours of its places, once for both."""
-        return self._learned().mask_and_scores(frame.seen, inside)
+        return self._learned().look(frame.seen, inside, with_scores=with_scores)
 
     def background(self, frame: SceneFrame) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows."""

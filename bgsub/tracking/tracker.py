@@ -22,6 +22,9 @@ _MOST_DETECTIONS = 400
 _COVERED = 0.35
 """Share of an object's predicted box within a region from which it is taken to be part of it."""
 
+_ROOM = 1.15
+"""Usual areas of the largest of several objects from which a region is large enough to hold all."""
+
 _FRAGMENT_GROWTH = 1.35
 """Factor on its usual sides up to which parts near an object are taken to be pieces of it."""
 
@@ -156,9 +159,10 @@ class Tracker:
         pieces = self._claim_pieces(detections, holders)
         for j, tracks in holders.items():
             whole = join([detections[j], *(detections[piece] for piece in pieces.get(j, []))])
-            self._see(tracks, whole, now, picture)
+            self._see(self._present(tracks, whole, step), whole, now, picture)
         taken = {*holders, *(piece for claimed in pieces.values() for piece in claimed)}
         found = {id(track) for tracks in holders.values() for track in tracks}
+        self._tracks = [track for track in self._tracks if not track.ended]
         self._miss([t for t in self._tracks if id(t) not in found], step)
         for j, detection in enumerate(detections):
             if j not in taken:
@@ -197,11 +201,26 @@ class Tracker:
                     break
         return pieces
 
+    def _present(self, tracks: list[Target], region: Detection, step: float) -> list[Target]:
+        """Leave those of a region's tracks that can be there.
+
+        In a region no larger than one of them the others are hidden behind it, or gone: they are
+        missed. Which one has the region alone is decided anew in every frame, so the one that has
+        it now is not seen for certain.
+        """
+        is_large = len(tracks) == 1 or region.area >= _ROOM * max(each.area for each in tracks)
+        present = []
+        for i, track in enumerate(tracks):
+            track.missed = 0.0 if is_large else track.missed + step * (i > 0)
+            track.ended = i > 0 and track.missed > self._max_gap
+            if not track.ended:
+                present.append(track)
+        return present
+
     def _see(
         self, tracks: list[Target], detection: Detection, now: _Frame, picture: Bytes | None
     ) -> None:
         for track in tracks:
-            track.missed = 0.0
             track.hits += 1
         if len(tracks) > 1:
             boxes = find_shares(tracks, detection, picture)

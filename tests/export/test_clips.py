@@ -20,7 +20,7 @@ from bgsub.tracking.tables import OBJECT_COLUMNS
 from bgsub.video.source import open_source
 from tests.conftest import read_video
 from tests.video.conftest import encode as encode_film
-from tests.video.test_excerpt import film as film_with_sound  # noqa: F401
+from tests.video.test_seeking import film as film_with_sound  # noqa: F401
 from tests.video.test_source import rotated
 
 

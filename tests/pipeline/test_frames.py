@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.background.render import largest_difference
+from bgsub.local.drawing import Seen
 from bgsub.pipeline.frames import FrameRules, SceneFrame
 from bgsub.video.frames import Layout
 
@@ -19,7 +20,8 @@ class Calls:
 
     def decide(self, frame):
         self.decided += 1
-        return (frame.layout.luma(frame.row) > 128).astype(np.uint8) * np.uint8(255), self.scores
+        bright = (frame.layout.luma(frame.row) > 128).astype(np.uint8) * np.uint8(255)
+        return Seen(bright, self.scores)
 
     def draw(self, frame):
         self.drawn += 1

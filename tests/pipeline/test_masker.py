@@ -10,6 +10,7 @@ import pytest
 
 from bgsub.errors import UsageError
 from bgsub.local import sampling
+from bgsub.local.drawing import Seen
 from bgsub.options import RunOptions
 from bgsub.pipeline.inputs import memory_need, open_input
 from bgsub.pipeline.masker import MASKERS, LocalMasker, Masker, MaskSettings, ResidualMasker
@@ -119,14 +120,14 @@ class BrightMasker(Masker):
         self.left -= len(rows)
         self.level = max(self.level, int(rows[:, : self.layout.pixels].mean()) + 60)
 
-    def mask_and_scores(self, frame, inside):
+    def look(self, frame, inside, *, with_scores):
         luma = frame.layout.luma(frame.row)
         scores = luma.astype(np.uint16) * np.uint16(100) // np.uint16(self.level)
         mask = np.where(scores >= self.score_level, np.uint8(255), np.uint8(0))
-        return mask if inside is None else mask * inside, scores
+        return Seen(mask if inside is None else mask * inside, scores if with_scores else None)
 
-    def mask(self, frame, inside):
-        return self.mask_and_scores(frame, inside)[0]
+    def empty_scene(self, pictures, empty):
+        return pictures[0]
 
     def facts(self):
         assert self.left == 0
@@ -161,7 +162,7 @@ def test_a_mask_before_anything_is_learned_is_a_mistake_of_ours(kind):
     masker = kind(Layout("gray", 30, 40), MaskSettings())
     frame = SimpleNamespace(picture=None, residual=None)
     with pytest.raises(RuntimeError, match="before anything is learned"):
-        masker.mask(frame, None)
+        masker.look(frame, None, with_scores=False)
 
 
 def test_the_command_does_without_scipy(clip, tmp_path):
