@@ -46,6 +46,9 @@ def test_somebody_who_stood_there_for_most_of_the_film_and_left(scenes, workers)
     assert region.edge_motion_px[0] > 0.1
     # It is seen in more frames than what is behind it, so that a count would have been wrong.
     assert region.share_before > region.share_after
+    # Of the frames: who sways shows a place more than one colour.
+    assert 0.35 < region.share_before <= 50 / 80
+    assert 0.3 < region.share_after <= 30 / 80
     assert region.overruled_pixels > 0.5 * region.pixels
     assert f"balance {region.edge_balance:+.2f}" in region.reason
     assert "an object was there and left" in region.reason
