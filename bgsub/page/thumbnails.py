@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import cv2
 import numpy as np
 
 from bgsub.page.films import Film, View
@@ -11,6 +12,7 @@ from bgsub.page.pictures import data_uri, pictures_of, shrunk, webp
 from bgsub.page.result import Result
 from bgsub.tracking.events import SceneEvent
 from bgsub.video.frames import Bytes
+from bgsub.video.images import read_image
 
 _THUMBNAILS = ((192, 60), (144, 50), (96, 40), (80, 30), (64, 20))
 """Width in pixels and quality of thumbnails: the first with which all have room."""
@@ -21,6 +23,9 @@ _THUMBNAIL_BYTES = 1_100_000
 _THUMBNAILS_TRIED = 24
 
 _BACKGROUND_WIDTH = 960
+
+_STILL = "background.png"
+"""The picture of the empty scene that a run writes."""
 
 
 def make_thumbnails(
@@ -52,7 +57,13 @@ def _thumbnail_size(pictures: Sequence[Bytes]) -> tuple[int, int]:
 
 
 def picture_scene(result: Result, films: Mapping[View, Film | None]) -> str:
-    """Make a picture of the scene: its background in the middle of the frames that fit it."""
+    """Make a picture of the empty scene: the run's own, or that of a frame that fits it."""
+    still = result.folder / _STILL
+    if still.is_file():
+        empty = read_image(still)
+        order = cv2.COLOR_GRAY2RGB if empty.ndim == 2 else cv2.COLOR_BGR2RGB
+        shown = np.asarray(cv2.cvtColor(empty, order), dtype=np.uint8)
+        return data_uri(webp(shrunk(shown, _BACKGROUND_WIDTH), 75))
     film = films["background"] or films["input"]
     if film is None:
         return ""

@@ -51,7 +51,19 @@ def test_pictures_are_smaller_where_there_is_less_room(result, films, monkeypatc
 def test_without_films_or_events_there_are_no_pictures(result, films):
     assert make_thumbnails(result, result.events, NONE) == {}
     assert make_thumbnails(result, [], films) == {}
-    assert picture_scene(result, NONE) == ""
+    assert picture_scene(replace(result, folder=result.folder / "none"), NONE) == ""
+
+
+@pytest.mark.parametrize("color", [True, False])
+def test_the_scene_is_the_picture_that_the_run_made_of_it(result, tmp_path, color):
+    place = np.kron(
+        np.arange(0, 240, 20, dtype=np.uint8).reshape(2, 6), np.ones((24, 16), np.uint8)
+    )
+    picture = np.stack([place, place // 2, 255 - place], axis=2) if color else place
+    iio.imwrite(tmp_path / "background.png", picture)
+    shown = opened(picture_scene(replace(result, folder=tmp_path), NONE)).astype(int)
+    expected = picture if color else np.stack([place] * 3, axis=2)
+    assert np.abs(shown - expected).mean() < 8
 
 
 def test_events_of_the_same_frame_share_a_picture(result, films):
