@@ -32,7 +32,7 @@ _SHORT_CODECS = {"libdav1d", "libaom-av1", "av1"}
 _QUIET_SLICES = {"mpeg1video", "mpeg2video"}
 
 # A frame that comes later than so many steps leaves a gap.
-_GAP_STEPS = 1.5
+GAP_STEPS = 1.5
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Decoder:
                     if packet.size == 0:
                         self.empty_packets += 1
                         continue  # repeats a frame; a decoder would take it for the end
-                    reason = self._look_at(packet)
+                    reason = self.look_at(packet)
                     if reason:
                         yield Oddity(reason)
                 for frame in pyav.decode(packet):
@@ -144,7 +144,7 @@ class Decoder:
         if self._latest_frame < self._latest_packet or self._lacks_frames():
             yield Oddity("the last packets gave no frame", is_guess=True)
 
-    def _look_at(self, packet: Packet[VideoStream]) -> str:
+    def look_at(self, packet: Packet[VideoStream]) -> str:
         """Count a packet; say what is wrong with it."""
         self.packets += 1
         codec = self._stream.codec_context.name
@@ -196,7 +196,7 @@ class Decoder:
         """Whether the latest frame comes later than the one before it should be followed."""
         if self.step_s is None or self._passed_s is None:
             return False
-        return self._passed_s > _GAP_STEPS * self.step_s
+        return self._passed_s > GAP_STEPS * self.step_s
 
 
 def prepare(stream: VideoStream, *, threads: int, strict: bool) -> None:

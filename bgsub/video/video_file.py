@@ -32,6 +32,7 @@ from bgsub.video.decoding import (
 )
 from bgsub.video.film_header import Reach, read_header
 from bgsub.video.frames import Frame
+from bgsub.video.skipping import DecodingPlan, Unexpected, decode_needed, held_back, plan_decoding
 from bgsub.video.stamps import pace_of
 from bgsub.video.strays import without_leaps
 from bgsub.video.survey import Survey, decode_alone, survey
@@ -84,6 +85,12 @@ class VideoFileSource(BaseSource):
             matrix=pixels.matrix(frame),
         )
         self._maker = pixels.PictureMaker(self.layout)
+        self._needed: DecodingPlan | None = None
+        self._is_selective = (
+            (options.selection.start is not None or options.selection.every is not None)
+            and header.step_s is not None
+            and not (header.has_decoding_times or header.begins_silently or header.ends_early)
+        )
         self.unseen_damage = unseen_damage(self.codec, has_sums=self._has_checksums)
         self._opening_warnings += header.blind_spots(self.unseen_damage)
         if self.unseen_damage == "may go unseen":  # of most films: said to those who want details
@@ -154,23 +161,65 @@ class VideoFileSource(BaseSource):
         what = self._header.gap(reads_its_end=self.options.selection.end is None)
         if self._timeline is None and what:
             self._timeline = self._work_out(Oddity(what))
-        if self._timeline is None:
-            threads = self.options.threads or min(available_cores() + 1, _MAX_THREADS)
-            held: deque[Item] = deque()
-            for item in self._decode(threads, notes):
-                held.append(item)
-                if len(held) > threads + _LATE_ERRORS:
-                    given = held[0].number
-                    yield held.popleft()
-            if self._timeline is None:
-                yield from held
+        threads = self.options.threads or min(available_cores() + 1, _MAX_THREADS)
+        if self._timeline is None and self._is_selective:
+            try:
+                for item in held_back(self._decode_selected(threads), threads + _LATE_ERRORS):
+                    given = item.number
+                    yield item
+            except Unexpected:
+                self._is_selective = False
+            if self._is_selective:
                 return
-        for entry in self._timeline.entries[:given]:
-            if entry.doubtful or entry.picture is None:
-                self._late_doubts.append((entry.number, entry.time_s))
+        if self._timeline is None:
+            decoded = self._decode(threads, notes)
+            for item in held_back(decoded, threads + _LATE_ERRORS, lambda: self._timeline is None):
+                if item.number > given:
+                    given = item.number
+                    yield item
+            if self._timeline is None:
+                return
         for item in self._decode_again(self._timeline, notes):
             if item.number > given:
                 yield item
+
+    def _decode_selected(self, threads: int) -> Generator[Item, None, None]:
+        """Give all frames, but decode only what leads to those that are selected.
+
+        Raises
+        ------
+        Unexpected
+            If it cannot be known which these are, or something is odd: then all is to be decoded.
+        """
+        if self._needed is None:
+            self._needed = self._plan_selected()
+        with self._open() as container:
+            stream = self._video_stream(container)
+            yield from decode_needed(self._needed, container, stream, threads, self._item)
+
+    def _plan_selected(self) -> DecodingPlan:
+        selection = self.options.selection
+        with self._open() as container:
+            stream = self._video_stream(container)
+            decoder = self._decoder(container, stream, 1)
+            plan = plan_decoding(container, stream, decoder, Clock(self.rate), selection)
+        seen = (decoder.packets, decoder.empty_packets, decoder.reach)
+        if not plan.is_partial and (
+            self._has_unknown_holes(decoder) or self._shortfall(*seen, len(plan.times))
+        ):
+            raise Unexpected
+        return plan
+
+    def _decoder(self, container: InputContainer, stream: VideoStream, threads: int) -> Decoder:
+        return Decoder(
+            container,
+            stream,
+            threads,
+            step_s=self._step_s,
+            by_decoding_order=self._header.has_decoding_times,
+            places={place: rank for rank, (place, _) in enumerate(self._header.table)},
+            is_sound=has_checksums if self._has_checksums else None,
+        )
 
     def _decode(self, threads: int, notes: list[str]) -> Generator[Item, None, None]:
         """Give the frames up to the first sign of damage, which makes the timeline."""
@@ -178,15 +227,7 @@ class VideoFileSource(BaseSource):
         number = 0
         by_decoding_order = self._header.has_decoding_times
         with self._open() as container:
-            decoder = Decoder(
-                container,
-                self._video_stream(container),
-                threads,
-                step_s=self._step_s,
-                by_decoding_order=by_decoding_order,
-                places={place: rank for rank, (place, _) in enumerate(self._header.table)},
-                is_sound=has_checksums if self._has_checksums else None,
-            )
+            decoder = self._decoder(container, self._video_stream(container), threads)
             oddity: Oddity | None = None
             for event in decoder:
                 if isinstance(event, Oddity):

@@ -1,0 +1,107 @@
+"""What is decoded of a film of which few frames are selected gives these frames, and no others."""
+
+from __future__ import annotations
+
+import av
+import numpy as np
+import pytest
+
+from bgsub.video import skipping, video_file
+from bgsub.video.source import open_source
+
+SELECTIONS = [
+    {"every": "5"},
+    {"every": "30"},
+    {"every": "0.7s"},
+    {"start": "50"},
+    {"start": "61", "end": "70"},
+    {"start": "2s", "every": "4", "end": "3.5s"},
+    {"start": "120"},
+]
+ENCODERS = {
+    "closed": ("libx264", {"g": "12", "bf": "3"}, "film.mp4"),
+    "open": (
+        "libx264",
+        {"g": "12", "bf": "3", "x264-params": "open-gop=1:b-pyramid=2"},
+        "film.mkv",
+    ),
+    "refreshed": ("libx264", {"g": "12", "x264-params": "intra-refresh=1"}, "film.mp4"),
+    "stream": ("libx264", {"g": "12", "bf": "3"}, "film.ts"),
+    "old": ("mpeg4", {"g": "12", "bf": "2"}, "film.mp4"),
+    "pictures": ("mjpeg", {}, "film.mkv"),
+    "lossless": ("ffv1", {"g": "10"}, "film.mkv"),
+}
+
+
+@pytest.fixture(params=ENCODERS)
+def film(tmp_path, request):
+    """120 frames at 25 a second in which everything moves."""
+    codec, options, name = ENCODERS[request.param]
+    rng = np.random.default_rng(0)
+    scene = rng.integers(0, 255, (18, 60, 3)).repeat(4, axis=0).repeat(4, axis=1).astype(np.uint8)
+    with av.open(str(tmp_path / name), "w") as container:
+        stream = container.add_stream(codec, rate=25, options=options)
+        stream.width, stream.height = 96, 72
+        stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
+        for i in range(120):
+            image = np.ascontiguousarray(scene[:, i : i + 96])
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+        container.mux(stream.encode(None))
+    return tmp_path / name
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """How many pictures were made by decoders."""
+    counts = []
+    original = video_file.pyav.decode
+
+    def decode(packet):
+        frames = original(packet)
+        counts.append(len(frames))
+        return frames
+
+    monkeypatch.setattr(video_file.pyav, "decode", decode)
+    return counts
+
+
+def frames_of(path, selection, *, skips=True):
+    source = open_source(str(path), threads=2, **selection)
+    source._is_selective = source._is_selective and skips
+    frames = [(frame.number, frame.time_s, frame.data.tobytes()) for frame in source]
+    return frames, (source.decoded, source.bad_frames, source.warnings)
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
+def test_frames_numbers_and_times_are_those_of_decoding_all(film, selection):
+    assert frames_of(film, selection) == frames_of(film, selection, skips=False)
+
+
+@pytest.mark.parametrize(
+    ("selection", "most"), [({"every": "30"}, 0.7), ({"start": "61", "end": "70"}, 0.4)]
+)
+@pytest.mark.parametrize("film", ["closed", "stream", "pictures", "lossless"], indirect=True)
+def test_what_nobody_needs_is_not_decoded(film, decoded, selection, most):
+    frames_of(film, selection)
+    assert sum(decoded) < most * 120
+
+
+def test_damage_is_told_as_when_all_is_decoded(film):
+    data = bytearray(film.read_bytes())
+    place = len(data) // 2
+    data[place : place + 300] = bytes(300)
+    film.write_bytes(data)
+    (frames, (_, bad, _)) = frames_of(film, {"every": "5"})
+    (expected, (_, expected_bad, _)) = frames_of(film, {"every": "5"}, skips=False)
+    assert frames == expected
+    assert bad == expected_bad
+
+
+def test_a_film_that_breaks_its_promise_is_decoded_as_a_whole(film, monkeypatch):
+    selection = {"every": "5"}
+    expected = frames_of(film, selection, skips=False)
+    original = skipping._needed
+    monkeypatch.setattr(
+        skipping, "_needed", lambda *given: original(*given) & (np.arange(120) % 40 < 30)
+    )
+    assert frames_of(film, selection) == expected
