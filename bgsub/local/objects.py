@@ -99,8 +99,12 @@ def _vote(
         return  # light, not an object
     left = change.balance > 0
     thing, place = (change.before, change.after) if left else (change.after, change.before)
-    if change.is_rigid(0 if left else 1, params) and not change.visitor:
-        return
+    if not change.visitor:
+        moves, rests = change.motion if left else change.motion[::-1]
+        if change.is_rigid(0 if left else 1, params):
+            return
+        if max(params.rigid_motion, LIVELIER * moves) < rests < UNKNOWN:
+            return  # people move more than their places: what else speaks for it is in doubt
     outside = layers.labels[change.frame :] if left else layers.labels[: change.frame]
     y, x = np.nonzero(region)
     label = thing[y, x]

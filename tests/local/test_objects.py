@@ -177,3 +177,8 @@ def test_who_moves_no_more_than_the_place_has_nothing_around_him():
     calm = weigh_changes([change(0.5, motion=(0.4, 0.3))], layers, SIGMA).is_object
     assert calm[1][REGION].all()
     assert not calm[1][BESIDE].any()
+
+
+@pytest.mark.parametrize(("motion", "found"), [((0.17, 0.36), []), ((0.17, 0.2), [1])])
+def test_a_place_that_moves_more_than_who_left_it_is_in_doubt(motion, found):
+    assert objects(made([PLACE, PERSON], STOOD), change(0.6, motion=motion)) == found
