@@ -147,13 +147,13 @@ class Analysis:
         if self._model is None:
             return None
         picture = layout.to_bgr(row)
-        mask, scores, specks = self._model.local.look(picture)
-        mask = self._specks.add(mask, specks)
+        seen = self._model.local.look(picture)
+        mask = self._specks.add(seen.mask, seen.specks)
         found = find_detections(
             mask,
             min_area=self._least_area(),
             picture=picture,
-            scores=scores,
+            scores=seen.scores,
             score_level=SCORE_LEVEL,
         )
         frame_score = self._model.frame_score(layout.luma(row)) if found else None

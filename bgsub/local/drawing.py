@@ -30,11 +30,14 @@ class Seen(NamedTuple):
         See `bgsub.local.model.LocalModel.scores`; None where they were not asked for.
     specks : tuple of Speck
         See `bgsub.local.specks.find_specks`.
+    trust : float or None
+        From 0 to 1, see `bgsub.local.trust`; None where nothing says.
     """
 
     mask: Bytes
     scores: NDArray[np.uint16] | None = None
     specks: tuple[Speck, ...] = ()
+    trust: float | None = None
 
 
 class MaskDrawer:

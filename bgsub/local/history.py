@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scene import Scene
 from bgsub.local.scoring import thresholds
-
-# Grey levels from which a threshold hides people in plain clothes; thresholds of what is certain.
-_BLIND, _CERTAIN = 25.0, 4.0
+from bgsub.local.trust import BLIND, seen_for_certain
 
 MOST_REGIONS = 50
 """Regions that are listed, the largest ones."""
@@ -77,7 +75,7 @@ class History:
         for state, (scene, shown, count) in enumerate(zip(scenes, moments, relit, strict=True)):
             notes += scene.notes
             threshold = float(np.median(thresholds(scene, params)))
-            if threshold > max(_BLIND, scene.contrast / 2):
+            if threshold > max(BLIND, scene.contrast / 2):
                 notes.append(
                     f"noise: what differs by less than {threshold:.0f} grey levels cannot be found "
                     f"at most places of state {state + 1}; masks may miss most of what moves"
@@ -90,7 +88,7 @@ class History:
                     "level": round(float(scene.colors[0].mean()), 2),
                     "contrast": round(scene.contrast, 2),
                     "threshold": round(threshold, 2),
-                    "trust": round(min(scene.contrast / (_CERTAIN * threshold), 1.0), 3),
+                    "trust": round(seen_for_certain(scene.contrast, threshold), 3),
                     "relit_frames": count,
                 }
             )

@@ -32,6 +32,7 @@ from bgsub.local.scene import Scene, fit_scene
 from bgsub.local.scoring import SceneMatcher, usual_share
 from bgsub.local.specks import Speck, find_specks
 from bgsub.local.states import find_states
+from bgsub.local.trust import marked_for_certain, seen_for_certain
 from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
@@ -47,6 +48,7 @@ class _Fit:
     matcher: SceneMatcher
     picture: Bytes
     sigma: float
+    explained: float = 1.0  # share of what is explained in usual frames
 
     @property
     def grain(self) -> float:
@@ -231,7 +233,15 @@ class LocalModel:
             raw = vote(compared.mean, self.params.vote_level)
             edge = self.params.outline_edge
             specks = find_specks(raw, mask, compared.score, self.min_area, edge)
-        return Seen(mask, in_hundredths(compared.mean) if with_scores else None, specks)
+        scores = in_hundredths(compared.mean) if with_scores else None
+        return Seen(mask, scores, specks, self._trust(compared, mask))
+
+    def _trust(self, compared: _Compared, mask: Bytes) -> float:
+        """Say how far a mask deserves trust, from 0 to 1."""
+        fit, scene = compared.fit, compared.fit.matcher.scene
+        threshold = fit.matcher.usual_threshold * fit.sigma / scene.sigma
+        trust = fit.explained * seen_for_certain(scene.contrast, threshold)
+        return trust * marked_for_certain(mask, compared.mean, self.params)
 
     def _compare(self, picture: Bytes, inside: NDArray[np.bool_] | None) -> _Compared:
         """Compare a frame with the state of the scene that it shows."""
@@ -316,7 +326,8 @@ class LocalModel:
             left = left[left < 4 * sigma]
             if left.size:
                 sigma = max(sigma, float(np.median(left)) / NORMAL_MAD)
-        return _Fit(matcher, relight(picture, table), sigma)
+        share = min(lights[best].share / max(self._usual[best], 1e-3), 1.0)
+        return _Fit(matcher, relight(picture, table), sigma, share)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that was learnt, as arrays by name, for an .npz file."""

@@ -60,6 +60,11 @@ class SceneMatcher:
         """Grey levels by which a pixel deviates, at least, where there is an object, (h, w)."""
         return np.asarray(UNIT / (self._meter.unit * self._scale), dtype=np.float32)
 
+    @cached_property
+    def usual_threshold(self) -> float:
+        """Evidence in grey levels that is asked for at most places."""
+        return float(np.median(UNIT / self._scale)) / self._meter.unit
+
     def score(self, picture: Bytes, sigma: float) -> tuple[Bytes, Bytes, Bytes]:
         """Deviation of a frame from the nearest layer.
 

@@ -17,6 +17,12 @@ from bgsub.robustpca.trpca import TRPCA
 
 _SPANS_SHOWN = 5
 
+_HIDING = 60.0
+"""Grey levels, a quarter of all, from which a threshold hides nearly everything."""
+
+_NOISY = 0.5
+"""Share of the film that noise must spoil for a hint."""
+
 
 def plural(count: int, noun: str) -> str:
     """Write ``1 frame``, ``2 frames``."""
@@ -76,6 +82,21 @@ def camera_hints(camera: CameraWatch | None) -> list[str]:
         f"the whole picture moves ({how}): the camera pans or shakes, but masks need one "
         "that stands still; stabilize the video first, or take a part in which it does not move "
         "(--start, --end)"
+    )
+    return [hint]
+
+
+def noise_hints(facts: Mapping[str, Any]) -> list[str]:
+    """Say that noise hides nearly everything, by the facts of the masks, if it does."""
+    states = facts.get("mask_states", [])
+    noisy = [one for one in states if one["threshold"] > max(_HIDING, one["contrast"] / 2)]
+    if sum(one["share"] for one in noisy) < _NOISY:
+        return []
+    least = max(one["threshold"] for one in noisy)
+    hint = (
+        f"noise hides what differs by less than {least:.0f} grey levels at most places, so hardly "
+        "anything can be found: leave out what moves in the wind (--ignore, --roi), shrink the "
+        "picture (--scale 0.5 averages noise), or use --sensitivity high and expect false marks"
     )
     return [hint]
 

@@ -118,5 +118,7 @@ def frame_facts(outputs: FrameOutputs, scene: LearnedScene) -> dict[str, Any]:
         facts |= {"min_area": masker.min_area, "mask_model": masker.name, **masker.facts()}
         facts |= {"mask_share": round(outputs.tally.mean_share, 6)}
         facts |= {"mask_frames": outputs.tally.frames, "empty_masks": outputs.tally.empty}
+        if outputs.tally.trust:
+            facts["mask_trust"] = [list(one) for one in outputs.tally.trust]
         facts |= {"score_level": masker.score_level} if "scores" in outputs.counts else {}
     return facts

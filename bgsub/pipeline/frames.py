@@ -147,6 +147,11 @@ class SceneFrame:
         return self._decided.mask
 
     @property
+    def trust(self) -> float | None:
+        """How far its mask deserves trust, from 0 to 1; None where nothing says."""
+        return self._decided.trust
+
+    @property
     def scores(self) -> Scores:
         """What its mask is cut from, (h, w), in hundredths of a threshold."""
         scores = self._decided.scores

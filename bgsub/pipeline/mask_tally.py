@@ -1,13 +1,15 @@
-"""Count what the masks of a run amount to."""
+"""Count what the masks of a run amount to, and keep how far each deserves trust."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from bgsub.pipeline.consumers import Need
 from bgsub.pipeline.frames import SceneFrame
+
+TrustSpan = tuple[int, int, float]
 
 
 @dataclass
@@ -22,6 +24,9 @@ class MaskTally:
         Frames with a mask; those in which it is empty; those in which it covers over 80 %.
     covered : float
         Sum of the shares of the frames that were covered.
+    trust : list of (int, int, float)
+        First and last frame, and the trust that their masks deserve, in tenths; frames that follow
+        each other with the same one are one entry. Empty where nothing says.
     """
 
     pixels: int
@@ -29,6 +34,7 @@ class MaskTally:
     empty: int = 0
     crowded: int = 0
     covered: float = 0.0
+    trust: list[TrustSpan] = field(default_factory=list)
     needs: frozenset[Need] = frozenset({"mask"})
 
     def prepare(self, frame: SceneFrame) -> float:
@@ -37,8 +43,15 @@ class MaskTally:
 
     def take(self, frame: SceneFrame, prepared: float) -> None:
         """Count the share of a frame."""
-        del frame
         self.add(prepared)
+        if frame.trust is not None:
+            self._add_trust(frame.number, round(frame.trust, 1))
+
+    def _add_trust(self, number: int, trust: float) -> None:
+        if self.trust and self.trust[-1][2] == trust:
+            self.trust[-1] = (self.trust[-1][0], number, trust)
+        else:
+            self.trust.append((number, number, trust))
 
     def add(self, share: float) -> None:
         """Count a mask that covers a share of its frame."""

@@ -8,7 +8,7 @@ from typing import Any
 from bgsub.fit.frame_fit import fit_frames, load_libraries
 from bgsub.fit.store import decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
-from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints
+from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints, noise_hints
 from bgsub.pipeline.damage import mark_doubtful
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.error_outputs import write_spectrum, write_table
@@ -114,7 +114,7 @@ def run(
         facts |= plan_facts(plan, int(store.fit_rows.size)) | fit_facts(fit, scene.background)
         facts |= frame_facts(outputs, scene) | object_facts(outputs, table)
         hints = camera_hints(outputs.camera) + fit_hints(fit, table)
-        hints += mask_hints(outputs.tally, scene.threshold)
+        hints += mask_hints(outputs.tally, scene.threshold) + noise_hints(facts)
         return finish(results, source, table, options, watch, facts, hints)
 
 
@@ -177,6 +177,7 @@ def apply(
         facts |= source_facts(source, identity.result()) | frame_facts(outputs, scene)
         facts |= object_facts(outputs, table)
         hints = camera_hints(outputs.camera) + mask_hints(outputs.tally, scene.threshold)
+        hints += noise_hints(facts)
         return finish(results, source, table, options, watch, facts, hints)
 
 

@@ -98,6 +98,7 @@ class FilmFacts:
             "share": marked,
             "frames": masks.get("frames", 0) + frames,
             "empty": masks.get("empty", 0) + found["empty_masks"],
+            "trust": masks.get("trust", []) + found.get("mask_trust", []),
         }
 
     def _add_event(self, event: Event, step: float) -> None:
@@ -151,6 +152,7 @@ class FilmFacts:
             frames = int(self.masks["frames"])
             facts |= {"mask_share": round(self.masks["share"] / max(1, frames), 6)}
             facts |= {"mask_frames": frames, "empty_masks": int(self.masks["empty"])}
+            facts |= {"mask_trust": self.masks["trust"]} if self.masks["trust"] else {}
         if self.written:
             facts |= {"frames_passed": self.frames["used"], "frames_written": self.written}
         return facts | {"findings": self._findings(facts)}
