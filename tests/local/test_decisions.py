@@ -141,6 +141,23 @@ def test_reasons_are_in_words(changes, words):
     assert region(**changes).reason.startswith(words)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "balance", "words"),
+    [
+        ("object left", 0.4, "more edges until then (balance +0.40), which move by 0.31 pixels"),
+        ("object came", -0.4, "more edges since then (balance -0.40), which move by 0.07 pixels"),
+    ],
+)
+def test_an_object_s_edges_moved_while_it_was_there(chosen, balance, words):
+    said = region(chosen=chosen, edge_balance=balance, edge_motion_px=(0.31, 0.07)).reason
+    assert words in said
+    assert "what is seen most often" not in said
+    unknown = region(chosen=chosen, edge_balance=balance).reason
+    assert "which move" not in unknown
+    overruled = region(chosen=chosen, edge_balance=balance, overruled_pixels=77).reason
+    assert "seen most often at 77 pixels" in overruled
+
+
 def test_json_has_the_place_in_the_film():
     plain = region().to_json(1, 140, 5.6000000001)
     assert (plain["state"], plain["first_frame"], plain["first_time_s"]) == (1, 140, 5.6)

@@ -92,6 +92,16 @@ def test_a_few_blocks_among_objects_are_no_change_of_light():
     assert find(seen, street) is None
 
 
+@pytest.mark.parametrize(("contrast", "is_found"), [(1.2, False), (2.0, False), (4.5, True)])
+def test_texture_weaker_than_a_third_of_the_threshold_is_no_evidence(contrast, is_found):
+    """At a threshold of 8 grey levels: noise and rounding would agree by chance."""
+    rough = np.random.default_rng(2).normal(0, 1, (HEIGHT // 2, WIDTH // 2))
+    rough = cv2.resize(rough, (WIDTH, HEIGHT), interpolation=cv2.INTER_LINEAR)
+    street = as_bytes(np.repeat((110 + contrast * rough / rough.std())[..., None], 3, axis=2))
+    field = find(as_bytes(street * sunlight()), street)
+    assert (field is not None) == is_found
+
+
 def test_without_blocks_there_is_no_field():
     street = as_bytes(make_street())
     seen = as_bytes(street * sunlight())
