@@ -106,11 +106,12 @@ class RunOptions(Declared):
     )
 
     segment: str | int = _segments(
-        "off",
-        Or(Choice(("off",)), Place(step=True)),
-        'Fit a long film in parts of this length, each by itself: frames ("5000") or a time '
-        '("10m").',
-        metavar="off|LENGTH",
+        "auto",
+        Or(Choice(("auto", "off")), Place(step=True)),
+        "Fit a long film in segments, each by itself: they end where the scene changes for good, "
+        'and at this length, in frames ("5000") or time ("10m"). auto divides films of more than '
+        "15000 frames, after so many.",
+        metavar="auto|off|LENGTH",
     )
     resume: bool = _segments(
         False,

@@ -84,6 +84,8 @@ def run(
         if needs_fit(options):
             load_libraries(workers)
         source = open_input(footage, options)
+        if stretch is not None:
+            stretch.enter(source)
         plan = plan_run(source, options)
         identity = workers.submit(_identity, footage, stretch)
         with watch.stage("decode"):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bgsub.video.source import FrameSource
+from bgsub.video.video_file import Entry, VideoFileSource
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -14,6 +17,14 @@ class Stretch:
     ----------
     identity : dict
         What `bgsub.pipeline.manifest.input_identity` gives for the film, which is not read again.
+    entry : Entry or None
+        Where decoding may begin; None is the start of the film.
     """
 
     identity: dict[str, Any]
+    entry: Entry | None = None
+
+    def enter(self, source: FrameSource) -> None:
+        """Let a source begin to decode there."""
+        if self.entry is not None and isinstance(source, VideoFileSource):
+            source.enter(self.entry)

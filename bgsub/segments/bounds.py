@@ -1,16 +1,19 @@
-"""Choose where the segments of a film begin: after so many frames, or so much time."""
+"""Choose where the segments of a film begin: where its scene changes for good, and by length."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.options import RunOptions
-from bgsub.segments.moments import Moments, selected_moments
-from bgsub.video.source import FrameSource
+from bgsub.segments.changes import find_changes
+from bgsub.segments.moments import Film, Moments
 from bgsub.video.timecode import Position, parse_step
+
+AUTO_FRAMES = 15_000
+"""Frames up to which ``auto`` leaves a film as it is, and that it makes segments of at most."""
 
 _LEAST = 50
 """Frames that a segment has at least: fewer are no fit to speak of."""
@@ -25,34 +28,55 @@ class Bound:
     first : int
         Number of its first frame in the film.
     reason : str
+    state : int
+        Of the scene, from 1; segments of one state follow each other.
     """
 
     first: int
     reason: str
+    state: int = 1
 
 
-def divide(source: FrameSource, options: RunOptions) -> list[Bound]:
+def divide(film: Film, options: RunOptions) -> list[Bound]:
     """Divide the frames that are selected of a film into segments.
 
     Parameters
     ----------
-    source : FrameSource
+    film : Film
     options : RunOptions
+        ``segment`` is ``auto`` or a length.
 
     Returns
     -------
     list of Bound
         In order; the first one is the first frame that is selected.
     """
-    moments = selected_moments(source)
-    length = parse_step(options.segment, "--segment")
-    places = equal_parts(moments, length)
+    moments = film.moments
+    is_auto = options.segment == "auto"
+    if is_auto and moments.numbers.size <= AUTO_FRAMES:
+        return [Bound(int(moments.numbers[0]), "beginning")]
+    length = Position(frame=AUTO_FRAMES) if is_auto else parse_step(options.segment, "--segment")
     unit = " frames" if length.seconds is None else ""
-    reason = f"after {options.segment}{unit}"
-    return [
-        Bound(int(moments.numbers[place]), reason if place else "beginning")
-        for place in places.tolist()
-    ]
+    reason = f"after {AUTO_FRAMES if is_auto else options.segment}{unit}"
+    bounds: list[Bound] = []
+    states = _states(film)
+    for state, (place, why) in enumerate(states, start=1):
+        stop = states[state][0] if state < len(states) else moments.numbers.size
+        part = Moments(moments.numbers[place:stop], moments.times[place:stop])
+        own = [Bound(int(part.numbers[at]), reason, state) for at in equal_parts(part, length)]
+        bounds += [replace(own[0], reason=why), *own[1:]]
+    return bounds
+
+
+def _states(film: Film) -> list[tuple[int, str]]:
+    """Give the places among the frames at which the states of the scene begin, and why."""
+    numbers = film.moments.numbers
+    found = [(0, "beginning")]
+    for change in find_changes(film):
+        place = int(np.searchsorted(numbers, change.first))
+        if place - found[-1][0] >= _LEAST and numbers.size - place >= _LEAST:
+            found.append((place, change.reason))
+    return found
 
 
 def equal_parts(moments: Moments, length: Position) -> NDArray[np.int64]:

@@ -69,7 +69,9 @@ class FilmFacts:
         if not self.first:
             self.first = {name: found[name] for name in _OF_ALL if name in found}
         own = {name: found[name] for name in _OF_EACH if name in found}
-        self.segments.append({**asdict(segment), "frames": found["frames"], **own})
+        place = {"number": segment.number, "first": segment.first, "last": segment.last}
+        why = {"reason": segment.reason, "state": segment.state}
+        self.segments.append({**place, **why, "frames": found["frames"], **own})
         if found["events"] is None:
             self.has_events = False
         for event in found["events"] or []:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -20,8 +21,12 @@ from bgsub.pipeline.inputs import open_input
 from bgsub.pipeline.manifest import input_identity
 from bgsub.pipeline.needs import needs_fit
 from bgsub.segments.bounds import divide
+from bgsub.segments.moments import Film
 from bgsub.version import __version__
 from bgsub.video.source import Footage
+from bgsub.video.video_file import Entry
+
+notes = logging.getLogger("bgsub.notes")
 
 FOLDER, PLAN = ".segments", "plan.json"
 """Where segments wait to be joined, within the folder of results, and the plan among them."""
@@ -50,12 +55,28 @@ class Segment:
         Its last one, included; None is the end of what is selected.
     reason : str
         Why it begins where it does.
+    state : int
+        Of the scene; segments of one state follow each other.
+    entry : Entry or None
+        Where decoding may begin; None is the start of the film.
     """
 
     number: int
     first: int
     last: int | None
     reason: str
+    state: int = 1
+    entry: Entry | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give it as plain JSON values."""
+        return {**asdict(self), "entry": None if self.entry is None else list(self.entry)}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """Make one from what `to_json` gave."""
+        entry = plain["entry"]
+        return cls(**{**plain, "entry": None if entry is None else Entry(*entry)})
 
 
 @dataclass(frozen=True)
@@ -118,7 +139,7 @@ class SegmentPlan:
             "input": self.identity,
             "directory": self.directory,
             "options": self.options.to_json(),
-            "segments": [asdict(segment) for segment in self.segments],
+            "segments": [segment.to_json() for segment in self.segments],
         }
 
     @classmethod
@@ -133,7 +154,7 @@ class SegmentPlan:
         if plain["version"] != _VERSION:
             raise ValueError(f"it is of version {plain['version']!r}")
         options = RunOptions.from_json(plain["options"])
-        segments = tuple(Segment(**each) for each in plain["segments"])
+        segments = tuple(Segment.from_json(each) for each in plain["segments"])
         plan = cls(dict(plain["input"]), options, segments, str(plain["directory"]))
         if plan.fingerprint != plain["fingerprint"]:
             raise ValueError("it is of another version of bgsub")
@@ -222,10 +243,14 @@ def divided(plan: SegmentPlan, footage: Footage) -> SegmentPlan:
     BgsubError
         As for `bgsub.open_source`.
     """
-    bounds = divide(open_input(footage, plan.options), plan.options)
+    film = Film(open_input(footage, plan.options))
+    bounds = divide(film, plan.options)
+    if film.from_the_start and len(bounds) > 1:
+        text = "%s: each segment is decoded from the start of the film (%s)"
+        notes.info(text, film.source.name, film.from_the_start)
     lasts = [following.first - 1 for following in bounds[1:]]
     segments = tuple(
-        Segment(number, bound.first, last, bound.reason)
+        Segment(number, bound.first, last, bound.reason, bound.state, film.entry(bound.first))
         for number, (bound, last) in enumerate(zip(bounds, [*lasts, None], strict=True), start=1)
     )
     return replace(plan, segments=segments)

@@ -11,9 +11,10 @@ from bgsub.errors import InputError, OutputError
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline import run as pipeline
 from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.inputs import StrPath, no_progress
+from bgsub.pipeline.inputs import StrPath, no_progress, open_input
 from bgsub.pipeline.manifest import Stopwatch
 from bgsub.pipeline.outcome import RunResult
+from bgsub.segments.bounds import AUTO_FRAMES
 from bgsub.segments.join import join_segments, joined_names
 from bgsub.segments.plan import SegmentPlan, clear, divided, draft_plan, in_words, load_plan
 from bgsub.segments.work import run_segment
@@ -66,7 +67,7 @@ def run(
     """
     options, progress = options or RunOptions(), progress or no_progress
     out = Path(out)
-    if options.segment == "off":
+    if options.segment == "off" or (options.segment == "auto" and _is_short(footage, options)):
         return pipeline.run(footage, out, options, progress=progress)
     watch = Stopwatch()
     with watch.stage("plan"):
@@ -119,6 +120,12 @@ def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunR
         result = join_segments(out, results, plan, watch or Stopwatch())
     clear(out)
     return result
+
+
+def _is_short(footage: Footage, options: RunOptions) -> bool:
+    """Whether a film has no more frames than are always run as one, as far as its header tells."""
+    frames = open_input(footage, options).frames_estimate
+    return frames is None or frames <= AUTO_FRAMES
 
 
 def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:

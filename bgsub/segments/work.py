@@ -54,8 +54,9 @@ def run_segment(
     options = replace(plan.segment_options(number), jobs=jobs)
     if footage is None:
         footage = str(plan.identity["absolute_path"])
+    stretch = Stretch(plan.identity, plan.segments[number - 1].entry)
     try:
-        run(footage, folder, options, progress=progress, stretch=Stretch(plan.identity))
+        run(footage, folder, options, progress=progress, stretch=stretch)
     except OutputError:
         if not is_whole(folder):  # or else somebody else was first
             raise

@@ -83,6 +83,8 @@ class Decoder:
         Rank of each packet by its place in the file, where the file has a table of them.
     is_sound : callable, optional
         Whether the data of a packet are undamaged, where the codec lets that be computed.
+    passed : int
+        Packets, each one frame, that are before those that are decoded.
 
     Attributes
     ----------
@@ -102,6 +104,7 @@ class Decoder:
         by_decoding_order: bool = False,
         places: Mapping[int, int] | None = None,
         is_sound: Callable[[bytes], bool] | None = None,
+        passed: int = 0,
     ) -> None:
         self._container = container
         self._stream = stream
@@ -110,13 +113,13 @@ class Decoder:
         self._by_decoding_order = by_decoding_order
         self._places = places or {}
         self._is_sound = is_sound
-        self.packets = self.empty_packets = 0
+        self.packets, self.empty_packets = passed, 0
         self.reach = Reach()
         self._latest_packet = self._latest_frame = -1
         self._rank = -1
         self._last_s: float | None = None
         self._passed_s: float | None = None
-        self._frames = self._pictures = 0
+        self._frames = self._pictures = passed
         self._waiting: int | None = None
 
     def __iter__(self) -> Generator[VideoFrame | Oddity, None, None]:
@@ -268,3 +271,25 @@ def error_reason(error: FFmpegError) -> str:
     if isinstance(error, InvalidDataError):
         return "its data are damaged"
     return (error.strerror or str(error)).lower()
+
+
+def seek(container: InputContainer, stream: VideoStream, stamp_s: float) -> None:
+    """Go to a key frame that is not behind a time stamp in seconds, the last one but for a few.
+
+    Some containers are sought by the time at which a frame is decoded, which may be before the
+    stamp where the frame is shown behind it; then it goes further back.
+    """
+    fraction = pyav.fraction(stream.time_base)
+    if fraction is None:
+        return
+    base, start = float(fraction), stream.start_time or 0
+    target, back = round(stamp_s / base), 0
+    while True:
+        container.seek(max(target - back, min(start, target)), stream=stream)
+        packets = (packet for packet in container.demux(stream) if packet.pts is not None)
+        first = next(packets, None)
+        is_late = first is not None and first.pts is not None and first.pts > target
+        if not is_late or target - back <= start:
+            break
+        back = 2 * back + round(0.5 / base)
+    container.seek(max(target - back, min(start, target)), stream=stream)

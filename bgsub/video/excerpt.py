@@ -15,9 +15,8 @@ from av.video.stream import VideoStream
 
 from bgsub.errors import InputError
 from bgsub.video import pyav
-from bgsub.video.decoding import stamp_of
+from bgsub.video.decoding import seek, stamp_of
 from bgsub.video.frames import Bytes, Frame, Layout
-from bgsub.video.seeking import seek
 from bgsub.video.sink import open_sink
 from bgsub.video.video_file import VideoFileSource
 

@@ -30,6 +30,10 @@ class IndexedSource(BaseSource):
     def __len__(self) -> int:
         return len(self._selected)
 
+    def moments(self) -> list[tuple[int, float]]:
+        """Give number and seconds of every frame that is selected, without reading any."""
+        return [(item.number, item.time_s) for item in self._selected]
+
     @overload
     def __getitem__(self, place: int) -> Frame: ...
     @overload

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from itertools import islice, pairwise
 
-from av.container import InputContainer
 from av.error import FFmpegError
-from av.video.stream import VideoStream
 
-from bgsub.video import pyav
-from bgsub.video.decoding import stamp_of
+from bgsub.video.decoding import seek, stamp_of
 from bgsub.video.frames import Frame
 from bgsub.video.video_file import VideoFileSource
 
@@ -87,25 +84,3 @@ def frames_between(
             frame = source.to_frame(picture, round(stamp - origin, 9))
             if frame is not None:
                 yield frame
-
-
-def seek(container: InputContainer, stream: VideoStream, stamp_s: float) -> None:
-    """Go to a key frame that is not behind a time stamp in seconds, the last one but for a few.
-
-    Some containers are sought by the time at which a frame is decoded, which may be before the
-    stamp where the frame is shown behind it; then it goes further back.
-    """
-    fraction = pyav.fraction(stream.time_base)
-    if fraction is None:
-        return
-    base, start = float(fraction), stream.start_time or 0
-    target, back = round(stamp_s / base), 0
-    while True:
-        container.seek(max(target - back, min(start, target)), stream=stream)
-        packets = (packet for packet in container.demux(stream) if packet.pts is not None)
-        first = next(packets, None)
-        is_late = first is not None and first.pts is not None and first.pts > target
-        if not is_late or target - back <= start:
-            break
-        back = 2 * back + round(0.5 / base)
-    container.seek(max(target - back, min(start, target)), stream=stream)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: Formats that hold pictures one after the other and no times, or times that are guessed.
 _WITHOUT_STAMPS = frozenset(
@@ -67,7 +68,7 @@ def misses_losses(form: str) -> bool:
     return form in _WITHOUT_NUMBERS
 
 
-def pace_of(stamps: Sequence[float], resolution_s: float = 0.001) -> Pace:
+def pace_of(stamps: Sequence[float] | NDArray[np.float64], resolution_s: float = 0.001) -> Pace:
     """Find out whether timestamps are those of a constant rate.
 
     Parameters

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from av.container import InputContainer
 from av.error import FFmpegError
@@ -28,6 +29,7 @@ from bgsub.video.decoding import (
     error_reason,
     is_picture,
     prepare,
+    seek,
     stamp_of,
 )
 from bgsub.video.film_header import Reach, read_header
@@ -45,6 +47,31 @@ _TEXT_CODECS = {"ansi", "bintext", "idf", "xbin"}  # FFmpeg draws text as a term
 # are threads and a few more: so many are held back.
 _LATE_ERRORS = 4
 _MAX_THREADS = 16
+
+
+class Entry(NamedTuple):
+    """A key frame at which decoding may begin.
+
+    Attributes
+    ----------
+    number : int
+        Of the frame, from 1.
+    stamp_s : float
+        Its time stamp, in seconds on the stream's clock.
+    origin_s : float
+        That of frame 1.
+    packets : int
+        Packets before it in the file.
+    sound : int
+        Number of the frame from which damage counts. What comes before it may be made of frames
+        that are not decoded.
+    """
+
+    number: int
+    stamp_s: float
+    origin_s: float
+    packets: int
+    sound: int
 
 
 class VideoFileSource(BaseSource):
@@ -68,6 +95,7 @@ class VideoFileSource(BaseSource):
         self._refuse_fps("a video")
         self._file = path
         self._timeline: Timeline | None = None
+        self._entry: Entry | None = None
         self._has_checksums = self._step_is_known = False
         with self._open() as container:
             stream = self._video_stream(container)
@@ -162,7 +190,7 @@ class VideoFileSource(BaseSource):
         if self._timeline is None and what:
             self._timeline = self._work_out(Oddity(what))
         threads = self.options.threads or min(available_cores() + 1, _MAX_THREADS)
-        if self._timeline is None and self._is_selective:
+        if self._timeline is None and self._is_selective and self._entry is None:
             try:
                 for item in held_back(self._decode_selected(threads), threads + _LATE_ERRORS):
                     given = item.number
@@ -219,17 +247,22 @@ class VideoFileSource(BaseSource):
             by_decoding_order=self._header.has_decoding_times,
             places={place: rank for rank, (place, _) in enumerate(self._header.table)},
             is_sound=has_checksums if self._has_checksums else None,
+            passed=0 if self._entry is None else self._entry.packets,
         )
 
     def _decode(self, threads: int, notes: list[str]) -> Generator[Item, None, None]:
         """Give the frames up to the first sign of damage, which makes the timeline."""
-        clock = Clock(self.rate)
-        number = 0
+        clock, entry = Clock(self.rate), self._entry
+        number = 0 if entry is None else entry.number - 1
         by_decoding_order = self._header.has_decoding_times
         with self._open() as container:
-            decoder = self._decoder(container, self._video_stream(container), threads)
+            stream = self._video_stream(container)
+            decoder = self._decoder(container, stream, threads)
             oddity: Oddity | None = None
-            for event in decoder:
+            if entry is not None:
+                clock.read(entry.origin_s)
+                seek(container, stream, entry.stamp_s)
+            for event in decoder if entry is None else _from(decoder, entry):
                 if isinstance(event, Oddity):
                     if event.is_gap and not self._is_gap_at_constant_rate(decoder):
                         continue
@@ -328,6 +361,28 @@ class VideoFileSource(BaseSource):
                 yield item._replace(doubtful=entry.doubtful)
         notes.extend(text for _, text in waiting)
 
+    def enter(self, entry: Entry) -> None:
+        """Begin to decode at a key frame; frames before it are not given.
+
+        What `bgsub.video.film_index` gives leads to the same frames as a pass from the start.
+        """
+        self._entry = entry
+
+    @property
+    def format(self) -> str:
+        """FFmpeg's name of the container."""
+        return self._header.format
+
+    @property
+    def resolution_s(self) -> float:
+        """What time stamps are rounded to, in seconds."""
+        return self._header.resolution_s
+
+    @property
+    def unsure_numbers(self) -> str:
+        """Why frames are to be counted from the beginning, as far as the header tells."""
+        return self._header.gap(reads_its_end=True)
+
     @contextmanager
     def opened(self) -> Iterator[tuple[InputContainer, VideoStream]]:
         """Open the file and its video stream, to seek in it."""
@@ -360,6 +415,26 @@ class VideoFileSource(BaseSource):
         elif not (is_damaged or header.lacks_its_end(reach.place)):
             return []
         return [f"{what}: the file is cut off or damaged"]
+
+
+def _from(decoder: Decoder, entry: Entry) -> Iterator[VideoFrame | Oddity]:
+    """Give what a decoder gives from a key frame on, without the damage that is none."""
+    number = 0
+    for event in decoder:
+        following = number + 1 if number else entry.number
+        if isinstance(event, Oddity):
+            if following >= entry.sound:
+                yield event
+            continue
+        stamp_s = stamp_of(event)
+        if number == 0 and stamp_s is not None and stamp_s < entry.stamp_s:
+            continue  # is shown before the key frame, and depends on one before that
+        if number == 0 and stamp_s != entry.stamp_s:
+            break
+        number = following
+        yield event
+    if number < entry.sound:
+        yield Oddity("seeking does not lead to its key frames", is_guess=True)
 
 
 def _longest_delay(stream: VideoStream) -> int:

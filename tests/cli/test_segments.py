@@ -101,6 +101,6 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
 
 
 def test_resume_without_segments_is_refused(film, invoke, tmp_path):
-    result = invoke("run", film, "--resume", "--out", tmp_path / "out")
+    result = invoke("run", film, "--segment", "off", "--resume", "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "--skip-existing" in result.stderr

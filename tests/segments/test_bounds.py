@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.segments.bounds import divide, equal_parts
-from bgsub.segments.moments import Moments, selected_moments
+from bgsub.segments.moments import Film, Moments
 from bgsub.video.source import open_source
 from bgsub.video.timecode import Position
 
@@ -47,9 +47,9 @@ def test_a_gap_in_the_times_makes_no_empty_part():
 def test_parts_are_of_the_frames_that_are_selected(scene, save, options):
     path = save(scene(300))
     chosen = options(start=11, every=2, segment=50)
-    source = open_source(path, start=11, every=2)
-    assert selected_moments(source).numbers[:3].tolist() == [11, 13, 15]
-    bounds = divide(source, chosen)
+    film = Film(open_source(path, start=11, every=2))
+    assert film.moments.numbers[:3].tolist() == [11, 13, 15]
+    bounds = divide(film, chosen)
     assert [bound.first for bound in bounds] == [11, 111]
     assert [bound.reason for bound in bounds] == ["beginning", "after 50 frames"]
 
@@ -58,5 +58,5 @@ def test_parts_are_of_the_frames_that_are_selected(scene, save, options):
     ("segment", "reason"), [("3s", "after 3s"), ("00:00:03", "after 00:00:03")]
 )
 def test_a_length_may_be_a_time(scene, save, options, segment, reason):
-    bounds = divide(open_source(save(scene(200))), options(segment=segment))
+    bounds = divide(Film(open_source(save(scene(200)))), options(segment=segment))
     assert [(bound.first, bound.reason) for bound in bounds[1:]] == [(76, reason), (151, reason)]

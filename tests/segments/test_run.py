@@ -200,4 +200,4 @@ def test_nothing_is_joined_while_a_segment_is_missing(film, options, tmp_path):
 
 def test_resume_is_for_segments(options):
     with pytest.raises(UsageError, match="--segment"):
-        options(resume=True)
+        options(resume=True, segment="off")
