@@ -218,6 +218,7 @@ def _run_one(
     Segments of the only input are run in so many processes.
     """
     from bgsub.cli.segments import run_side_by_side
+    from bgsub.segments.plan import FOLDER
     from bgsub.segments.run import run
 
     work = functools.partial(run_side_by_side, session, job, processes)
@@ -231,7 +232,7 @@ def _run_one(
                 work=work if processes > 1 else None,
             )
     except (KeyboardInterrupt, Interrupted) as error:
-        if options.segment == "off":
+        if not (job.out / FOLDER).is_dir():
             raise
         message = f"{INTERRUPTED}; --resume goes on with the segments that are finished"
         raise Interrupted(message) from error

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bgsub.errors import InputError, OutputError
+from bgsub.errors import BgsubError, InputError, OutputError
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline import run as pipeline
 from bgsub.pipeline.directory import ResultsDirectory
@@ -124,7 +124,10 @@ def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunR
 
 def _is_short(footage: Footage, options: RunOptions) -> bool:
     """Whether a film has no more frames than are always run as one, as far as its header tells."""
-    frames = open_input(footage, options).frames_estimate
+    try:
+        frames = open_input(footage, options).frames_estimate
+    except BgsubError:  # is raised again, and said, by the run
+        return True
     return frames is None or frames <= AUTO_FRAMES
 
 

@@ -121,9 +121,7 @@ class VideoFileSource(BaseSource):
         )
         self.unseen_damage = unseen_damage(self.codec, has_sums=self._has_checksums)
         self._opening_warnings += header.blind_spots(self.unseen_damage)
-        if self.unseen_damage == "may go unseen":  # of most films: said to those who want details
-            text = "%s: %s has no checksums: damage to single pictures may go unseen"
-            logger.info(text, self.name, self.codec)
+        self._has_told = False
 
     @contextmanager
     def _open(self) -> Iterator[InputContainer]:
@@ -186,6 +184,7 @@ class VideoFileSource(BaseSource):
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         given = 0
+        self._tell_once()
         what = self._header.gap(reads_its_end=self.options.selection.end is None)
         if self._timeline is None and what:
             self._timeline = self._work_out(Oddity(what))
@@ -210,6 +209,13 @@ class VideoFileSource(BaseSource):
         for item in self._decode_again(self._timeline, notes):
             if item.number > given:
                 yield item
+
+    def _tell_once(self) -> None:
+        """Say to those who want details, as its frames are read, what is true of most films."""
+        if self.unseen_damage == "may go unseen" and not self._has_told:
+            text = "%s: %s has no checksums: damage to single pictures may go unseen"
+            logger.info(text, self.name, self.codec)
+        self._has_told = True
 
     def _decode_selected(self, threads: int) -> Generator[Item, None, None]:
         """Give all frames, but decode only what leads to those that are selected.

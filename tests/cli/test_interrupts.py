@@ -23,8 +23,8 @@ def run(path, out, options, *, progress):
             print("cleaning", flush=True)
             time.sleep(60)
 pipeline.run = run
-import bgsub.pipeline
-sys.modules["bgsub.pipeline.run"] = bgsub.pipeline.run = pipeline
+import bgsub.pipeline, bgsub.segments.run
+sys.modules["bgsub.pipeline.run"] = bgsub.pipeline.run = bgsub.segments.run.pipeline = pipeline
 from bgsub.cli import main
 main()
 """
@@ -98,8 +98,8 @@ pipeline = types.ModuleType("bgsub.pipeline.run")
 def run(path, out, options, *, progress):
     return RunResult(out, {}, [], [], [])
 pipeline.run = run
-import bgsub.pipeline
-sys.modules["bgsub.pipeline.run"] = bgsub.pipeline.run = pipeline
+import bgsub.pipeline, bgsub.segments.run
+sys.modules["bgsub.pipeline.run"] = bgsub.pipeline.run = bgsub.segments.run.pipeline = pipeline
 from bgsub.cli import main
 main()
 """
