@@ -19,6 +19,7 @@ from pathlib import Path
 
 import bgsub
 from bgsub.tracking.choosing import EventFilter, choose_events
+from bgsub.tracking.events import small_area
 from bgsub.tracking.tables import read_objects
 
 ROI = (631, 532, 210, 127)
@@ -72,7 +73,8 @@ def main() -> None:
         bgsub.run(film, out, bgsub.RunOptions(source=source, outputs=outputs))
         objects = list(read_objects(out / "objects.csv"))
     for gap in (1.0, 0.0):
-        events = choose_events(objects, [], EventFilter(merge_gap_s=gap))
+        chosen = EventFilter(merge_gap_s=gap, small_area=small_area(ROI))
+        events = choose_events(objects, [], chosen)
         found = [(event.first_frame, event.last_frame) for event in events]
         print(f"--merge-gap {gap:g}")
         met, invented = compare(labels(gap), found)

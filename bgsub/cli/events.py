@@ -113,9 +113,11 @@ def events_command(
 
 def _of_results(folder: Path, params: Mapping[str, Any], ignore: str | None) -> list[Any]:
     """Form events of what a run has written."""
+    from bgsub.export.run_data import load_run
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.events import find_events
     from bgsub.tracking.choosing import EventFilter, choose_events
+    from bgsub.tracking.events import small_area
     from bgsub.tracking.tables import read_objects
 
     table = folder / "objects.csv"
@@ -124,9 +126,12 @@ def _of_results(folder: Path, params: Mapping[str, Any], ignore: str | None) -> 
         raise InputError(message)
     errors = folder / "errors.csv"
     frames = find_events(read_csv(errors)) if errors.is_file() else []
+    run = load_run(folder)
+    is_given = params["min_area"] is not None or run.min_area is not None
     chosen = EventFilter(
         min_area=params["min_area"],
         max_area=params["max_area"],
+        small_area=0.0 if is_given else small_area(run.region),
         min_length=params["min_length"],
         merge_gap_s=params["merge_gap"],
         region=find_region(params["regions"], params["region"]),

@@ -121,7 +121,7 @@ def follow_masks(
             "command": "objects",
             "masks": str(Path(given).absolute()),
             "input": footage.facts,
-            "options": {"source": footage.source},
+            "options": {"source": footage.source, "min_area": options.min_area},
             "bad_frames": [],
             "frames": {"used": len(masks.numbers)},
             "findings": [describe(recorded)],

@@ -43,6 +43,8 @@ class RunData:
         Frames a second; None where they come at no constant rate.
     region : tuple of four ints
         x, y, width and height of what the run looked at, in pixels of the film.
+    min_area : int or None
+        Pixels of the smallest object, where it was given.
     """
 
     folder: Path
@@ -53,6 +55,7 @@ class RunData:
     frames: int
     rate: Fraction | None
     region: tuple[int, int, int, int]
+    min_area: int | None = None
 
     def objects(self) -> list[Observation]:
         """Read objects.csv.
@@ -122,7 +125,7 @@ def load_run(folder: Path) -> RunData:
         source = manifest["input"]
         width, height = int(source["width"]), int(source["height"])
         roi = manifest["options"]["source"].get("roi") or (0, 0, width, height)
-        rate = source.get("rate")
+        rate, least = source.get("rate"), manifest["options"].get("min_area")
         return RunData(
             folder,
             str(source["name"]),
@@ -132,6 +135,7 @@ def load_run(folder: Path) -> RunData:
             int(source["frames"] or 0),
             None if rate is None else Fraction(str(rate)),
             _four(roi),
+            None if least is None else int(least),
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         message = f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again"

@@ -23,6 +23,8 @@ class EventFilter:
     ----------
     min_area, max_area : float, optional
         Pixels of an object.
+    small_area : float
+        See `bgsub.tracking.events.EventCollector`.
     min_length : int
         Frames of an event.
     merge_gap_s : float
@@ -35,6 +37,7 @@ class EventFilter:
 
     min_area: float | None = None
     max_area: float | None = None
+    small_area: float = 0.0
     min_length: int = 1
     merge_gap_s: float = 1.0
     region: Region | None = None
@@ -73,7 +76,7 @@ def choose_events(
     list of SceneEvent
         In order of time.
     """
-    collector = EventCollector(chosen.merge_gap_s)
+    collector = EventCollector(chosen.merge_gap_s, chosen.small_area)
     for _, group in groupby(objects, lambda seen: seen.frame):
         collector.add([seen for seen in group if chosen.takes(seen)])
     events = with_frame_events(collector.finish(), [] if chosen.region is not None else frames)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,6 +22,28 @@ EVENT_COLUMNS = (
     *("area", "tracks", "x", "y", "width", "height"),
 )
 """Header of events.csv; tracks are parted by spaces."""
+
+
+_SMALL = 0.0032
+"""Share of what is looked at that four of the smallest objects of a mask cover."""
+
+_LASTING_S, _WEAK_LASTING_S, _MOVED = 2.0, 10.0, 1.5
+"""Seconds for which a small thing is in sight, more for a weak one, or its sizes by which it moves,
+to be an event."""
+
+_WEAK = 1.5
+"""Thresholds below which it is weak: a pixel of the masks' scores counts for no more."""
+
+
+def small_area(region: tuple[int, int, int, int]) -> float:
+    """Give the pixels below which an object makes an event only if it moves or stays.
+
+    Parameters
+    ----------
+    region : tuple of four ints
+        x, y, width and height of what is looked at, in pixels of the input.
+    """
+    return _SMALL * region[2] * region[3]
 
 
 @dataclass(frozen=True)
@@ -78,14 +101,22 @@ class _Open:
 class EventCollector:
     """Group the objects of frames into events, as the frames come.
 
+    What is small all the time, hardly moves and is soon gone makes no event: a leaf that turns, a
+    wave that glitters.
+
     Parameters
     ----------
     merge_gap_s : float
         Events with at most so many seconds between them become one.
+    small_area : float
+        Pixels from which an object makes an event at once; of fewer it must move by one and a half
+        of its sizes, or be in sight for two seconds, ten if it is weak.
     """
 
-    def __init__(self, merge_gap_s: float = 1.0) -> None:
-        self._gap = merge_gap_s
+    def __init__(self, merge_gap_s: float = 1.0, small_area: float = 0.0) -> None:
+        self._gap, self._small = merge_gap_s, small_area
+        self._first: dict[int, Observation] = {}
+        self._count: set[int] = set()
         self._open: _Open | None = None
         self._done: list[SceneEvent] = []
 
@@ -107,14 +138,26 @@ class EventCollector:
         now.last = first
         now.box = surround([now.box, box])
         now.tracks.update(each.track for each in objects)
+        self._count.update(each.track for each in objects if self._counts(each))
+
+    def _counts(self, seen: Observation) -> bool:
+        """Whether an object is more than something small that flickers."""
+        first = self._first.setdefault(seen.track, seen)
+        moved = math.dist((first.cx, first.cy), (seen.cx, seen.cy))
+        lasting = _WEAK_LASTING_S if seen.score < _WEAK else _LASTING_S
+        return (
+            seen.area >= self._small
+            or seen.time_s - first.time_s >= lasting
+            or moved >= _MOVED * math.sqrt(first.box[2] * first.box[3])
+        )
 
     def _goes_on(self, last: Observation, first: Observation) -> bool:
         """Whether there is no gap, between one frame and the next, or one that does not count."""
         return first.frame - last.frame <= 1 or first.time_s - last.time_s <= self._gap
 
     def _close(self) -> None:
-        now = self._open
-        if now is None:
+        now, self._open = self._open, None
+        if now is None or not now.tracks & self._count:
             return
         self._done.append(
             SceneEvent(
@@ -131,7 +174,6 @@ class EventCollector:
                 box=now.box,
             )
         )
-        self._open = None
 
     def finish(self) -> list[SceneEvent]:
         """End the event that is going on, and give all in order of time."""

@@ -26,6 +26,8 @@ class ObjectTables:
         Seconds for which an object may be missed and keep its number.
     merge_gap_s : float
         Seconds between events that become one.
+    small_area : float
+        See `bgsub.tracking.events.EventCollector`.
     regions : sequence of Region
     lines : sequence of Line
 
@@ -46,13 +48,14 @@ class ObjectTables:
         *,
         max_gap_s: float = 1.0,
         merge_gap_s: float = 1.0,
+        small_area: float = 0.0,
         regions: Sequence[Region] = (),
         lines: Sequence[Line] = (),
     ) -> None:
         self._folder, self._area, self._max_gap_s = folder, area, max_gap_s
         self._going: dict[int, TrackRecorder] = {}
         self._over: list[Track] = []
-        self._events = EventCollector(merge_gap_s)
+        self._events = EventCollector(merge_gap_s, small_area)
         self._counter: RegionCounter | None = None
         if regions or lines:
             self._counter = RegionCounter(regions, lines, max_gap_s=max_gap_s)

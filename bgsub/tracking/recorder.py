@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bgsub.outliers.events import Event
 from bgsub.tracking.detections import Box, Detection, find_detections
-from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.events import SceneEvent, small_area
 from bgsub.tracking.object_tables import ObjectTables
 from bgsub.tracking.regions import Line, Region
 from bgsub.tracking.tracker import Observation, Tracker
@@ -31,7 +31,8 @@ class ObjectOptions:
     Attributes
     ----------
     min_area, max_area : int, optional
-        Pixels of the input picture; None is no limit.
+        Pixels of the input picture; None is no limit, but that small things make events only where
+        they move or stay.
     min_track : int
         Frames in which an object must have been seen.
     max_gap_s : float
@@ -142,6 +143,7 @@ class ObjectRecorder:
             view.region,
             max_gap_s=gap,
             merge_gap_s=self.options.merge_gap_s,
+            small_area=small_area(view.region) if self.options.min_area is None else 0.0,
             regions=self.options.regions,
             lines=self.options.lines,
         )

@@ -66,3 +66,46 @@ def test_frame_events_join_what_they_overlap():
 def test_nothing_to_join_leaves_them_as_they_are():
     objects = collect([[seen(10)], [seen(30)]])
     assert with_frame_events(objects, []) == objects
+
+
+def small(frames, step=0.0, area=20.0, track=1, score=1.6):
+    """Something small in so many frames, ten a second, that moves by some pixels a frame."""
+    return [
+        Observation(f, f / 10, track, (10 + step * f, 20, 5, 4), 12 + step * f, 22, area, score, "")
+        for f in frames
+    ]
+
+
+def events_of(objects, small_area=60.0, gap=1.0):
+    collector = EventCollector(gap, small_area)
+    for each in objects:
+        collector.add([each])
+    return [(event.first_frame, event.last_frame) for event in collector.finish()]
+
+
+def test_what_is_small_and_still_and_soon_gone_is_no_event():
+    assert events_of(small(range(5, 15))) == []
+    assert events_of(small(range(5, 15)), small_area=0) == [(5, 14)]
+
+
+def test_what_is_small_is_an_event_if_it_moves_or_stays_or_grows():
+    assert events_of(small(range(5, 15), step=1.0)) == [(5, 14)]
+    assert events_of(small(range(5, 30))) == [(5, 29)]
+    assert events_of([*small(range(5, 14)), *small([14], area=60)]) == [(5, 14)]
+
+
+def test_what_is_weak_must_stay_for_longer():
+    assert events_of(small(range(5, 80), score=1.2)) == []
+    assert events_of(small(range(5, 120), score=1.2)) == [(5, 119)]
+    assert events_of(small(range(5, 30), score=float("nan"))) == [(5, 29)]
+
+
+def test_who_stays_has_events_to_the_last_though_gaps_part_them():
+    seen = small([*range(1, 30), *range(45, 50)])
+    assert events_of(seen) == [(1, 29), (45, 49)]
+    assert events_of([*small(range(1, 30)), *small(range(45, 50), track=2)]) == [(1, 29)]
+
+
+def test_small_flicker_beside_a_person_is_part_of_the_event():
+    person = [seen(frame, 7) for frame in range(10, 20)]
+    assert events_of([*small(range(5, 9)), *person]) == [(5, 19)]
