@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,6 +48,16 @@ def test_states_and_regions_are_told():
     told = [(r["pixels"], r["state"], r["first_frame"], r["first_time_s"]) for r in history.regions]
     assert told == [(7, 0, 1, 0.0), (5, 1, 31, 1.2), (4, 0, 9, 0.32)]
     assert history.regions_left_out == 0
+
+
+def test_numbers_are_rounded_for_people():
+    third = scene(90)
+    third.colors[0, :4] = 91  # a third of the twelve rows
+    third = replace(third, sigma=2.123456, contrast=33.33333)
+    moments = [[(1, 0.0), (2, 0.04)], [(3, 1 / 3)]]
+    first, second = History.of([third, scene(30)], moments, [0, 0]).states
+    assert (first["share"], second["share"]) == (0.6667, 0.3333)
+    assert (first["level"], first["noise"], first["contrast"]) == (90.33, 2.123, 33.33)
 
 
 def test_one_state_is_not_counted_in_words():
