@@ -20,6 +20,9 @@ OWN = 0.65
 
 _SHADES = 4.5
 
+_LARGEST = 1 / 3
+"""Share of the picture above which what changes at one time is the light of the room."""
+
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
@@ -94,6 +97,8 @@ def _vote(
         return
     before, after = (color_of(layers.colors, label) for label in (change.before, change.after))
     region = change.region
+    if np.count_nonzero(region) > _LARGEST * region.size:
+        return
     evidence = object_evidence(after, before, region.astype(np.uint8), sigma, params)
     if np.count_nonzero(evidence) < 0.5 * np.count_nonzero(region):
         return  # light, not an object

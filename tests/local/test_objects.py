@@ -182,3 +182,19 @@ def test_who_moves_no_more_than_the_place_has_nothing_around_him():
 @pytest.mark.parametrize(("motion", "found"), [((0.17, 0.36), []), ((0.17, 0.2), [1])])
 def test_a_place_that_moves_more_than_who_left_it_is_in_doubt(motion, found):
     assert objects(made([PLACE, PERSON], STOOD), change(0.6, motion=motion)) == found
+
+
+@pytest.mark.parametrize(("rows", "found"), [(8, True), (16, False)])
+def test_what_changes_in_most_of_the_picture_at_one_time_is_no_object(rows, found):
+    """Nights and lamps change a third of a picture and more, people who stay less."""
+    region = np.zeros((20, 24), bool)
+    region[2 : 2 + rows, 4:20] = True
+    labels = np.zeros((N, 20, 24), np.uint8)
+    labels[:LEFT, region] = 1
+    shown = np.zeros((LAYERS, 20, 24, 3), np.uint8)
+    shown[0], shown[1] = PLACE, PERSON
+    counts = np.stack([(labels == k).sum(axis=0) for k in range(LAYERS)]).astype(np.uint8)
+    layers = Layers(shown, counts, counts, counts, labels)
+    sides = (np.full(region.shape, k, np.int8) for k in (1, 0))
+    one = Change(LEFT, region, *sides, 0.6, (0.4, 0.05))
+    assert weigh_changes([one], layers, SIGMA).is_object[1][region].any() == found
