@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +36,24 @@ _TITLE_LETTERS = 60
 _WORDS_SIZE = (0.18, 0.17)  # of the words about a lasting change, as shares of the axes
 
 
+@dataclass(frozen=True)
+class Film:
+    """What a table of a film in segments does not say.
+
+    Attributes
+    ----------
+    frames, outliers : int
+        Of the film; its table may be thinned out.
+    borders : mapping of int to str
+        Frames at which segments begin, but the first, each with its reason; empty where that is the
+        length alone.
+    """
+
+    frames: int
+    outliers: int
+    borders: Mapping[int, str]
+
+
 def plot_errors(
     table: ErrorTable,
     events: list[Event],
@@ -41,6 +61,7 @@ def plot_errors(
     *,
     title: str,
     plot_format: PlotFormat = "png",
+    film: Film | None = None,
 ) -> None:
     """Draw the error of every frame over frame number and time.
 
@@ -58,13 +79,15 @@ def plot_errors(
         What the frames are of.
     plot_format : {"png", "svg"}
         A PNG file has 1200 × 500 pixels.
+    film : Film, optional
+        Of which the table is a part, thinned out.
 
     Raises
     ------
     OutputError
         If the file cannot be written.
     """
-    data = render_errors(table, events, title=title, plot_format=plot_format)
+    data = render_errors(table, events, title=title, plot_format=plot_format, film=film)
     try:
         path.write_bytes(data)
     except OSError as error:
@@ -72,7 +95,12 @@ def plot_errors(
 
 
 def render_errors(
-    table: ErrorTable, events: list[Event], *, title: str, plot_format: PlotFormat = "png"
+    table: ErrorTable,
+    events: list[Event],
+    *,
+    title: str,
+    plot_format: PlotFormat = "png",
+    film: Film | None = None,
 ) -> bytes:
     """Draw what `plot_errors` draws, and give the file's bytes."""
     with mpl.rc_context():
@@ -81,7 +109,7 @@ def render_errors(
         mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "bgsub", "font.size": 11})
         metadata = {"Date": None} if plot_format == "svg" else {"Software": "bgsub"}
         file = io.BytesIO()
-        figure = _draw(table, events, title)
+        figure = _draw(table, events, title, film)
         figure.savefig(file, format=plot_format, dpi=_DPI, metadata=metadata)
     return file.getvalue()
 
@@ -112,7 +140,7 @@ def draw_errors(
         axes.legend(loc="best", fontsize=9)
 
 
-def _draw(table: ErrorTable, events: list[Event], title: str) -> Figure:
+def _draw(table: ErrorTable, events: list[Event], title: str, film: Film | None) -> Figure:
     figure = Figure(figsize=_SIZE_INCHES, dpi=_DPI, layout="constrained")
     FigureCanvasAgg(figure)
     if table.local is None:
@@ -137,12 +165,16 @@ def _draw(table: ErrorTable, events: list[Event], title: str) -> Figure:
         for side in ("top", "right"):
             one.spines[side].set_visible(False)
     add_times(axes, table)
-    _add_title(axes, table, events, title)
+    _add_title(axes, table, events, title, film)
+    if film is not None:
+        _draw_borders([axes, *([] if lowest is axes else [lowest])], film.borders)
     handles, labels = axes.get_legend_handles_labels()
     if lowest is not axes:
         more, names = lowest.get_legend_handles_labels()
         handles, labels = handles + more, labels + names
-    figure.legend(handles, labels, loc="outside lower right", ncols=7, frameon=False, fontsize=10)
+    columns, size = (7, 10) if film is None else (8, 9)
+    style: dict[str, Any] = {"ncols": columns, "frameon": False, "fontsize": size}
+    figure.legend(handles, labels, loc="outside lower right", **style)
     return figure
 
 
@@ -265,8 +297,40 @@ def _free_height(axes: Axes, table: ErrorTable, x: float) -> float:
     return heights[int(np.argmin(hidden))]
 
 
-def _add_title(axes: Axes, table: ErrorTable, events: list[Event], title: str) -> None:
+def _draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
+    """Draw where segments begin, with the reason where it is another than the length."""
+    first, last = panels[0].get_xlim()
+    before = -1.0
+    for number, (frame, reason) in enumerate(borders.items()):
+        for axes in panels:
+            label = "segment begins" if axes is panels[0] and not number else None
+            axes.axvline(
+                frame - 0.5, color="#8a5fbf", linewidth=1.0, linestyle=(0, (2, 2)), label=label
+            )
+        x = (frame - first) / (last - first)
+        if reason and x - before > _LABEL_DISTANCE:
+            panels[0].text(
+                x - 0.002,
+                0.03,
+                reason,
+                transform=panels[0].transAxes,
+                rotation=90,
+                ha="right",
+                va="bottom",
+                fontsize=8,
+                color="#5b3a8c",
+                parse_math=False,
+                zorder=6,
+            )
+            before = x
+
+
+def _add_title(
+    axes: Axes, table: ErrorTable, events: list[Event], title: str, film: Film | None = None
+) -> None:
     n, found = table.frames.size, int(outlier_frames(table).sum())
+    if film is not None:
+        n, found = film.frames, film.outliers
     if len(title) > _TITLE_LETTERS:
         title = f"{title[: _TITLE_LETTERS - 15]}…{title[-14:]}"
     verb = "are outliers" if found > 1 else "is an outlier"

@@ -9,7 +9,6 @@ from typing import Any
 
 from bgsub.errors import cannot_write
 from bgsub.options import RunOptions
-from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import Event
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.manifest import Stopwatch
@@ -18,6 +17,7 @@ from bgsub.pipeline.objects import object_options
 from bgsub.pipeline.outcome import RunResult, commit
 from bgsub.pipeline.output_names import output_name, output_names
 from bgsub.segments.facts import FilmFacts, join_facts
+from bgsub.segments.overview import read_overview
 from bgsub.segments.plan import SegmentPlan, segment_folder
 from bgsub.segments.tables import join_errors, join_objects
 from bgsub.tracking.recorder import describe
@@ -136,15 +136,21 @@ def _plot(
     options: RunOptions,
 ) -> None:
     """Draw errors.png with the borders of the segments."""
-    from bgsub.report.plots import plot_errors  # takes longer to import than many joins take
+    from bgsub.report.plots import Film, plot_errors  # takes longer to import than many joins
 
     name = output_name("plot", options.format, options.plot_format)
+    borders = {
+        int(each["first"]): "" if str(each["reason"]).startswith("after ") else each["reason"]
+        for each in facts["segments"][1:]
+    }
+    used, outliers = int(facts["frames"]["used"]), int(facts["frames"]["outliers"] or 0)
     plot_errors(
-        read_csv(path),
+        read_overview(path, used, float(facts["cutoff"])),
         events,
         results.stage(name),
         title=facts["input"]["name"],
         plot_format=options.plot_format,
+        film=Film(used, outliers, borders),
     )
 
 

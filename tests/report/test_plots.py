@@ -14,7 +14,7 @@ from bgsub.errors import OutputError
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events
 from bgsub.outliers.scene_change import SceneChange
-from bgsub.report.plots import plot_errors, render_errors
+from bgsub.report.plots import Film, plot_errors, render_errors
 
 
 def make_table(n: int, spans=(), *, height: float = 20.0, first: int | None = None) -> ErrorTable:
@@ -140,3 +140,13 @@ def test_pyplot_is_left_alone() -> None:
     """It would look for a display, and keep every figure in memory."""
     code = "import sys, bgsub.report.plots; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_borders_of_segments_are_drawn_with_their_reasons_and_the_title_counts_the_film():
+    table = make_table(300, [(100, 120)])
+    film = Film(90_000, 1234, {101: "it became darker", 201: ""})
+    text = render_errors(table, [], title="day.mp4", plot_format="svg", film=film).decode()
+    assert "it became darker" in text
+    assert "1234 of 90000 frames are outliers" in text
+    assert "segment begins" in text
+    assert "segment begins" not in svg(table)
