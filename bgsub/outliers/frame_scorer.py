@@ -174,6 +174,8 @@ class FrameScorer:
         shape, sides = light.center.shape, arrays["scorer_sides"]
         # Earlier versions laid windows of every size at all pixels of the picture.
         factors = arrays["scorer_factors"] if "scorer_factors" in arrays else np.ones_like(sides)
+        if sides.ndim != 1 or sides.dtype.kind not in "iu":
+            raise ValueError("scorer_sides")
         if ((factors < 1) | (sides < factors) | (sides > min(shape))).any():
             raise ValueError("scorer_sides")
         shapes = [(shape[0] // factor, shape[1] // factor) for factor in factors.tolist()]

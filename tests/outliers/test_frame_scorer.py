@@ -171,6 +171,8 @@ def test_a_scorer_of_an_earlier_version_comes_back() -> None:
         ("scorer_sides", np.array([5, 10, 10_000])),
         ("scorer_sides", np.array([5, 1, 20])),
         ("scorer_sides", np.array([0, 10, 20])),
+        ("scorer_sides", np.array(5)),
+        ("scorer_sides", np.array([5.0, 10.0, 20.0])),
         ("scorer_factors", np.array([1, 0, 4])),
         ("scorer_factors", np.array([1, 2, 2])),
         ("scorer_spread", np.full(7, 1.0)),
