@@ -50,7 +50,8 @@ def apply_command(
 ) -> None:
     """Write the results of INPUT with the background in MODEL.
 
-    MODEL is the results folder of an earlier run, or its model.npz.
+    MODEL is the results folder of an earlier run, or its model.npz. Of a film in segments, which
+    has several, the one is used that leaves the least of INPUT unexplained.
 
     Nothing is fitted, and the memory needed does not depend on the length of INPUT. Its frames must
     have the size of those that MODEL was fitted to; --roi and --scale of that run apply again
@@ -64,12 +65,13 @@ def apply_command(
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     options = replace(options, jobs=processes_for(jobs, given))
     work = functools.partial(_apply_one, Path(model), options)
-    skip = Recipe("apply", options, model) if skip_existing else None
+    recorded = None if Path(model).is_dir() else model
+    skip = Recipe("apply", options, recorded) if skip_existing else None
     do_all(given, out, work, from_list=from_file is not None, skip=skip, jobs=jobs)
 
 
 def _model_in(place: Path) -> Path:
-    """Give the model of a results folder, or the file that was given.
+    """Give the model of a results folder, that folder if it has several, or the file given.
 
     Raises
     ------
@@ -79,15 +81,24 @@ def _model_in(place: Path) -> Path:
     if not place.is_dir():
         return place
     if not (place / "model.npz").is_file():
+        from bgsub.segments.models import models_in
+
+        if models_in(place):
+            return place
         message = f"{place}: holds no model.npz"
         raise InputError(f"{message}; write one with `bgsub run --only model`, or without --only")
     return place / "model.npz"
 
 
 def _apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> None:
-    """Apply the model to one input."""
+    """Apply the model to one input; of several, the one that knows it best."""
     from bgsub.pipeline import run as pipeline
 
+    if model.is_dir():
+        from bgsub.segments.models import choose_model, models_in
+
+        model = choose_model(models_in(model), job.input, options)
+        session.log("note", f"{model} leaves the least of it unexplained and is used")
     with make_progress(session) as progress:
         result = pipeline.apply(model, job.input, job.out, options, progress=progress)
     show_result(result, session)
