@@ -15,7 +15,7 @@ export MPLBACKEND := Agg
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-browser test-servers test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
+.PHONY: help demo test test-browser test-servers test-cluster test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -74,6 +74,13 @@ test-browser: $(VENV)/.installed-dev  ## run the page in headless Chromium (BROW
 
 test-servers: $(VENV)/.installed-dev  ## bgsub watch and the servers of ffmpeg and GStreamer (what is not there is skipped, and said)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/live -m servers -rs -n 3
+
+$(VENV)/.installed-cluster: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,cluster,zarr]' 'dask[array]'
+	@touch $@
+
+test-cluster: $(VENV)/.installed-cluster  ## run films and segments on a Dask cluster of two processes, one of which is killed
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/cluster -m cluster
 
 FUZZ_SEED ?= 1
 FUZZ_TRIES ?= 1000

@@ -16,7 +16,8 @@ from bgsub.cli.help import Command, examples
 from bgsub.cli.jobs import Job, Recipe
 from bgsub.cli.logs import Session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.cli.run import batch_options, do_all, processes_for, show_result
+from bgsub.cli.run import batch_options, do_all, processes_for
+from bgsub.cli.run_input import show_result
 from bgsub.errors import InputError
 from bgsub.options import RunOptions
 

@@ -98,10 +98,10 @@ def run_batch(
         session.input = session.label = None
         message = f"{failures.INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were finished"
         raise Interrupted(f"{message}, --skip-existing goes on from there") from error
-    _summarize(outcomes, session)
+    summarize(outcomes, session)
 
 
-def _summarize(outcomes: Sequence[Outcome], session: Session) -> None:
+def summarize(outcomes: Sequence[Outcome], session: Session) -> None:
     """Say how a batch ended; raises BatchError if some of it failed."""
     failed = [outcome.job.input for outcome in outcomes if outcome.status == "failed"]
     skipped = sum(outcome.status == "skipped" for outcome in outcomes)

@@ -250,17 +250,30 @@ def do_job(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> bo
         If results are there that were made with other options and may not be replaced.
     """
     with session.about(job.input, label=job.label):
-        if skip is not None:
-            _recover(job.out)
-            if _is_whole(job.out) and belongs(job.out, job.input):
-                others = skip.differences(job.out)
-                if not others:
-                    message = f"skipped: its complete results are in {job.out}"
-                    session.log("result", message, out=str(job.out), skipped=True)
-                    return False
-                if not skip.options.force:
-                    message = f"{job.out}: its results were made with {', '.join(others)}"
-                    advice = "replace them with --force, or choose another --out"
-                    raise OutputError(f"{message}; {advice}")
+        if skip is not None and is_done(job, session, skip):
+            return False
         work(job, session)
         return True
+
+
+def is_done(job: Job, session: Session, skip: Recipe) -> bool:
+    """Check whether the complete results of a job are there, and say so.
+
+    Raises
+    ------
+    OutputError
+        If they were made with other options and may not be replaced.
+    """
+    _recover(job.out)
+    if not _is_whole(job.out) or not belongs(job.out, job.input):
+        return False
+    others = skip.differences(job.out)
+    if not others:
+        message = f"skipped: its complete results are in {job.out}"
+        session.log("result", message, out=str(job.out), skipped=True)
+        return True
+    if not skip.options.force:
+        message = f"{job.out}: its results were made with {', '.join(others)}"
+        advice = "replace them with --force, or choose another --out"
+        raise OutputError(f"{message}; {advice}")
+    return False

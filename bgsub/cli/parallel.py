@@ -130,7 +130,7 @@ class _Worker:
         """Hand a job to the process."""
         if self._pool is not None:
             try:
-                return self._pool.submit(_do, job, work, session, skip=skip)
+                return self._pool.submit(do, job, work, session, skip=skip)
             except BrokenProcessPool:  # killed while it had nothing to do
                 self.close()
         return self._start(job, work, session, skip=skip)
@@ -143,11 +143,11 @@ class _Worker:
         # When this end of the line is closed, or this process ends whatever the way, so does the
         # other one.
         theirs, self._line = context.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(1, context, initializer=_begin, initargs=(theirs,))
+        self._pool = ProcessPoolExecutor(1, context, initializer=begin, initargs=(theirs,))
         try:
             # A terminal sends Ctrl-C to all processes: this one decides what it means.
             with _blocked("SIGINT", "SIGHUP"):
-                return self._pool.submit(_do, job, work, session, skip=skip)
+                return self._pool.submit(do, job, work, session, skip=skip)
         finally:
             theirs.close()
 
@@ -196,7 +196,7 @@ class _Child:
     is_working = False
 
 
-def _begin(line: Connection) -> None:
+def begin(line: Connection) -> None:
     """Prepare a process: it stops when asked to, or when its parent is gone."""
     tune()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -222,7 +222,7 @@ def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - Pytho
     raise KeyboardInterrupt
 
 
-def _do(job: Job, work: Work, session: KeptSession, *, skip: Recipe | None) -> _Done:
+def do(job: Job, work: Work, session: KeptSession, *, skip: Recipe | None) -> _Done:
     """Do a job in a process of its own."""
     try:
         _Child.is_working = True

@@ -91,10 +91,10 @@ class PartOfRun:
     def _do_film(self, work: Work, job: Job, session: Session) -> None:
         """Do some segments of a film; a film that is one piece belongs to the first part."""
         from bgsub.cluster.parts import PartsList, Unit, common_plan
-        from bgsub.segments.run import announce
+        from bgsub.segments.run import announce, is_one_piece
 
         PartsList((Unit(job.input, "."),), self.part.of).save(job.out)
-        if self.options.segment != "off":
+        if not is_one_piece(job.input, self.options):
             film = common_plan(job.input, job.out, self.options)
             if len(film.segments) > 1:
                 announce(film, job.out)

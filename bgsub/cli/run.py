@@ -5,24 +5,19 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.batch import read_list, run_batch
-from bgsub.cli.failures import INTERRUPTED
 from bgsub.cli.help import Command, examples, option, together
-from bgsub.cli.interrupts import log_results
-from bgsub.cli.jobs import Job, Recipe, Work, check_out, plan
-from bgsub.cli.logs import Session, current_session, log_options
-from bgsub.cli.progress import make_progress
-from bgsub.errors import BgsubError, Interrupted, UsageError
+from bgsub.cli.jobs import Recipe, Work, check_out, plan
+from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.run_input import run_one
+from bgsub.errors import BgsubError, UsageError
 from bgsub.options import RunOptions
-
-if TYPE_CHECKING:
-    from bgsub.pipeline.outcome import RunResult
 
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
 
@@ -60,8 +55,15 @@ cluster_options = together(
         help="Do every N-th input from the i-th on, or segment of the only one, as one of an array "
         "of jobs; `bgsub join` joins them.",
     ),
+    option(
+        "Results",
+        "--scheduler",
+        metavar="tcp://HOST:PORT|local[:N]",
+        help="Let the workers of a Dask cluster do the inputs and segments, or N workers on this "
+        "machine (pip install 'bgsub[cluster]').",
+    ),
 )
-"""--part"""
+"""--part --scheduler"""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ def run_command(
     skip_existing: bool,
     jobs: int,
     part: str | None,
+    scheduler: str | None,
     **params: Any,
 ) -> None:
     """Learn the background of INPUT; write background, foreground, mask and error of each frame.
@@ -156,8 +159,22 @@ def run_command(
     if out is None and from_json is not None:
         out = str(from_json.path if from_json.path.is_dir() else from_json.path.parent)
     options = replace(options, jobs=processes_for(jobs, given))
-    work = functools.partial(_run_one, options, digest, jobs if len(given) == 1 else 1)
+    work = functools.partial(run_one, options, digest, jobs if len(given) == 1 else 1)
     skip = Recipe("run", options) if skip_existing or options.resume else None
+    if scheduler is not None:
+        if part is not None or jobs > 1:
+            other = "--part" if part is not None else "--jobs"
+            message = f"{other} has no effect with --scheduler, whose workers share the work"
+            raise UsageError(f"{message}; leave it out")
+        from bgsub.cli.cluster import ClusterRun
+        from bgsub.cluster.pool import connect
+
+        folder = checked_out(given, out)
+        several = from_file is not None or len(given) > 1
+        planned = plan(given, folder, subfolders=several, keep=skip is not None)
+        with connect(scheduler) as pool:
+            ClusterRun(pool, options, current_session()).do(planned, skip)
+        return
     if part is not None:
         from bgsub.cli.parts import PartOfRun
         from bgsub.cluster.parts import parse_part
@@ -208,49 +225,6 @@ def checked_out(given: list[str], out: str | None) -> Path:
     folder = Path(out)
     check_out(folder)
     return folder
-
-
-def _run_one(
-    options: RunOptions, digest: str | None, processes: int, job: Job, session: Session
-) -> None:
-    """Run one input; `digest` is the SHA-256 that a repeated input should have.
-
-    Segments of the only input are run in so many processes.
-    """
-    from bgsub.cli.segments import run_side_by_side
-    from bgsub.segments.plan import FOLDER
-    from bgsub.segments.run import run
-
-    work = functools.partial(run_side_by_side, session, job, processes)
-    try:
-        with make_progress(session) as progress:
-            result = run(
-                job.input,
-                job.out,
-                options,
-                progress=progress,
-                work=work if processes > 1 else None,
-            )
-    except (KeyboardInterrupt, Interrupted) as error:
-        if not (job.out / FOLDER).is_dir():
-            raise
-        message = f"{INTERRUPTED}; --resume goes on with the segments that are finished"
-        raise Interrupted(message) from error
-    found = result.manifest.get("input", {}).get("sha256")
-    if digest and found and found != digest:
-        session.log("warning", f"{job.input} is not the same file as in the run that was repeated")
-    show_result(result, session)
-
-
-def show_result(result: RunResult, session: Session) -> None:
-    """Log what a run found."""
-    for warning in result.warnings:
-        session.log("warning", warning)
-    for finding in result.findings:
-        session.log("finding", finding)
-    for hint in result.hints:
-        session.log("hint", hint)
-    log_results(result.out, session)
 
 
 def _refuse_loose_images(inputs: tuple[str, ...]) -> None:

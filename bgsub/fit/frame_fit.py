@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,21 @@ Floats = NDArray[np.float64]
 _SCIPY = "scipy.linalg"
 
 logger = logging.getLogger(__name__)
+
+
+class GramMaker(Protocol):
+    """Makes the Gram matrix of frames; `bgsub.robustpca.gram.gram_matrix` is one."""
+
+    def __call__(
+        self,
+        X: FitColumns,
+        /,
+        *,
+        threads: int,
+        progress: Callable[[int, int], None],
+        apart: Sequence[slice],
+    ) -> Gram:
+        """Make it; see `gram_matrix`."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,8 +100,12 @@ def fit_frames(
     settings: FitSettings,
     workers: Workers,
     progress: ProgressCallback,
+    *,
+    gram_of: GramMaker = gram_matrix,
 ) -> FrameFit:
     """Fit the method that is asked for to the frames of a store, or to its sample of them.
+
+    `gram_of` makes their Gram matrix, here or elsewhere.
 
     Raises
     ------
@@ -104,7 +124,7 @@ def fit_frames(
     k = settings.k
     chooses = k == "auto" or settings.keep_choice
     if not METHODS[settings.method].needs_pixels:
-        gram = gram_matrix(
+        gram = gram_of(
             columns,
             threads=min(workers.threads, store.gram_threads),
             progress=lambda done, total: progress("fit", done, total),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bgsub.fit.frame_fit import fit_frames, load_libraries
+from bgsub.fit.frame_fit import GramMaker, fit_frames, load_libraries
 from bgsub.fit.store import decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints, noise_hints
@@ -32,6 +32,7 @@ from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.pipeline.still import StillOutput
 from bgsub.pipeline.stretch import Stretch
+from bgsub.robustpca.gram import gram_matrix
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, View
 from bgsub.video.source import Footage, FrameSource
@@ -44,6 +45,7 @@ def run(
     *,
     progress: ProgressCallback | None = None,
     stretch: Stretch | None = None,
+    gram_of: GramMaker = gram_matrix,
 ) -> RunResult:
     """Fit a video and write its results.
 
@@ -58,6 +60,8 @@ def run(
     progress : callable, optional
     stretch : Stretch, optional
         Of a longer film, where the frames that the options select are one.
+    gram_of : GramMaker, optional
+        Makes the Gram matrix of the frames; by default it is made here.
 
     Returns
     -------
@@ -95,7 +99,9 @@ def run(
             if needs_fit(options):
                 with watch.stage("fit"):
                     settings = fit_settings(options)
-                    fit = fit_frames(store, source.pixel_mask, settings, workers, progress)
+                    fit = fit_frames(
+                        store, source.pixel_mask, settings, workers, progress, gram_of=gram_of
+                    )
                 write_spectrum(results, fit, options, source.name)
             with watch.stage("model"):
                 scene = learn_scene(store, source, fit, options, workers, progress)

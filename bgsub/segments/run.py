@@ -67,8 +67,6 @@ def run(
     """
     options, progress = options or RunOptions(), progress or no_progress
     out = Path(out)
-    if options.segment == "off" or (options.segment == "auto" and _is_short(footage, options)):
-        return pipeline.run(footage, out, options, progress=progress)
     watch = Stopwatch()
     with watch.stage("plan"):
         plan = prepare(footage, out, options)
@@ -97,7 +95,7 @@ def prepare(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan | N
     BgsubError
         As for `bgsub.open_source`.
     """
-    if options.segment == "off":
+    if is_one_piece(footage, options):
         return None
     with ResultsDirectory(out, joined_names(options), force=options.force):
         plan = _planned(footage, out, options)
@@ -122,8 +120,15 @@ def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunR
     return result
 
 
-def _is_short(footage: Footage, options: RunOptions) -> bool:
-    """Whether a film has no more frames than are always run as one, as far as its header tells."""
+def is_one_piece(footage: Footage, options: RunOptions) -> bool:
+    """Whether a film is run as one without a look at it, as far as its header tells.
+
+    By default that is one of no more frames than `AUTO_FRAMES`, or one of which all are fitted.
+    """
+    if options.segment != "auto":
+        return options.segment == "off"
+    if options.fit_frames == "all":
+        return True
     try:
         frames = open_input(footage, options).frames_estimate
     except BgsubError:  # is raised again, and said, by the run

@@ -1,0 +1,276 @@
+"""Let a cluster do the inputs of a batch and their segments: ``bgsub run --scheduler``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bgsub.cli import failures
+from bgsub.cli.batch import summarize
+from bgsub.cli.jobs import Job, Outcome, Recipe, is_done
+from bgsub.cli.logs import Session, write_line
+from bgsub.cli.parallel import KILLED
+from bgsub.cli.progress import make_progress
+from bgsub.cli.run_input import show_result
+from bgsub.cli.unit import request_for
+from bgsub.errors import BgsubError, Interrupted, OutputError
+from bgsub.options import RunOptions
+
+if TYPE_CHECKING:
+    from bgsub.cluster.pool import Pool, Task
+    from bgsub.segments.plan import SegmentPlan
+
+_MODULE = "bgsub.cli.unit"
+
+# Exit codes of what may succeed on another machine, or a moment later.
+_PASSING = {BgsubError.exit_code, OutputError.exit_code}
+
+# Network file systems show the files of other machines after some seconds.
+_PATIENCE_S = 10.0
+
+
+@dataclass
+class _Film:
+    """A job, and what of it is left.
+
+    Attributes
+    ----------
+    job : Job
+    plan : SegmentPlan or None
+        None where it is one piece.
+    waiting : set of int
+        Numbers of the segments that are not done, 0 for a film in one piece.
+    failed : list of (int, int)
+        Segment and exit code of those that failed.
+    """
+
+    job: Job
+    plan: SegmentPlan | None
+    waiting: set[int]
+    failed: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A film, the number of a segment of it (0 for all), and how often it was tried."""
+
+    film: _Film
+    number: int
+    tries: int = 1
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        given = self.film.job.input
+        return f"{given}, segment {self.number}" if self.number else given
+
+
+class ClusterRun:
+    """One call of ``bgsub run --scheduler``.
+
+    Parameters
+    ----------
+    pool : Pool
+    options : RunOptions
+    session : Session
+    """
+
+    def __init__(self, pool: Pool, options: RunOptions, session: Session) -> None:
+        self._pool, self._options, self._session = pool, options, session
+        self._outcomes: list[Outcome] = []
+
+    def do(self, jobs: Sequence[Job], skip: Recipe | None) -> None:
+        """Do all jobs, join what is in segments, and sum up.
+
+        Raises
+        ------
+        BatchError
+            If some of several jobs failed.
+        Exit
+            With the exit code of the only one, if that failed.
+        Interrupted
+            If it was stopped; what is finished is kept.
+        """
+        try:
+            films = [film for job in jobs if (film := self._prepared(job, skip)) is not None]
+            self._work(films)
+        except (KeyboardInterrupt, Interrupted) as error:
+            self._session.input = self._session.label = None
+            done = f"{len(self._outcomes)} of {len(jobs)} inputs were finished"
+            advice = "--skip-existing (--resume with --segment) goes on from there"
+            raise Interrupted(f"{failures.INTERRUPTED}; {done}, {advice}") from error
+        order = {job: place for place, job in enumerate(jobs)}
+        outcomes = sorted(self._outcomes, key=lambda outcome: order[outcome.job])
+        if len(jobs) > 1:
+            summarize(outcomes, self._session)
+        elif outcomes[0].status == "failed":
+            raise click.exceptions.Exit(outcomes[0].exit_code)  # what is wrong was said
+
+    def _prepared(self, job: Job, skip: Recipe | None) -> _Film | None:
+        """Look for results that are there, and divide the film; None if nothing is left to do."""
+        from bgsub.segments.run import prepare
+
+        with self._session.about(job.input, label=job.label):
+            try:
+                if skip is not None and is_done(job, self._session, skip):
+                    self._outcomes.append(Outcome(job, "skipped"))
+                    return None
+                plan = prepare(job.input, job.out, self._options)
+            except Interrupted:
+                raise
+            except Exception as error:  # noqa: BLE001 - one bad input must not stop the others
+                code = failures.log_error(error, self._session)
+                self._outcomes.append(Outcome(job, "failed", code))
+                return None
+            if plan is None and self._sums_tiles:
+                self._fit_here(job)
+                return None
+        film = _Film(job, plan, {0} if plan is None else set(plan.missing(job.out)))
+        if not film.waiting:
+            self._finish(film)
+            return None
+        return film
+
+    @property
+    def _sums_tiles(self) -> bool:
+        """Say whether the fit of a film in one piece is what the cluster is wanted for."""
+        from bgsub.pipeline.needs import needs_fit
+
+        return self._options.fit_frames == "all" and needs_fit(self._options)
+
+    def _fit_here(self, job: Job) -> None:
+        """Run a film here, but let workers sum up the tiles of its Gram matrix."""
+        from bgsub.cluster.gram import cluster_gram
+        from bgsub.pipeline.run import run
+
+        try:
+            with make_progress(self._session) as progress:
+                gram_of = cluster_gram(self._pool, job.out)
+                result = run(job.input, job.out, self._options, progress=progress, gram_of=gram_of)
+            show_result(result, self._session)
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad input must not stop the others
+            code = failures.log_error(error, self._session)
+            self._outcomes.append(Outcome(job, "failed", code))
+            return
+        self._outcomes.append(Outcome(job, "done"))
+
+    def _work(self, films: Sequence[_Film]) -> None:
+        """Let workers do all units, some of them again."""
+        units = [_Unit(film, number) for film in films for number in sorted(film.waiting)]
+        while units:
+            again = []
+            for place, reply in self._pool.do([self._task(unit) for unit in units]):
+                unit = units[place]
+                if self._is_passing(reply) and unit.tries < _tries():
+                    again.append(_Unit(unit.film, unit.number, unit.tries + 1))
+                    continue
+                self._take(unit, reply)
+            units = again
+
+    def _task(self, unit: _Unit) -> Task:
+        from bgsub.cluster.child import do_in_child
+        from bgsub.cluster.pool import Task
+
+        film = unit.film
+        job, segments = film.job, film.plan.segments if film.plan else ()
+        place = (unit.number, len(segments)) if unit.number else (job.number, job.of)
+        request = request_for(job, self._options, self._session, unit.number or None)
+        request |= {"name": unit.name, "place": place}
+        return Task(do_in_child, (_MODULE, request, self._pool.slots()), "bgsub-run")
+
+    def _is_passing(self, reply: Any) -> bool:
+        """Say whether another try may succeed."""
+        return isinstance(reply, dict) and ("died" in reply or reply["exit_code"] in _PASSING)
+
+    def _take(self, unit: _Unit, reply: Any) -> None:
+        """Say what became of a unit; finish its film if it was the last one."""
+        film = unit.film
+        code = self._say(unit, reply)
+        film.waiting.discard(unit.number)
+        if code:
+            film.failed.append((unit.number, code))
+        if not film.waiting:
+            self._finish(film)
+
+    def _say(self, unit: _Unit, reply: Any) -> int:
+        """Say what a unit has said, and give its exit code."""
+        session = self._session
+        if isinstance(reply, dict) and "died" not in reply:
+            for line in reply["lines"]:
+                write_line(line)
+            if reply["status"] == "failed" or self._arrives(unit):
+                return int(reply["exit_code"])
+            message = f"{unit.film.job.out}: a worker has put its results elsewhere"
+            error: BaseException = OutputError(f"{message}; give an --out that all workers see")
+        elif isinstance(reply, dict):
+            tail = f" ({reply['last_line'][:200]})" if reply["last_line"] else ""
+            error = BgsubError(f"{KILLED.replace('; ', f', {unit.tries} times{tail}; ', 1)}")
+        else:
+            error = _in_words(reply)
+        with session.about(unit.film.job.input, label=unit.name):
+            code = failures.log_error(error, session)
+        session.input = session.label = None
+        return code
+
+    def _arrives(self, unit: _Unit) -> bool:
+        """Wait until the results of a unit are seen here."""
+        from bgsub.pipeline.directory import is_whole
+        from bgsub.segments.plan import segment_folder
+
+        job, number = unit.film.job, unit.number
+        folder = segment_folder(job.out, number) if number else job.out
+        until = time.monotonic() + _PATIENCE_S
+        while not is_whole(folder):
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def _finish(self, film: _Film) -> None:
+        """Join the segments of a film, and note what became of it."""
+        from bgsub.segments.run import finish
+
+        job, session = film.job, self._session
+        if film.failed:
+            code = film.failed[0][1]
+            if film.plan is not None:
+                self._name_failures(film, film.plan)
+        else:
+            code = 0
+            with session.about(job.input, label=job.label):
+                try:
+                    if film.plan is not None:
+                        show_result(finish(job.out, film.plan), session)
+                except Interrupted:
+                    raise
+                except Exception as error:  # noqa: BLE001 - the others go on
+                    code = failures.log_error(error, session)
+            session.input = session.label = None
+        self._outcomes.append(Outcome(job, "failed" if code else "done", code))
+
+    def _name_failures(self, film: _Film, plan: SegmentPlan) -> None:
+        names = ", ".join(str(number) for number, _ in film.failed[:5])
+        message = f"{len(film.failed)} of {len(plan.segments)} segments failed ({names})"
+        advice = "those that are finished are kept, --resume goes on"
+        with self._session.about(film.job.input, label=film.job.label):
+            self._session.log("error", f"{message}; {advice}")
+
+
+def _tries() -> int:
+    from bgsub.cluster.pool import TRIES
+
+    return TRIES
+
+
+def _in_words(error: BaseException) -> BaseException:
+    """Say what is wrong with a worker that could not even begin."""
+    if isinstance(error, ImportError):
+        message = f"a worker cannot import bgsub ({error})"
+        return BgsubError(f"{message}; install the same bgsub on all workers")
+    return error

@@ -1,0 +1,172 @@
+"""Connect to a Dask cluster, or start one on this machine, and let it do tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from bgsub.errors import BgsubError, UsageError
+from bgsub.runtime.cores import own_threads
+
+notes = logging.getLogger("bgsub.notes")
+
+TRIES = 3
+"""Tries of a task on machines that die of it."""
+
+_LOCAL = re.compile(r"local(?::([0-9]{1,4}))?")
+_REMOTE = re.compile(r"(tcp|tls|ws|wss|ucx)://[^/]+:[0-9]{1,5}/?")
+_PATIENCE_S = 15.0
+
+
+class TaskLostError(BgsubError):
+    """A task was given up: every worker that tried it died."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function of a module that workers can import, and its arguments."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    name: str
+
+
+class Pool:
+    """Workers of a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def slots(self) -> dict[str, int]:
+        """Count the tasks that the workers of each machine do at the same time, by its address."""
+        from distributed.comm import get_address_host
+
+        found: dict[str, int] = {}
+        for address, threads in self._client.nthreads().items():
+            host = get_address_host(address)
+            found[host] = found.get(host, 0) + int(threads)
+        return found
+
+    def do(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
+        """Do tasks, and give the place and the result of each as it is ready.
+
+        A task whose worker dies is done by another one.
+
+        Yields
+        ------
+        int, Any
+            The result, or the error that the function raised, or TaskLostError.
+        """
+        from distributed import as_completed
+
+        places = {}
+        for place, task in enumerate(tasks):
+            key = f"{task.name}-{uuid.uuid4().hex}"
+            future = self._client.submit(task.function, *task.arguments, key=key, pure=False)
+            places[future] = place
+        try:
+            for future in as_completed(list(places), loop=self._client.loop):
+                yield places.pop(future), _result(future)
+                future.release()
+        finally:
+            if places:
+                self._client.cancel(list(places), force=True)
+
+
+def _result(future: Any) -> Any:
+    from distributed import KilledWorker
+
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, KilledWorker):
+        message = "every worker that tried it died, perhaps for lack of memory"
+        return TaskLostError(f"{message}; use workers with more, or less --memory")
+    return error
+
+
+@contextlib.contextmanager
+def connect(address: str) -> Iterator[Pool]:
+    """Connect to a scheduler, or start workers here; they end with the context.
+
+    Parameters
+    ----------
+    address : str
+        ``tcp://HOST:PORT`` of a scheduler, ``local`` or ``local:N``.
+
+    Raises
+    ------
+    UsageError
+        If that is something else, Dask is not installed, or nobody answers there.
+    """
+    local = _LOCAL.fullmatch(address)
+    if (local is None and _REMOTE.fullmatch(address) is None) or (local and local[1] == "0"):
+        message = f"--scheduler {address}: must be tcp://HOST:PORT, local or local:N"
+        raise UsageError(message)
+    if find_spec("distributed") is None:
+        message = f"--scheduler {address}: needs Dask"
+        raise UsageError(f"{message}; install it with pip install 'bgsub[cluster]'")
+    import dask.config
+    from distributed import Client, LocalCluster
+
+    # What happens to workers is said here, in words.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with contextlib.ExitStack() as stack:
+        settings = {"distributed.scheduler.allowed-failures": TRIES - 1}
+        stack.enter_context(dask.config.set(settings))
+        place: Any = address
+        if local is not None:
+            place = stack.enter_context(
+                LocalCluster(
+                    n_workers=int(local[1] or own_threads(None, 1)),
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    # The work is done in processes of their own, which keep to --memory.
+                    memory_limit=0,
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+        try:
+            client = stack.enter_context(Client(place, timeout=_PATIENCE_S, set_as_default=False))
+        except (OSError, TimeoutError, ValueError) as error:
+            message = f"--scheduler {address}: no Dask scheduler answers there"
+            advice = "check the address, and that `dask scheduler` runs the same version of Dask"
+            raise UsageError(f"{message}; {advice}") from error
+        if not client.nthreads():
+            notes.info("%s has no worker yet; waiting for some", address)
+        yield Pool(client)
+
+
+def cancelled() -> Callable[[], bool]:
+    """Give a function that says whether nobody waits any more for the task of this thread."""
+    from distributed import get_worker
+    from distributed.worker import thread_state
+
+    worker, key = get_worker(), thread_state.key
+
+    def ask() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state not in {"executing", "long-running"}
+
+    return ask
+
+
+def slots_here(slots: dict[str, int]) -> int:
+    """Count the tasks that may be done at the same time on the machine of this worker."""
+    from distributed import get_worker
+    from distributed.comm import get_address_host
+
+    worker = get_worker()
+    own = int(worker.state.nthreads)
+    return max(own, slots.get(get_address_host(worker.address), own), 1)

@@ -1,0 +1,228 @@
+"""Films and segments on a real Dask cluster of two worker processes."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bgsub.cli import cli
+from bgsub.cli import cluster as cli_cluster
+from bgsub.cluster.child import do_in_child
+from bgsub.cluster.gram import cluster_gram
+from bgsub.cluster.pool import Task, connect
+from bgsub.robustpca.gram import ArrayColumns, gram_matrix
+from tests.conftest import make_scene
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.filterwarnings("default"),  # what Dask warns of is no matter of ours
+]
+
+FAST = ("--k", "1", "--only", "errors,mask,model", "--format", "mkv")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
+    ) as started:
+        yield started
+
+
+@pytest.fixture
+def address(cluster):
+    with distributed.Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+    return cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    path = tmp_path_factory.mktemp("film") / "film.npy"
+    np.save(path, make_scene(300, visit=200))
+    return str(path)
+
+
+def call(*arguments):
+    return CliRunner().invoke(cli, [str(one) for one in arguments])
+
+
+def contents(out):
+    names = ("errors.csv", "mask.mkv", "model.npz", "models/0001.npz", "models/0004.npz")
+    return {name: (out / name).read_bytes() for name in names if (out / name).exists()}
+
+
+@pytest.fixture(scope="module")
+def alone(film, tmp_path_factory):
+    """The same film in segments, in one process."""
+    out = tmp_path_factory.mktemp("alone") / "out"
+    assert call("run", film, *FAST, "--segment", 60, "--out", out).exit_code == 0
+    return out
+
+
+def test_films_have_the_bytes_of_one_process(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ("a.npy", "b.npy", "bad.npy")
+    for seed, name in enumerate(names):
+        np.save(name, make_scene(60, seed=seed))
+    (tmp_path / "bad.npy").write_bytes(b"no array")
+    done = call("run", *names, *FAST, "--scheduler", address, "--out", "there")
+    assert (done.exit_code, "1 of 3 inputs failed: bad.npy" in done.stderr) == (6, True)
+    assert "bad.npy: is not an array file" in done.stderr
+    call("run", *names, *FAST, "--out", "here")
+    for name in ("a", "b"):
+        found = contents(tmp_path / "there" / name)
+        assert found == contents(tmp_path / "here" / name)
+        assert len(found) == 3
+    again = call(
+        "run", *names[:2], *FAST, "--scheduler", address, "--skip-existing", "--out", "there"
+    )
+    assert (again.exit_code, again.stderr.count("skipped")) == (0, 3)
+
+
+def test_the_only_input_has_its_own_exit_code(address, tmp_path):
+    (tmp_path / "bad.npy").write_bytes(b"no array")
+    failed = call(
+        "run", tmp_path / "bad.npy", *FAST, "--scheduler", address, "--out", tmp_path / "o"
+    )
+    assert (failed.exit_code, failed.stderr.count("\n")) == (3, 1)
+
+
+def test_segments_of_a_film_are_joined(address, film, alone, tmp_path):
+    out = tmp_path / "out"
+    done = call("run", film, *FAST, "--segment", 60, "--scheduler", address, "--out", out)
+    assert (done.exit_code, done.exception) == (0, None)
+    assert contents(out) == contents(alone)
+    assert len(contents(out)) == 4
+    assert not (out / ".segments").exists()
+
+
+def test_a_worker_that_is_killed_is_replaced(cluster, address, film, alone, tmp_path):
+    out = tmp_path / "out"
+    killed = []
+
+    def kill():
+        with distributed.Client(cluster, set_as_default=False) as client:
+            workers = client.run(os.getpid)
+            while not list(out.glob(".segments/*/run.json")):
+                time.sleep(0.02)
+            busy = [worker for worker, tasks in client.processing().items() if tasks]
+            victim = workers[busy[0] if busy else next(iter(workers))]
+            os.kill(victim, signal.SIGKILL)
+            killed.append(bool(busy))
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    done = call("run", film, *FAST, "--segment", 60, "--scheduler", address, "--out", out)
+    killer.join()
+    assert killed == [True]
+    assert done.exit_code == 0, done.stderr
+    assert contents(out) == contents(alone)
+
+
+def test_a_poisoned_input_fails_after_three_tries_and_the_others_go_on(
+    address, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli_cluster, "_MODULE", "tests.cluster.poisoned")
+    np.save("good.npy", make_scene(60))
+    np.save("poison.npy", make_scene(60))
+    done = call("run", "poison.npy", "good.npy", *FAST, "--scheduler", address, "--out", "out")
+    assert done.exit_code == 6
+    assert (tmp_path / "poison.tries").read_text() == "xxx"
+    (line,) = [one for one in done.stderr.splitlines() if "was killed" in one]
+    assert line.startswith("bgsub: poison.npy: ")
+    assert "3 times (a library is about to crash)" in line
+    assert "1 of 2 inputs failed: poison.npy" in done.stderr
+    assert (tmp_path / "out" / "good" / "run.json").exists()
+
+
+def test_work_that_nobody_waits_for_is_stopped(address, tmp_path):
+    request = {"input": str(tmp_path / "sleeper.npy")}
+    with connect(address) as pool:
+        arguments = ("tests.cluster.poisoned", request, pool.slots())
+        others = Task(os.getpid, (), "quick")
+        work = pool.do([Task(do_in_child, arguments, "sleep"), others])
+        assert next(work)[0] == 1
+        while not (tmp_path / "sleeper.pid").exists():
+            time.sleep(0.02)
+        work.close()
+        while not (tmp_path / "sleeper.end").exists():
+            time.sleep(0.02)
+
+
+def test_results_that_are_put_elsewhere_are_missed(address, tmp_path, monkeypatch):
+    np.save(tmp_path / "a.npy", make_scene(60))
+    monkeypatch.setattr(cli_cluster, "_PATIENCE_S", 0.0)
+    real = cli_cluster.request_for
+
+    def moved(*arguments):
+        return real(*arguments) | {"out": str(tmp_path / "elsewhere")}
+
+    monkeypatch.setattr(cli_cluster, "request_for", moved)
+    failed = call("run", tmp_path / "a.npy", *FAST, "--scheduler", address, "--out", tmp_path / "o")
+    assert (failed.exit_code, "give an --out that all workers see" in failed.stderr) == (5, True)
+
+
+def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setattr("bgsub.cluster.pool._PATIENCE_S", 0.5)
+    failed = call("run", "a.npy", "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path / "o")
+    assert (failed.exit_code, failed.stderr.count("\n")) == (2, 1)
+    assert "no Dask scheduler answers there" in failed.stderr
+
+
+def test_other_ways_to_share_the_work_are_refused(tmp_path):
+    for more in (("--jobs", 2), ("--part", "1/2")):
+        failed = call("run", "a.npy", "--scheduler", "local", *more, "--out", tmp_path / "o")
+        assert (failed.exit_code, failed.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("bright", [False, True])
+def test_the_gram_matrix_has_the_same_integers(address, tmp_path, bright):
+    X = np.random.default_rng(0).integers(90, 140, (150, 9000)).astype(np.uint8)
+    if bright:  # blocks that float32 does not hold
+        X[::2], X[1::3] = 255, 0
+    seen = []
+    with connect(address) as pool:
+        found = cluster_gram(pool, tmp_path, 40)(
+            ArrayColumns(X), threads=2, progress=lambda *now: seen.append(now), apart=()
+        )
+    expected = gram_matrix(X)
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.offset, expected.offset)
+    assert seen[-1] == (9000, 9000)
+    assert not list(tmp_path.iterdir())
+
+
+def test_all_frames_are_fitted_over_the_cluster(address, film, tmp_path, monkeypatch):
+    monkeypatch.setattr("bgsub.cluster.gram.TILE_ROWS", 100)
+    monkeypatch.setattr(cluster_gram, "__defaults__", (100,))
+    chosen = ("--k", "2", "--only", "errors", "--fit-frames", "all")
+    done = call("run", film, *chosen, "--scheduler", address, "--out", tmp_path / "there")
+    assert done.exit_code == 0, done.stderr
+    call("run", film, *chosen, "--out", tmp_path / "here")
+    assert contents(tmp_path / "there") == contents(tmp_path / "here") != {}
+
+
+def test_dask_opens_what_is_written_and_writes_what_is_read(film, tmp_path):
+    arrays = pytest.importorskip("dask.array")
+    pytest.importorskip("zarr")
+    out = tmp_path / "out"
+    assert call("run", film, "--only", "mask", "--format", "zarr", "--out", out).exit_code == 0
+    mask = arrays.from_zarr(str(out / "mask.zarr"))
+    assert (mask.shape, mask.dtype) == ((300, 36, 48), np.uint8)
+    assert set(np.unique(mask.compute())) <= {0, 255}
+    frames = arrays.from_array(np.load(film), chunks=(50, 20, 48, 3))
+    arrays.to_zarr(frames, str(tmp_path / "film.zarr"))
+    for place in ("film.zarr", film):
+        with contextlib.chdir(tmp_path):
+            done = call("run", place, *FAST, "--out", f"of-{place[-4:]}")
+            assert done.exit_code == 0, done.stderr
+    assert contents(tmp_path / "of-zarr")["mask.mkv"] == contents(tmp_path / "of-.npy")["mask.mkv"]
