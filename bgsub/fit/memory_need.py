@@ -28,8 +28,7 @@ _THREAD = 4_000_000
 _SCRATCH = 8_000_000
 _WORKER = 16_000_000
 _KEPT_MATRIX = 32_000_000
-_FIT_COPIES = 4.0
-_TILED_COPIES = 3.1
+_FIT_COPIES, _FIT_COPIES_OF_SEVERAL = 3.1, 6.0
 _WORKER_COPIES = 1.5
 _DECODED_FRAMES = 6
 _PACKED_FRAMES = 5
@@ -147,9 +146,11 @@ class MemoryNeed:
         method = METHODS[self.method]
         if method.needs_pixels:
             return method.memory_bytes(fit_frames, self.pixels, self.k)
-        copies = max(_FIT_COPIES + (workers > 1), 1.0 + _WORKER_COPIES * workers)
+        copies = _FIT_COPIES
+        if workers > 1:
+            copies = max(_FIT_COPIES_OF_SEVERAL, 1.0 + _WORKER_COPIES * workers)
         if fit_frames > TILE_ROWS:
-            copies = _TILED_COPIES
+            copies = _FIT_COPIES
         return int(copies * 8 * fit_frames**2) + workers * _WORKER
 
     def _fit_residue(self, fit_frames: int, workers: int) -> int:

@@ -14,8 +14,9 @@ from bgsub.runtime.limits import amount, free_space, spill_folder
 LEAST_SAMPLE = 50
 """A sample of fewer frames is no fit to speak of."""
 
-# The work on a Gram matrix takes as much as forming it on so many threads.
-_FREE_WORKERS = 2
+# Threads for the Gram matrix where all of them need too much memory. On two, the work on it takes
+# twice the memory that it takes on one, but a slower storage costs more than one thread does.
+_FEW_WORKERS = (2, 1)
 
 _COUNTLESS = 1 << 40
 
@@ -93,7 +94,8 @@ def _first_that_fits(need: MemoryNeed, limit: int, folder: Path, *, spill: bool)
     sample = need.sample
     for storage, what in _storages(folder, spill=spill):
         # Rather fewer threads for the Gram matrix than a slower storage.
-        for workers in sorted({need.threads, _few_workers(need)}, reverse=True):
+        few = {workers for workers in _FEW_WORKERS if workers < need.threads}
+        for workers in sorted({need.threads, *few}, reverse=True):
             needed = need.total(storage, sample, workers)
             if needed <= limit:
                 return Plan(
@@ -114,8 +116,8 @@ def _first_that_fits(need: MemoryNeed, limit: int, folder: Path, *, spill: bool)
         storage="sample",
         fit_frames=fewer,
         most_fitted=fewer,
-        gram_threads=_few_workers(need),
-        bytes=need.total("sample", fewer, _few_workers(need)),
+        gram_threads=1,
+        bytes=need.total("sample", fewer, 1),
         limit=limit,
         most_frames=_COUNTLESS,
         reason=_reason(need, limit, what),
@@ -127,10 +129,6 @@ def _storages(folder: Path, *, spill: bool) -> Iterator[tuple[Storage, str]]:
     yield "memory", ""
     if spill:
         yield "spill", f"they are kept in {folder}"
-
-
-def _few_workers(need: MemoryNeed) -> int:
-    return min(need.threads, _FREE_WORKERS)
 
 
 def _most_frames(need: MemoryNeed, storage: Storage, workers: int, limit: int) -> int:
@@ -154,7 +152,7 @@ def _largest_sample(need: MemoryNeed, limit: int) -> int:
     low, high = 0, min(need.sample, need.frames - 1)
     while low < high:
         middle = (low + high + 1) // 2
-        fits = need.total("sample", middle, _few_workers(need)) <= limit
+        fits = need.total("sample", middle, 1) <= limit
         low, high = (middle, high) if fits else (low, middle - 1)
     return low
 
@@ -173,7 +171,7 @@ def _refusal(
     need: MemoryNeed, limit: int, folder: Path, name: str, jobs: int, *, spill: bool
 ) -> str:
     """Say what is needed, and which options would make it fit."""
-    sample, workers, least = need.sample, _few_workers(need), _least_sample(need)
+    sample, workers, least = need.sample, 1, _least_sample(need)
     storages = _storages(folder, spill=spill)
     totals = [need.total(storage, sample, workers) for storage, _ in storages]
     if least <= min(sample, need.frames - 1):

@@ -52,15 +52,19 @@ def test_the_estimate_is_the_plan_of_the_run(clip, invoke, tmp_path) -> None:
 
 
 def test_a_limit_and_the_road_it_leads_to(clip, invoke, monkeypatch) -> None:
-    whole = json.loads(invoke("info", clip, "--json").stdout)["estimate"]["memory_bytes"]
+    def told(*options):
+        command = ("info", clip, "--threads", 1, "--json", *options)
+        return json.loads(invoke(*command).stdout)["estimate"]
+
+    whole = told()["memory_bytes"]
     monkeypatch.setattr("bgsub.fit.blocks.RENDER_ROWS", 2)
     monkeypatch.setattr("bgsub.fit.blocks.SUM_BLOCKS", 1)
-    limit = json.loads(invoke("info", clip, "--json").stdout)["estimate"]["memory_bytes"] - 1
+    limit = told()["memory_bytes"] - 1
     assert limit < whole
-    needs = json.loads(invoke("info", clip, "--json", "--memory", limit).stdout)["estimate"]
+    needs = told("--memory", limit)
     assert (needs["frames_kept"], needs["limit_bytes"]) == ("spill", limit)
     assert needs["memory_bytes"] <= limit < needs["unrestricted_bytes"]
-    text = " ".join(invoke("info", clip, "--memory", limit).stdout.split())
+    text = " ".join(invoke("info", clip, "--threads", 1, "--memory", limit).stdout.split())
     assert "of memory: they are kept in" in text
     assert re.search(r"without it about \d\d\d MB$", text)
 

@@ -63,7 +63,7 @@ def limit_for(storage, path, options, monkeypatch):
     if storage == "sample":
         monkeypatch.setattr(memory, "free_space", lambda _folder: 0)
     fitted = need.sample if storage != "sample" else min(20, need.sample)
-    return f"{need.total(storage, fitted, min(2, need.threads))}"
+    return f"{need.total(storage, fitted, 1)}"
 
 
 def results(out):

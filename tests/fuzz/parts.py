@@ -118,13 +118,14 @@ def results(place: Place, rng: Rng) -> Try:
     """A results folder of which one file was changed, given to the commands that read it."""
     folder = place.work / "results"
     shutil.copytree(place.sound / "results", folder)
-    name = ("run.json", "errors.csv", "model.npz")[int(rng.integers(3))]
+    names = ("run.json", "errors.csv", "model.npz", "events.json", "objects.csv")
+    name = names[int(rng.integers(len(names)))]
     victim = folder / name
     if rng.random() < 0.3:
         victim.write_bytes(mutate(victim.read_bytes(), rng))
-    elif name == "run.json":
+    elif name.endswith(".json"):
         victim.write_text(mutate_json(victim.read_text(), rng))
-    elif name == "errors.csv":
+    elif name.endswith(".csv"):
         victim.write_text(mutate_table(victim.read_text(), rng), errors="replace")
     else:
         _change_member(victim, rng)
@@ -133,6 +134,11 @@ def results(place: Place, rng: Rng) -> Try:
         ["errors", str(folder), "--format", "json"],
         ["evaluate", str(folder), str(place.sound / "results" / "mask")],
         ["errors", str(victim)],
+        ["report", str(folder), "--out", str(place.work / "page.html")],
+        ["clips", str(folder), "--out", str(place.work / "clips")],
+        ["export", str(folder), "--to", "mot", "--out", str(place.work / "mot.txt")],
+        ["export", str(folder), "--to", "edl", "--out", str(place.work / "cuts.edl")],
+        ["objects", str(folder), "--out", str(place.work / "objects")],
     ]
     if name == "run.json":
         commands.append(["run", str(place.sound / "clip.npy"), "--from-json", str(victim)])
