@@ -7,11 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bgsub.errors import cannot_write
 from bgsub.options import RunOptions
 from bgsub.outliers.events import Event
 from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.manifest import Stopwatch
+from bgsub.pipeline.manifest import Stopwatch, load_manifest
 from bgsub.pipeline.needs import VIDEOS
 from bgsub.pipeline.objects import object_options
 from bgsub.pipeline.outcome import RunResult, commit
@@ -62,6 +65,8 @@ def join_segments(
         facts |= _join_tables(folders, facts, results, plan.options)
         if "still" in plan.options.outputs:
             _choose_still(folders, film, results)
+        if "spectrum" in plan.options.outputs:
+            _plot_spectrum(folders, facts, results, plan.options)
         if "model" in plan.options.outputs:
             _gather_models(folders, results.stage(MODELS))
     facts["stages_s"] = {**film.stages_s, **watch.seconds}
@@ -151,6 +156,41 @@ def _plot(
         title=facts["input"]["name"],
         plot_format=options.plot_format,
         film=Film(used, outliers, borders),
+    )
+
+
+def _plot_spectrum(
+    folders: Sequence[Path],
+    facts: Mapping[str, Any],
+    results: ResultsDirectory,
+    options: RunOptions,
+) -> None:
+    """Draw spectrum.png: the median of all segments."""
+    from bgsub.report.spectrum import plot_spectrum
+    from bgsub.robustpca.rank import RankChoice
+
+    found = [load_manifest(folder) for folder in folders]
+    choices = [manifest["rank_choice"] for manifest in found if "rank_choice" in manifest]
+
+    def median(name: str) -> NDArray[np.float64]:
+        shortest = min(len(choice[name]) for choice in choices)
+        values = [choice[name][:shortest] for choice in choices]
+        return np.asarray(np.median(values, axis=0), dtype=np.float64)
+
+    plot_spectrum(
+        RankChoice(
+            rank=round(float(np.median([choice["rank"] for choice in choices]))),
+            gains=median("gains"),
+            held_out=median("held_out"),
+            spectrum=median("spectrum"),
+            n_rows=sum(choice["n_rows"] for choice in choices),
+            n_inliers=sum(choice["n_inliers"] for choice in choices),
+            reason="",
+        ),
+        round(float(np.median([manifest["k"] for manifest in found]))),
+        results.stage(output_name("spectrum", options.format, options.plot_format)),
+        title=f"{facts['input']['name']}, median of {len(folders)} segments",
+        plot_format=options.plot_format,
     )
 
 

@@ -114,7 +114,7 @@ class SegmentPlan:
         What is drawn of all frames is made when segments are joined, from their tables.
         """
         segment, options = self.segments[number - 1], self.options
-        outputs = options.outputs - {"plot", "spectrum"}
+        outputs = options.outputs - {"plot"}
         if needs_fit(options):
             outputs |= {"errors"}
         if outputs & _OF_OBJECTS:

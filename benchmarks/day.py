@@ -1,0 +1,104 @@
+"""Run a generated day in segments: memory, time per frame and visitors found, segment by segment.
+
+python -m benchmarks.day            a twenty-fourth of it: 90,000 frames of 64×36
+python -m benchmarks.day 24         all of it: 2.16 million frames
+
+Daylight comes and goes once, with a night; the camera is knocked at 0.7 of the film; a visitor
+walks through every five minutes. The film is made frame by frame and encoded.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from bgsub.options import RunOptions
+from bgsub.segments.plan import SegmentPlan
+from bgsub.segments.run import run
+from bgsub.segments.work import run_segment
+from bgsub.video.frames import Layout
+from bgsub.video.sink import open_sink
+
+FPS, SIZE = 25, (36, 64)
+EVERY_S, VISIT_S = 300, 12
+KNOCK = 0.7
+
+
+def visits(frames: int) -> list[tuple[int, int]]:
+    """First and last frame of every visit, from 1."""
+    starts = range(EVERY_S * FPS // 2, frames - VISIT_S * FPS, EVERY_S * FPS)
+    return [(start + 1, start + VISIT_S * FPS) for start in starts]
+
+
+def make_film(path: Path, frames: int) -> None:
+    """Write the film."""
+    rng = np.random.default_rng(0)
+    coarse = rng.uniform(60, 220, (9, 16, 3)).astype(np.float32)
+    room = cv2.resize(coarse, SIZE[::-1], interpolation=cv2.INTER_CUBIC)
+    visitor = rng.uniform(0, 255, (16, 8, 3)).astype(np.float32)
+    noise = rng.normal(0, 2, (64, *SIZE, 3)).astype(np.float32)
+    comings = iter(visits(frames))
+    first, last = next(comings, (frames + 1, frames + 1))
+    sink = open_sink(path, "day", layout=Layout("bgr", *SIZE), kind="mp4", rate=Fraction(FPS))
+    for number in range(1, frames + 1):
+        light = 0.15 + 0.85 * max(0.0, np.sin(np.pi * (24 * number / frames - 6) / 12))
+        picture = room.copy()
+        if number > last:
+            first, last = next(comings, (frames + 1, frames + 1))
+        if first <= number <= last:
+            left = int(-8 + 72 * (number - first) / (last - first))
+            x0, x1 = max(left, 0), min(left + 8, SIZE[1])
+            picture[14:30, x0:x1] = visitor[:, x0 - left : x1 - left]
+        if number > KNOCK * frames:
+            picture = np.roll(picture, (2, 3), axis=(0, 1))
+        picture = light * picture + noise[int(rng.integers(64))]
+        sink.write(np.clip(picture, 0, 255).astype(np.uint8), (number - 1) / FPS)
+    sink.close()
+
+
+def resident() -> float:
+    """Megabytes of this process."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(text.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def measure(hours: float) -> None:
+    """Make a film of so many hours, run it and print what it took."""
+    frames = round(hours * 3600 * FPS)
+    with tempfile.TemporaryDirectory() as folder:
+        film, out = Path(folder) / "day.mp4", Path(folder) / "out"
+        start = time.process_time()
+        make_film(film, frames)
+        print(f"{frames} frames written in {time.process_time() - start:.0f} s of CPU", flush=True)
+        print(f"{'segment':>7} {'frames':>17} {'ms/frame':>9} {'resident MB':>12}  reason")
+
+        def work(plan: SegmentPlan, numbers: Sequence[int]) -> None:
+            for number in numbers:
+                begin = time.process_time()
+                run_segment(out, number, plan=plan)
+                segment = plan.segments[number - 1]
+                last = segment.last or frames
+                cost = 1000 * (time.process_time() - begin) / (last - segment.first + 1)
+                span = f"{segment.first}-{last}"
+                line = f"{number:7} {span:>17} {cost:9.2f} {resident():12.0f}  {segment.reason}"
+                print(line, flush=True)
+
+        outputs = frozenset({"mask", "errors", "plot", "objects", "tracks", "events"})
+        run(str(film), out, RunOptions(outputs=outputs, threads=1), work=work)
+        print(f"joined, resident {resident():.0f} MB")
+        events = json.loads((out / "events.json").read_text(encoding="utf-8"))["events"]
+        spans = [(event["first_frame"], event["last_frame"]) for event in events]
+        found = [any(a <= last and b >= first for a, b in spans) for first, last in visits(frames)]
+        print(f"{sum(found)} of {len(found)} visits are in events; {len(spans)} events")
+
+
+if __name__ == "__main__":
+    measure(float(sys.argv[1]) if len(sys.argv) > 1 else 1.0)
