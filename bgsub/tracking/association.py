@@ -26,6 +26,11 @@ _AREA_COST, _COLOR_COST, _COLOR_SPAN = 0.3, 0.6, 40.0
 """Cost of twice (or half) the usual area, and of a colour that is 40 grey levels off or more."""
 
 
+_OTHER = 8
+"""Factor between an object's usual area and a region's from which that is something else there, but
+where the border cut the object."""
+
+
 def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> NDArray[np.float64]:
     """Costs of taking each detection for the object of each track, shape (tracks, detections)."""
     if not tracks or not detections:
@@ -44,7 +49,15 @@ def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> 
         apart = np.abs(mine[:, None] - theirs).max(axis=2)
         values += _COLOR_COST * np.minimum(1.0, apart / _COLOR_SPAN)
     values[off > reach] = FORBIDDEN
+    others = [[is_other(track, each) for each in detections] for track in tracks]
+    values[np.array(others)] = FORBIDDEN
     return np.asarray(values)
+
+
+def is_other(track: Target, detection: Detection) -> bool:
+    """Whether a region is too large or too small to be an object alone."""
+    ratio = detection.area / max(track.area, 1.0)
+    return not track.is_cut and not 1 / _OTHER <= ratio <= _OTHER
 
 
 def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:

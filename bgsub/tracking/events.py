@@ -122,8 +122,18 @@ class EventCollector:
 
     def add(self, objects: Sequence[Observation]) -> None:
         """Take in the objects of the next frame."""
-        if not objects:
-            return
+        fresh = [each for each in objects if each.track not in self._count and self._counts(each)]
+        self._count.update(each.track for each in fresh)
+        counted = [each for each in objects if each.track in self._count]
+        for each in sorted(fresh, key=lambda one: self._first[one.track].frame):
+            self._extend([self._first[each.track]])
+            if self._open is not None:
+                self._open.last = each  # it has been there since
+        if counted:
+            self._extend(counted)
+
+    def _extend(self, objects: Sequence[Observation]) -> None:
+        """Let the event go on to objects of a frame, which may be an earlier one, or begin one."""
         first = objects[0]
         now = self._open
         if now is not None and not self._goes_on(now.last, first):
@@ -135,10 +145,10 @@ class EventCollector:
             now = self._open = _Open(first, first, first, area, box)
         elif area > now.area:
             now.peak, now.area = first, area
-        now.last = first
+        now.first = min(now.first, first, key=lambda one: one.frame)
+        now.last = max(now.last, first, key=lambda one: one.frame)
         now.box = surround([now.box, box])
         now.tracks.update(each.track for each in objects)
-        self._count.update(each.track for each in objects if self._counts(each))
 
     def _counts(self, seen: Observation) -> bool:
         """Whether an object is more than something small that flickers."""
@@ -157,7 +167,7 @@ class EventCollector:
 
     def _close(self) -> None:
         now, self._open = self._open, None
-        if now is None or not now.tracks & self._count:
+        if now is None:
             return
         self._done.append(
             SceneEvent(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bgsub.tracking.association import assign, covered, pairing_costs
+from bgsub.tracking.association import assign, covered, is_other, pairing_costs
 from bgsub.tracking.detections import Box, Detection, Sign, center, join
 from bgsub.tracking.motion import Motion
 from bgsub.tracking.target import Target, find_shares
@@ -176,8 +176,11 @@ class Tracker:
             if track.hits < self._min_track:
                 continue
             shares = [covered(track.box, detection.box) for detection in detections]
-            if shares and max(shares) >= _COVERED:
-                holders.setdefault(int(np.argmax(shares)), []).append(track)
+            if not shares or max(shares) < _COVERED:
+                continue
+            j = int(np.argmax(shares))
+            if j in holders or not is_other(track, detections[j]):
+                holders.setdefault(j, []).append(track)
 
     def _claim_pieces(
         self, detections: list[Detection], holders: dict[int, list[Target]]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bgsub.tracking.association import FORBIDDEN, assign, covered, pairing_costs
+from bgsub.tracking.association import FORBIDDEN, assign, covered, is_other, pairing_costs
 from bgsub.tracking.detections import Detection
 from bgsub.tracking.motion import Motion
 from bgsub.tracking.target import Target
@@ -66,3 +66,15 @@ def test_what_is_far_off_is_out_of_the_question():
 )
 def test_the_share_of_a_box_that_is_covered(by, share):
     assert covered((0, 0, 10, 10), by) == share
+
+
+def test_a_region_of_another_order_is_not_the_object_unless_the_border_cut_it():
+    car = Target(Motion(50, 50, 40), 50, 32, 1500.0, ())
+    sliver = Detection((48, 48, 4, 5), 50, 50, 20)
+    half = Detection((40, 40, 30, 25), 55, 52, 700)
+    assert is_other(car, sliver)
+    assert not is_other(car, half)
+    assert pairing_costs([car], [sliver])[0, 0] == FORBIDDEN
+    car.is_cut = True
+    assert not is_other(car, sliver)
+    assert pairing_costs([car], [sliver])[0, 0] < FORBIDDEN

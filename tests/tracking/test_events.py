@@ -106,6 +106,13 @@ def test_who_stays_has_events_to_the_last_though_gaps_part_them():
     assert events_of([*small(range(1, 30)), *small(range(45, 50), track=2)]) == [(1, 29)]
 
 
-def test_small_flicker_beside_a_person_is_part_of_the_event():
+def test_small_flicker_makes_the_event_of_a_person_no_longer():
     person = [seen(frame, 7) for frame in range(10, 20)]
-    assert events_of([*small(range(5, 9)), *person]) == [(5, 19)]
+    flicker = small(range(21, 30), track=2)
+    assert events_of([*small(range(5, 9)), *person, *flicker]) == [(10, 19)]
+
+
+def test_who_turns_out_to_count_has_counted_from_the_first():
+    person = [seen(frame, 7) for frame in range(10, 20)]
+    assert events_of([*person, *small(range(22, 50), step=0.5)]) == [(10, 49)]
+    assert events_of([*person, *small(range(40, 70), step=0.5)]) == [(10, 19), (40, 69)]
