@@ -22,7 +22,7 @@ _WAYS = {
     "--jobs 2": ("--jobs", "2"),
     "2 workers": ("--scheduler", "local:2"),
 }
-_FILMS, _LONG = 8, 4
+_FILMS, _FRAMES = 8, 120
 
 
 def _seconds(arguments: list[str]) -> tuple[float, float]:
@@ -37,17 +37,17 @@ def _seconds(arguments: list[str]) -> tuple[float, float]:
 def main() -> None:
     """Print a table for docs/cluster.md."""
     film = sys.argv[1] if len(sys.argv) > 1 else "sample_videos/water.avi"
-    frames = np.stack([frame.image for frame in bgsub.open_source(film)])
+    frames = np.stack([frame.image for frame in bgsub.open_source(film, end=_FRAMES)])
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for number in range(_FILMS):
             np.save(place / f"film{number}.npy", frames)
-        np.save(place / "long.npy", np.concatenate([frames] * _LONG))
+        np.save(place / "long.npy", np.concatenate([frames] * _FILMS))
         films = [str(place / f"film{number}.npy") for number in range(_FILMS)]
-        step = str(_LONG * len(frames) // _FILMS + 1)
+        step = str(len(frames))
         cases = {
             f"{_FILMS} films of {len(frames)} frames": films,
-            f"1 film of {_LONG * len(frames)} frames, in {_FILMS} segments": [
+            f"1 film of {_FILMS * len(frames)} frames, in {_FILMS} segments": [
                 str(place / "long.npy"),
                 "--segment",
                 step,
@@ -58,7 +58,7 @@ def main() -> None:
             row = []
             for way, options in _WAYS.items():
                 out = str(place / f"{len(given)}-{way}")
-                more = ["--only", "mask,errors", "--k", "1", "--threads", "2"]
+                more = ["--only", "mask,errors", "--k", "1"]
                 wall, cpu = _seconds(["run", *given, *more, *options, "--out", out])
                 row.append(f"{wall:.0f} s ({cpu:.0f})")
             print(f"| {name} | " + " | ".join(row) + " |")
