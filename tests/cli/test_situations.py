@@ -75,6 +75,7 @@ LONG = "x" * 5000
         (f"run --from-file {LONG} --out out", 3),
         (f"run clip.npy --out {LONG[:300]}", 5),
         (f"run clip.npy --temp {LONG} --out out", 5),
+        (f"background clip.npy --out {LONG[:300]}.png", 5),
         (f"apply {LONG} clip.npy --out out", 3),
         (f"errors {LONG}", 3),
         (f"evaluate {LONG} clip.npy", 3),
@@ -89,7 +90,7 @@ LONG = "x" * 5000
         ("run clip.npy --out out --cutoff 1e308", 2),
         ("errors clip.npy --k 2 --plot out.png --cutoff=-1e308", 2),
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_names_and_numbers_beyond_all_bounds(command, code, place, invoke) -> None:
     done = invoke(*command.split())

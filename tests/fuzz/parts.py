@@ -119,6 +119,7 @@ def results(place: Place, rng: Rng) -> Try:
     folder = place.work / "results"
     shutil.copytree(place.sound / "results", folder)
     names = ("run.json", "errors.csv", "model.npz", "events.json", "objects.csv")
+    names = tuple(name for name in names if (folder / name).exists())  # older trees have fewer
     name = names[int(rng.integers(len(names)))]
     victim = folder / name
     if rng.random() < 0.3:
