@@ -48,6 +48,8 @@ class Masked:
     """A frame with nothing but a mask, of which some pixels are set."""
 
     covered: int
+    number: int = 0
+    trust: float | None = None
 
     @property
     def mask(self):
@@ -67,6 +69,14 @@ def test_the_tally_counts_empty_and_crowded_masks_and_their_mean_share():
     tally = tally_of(0, 50, 90, 100)
     assert (tally.frames, tally.empty, tally.crowded) == (4, 1, 2)
     assert tally.mean_share == pytest.approx(0.6)
+
+
+def test_the_tally_keeps_the_trust_of_every_mask_in_spans():
+    tally = MaskTally(100)
+    for number, trust in enumerate((0.91, 0.94, None, 0.32, 0.9), start=1):
+        frame = Masked(5, number, trust)
+        tally.take(frame, tally.prepare(frame))
+    assert tally.trust == [(1, 2, 0.9), (4, 4, 0.3), (5, 5, 0.9)]
 
 
 def test_of_a_mask_image_only_the_pixels_inside_count():
