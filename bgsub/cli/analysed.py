@@ -30,10 +30,12 @@ def results_of(
         Options of a run.
     session : Session
     """
-    if (Path(given) / "run.json").is_file():
+    from bgsub.pipeline import run as pipeline
+    from bgsub.pipeline.directory import has_results
+
+    if has_results(Path(given)):
         yield Path(given)
         return
-    from bgsub.pipeline import run as pipeline
 
     options = replace(shared.run_options(params), outputs=outputs)
     with tempfile.TemporaryDirectory(prefix="bgsub-") as place:

@@ -97,8 +97,10 @@ def load(given: str, footage: str | None, params: Mapping[str, Any], session: Se
             raise UsageError(message)
         _refuse({"k"}, f"the model {given} has its own")
         return _computed(given, footage, params, session)
+    from bgsub.pipeline.directory import has_results
+
     folder = path.parent if path.name == "run.json" else path
-    if folder.is_dir() and ((folder / "run.json").exists() or (folder / "errors.csv").exists()):
+    if folder.is_dir() and (has_results(folder) or (folder / "errors.csv").exists()):
         return _from_csv(folder / "errors.csv", given, params)
     if path.suffix.lower() == ".csv":
         return _from_csv(path, given, params)
@@ -132,6 +134,7 @@ def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
     """Read the errors that a run has written, and what its run.json says of them."""
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.scene_change import SceneChange
+    from bgsub.pipeline.directory import has_results
     from bgsub.pipeline.manifest import load_manifest, recorded_path
 
     _refuse(
@@ -139,7 +142,7 @@ def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
         f"{given} holds errors that are known already; give the video",
     )
     manifest = None
-    if (path.parent / "run.json").exists():
+    if has_results(path.parent):
         manifest = load_manifest(path.parent)
         if not path.exists():
             message = f"{path.parent}: its run wrote no errors.csv; run it again with --only errors"

@@ -14,7 +14,7 @@ from bgsub.evaluation.grayscale import GreyImages, GreyPictures, numbers_of, ope
 from bgsub.evaluation.truth import Truth, counts_from_0
 from bgsub.files import check_plain
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.directory import MANIFEST
+from bgsub.pipeline.directory import MANIFEST, has_results
 from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.video.image_files import list_directory
 from bgsub.video.zarr_frames import is_zarr
@@ -73,7 +73,7 @@ def open_masks(path: str, kind: Kind = "mask") -> MaskFiles:
     """
     check_plain(path)
     place = Path(path)
-    if (place / MANIFEST).is_file():
+    if has_results(place):
         return _of_results(path, place, None, kind)
     if place.stem == kind and (place.parent / MANIFEST).is_file():
         return _of_results(path, place.parent, place, kind)
@@ -97,7 +97,7 @@ def masks_as_truth(path: str) -> Truth | None:
     """
     check_plain(path)
     place = Path(path)
-    if not (place / MANIFEST).is_file():
+    if not has_results(place):
         return None
     masks = _of_results(path, place, None, "mask")
     name = place.resolve().name

@@ -24,7 +24,7 @@ from bgsub.pipeline.earlier import (
 )
 from bgsub.runtime.temporary import Claim, abandoned, alone_in, make_folder, sync, sync_all
 
-__all__ = ["MANIFEST", "ResultsDirectory", "is_whole", "recover"]
+__all__ = ["MANIFEST", "ResultsDirectory", "has_results", "is_whole", "recover"]
 
 notes = logging.getLogger("bgsub.notes")
 
@@ -177,6 +177,13 @@ class ResultsDirectory:
 
 def is_whole(path: Path) -> bool:
     """Whether a directory holds the results of a finished run: its manifest is there."""
+    return (path / MANIFEST).is_file()
+
+
+def has_results(path: Path) -> bool:
+    """Whether a folder holds whole results; those that a killed run was putting there are put."""
+    if not (path / MANIFEST).is_file() and any(path.glob(f".bgsub-partial-*/{_REPLACED}")):
+        recover(path)
     return (path / MANIFEST).is_file()
 
 

@@ -40,6 +40,9 @@ _RATE = Text(r"[0-9]{1,18}(/[1-9][0-9]{0,17})?", "a rate such as 25 or 30000/100
 _BASE = Facts({"bgsub_version": Text(), "command": Text()}, frozenset({"command"}))
 """Of every command."""
 
+_OBJECTS = ("memory", "outputs", "versions")
+_TEXTS = ("findings", "fit_warnings", "hints", "warnings")
+
 RUN = Facts(
     {
         "options": _Options(),
@@ -64,8 +67,10 @@ RUN = Facts(
         "bad_frames": ListOf(Facts({"frame": _FRAME, "time_s": _SECONDS, "reason": Text()})),
         "model": File(),
         "model_sha256": Nullable(Text("[0-9a-f]{64}", "a SHA-256")),
+        **{name: Nullable(Facts({})) for name in _OBJECTS},
+        **{name: Nullable(ListOf(Text())) for name in _TEXTS},
     },
-    frozenset({"model", "model_sha256", "directory"}),
+    frozenset({"model", "model_sha256", "directory", *_OBJECTS, *_TEXTS}),
 )
 """Of `bgsub run` and `bgsub apply`."""
 

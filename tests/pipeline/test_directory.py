@@ -14,7 +14,7 @@ import pytest
 
 from bgsub.errors import BgsubError, OutputError
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, is_whole, recover
+from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, has_results, is_whole, recover
 from bgsub.pipeline.earlier import describe
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.output_names import output_name
@@ -390,6 +390,18 @@ class TestKilledRuns:
             put += "put results in place that a killed run had finished" in caplog.text
         assert kills > 8
         assert put > 2
+
+    def test_whoever_reads_the_folder_finds_whole_results(self, tmp_path, monkeypatch):
+        for step in range(1000):
+            out = tmp_path / f"out{step}"
+            write(out, OLD)
+            if not killed_commit(out, NEW, step, monkeypatch, force=True):
+                break
+            assert has_results(out)
+            assert is_whole(out)
+        assert step > 8
+        (tmp_path / "pictures").mkdir()
+        assert not has_results(tmp_path / "pictures")
 
     def test_old_results_stay_in_place_until_the_new_ones_are_on_the_disk(
         self, tmp_path, monkeypatch

@@ -134,3 +134,13 @@ def test_a_path_is_found_again_from_another_folder(tmp_path, monkeypatch):
     assert recorded_path(manifest, "a.avi") == "a.avi"
     assert recorded_path({}, "a.avi") == "a.avi"
     assert recorded_path(manifest, None) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["memory", "outputs", "versions", "findings", "fit_warnings", "hints", "warnings"]
+)
+@pytest.mark.parametrize("value", ["a text", 7, [[]], [7]])
+def test_what_a_page_shows_is_checked_too(name, value, manifest):
+    with pytest.raises(UsageError, match=name):
+        check_facts({**manifest, name: value})
+    assert check_facts({**manifest, name: None})
