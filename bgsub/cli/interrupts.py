@@ -43,7 +43,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
     stop = threading.Event()
     before: dict[signal.Signals, Any] = {}
 
-    def ask(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    def ask(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - Python's signature
         stop.set()
         for other in before:
             signal.signal(other, _second)
