@@ -14,8 +14,7 @@ from bgsub.errors import BgsubWarning
 from bgsub.local.model import LocalModel
 from bgsub.local.params import MaskOptions
 from bgsub.local.sampling import sample_size
-from bgsub.outliers.frame_scorer import shrink
-from bgsub.outliers.scorer_size import shrinking
+from bgsub.outliers.scorer_size import shrink, shrinking
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.runtime.threads import Workers

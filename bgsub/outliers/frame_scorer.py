@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel
 from bgsub.outliers.own_light import OwnLight
-from bgsub.outliers.scorer_size import shrinking
+from bgsub.outliers.scorer_size import shrink, shrink_inside, shrinking
 from bgsub.outliers.sweeping_shadow import Singles
+from bgsub.outliers.windows import Window, highest
 from bgsub.video.frames import Bytes
 
 Floats = NDArray[np.float64]
@@ -33,55 +34,15 @@ Floats = NDArray[np.float64]
 BATCH = 8
 """Frames whose light is regressed at a time."""
 
-_MARGIN = 2
 
 # Things that move reach so much further, as a share of the shorter side, than they were seen to; a
 # pixel is no steadier than this share of what moves most within that distance.
 _REACH = 0.06
 _OF_NEAR = 0.5
 
-# A frame's noise and restlessness are taken for its own up to these factors of what is usual; a
-# visitor who covers most of the picture is not.
+# A frame's noise is taken for its own up to this factor of what is usual; that of a visitor who
+# covers most of the picture is not.
 _MOST_NOISE = 4.0
-_MOST_RESTLESS = 2.0
-_RESTLESS_QUANTILE = 0.8
-
-
-def shrink(picture: NDArray[Any], factor: int) -> Singles:
-    """Shrink a picture by means over squares; a rest at the right and below is left out."""
-    height, width = picture.shape[0] // factor, picture.shape[1] // factor
-    whole = picture[: height * factor, : width * factor]
-    if factor > 1:
-        # Averaged in float32: whole grey levels would add the noise of rounding.
-        whole = np.asarray(whole, dtype=np.float32)
-        whole = cv2.resize(whole, (width, height), interpolation=cv2.INTER_AREA)
-    return np.ascontiguousarray(whole, dtype=np.float32)
-
-
-@dataclass(frozen=True, eq=False)
-class Window:
-    """What a window of one size usually shows.
-
-    Attributes
-    ----------
-    side : int
-        In pixels of the picture.
-    factor : int
-        The picture is shrunk by before windows are laid at every pixel.
-    usual, spread : ndarray of float32, shape (h // factor, w // factor)
-        Median and spread, in clean frames, of the mean of |residual| / noise in each window.
-    restless : float
-        Usual 80 % quantile over a picture of what exceeds `usual`, in spreads.
-    level : CleanLevel
-        Of the highest of these in a picture.
-    """
-
-    side: int
-    factor: int
-    usual: Singles
-    spread: Singles
-    restless: float
-    level: CleanLevel
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,15 +195,6 @@ def scene_light(
     )
 
 
-def shrink_inside(inside: NDArray[np.bool_] | None, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """Give the squares all pixels of which count, or the best ones if there are none."""
-    factor = shrinking(*shape)
-    if inside is None:
-        return np.ones((shape[0] // factor, shape[1] // factor), dtype=np.bool_)
-    share = shrink(inside.astype(np.uint8), factor)
-    return np.asarray(share >= min(1.0, float(share.max())))
-
-
 def own_residual(
     scorer: FrameScorer, picture: Singles, change: Singles, left_out: float
 ) -> Singles:
@@ -287,37 +239,3 @@ def measure(scorer: FrameScorer, picture: Singles, change: Singles, left_out: fl
     deviations = residual / scorer.reach
     places = [highest(deviations, window, scorer.light.step) for window in scorer.windows]
     return [float(np.sqrt(flat @ flat)), *places]
-
-
-def windowed(deviations: Singles, side: int, factor: int) -> Singles:
-    """Mean of a window around every pixel of a picture that is shrunk first."""
-    size = side // factor
-    small = shrink(deviations, factor)
-    return np.asarray(cv2.boxFilter(small, -1, (size, size)), dtype=np.float32)
-
-
-def excess(means: Singles, window: Window) -> Singles:
-    """How far every window lies above its usual mean, in spreads, away from the margin.
-
-    In the margin windows are half mirrored; in a tiny picture there is none.
-    """
-    width = _MARGIN // window.factor
-    cut = tuple(
-        slice(width, side - width) if side > 4 * width else slice(None) for side in means.shape
-    )
-    return (means[cut] - window.usual[cut]) / window.spread[cut]
-
-
-def restlessness(above: Singles, window: Window, step: int) -> float:
-    """What a fifth of the places of a picture exceed."""
-    step = max(1, step // window.factor)
-    values = above[::step, ::step].ravel()
-    rank = int(_RESTLESS_QUANTILE * (values.size - 1))
-    return float(np.partition(values, rank)[rank])
-
-
-def highest(deviations: Singles, window: Window, step: int) -> float:
-    """Highest value of a picture, relative to how restless the picture is as a whole."""
-    above = excess(windowed(deviations, window.side, window.factor), window)
-    factor = min(max(restlessness(above, window, step) / window.restless, 1.0), _MOST_RESTLESS)
-    return float(above.max()) / factor

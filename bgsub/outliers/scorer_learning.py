@@ -10,19 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel, clean_level
-from bgsub.outliers.frame_scorer import (
-    BATCH,
-    FrameScorer,
-    Window,
-    chosen_median,
-    excess,
-    measure,
-    own_residual,
-    restlessness,
-    shrink,
-    shrink_inside,
-    windowed,
-)
+from bgsub.outliers.frame_scorer import BATCH, FrameScorer, chosen_median, measure, own_residual
 from bgsub.outliers.frame_scores import score_scale
 from bgsub.outliers.own_light import OwnLight
 from bgsub.outliers.scorer_size import (
@@ -30,9 +18,12 @@ from bgsub.outliers.scorer_size import (
     NOISE_FRAMES,
     WINDOW_FACTORS,
     WINDOW_SIDE,
+    shrink,
+    shrink_inside,
     shrinking,
 )
 from bgsub.outliers.sweeping_shadow import Singles
+from bgsub.outliers.windows import Window, excess, restlessness, windowed
 from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.robustpca.reweight import leverages, location_and_scale
 from bgsub.runtime.threads import Workers

@@ -10,9 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
-from bgsub.outliers.frame_scorer import FrameScorer, scene_light, shrink
+from bgsub.outliers.frame_scorer import FrameScorer, scene_light
 from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
-from bgsub.outliers.scorer_size import shrinking
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
@@ -225,15 +224,6 @@ def test_what_moves_may_reach_further_than_it_was_seen_to() -> None:
     film[33, 30:36, 18:22] = film[47, 30:36, 36:40] = 170.0
     over = scored(noisy(film))[:, 1] > DEFAULT_CUTOFF
     assert np.flatnonzero(over).tolist() == [47]
-
-
-def test_large_pictures_are_shrunk_by_means() -> None:
-    assert shrinking(240, 320) == 1
-    assert shrinking(720, 1280) == 3
-    picture = np.arange(7 * 8, dtype=np.uint8).reshape(7, 8)
-    small = shrink(picture, 3)
-    assert small.shape == (2, 2)
-    assert small[0, 0] == picture[:3, :3].mean()
 
 
 @pytest.mark.parametrize("shape", [(1, 40), (4, 4), (6, 7)])

@@ -1,4 +1,4 @@
-"""Memory that learning the scores of frames takes."""
+"""The size that scores are made at, and the memory that learning them takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
-from bgsub.outliers.scorer_size import scorer_bytes, shrinking
+from bgsub.outliers.scorer_size import scorer_bytes, shrink, shrinking
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Layout
 
@@ -36,3 +36,12 @@ def test_learning_keeps_to_what_is_announced(height: int, width: int, factor: in
     while_frames_pass, at_the_end = scorer_bytes(height * width, n, k, 1)
     assert passing <= 1.1 * while_frames_pass
     assert 0.6 * at_the_end <= peak <= 1.05 * at_the_end
+
+
+def test_large_pictures_are_shrunk_by_means() -> None:
+    assert shrinking(240, 320) == 1
+    assert shrinking(720, 1280) == 3
+    picture = np.arange(7 * 8, dtype=np.uint8).reshape(7, 8)
+    small = shrink(picture, 3)
+    assert small.shape == (2, 2)
+    assert small[0, 0] == picture[:3, :3].mean()
