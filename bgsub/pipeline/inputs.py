@@ -15,7 +15,7 @@ from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions
-from bgsub.pipeline.masker import MASKERS, saved_kind
+from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
 from bgsub.pipeline.needs import (
     chosen_cutoff,
     fitted_at_most,

@@ -6,7 +6,7 @@ from bgsub.fit.memory_need import ALL_FRAMES, AUTO_FIT_FRAMES
 from bgsub.fit.settings import FitSettings
 from bgsub.options import RunOptions
 from bgsub.outliers.false_alarms import cutoff_for
-from bgsub.pipeline.masker import MASKERS
+from bgsub.pipeline.mask_kinds import MASKERS
 
 VIDEOS = ("input", "background", "foreground", "mask", "preview", "overlay", "scores")
 """Videos that a run can write, in the order in which they are."""

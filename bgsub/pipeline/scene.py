@@ -15,7 +15,8 @@ from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.outliers.frame_scorer import FrameScorer
 from bgsub.outliers.scorer_learning import ScorerLearner
-from bgsub.pipeline.masker import MASKERS, Flags, Masker, MaskSettings, saved_kind
+from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
+from bgsub.pipeline.masker import Flags, Masker, MaskSettings
 from bgsub.pipeline.needs import needs_masks, needs_pixels
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers

@@ -8,7 +8,7 @@ from bgsub.errors import UsageError
 from bgsub.fit.frame_fit import fit_frames
 from bgsub.fit.store import FrameStore
 from bgsub.pipeline.inputs import open_input, plan_run
-from bgsub.pipeline.masker import LocalMasker, ResidualMasker
+from bgsub.pipeline.mask_kinds import LocalMasker, ResidualMasker
 from bgsub.pipeline.needs import fit_settings
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.video.frames import Layout
