@@ -15,25 +15,15 @@ from bgsub.local.clean_frames import coarseness
 from bgsub.local.cleanup import in_hundredths, mean_score, vote
 from bgsub.local.drawing import MaskDrawer, Seen
 from bgsub.local.history import History, Moment
-from bgsub.local.layers import MOST_FRAMES, largest_channel
-from bgsub.local.light import (
-    Light,
-    explained,
-    find_light,
-    in_one_light,
-    relight,
-    thumbnail,
-    tone_curve,
-)
+from bgsub.local.layers import MOST_FRAMES
+from bgsub.local.learning import learn_scenes
 from bgsub.local.light_field import even_out, find_light_field
-from bgsub.local.noise import with_noise
 from bgsub.local.params import DEFAULTS, SENSITIVITIES, LocalParams, MaskOptions
-from bgsub.local.scene import Scene, fit_scene
-from bgsub.local.scoring import SceneMatcher, usual_share
+from bgsub.local.recognition import FrameFit, recognize
+from bgsub.local.scene import Scene
+from bgsub.local.scoring import SceneMatcher
 from bgsub.local.specks import Speck, find_specks
-from bgsub.local.states import find_states
 from bgsub.local.trust import marked_for_certain, seen_for_certain
-from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
 
@@ -42,26 +32,10 @@ _LEAST_GRAIN = 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
-    """A frame under the light of the scene that explains it best."""
-
-    matcher: SceneMatcher
-    picture: Bytes
-    sigma: float
-    explained: float = 1.0  # share of what is explained in usual frames
-
-    @property
-    def grain(self) -> float:
-        """Noise of single pixels in grey levels."""
-        scene = self.matcher.scene
-        return (scene.grain or scene.sigma) * self.sigma / scene.sigma
-
-
-@dataclass(frozen=True, eq=False)
 class _Compared:
     """A frame beside its background: its mean score in new memory, the rest in scratch memory."""
 
-    fit: _Fit
+    fit: FrameFit
     score: Bytes
     own: Bytes
     mean: Bytes
@@ -158,26 +132,8 @@ class LocalModel:
         if len(pictures) > MOST_FRAMES:
             message = f"{len(pictures)} frames are more than {MOST_FRAMES}"
             raise ValueError(message)
-        if pictures.ndim == 3:
-            pictures = np.stack([_colored(one) for one in pictures])
-        small = np.stack([thumbnail(one) for one in pictures])
-        labels = find_states(small, params)
-        moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
-        scenes, usual, shown, counts = [], [], [], []
-        for state in range(int(labels.max()) + 1):
-            chosen = np.flatnonzero(labels == state)
-            own, relit = in_one_light(pictures, small, chosen, workers, params)
-            scene = fit_scene(own, seed=seed, workers=workers, params=params)
-            scene = with_noise(scene, own, params)
-            matcher = SceneMatcher(scene, 1.0, params)
-            shares = [
-                explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
-            ]
-            scenes.append(scene)
-            shown.append([moments[i] for i in chosen.tolist()])
-            counts.append(relit)
-            usual.append(usual_share(np.array(shares, dtype=np.float32)))
-        return cls(scenes, usual, options, History.of(scenes, shown, counts, params), params)
+        scenes, usual, history = learn_scenes(pictures, workers, seed, moments, params)
+        return cls(scenes, usual, options, history, params)
 
     def mask(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> Bytes:
         """Objects in a frame.
@@ -245,7 +201,7 @@ class LocalModel:
 
     def _compare(self, picture: Bytes, inside: NDArray[np.bool_] | None) -> _Compared:
         """Compare a frame with the state of the scene that it shows."""
-        fit = self._fit_frame(_colored(picture))
+        fit = self._recognize(picture)
         score, own, index = fit.matcher.score(fit.picture, fit.sigma)
         mean = mean_score(score, self.params.vote_most)
         evened = self._even_out(fit, mean, index)
@@ -258,7 +214,7 @@ class LocalModel:
             own[~inside] = 0
         return _Compared(fit, score, own, mean, index)
 
-    def _even_out(self, fit: _Fit, mean: Bytes, index: Bytes) -> Bytes | None:
+    def _even_out(self, fit: FrameFit, mean: Bytes, index: Bytes) -> Bytes | None:
         """Give a frame whose light has changed in a part of it the light of its background."""
         if self.options.shadows == "keep":
             return None
@@ -293,41 +249,18 @@ class LocalModel:
 
     def state_of(self, picture: Bytes) -> int:
         """Give the number of the state of the scene that a frame shows, from 0."""
-        matcher = self._fit_frame(_colored(picture)).matcher
+        matcher = self._recognize(picture).matcher
         return next(i for i, one in enumerate(self._matchers) if one is matcher)
 
     def background(self, picture: Bytes) -> Bytes:
         """The most frequent colours of the state of the scene that a frame shows, (h, w, 3)."""
         if len(self.scenes) == 1:
             return np.asarray(self.scenes[0].colors[0], dtype=np.uint8)
-        colors = self._fit_frame(_colored(picture)).matcher.scene.colors
+        colors = self._recognize(picture).matcher.scene.colors
         return np.asarray(colors[0], dtype=np.uint8)
 
-    def _fit_frame(self, picture: Bytes) -> _Fit:
-        """Find the state, with a gain and an offset, that explains most of a frame."""
-        small = thumbnail(picture)
-        plain = [explained(small, one.thumbnail, one.thumbnail_noise) for one in self._matchers]
-        best = int(np.argmax(plain))
-        matcher = self._matchers[best]
-        if plain[best] >= self._usual[best]:
-            return _Fit(matcher, picture, matcher.scene.sigma)
-        lights: dict[int, Light] = {}
-        for i in np.argsort(plain)[::-1].tolist():
-            one = self._matchers[i]
-            lights[i] = find_light(small, one.thumbnail, one.thumbnail_noise, params=self.params)
-            if lights[i].share >= self._usual[i]:
-                break
-        best = max(lights, key=lambda i: lights[i].share)
-        matcher = self._matchers[best]
-        sigma = matcher.scene.sigma
-        table = tone_curve(small, matcher.thumbnail, lights[best], matcher.thumbnail_noise)
-        if table is not None:
-            left = largest_channel(relight(small, table), matcher.thumbnail.astype(np.uint8))
-            left = left[left < 4 * sigma]
-            if left.size:
-                sigma = max(sigma, float(np.median(left)) / NORMAL_MAD)
-        share = min(lights[best].share / max(self._usual[best], 1e-3), 1.0)
-        return _Fit(matcher, relight(picture, table), sigma, share)
+    def _recognize(self, picture: Bytes) -> FrameFit:
+        return recognize(picture, self._matchers, self._usual, self.params)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that was learnt, as arrays by name, for an .npz file."""
@@ -359,9 +292,3 @@ class LocalModel:
         if "local_params" in arrays:
             params = LocalParams.from_array(arrays["local_params"])
         return cls(scenes_in(arrays, len(usual)), usual, options, history, params)
-
-
-def _colored(picture: Bytes) -> Bytes:
-    if picture.ndim == 3:
-        return picture
-    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR), dtype=np.uint8)

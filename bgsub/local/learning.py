@@ -1,0 +1,57 @@
+"""Learn from a sample of frames: the states of the scene, and each one's background."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bgsub.local.history import History, Moment
+from bgsub.local.light import explained, in_one_light, thumbnail
+from bgsub.local.noise import with_noise
+from bgsub.local.params import LocalParams
+from bgsub.local.recognition import colored
+from bgsub.local.scene import Scene, fit_scene
+from bgsub.local.scoring import SceneMatcher, usual_share
+from bgsub.local.states import find_states
+from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Bytes
+
+
+def learn_scenes(
+    pictures: Bytes,
+    workers: Workers,
+    seed: int,
+    moments: Sequence[Moment] | None,
+    params: LocalParams,
+) -> tuple[list[Scene], list[float], History]:
+    """Learn every state of the scene; the parameters are those of `LocalModel.fit`.
+
+    Returns
+    -------
+    scenes : list of Scene
+        The state of most frames first.
+    usual : list of float
+        Share of a thumbnail that each explains in a usual frame.
+    history : History
+    """
+    if pictures.ndim == 3:
+        pictures = np.stack([colored(one) for one in pictures])
+    small = np.stack([thumbnail(one) for one in pictures])
+    labels = find_states(small, params)
+    moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
+    scenes, usual, shown, counts = [], [], [], []
+    for state in range(int(labels.max()) + 1):
+        chosen = np.flatnonzero(labels == state)
+        own, relit = in_one_light(pictures, small, chosen, workers, params)
+        scene = fit_scene(own, seed=seed, workers=workers, params=params)
+        scene = with_noise(scene, own, params)
+        matcher = SceneMatcher(scene, 1.0, params)
+        shares = [
+            explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
+        ]
+        scenes.append(scene)
+        shown.append([moments[i] for i in chosen.tolist()])
+        counts.append(relit)
+        usual.append(usual_share(np.array(shares, dtype=np.float32)))
+    return scenes, usual, History.of(scenes, shown, counts, params)
