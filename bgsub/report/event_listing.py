@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from bgsub.report import tables
 from bgsub.report.listings import as_ffmpeg
-from bgsub.tracking.events import EVENT_COLUMNS, SceneEvent, event_row
+from bgsub.tracking.event_files import EVENT_COLUMNS, event_row
+from bgsub.tracking.events import SceneEvent
 from bgsub.video.timecode import format_time
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bgsub.outliers.events import Event
-from bgsub.tracking.events import EventCollector, SceneEvent, with_frame_events, write_events
+from bgsub.tracking.event_files import write_events
+from bgsub.tracking.events import EventCollector, SceneEvent, with_frame_events
 from bgsub.tracking.regions import Line, Region, RegionCounter
 from bgsub.tracking.tables import ObjectsWriter, write_tracks
 from bgsub.tracking.tracker import Observation

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from bgsub.tracking.events import SceneEvent, read_events
+from bgsub.tracking.event_files import read_events
+from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tables import read_objects, read_tracks
 from bgsub.tracking.tracker import Observation
 from bgsub.tracking.tracks import Track

@@ -6,7 +6,8 @@ import shutil
 import av
 import numpy as np
 
-from bgsub.tracking.events import SceneEvent, write_events
+from bgsub.tracking.event_files import write_events
+from bgsub.tracking.events import SceneEvent
 
 CELL, WIDTH, HEIGHT = 16, 160, 96
 
