@@ -16,26 +16,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.segments.blocks import LIVELY, Block, Flags, Floats, blocks_of, small_luma
 from bgsub.segments.moments import Film
-from bgsub.video.frames import Bytes, Frame
-
-Floats = NDArray[np.float32]
-Flags = NDArray[np.bool_]
+from bgsub.segments.reasons import reason_of
 
 LEAST_S, MOST_GLIMPSES = 0.25, 4000
 """Seconds between the pictures that are looked at, and their number at most."""
 
-_SMALL = 80 * 60
-"""Pixels that pictures are scaled down to."""
-
-_BLOCK_S, _BLOCK_FRAMES = 4.0, 8
-"""Seconds and pictures of a block at least."""
 
 _LASTING = 2
 """Blocks for which a change must stay."""
 
-_LIVELY = 8.0
-"""Grey levels from the median, in a tenth of the pictures, from which a pixel is not quiet."""
 
 _LEAST_CHANGE = 12.0
 """Grey levels by which a quiet pixel must differ."""
@@ -54,14 +45,9 @@ _GAIN, _OFFSET = 1.6, 40.0
 
 _ROUNDS = 8
 
-_EXPLAINED = 0.6
-"""Share of the differences that may be left where a displacement is what has changed."""
 
 _CLEAR = 0.5
 """Difference from a picture, as a share of that between two, up to which a frame is like it."""
-
-_MOST_PICTURE = 0.4
-"""Share of the picture from which all of it has changed."""
 
 
 @dataclass(frozen=True)
@@ -77,29 +63,6 @@ class Change:
 
     first: int
     reason: str
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """What some small pictures in a row have in common.
-
-    Attributes
-    ----------
-    first, last : int
-        Numbers of the frames.
-    median, stir : ndarray of float32, shape (h, w)
-        Their median, and the 0.9 quantile of the differences from it.
-    """
-
-    first: int
-    last: int
-    median: Floats
-    stir: Floats
-
-    @property
-    def quiet(self) -> Flags:
-        """Pixels in which nothing moves."""
-        return self.stir <= max(_LIVELY, 3.0 * float(np.quantile(self.stir, 0.25)))
 
 
 @dataclass(eq=False)
@@ -161,7 +124,7 @@ class _Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class _Found:
     """A change between two blocks.
 
     Attributes
@@ -197,42 +160,15 @@ def find_changes(film: Film) -> list[Change]:
     """
     numbers = film.spread(LEAST_S, MOST_GLIMPSES)
     frames = film.frames(numbers)
-    found = list(changes_between(blocks_of(frames)))
-    return [Change(_first_behind(film, one), reason_of(one, film)) for one in found]
+    found = list(_changes_between(blocks_of(frames)))
+    size = film.source.input_size
+    return [
+        Change(_first_behind(film, one), reason_of(one.before, one.after, one.mask, size))
+        for one in found
+    ]
 
 
-def small_luma(frame: Frame) -> Bytes:
-    """Give the luma of a frame, scaled down."""
-    layout = frame.layout
-    luma = np.ascontiguousarray(layout.luma(frame.data)).reshape(layout.height, layout.width)
-    scale = min(1.0, (_SMALL / luma.size) ** 0.5)
-    size = max(4, round(layout.width * scale)), max(4, round(layout.height * scale))
-    return np.asarray(cv2.resize(luma, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
-
-
-def blocks_of(frames: Iterable[Frame]) -> Iterator[Block]:
-    """Gather frames into blocks; the last one may be shorter."""
-    waiting: list[tuple[int, float, Bytes]] = []
-    for frame in frames:
-        long_enough = len(waiting) >= _BLOCK_FRAMES
-        if long_enough and frame.time_s - waiting[0][1] >= _BLOCK_S - 1e-6:
-            yield _block(waiting)
-            waiting = []
-        waiting.append((frame.number, frame.time_s, small_luma(frame)))
-    if len(waiting) >= _BLOCK_FRAMES:
-        yield _block(waiting)
-
-
-def _block(members: list[tuple[int, float, Bytes]]) -> Block:
-    pictures = np.stack([picture for _, _, picture in members]).astype(np.float32)
-    median = np.median(pictures, axis=0).astype(np.float32)
-    away = np.abs(pictures - median)
-    place = int(0.9 * (len(members) - 1))
-    stir = np.partition(away, place, axis=0)[place]
-    return Block(members[0][0], members[-1][0], median, stir.astype(np.float32))
-
-
-def changes_between(blocks: Iterable[Block]) -> Iterator[Found]:
+def _changes_between(blocks: Iterable[Block]) -> Iterator[_Found]:
     """Find the lasting changes between blocks."""
     view: _View | None = None
     candidate: _Candidate | None = None
@@ -256,7 +192,7 @@ def changes_between(blocks: Iterable[Block]) -> Iterator[Found]:
         if candidate.blocks >= _LASTING and candidate.settled is not None:
             mask = candidate.mask
             low = int(np.median(view.seen[mask]))
-            yield Found(low, candidate.settled.last, view.median.copy(), block.median, mask)
+            yield _Found(low, candidate.settled.last, view.median.copy(), block.median, mask)
             view, candidate = _View.of(block), None
 
 
@@ -287,13 +223,13 @@ def fit_light(before: Floats, after: Floats) -> tuple[float, float]:
     return gain, offset
 
 
-def _first_behind(film: Film, found: Found) -> int:
+def _first_behind(film: Film, found: _Found) -> int:
     """Find the frame from which the place is as it stays: changed, and nobody in front of it."""
     numbers = film.moments.numbers
     between = numbers[(numbers >= found.low) & (numbers <= found.high)]
     around = _around(found.mask)
     after, most = found.after[around], _STIR * int(found.mask.sum())
-    limit = np.clip(_CLEAR * np.abs(after - found.before[around]), _LIVELY, _LEAST_CHANGE)
+    limit = np.clip(_CLEAR * np.abs(after - found.before[around]), LIVELY, _LEAST_CHANGE)
     limit[~found.mask[around]] = 2 * _LEAST_CHANGE
     first = int(between[0])
     is_next = False
@@ -303,38 +239,3 @@ def _first_behind(film: Film, found: Found) -> int:
         away = np.abs(small_luma(frame)[around].astype(np.float32) - after)
         is_next = int((away > limit).sum()) > most
     return first
-
-
-def reason_of(found: Found, film: Film) -> str:
-    """Say what has changed, and where."""
-    moved = _displacement(found)
-    if moved is not None:
-        scale = film.source.input_size[0] / found.mask.shape[1]
-        return f"the camera moved by {np.hypot(*moved) * scale:.0f} pixels"
-    levels = np.median(found.before), np.median(found.after)
-    if found.mask.mean() >= _MOST_PICTURE:
-        brighter = "brighter" if levels[1] > levels[0] else "darker"
-        if abs(levels[1] - levels[0]) > _LEAST_CHANGE:
-            return f"it became {brighter}"
-        return "most of the picture changed"
-    rows, columns = np.nonzero(found.mask)
-    width, height = film.source.input_size
-    x, y = columns.min() / found.mask.shape[1] * width, rows.min() / found.mask.shape[0] * height
-    right = (columns.max() + 1) / found.mask.shape[1] * width
-    bottom = (rows.max() + 1) / found.mask.shape[0] * height
-    return f"a change at {x:.0f},{y:.0f},{right - x:.0f},{bottom - y:.0f}"
-
-
-def _displacement(found: Found) -> tuple[float, float] | None:
-    """Give by how much the picture was displaced, in its small pixels; None if that is not it."""
-    before, after = found.before, found.after
-    window = cv2.createHanningWindow((before.shape[1], before.shape[0]), cv2.CV_32F)
-    (x, y), _ = cv2.phaseCorrelate(before, after, window)
-    if np.hypot(x, y) < 0.3:
-        return None
-    size = before.shape[1], before.shape[0]
-    shifted = cv2.warpAffine(
-        before, np.array([[1, 0, x], [0, 1, y]]), size, borderMode=cv2.BORDER_REPLICATE
-    )
-    left = float(np.abs(after - shifted)[found.mask].mean())
-    return (x, y) if left < _EXPLAINED * float(np.abs(after - before)[found.mask].mean()) else None
