@@ -1,4 +1,4 @@
-"""Share colours, marks and the way to a file among the figures about several methods."""
+"""Share colours, marks and the way to a file among the figures."""
 
 from __future__ import annotations
 
@@ -37,13 +37,28 @@ _DPI = 100
 
 
 def render(
-    draw: Callable[[Figure], None], size: tuple[float, float], plot_format: PlotFormat = "png"
+    draw: Callable[[Figure], None],
+    size: tuple[float, float],
+    plot_format: PlotFormat = "png",
+    *,
+    letters: int = 10,
 ) -> bytes:
-    """Draw a figure of a size in inches, and give the file's bytes; needs no display."""
+    """Draw a figure, and give the file's bytes; needs no display.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws on the figure that it is given.
+    size : tuple of float
+        Width and height in inches, of 100 pixels each.
+    plot_format : {"png", "svg"}
+    letters : int
+        Their size in points, where `draw` does not say another.
+    """
     with mpl.rc_context():
-        # The user's own style might not leave the figure readable.
+        # The user's own style might not leave a figure readable.
         mpl.style.use("default")
-        mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "bgsub", "font.size": 10})
+        mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "bgsub", "font.size": letters})
         metadata: dict[str, Any] = {"Date": None} if plot_format == "svg" else {"Software": "bgsub"}
         figure = Figure(figsize=size, dpi=_DPI, layout="constrained")
         FigureCanvasAgg(figure)
