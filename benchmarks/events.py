@@ -19,7 +19,7 @@ from pathlib import Path
 
 import bgsub
 from bgsub.tracking.choosing import EventFilter, choose_events
-from bgsub.tracking.events import small_area
+from bgsub.tracking.flicker import small_area
 from bgsub.tracking.tables import read_objects
 
 ROI = (631, 532, 210, 127)

@@ -117,7 +117,7 @@ def _of_results(folder: Path, params: Mapping[str, Any], ignore: str | None) -> 
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.events import find_events
     from bgsub.tracking.choosing import EventFilter, choose_events
-    from bgsub.tracking.events import small_area
+    from bgsub.tracking.flicker import small_area
     from bgsub.tracking.tables import read_objects
 
     table = folder / "objects.csv"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bgsub.tracking.detections import Box
 from bgsub.tracking.events import surround
+from bgsub.tracking.flicker import LASTING_S, FlickerSieve
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import Observation
 
@@ -72,6 +74,8 @@ Announce = Callable[[What, LiveEvent, Reason | None], None]
 class LiveEvents:
     """Form events of the objects of frames, one at a time: as in a film, an event is a time.
 
+    What is small and still counts only when it has lasted, and has counted since it was first seen.
+
     Parameters
     ----------
     announce : callable
@@ -98,24 +102,32 @@ class LiveEvents:
         self._after_s, self._update_s, self._lost_s = after_s, update_s, lost_s
         self._updated_s = 0.0
         self._lost_at_s: float | None = None
+        self._back_s = -math.inf
+        self._sieve = FlickerSieve()
         self.open: LiveEvent | None = None
         self.count = 0
 
     def see(self, objects: Sequence[Observation], frame_score: float | None) -> None:
         """Take in the objects of a frame, in pixels of the stream."""
-        if not objects:
+        sifted = self._sieve.sift(objects)
+        counted = sifted.counted
+        if self.open is not None and objects and objects[0].time_s - self._back_s <= LASTING_S:
+            # What was known before the stream was lost has had no time to be known again.
+            counted = list(objects)
+        if not counted:
             return
-        now_s, box = objects[0].time_s, surround(each.box for each in objects)
+        now_s, box = counted[0].time_s, surround(each.box for each in counted)
         if self.open is None:
             self.count += 1
-            self.open = LiveEvent(self.count, now_s, now_s, box)
-            self._add(self.open, objects, frame_score)
+            start_s = min([now_s, *(first.time_s for first, _ in sifted.since)])
+            self.open = LiveEvent(self.count, start_s, now_s, box)
+            self._add(self.open, counted, frame_score)
             self._updated_s = now_s
             self._announce("start", self.open, None)
             return
         event = self.open
         event.last_s, event.box = now_s, box
-        self._add(event, objects, frame_score)
+        self._add(event, counted, frame_score)
         if now_s - self._updated_s >= self._update_s:
             self._updated_s = now_s
             self._announce("update", event, None)
@@ -147,11 +159,19 @@ class LiveEvents:
         if self.open is not None and now_s - self._lost_at_s > self._lost_s:
             self.end("lost")
 
-    def resume(self, now_s: float) -> None:
-        """Say that the stream is back: what was in sight has time to be seen again."""
+    def resume(self, now_s: float, small_area: float = 0.0) -> None:
+        """Say that a stream begins, or is back: what was in sight has time to be seen again.
+
+        Parameters
+        ----------
+        now_s : float
+        small_area : float
+            Pixels from which an object makes an event at once, see `FlickerSieve`.
+        """
         if self.open is not None and self._lost_at_s is not None:
-            self.open.last_s = now_s
+            self.open.last_s = self._back_s = now_s
         self._lost_at_s = None
+        self._sieve = FlickerSieve(small_area)
 
     def end(self, reason: Reason) -> None:
         """End the event that is open, if there is one."""

@@ -25,6 +25,7 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from bgsub.live.encoding import RAW, RawEncoder
 from bgsub.live.messages import End, Header, LivePicture, Message, Note, StreamPacket, send
 from bgsub.live.sound import IN_MP4, Sound
 from bgsub.live.stamps import StampMender
@@ -35,7 +36,6 @@ from bgsub.video.geometry import Geometry
 _ANALYSED_PIXELS = 480 * 320
 """Pictures of more pixels are shrunk to about so many."""
 
-_RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}
 _IN_MP4 = {"h264", "hevc", "av1", "mpeg4", "vp9"}
 _GROUP_S = 1
 
@@ -120,8 +120,8 @@ class _StreamReader:
         rate = pyav.fraction(stream.average_rate) or Fraction(25)
         self._rate = rate if 0 < rate <= 240 else Fraction(25)
         self._mender = StampMender(self._base, round(1 / self._rate / self._base))
-        self._is_raw = stream.codec_context.name in _RAW
-        self._encoder: _Encoder | None = None
+        self._is_raw = stream.codec_context.name in RAW
+        self._encoder: RawEncoder | None = None
         self._waits_for_key = True
         self._size: tuple[int, int] | None = None
         self._key: Packet[VideoStream] | None = None
@@ -229,7 +229,7 @@ class _StreamReader:
         codec = self._stream.codec_context.name
         sound = self._sound if self._has_sound else None
         if self._is_raw:
-            self._encoder = _Encoder(frame, self._rate, self._base)
+            self._encoder = RawEncoder(frame, self._rate, self._base)
             codec, sample = "h264", self._encoder.sample(frame)
         else:
             sample = _sample(self._stream, self._key, sound)
@@ -258,48 +258,6 @@ def _sample(stream: VideoStream, packet: Packet[VideoStream] | None, sound: Soun
             copy.time_base, copy.is_keyframe, copy.stream = packet.time_base, True, own
             target.mux(copy)
     return memory.getvalue()
-
-
-class _Encoder:
-    """Encodes raw pictures as H.264, for clips: raw ones would fill memory and disk."""
-
-    def __init__(self, frame: VideoFrame, rate: Fraction, base: Fraction) -> None:
-        self._rate, self._base = rate, base
-        self._container, self._stream = self._open(io.BytesIO(), frame)
-
-    def _open(self, memory: io.BytesIO, frame: VideoFrame) -> tuple[Any, VideoStream]:
-        container = av.open(memory, "w", format="nut")
-        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(round(self._rate))}
-        stream = container.add_stream("libx264", rate=self._rate, options=options)
-        stream.width, stream.height = frame.width // 2 * 2, frame.height // 2 * 2
-        stream.pix_fmt = "yuv420p"
-        stream.codec_context.time_base = self._base
-        return container, stream
-
-    def sample(self, frame: VideoFrame) -> bytes:
-        """Encode a picture alone, as a file that says how."""
-        memory = io.BytesIO()
-        container, stream = self._open(memory, frame)
-        with container:
-            container.mux(stream.encode(self._fitted(frame)))
-            container.mux(stream.encode(None))
-        return memory.getvalue()
-
-    def _fitted(self, frame: VideoFrame) -> VideoFrame:
-        width, height = self._stream.width, self._stream.height
-        fitted = frame.reformat(width=width, height=height, format="yuv420p")
-        fitted.pts, fitted.time_base = frame.pts, self._base
-        return fitted
-
-    def encode(self, frame: VideoFrame) -> Iterator[StreamPacket]:
-        """Give the packets of a picture."""
-        for packet in self._stream.encode(self._fitted(frame)):
-            ticks = Fraction(packet.time_base or self._base) / self._base
-            pts, dts = (round((stamp or 0) * ticks) for stamp in (packet.pts, packet.dts))
-            key, time_s = bool(packet.is_keyframe), float(pts * self._base)
-            yield StreamPacket(
-                bytes(packet), pts, dts, round(1 / self._rate / self._base), key, time_s
-            )
 
 
 if __name__ == "__main__":

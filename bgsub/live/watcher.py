@@ -22,9 +22,11 @@ from bgsub.live.options import WatchOptions
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import LiveSource
 from bgsub.live.status import Status
+from bgsub.tracking.flicker import WEAK_LASTING_S, small_area
 
-_RING_SLACK_S = 5.0
-"""Seconds that packets are kept beyond what clips begin with: analysis comes a little later."""
+_RING_SLACK_S = WEAK_LASTING_S + 5.0
+"""Seconds that packets are kept beyond what clips begin with: what is small and weak must last to
+be an event, and analysis comes a little later."""
 
 _STATUS_S = 2.0
 _MINUTE_S = 60.0
@@ -126,9 +128,11 @@ class Watcher:
         self._files.close()
         if not analysis.open(header):
             self._events.end("changed")
-        self._events.resume(opened.base_s)
+        is_given = self._options.min_area is not None
+        small = 0.0 if is_given else small_area((0, 0, *header.size))
+        self._events.resume(opened.base_s, small)
         if self._events.open is not None:
-            self._record(self._events.open, opened.base_s)
+            self._record(self._events.open, opened.base_s, opened.base_s)
         if self._lost_since is not None:
             self._note(f"{self._source.name}: is back", "note")
         elif before is None:
@@ -157,7 +161,7 @@ class Watcher:
     def _announce(self, what: What, event: LiveEvent, reason: Reason | None) -> None:
         """Say what happens to an event, and begin and end its clip."""
         if what == "start":
-            self._record(event, event.start_s - self._options.before_s)
+            self._record(event, event.start_s, event.start_s - self._options.before_s)
         elif what == "end":
             self._files.close()
         wall_s = self._wall_s(event.last_s)
@@ -177,10 +181,11 @@ class Watcher:
             return None
         return self._opened.wall_s + time_s - self._opened.base_s
 
-    def _record(self, event: LiveEvent, begin_s: float) -> None:
+    def _record(self, event: LiveEvent, named_s: float, begin_s: float) -> None:
+        """Begin a clip that is named by a time, with the key frame before another one."""
         if self._opened is None:
             return
-        wall_s = self._wall_s(event.last_s)
+        wall_s = self._wall_s(named_s)
         path = self._files.begin(
             self._opened, begin_s, time.time() if wall_s is None else wall_s, event.number
         )

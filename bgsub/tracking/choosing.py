@@ -24,7 +24,7 @@ class EventFilter:
     min_area, max_area : float, optional
         Pixels of an object.
     small_area : float
-        See `bgsub.tracking.events.EventCollector`.
+        See `bgsub.tracking.flicker.FlickerSieve`.
     min_length : int
         Frames of an event.
     merge_gap_s : float

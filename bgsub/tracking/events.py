@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from bgsub.outliers.events import Event
 from bgsub.tracking.detections import Box
+from bgsub.tracking.flicker import FlickerSieve
 from bgsub.tracking.tracker import Observation
 
 Kind = Literal["object", "frame", "both"]
-
-
-_SMALL = 0.0032
-"""Share of what is looked at that four of the smallest objects of a mask cover."""
-
-_LASTING_S, _WEAK_LASTING_S, _MOVED = 2.0, 10.0, 1.5
-"""Seconds for which a small thing is in sight, more for a weak one, or its sizes by which it moves,
-to be an event."""
-
-_WEAK = 1.5
-"""Thresholds below which it is weak: a pixel of the masks' scores counts for no more."""
-
-
-def small_area(region: tuple[int, int, int, int]) -> float:
-    """Give the pixels below which an object makes an event only if it moves or stays.
-
-    Parameters
-    ----------
-    region : tuple of four ints
-        x, y, width and height of what is looked at, in pixels of the input.
-    """
-    return _SMALL * region[2] * region[3]
 
 
 @dataclass(frozen=True)
@@ -91,36 +69,28 @@ class _Open:
 class EventCollector:
     """Group the objects of frames into events, as the frames come.
 
-    What is small all the time, hardly moves and is soon gone makes no event: a leaf that turns, a
-    wave that glitters.
-
     Parameters
     ----------
     merge_gap_s : float
         Events with at most so many seconds between them become one.
     small_area : float
-        Pixels from which an object makes an event at once; of fewer it must move by one and a half
-        of its sizes, or be in sight for two seconds, ten if it is weak.
+        Pixels from which an object makes an event at once, see `FlickerSieve`.
     """
 
     def __init__(self, merge_gap_s: float = 1.0, small_area: float = 0.0) -> None:
-        self._gap, self._small = merge_gap_s, small_area
-        self._first: dict[int, Observation] = {}
-        self._count: set[int] = set()
+        self._gap, self._sieve = merge_gap_s, FlickerSieve(small_area)
         self._open: _Open | None = None
         self._done: list[SceneEvent] = []
 
     def add(self, objects: Sequence[Observation]) -> None:
         """Take in the objects of the next frame."""
-        fresh = [each for each in objects if each.track not in self._count and self._counts(each)]
-        self._count.update(each.track for each in fresh)
-        counted = [each for each in objects if each.track in self._count]
-        for each in sorted(fresh, key=lambda one: self._first[one.track].frame):
-            self._extend([self._first[each.track]])
+        sifted = self._sieve.sift(objects)
+        for first, now in sifted.since:
+            self._extend([first])
             if self._open is not None:
-                self._open.last = each  # it has been there since
-        if counted:
-            self._extend(counted)
+                self._open.last = now  # it has been there since
+        if sifted.counted:
+            self._extend(sifted.counted)
 
     def _extend(self, objects: Sequence[Observation]) -> None:
         """Let the event go on to objects of a frame, which may be an earlier one, or begin one."""
@@ -139,17 +109,6 @@ class EventCollector:
         now.last = max(now.last, first, key=lambda one: one.frame)
         now.box = surround([now.box, box])
         now.tracks.update(each.track for each in objects)
-
-    def _counts(self, seen: Observation) -> bool:
-        """Whether an object is more than something small that flickers."""
-        first = self._first.setdefault(seen.track, seen)
-        moved = math.dist((first.cx, first.cy), (seen.cx, seen.cy))
-        lasting = _WEAK_LASTING_S if seen.score < _WEAK else _LASTING_S
-        return (
-            seen.area >= self._small
-            or seen.time_s - first.time_s >= lasting
-            or moved >= _MOVED * math.sqrt(first.box[2] * first.box[3])
-        )
 
     def _goes_on(self, last: Observation, first: Observation) -> bool:
         """Whether there is no gap, between one frame and the next, or one that does not count."""

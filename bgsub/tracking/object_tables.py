@@ -28,7 +28,7 @@ class ObjectTables:
     merge_gap_s : float
         Seconds between events that become one.
     small_area : float
-        See `bgsub.tracking.events.EventCollector`.
+        See `bgsub.tracking.flicker.FlickerSieve`.
     regions : sequence of Region
     lines : sequence of Line
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from bgsub.outliers.events import Event
 from bgsub.tracking.detections import Box, Detection, find_detections
-from bgsub.tracking.events import SceneEvent, small_area
+from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.flicker import small_area
 from bgsub.tracking.object_tables import ObjectTables
 from bgsub.tracking.regions import Line, Region
 from bgsub.tracking.tracker import Observation, Tracker

@@ -9,6 +9,11 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
+from bgsub.live.feed import Feed
+from bgsub.live.options import WatchOptions
+from bgsub.live.ring import PacketRing
+from bgsub.live.source import read_source
+from bgsub.live.watcher import Watcher
 
 from .conftest import decoded, ends_once, packets, seen_and_heard, transport, walk, with_sound
 
@@ -252,3 +257,16 @@ def test_a_clip_that_cannot_be_written_keeps_no_event_back(watch, serve, tmp_pat
     assert watched.lines[-1]["file"] is None
     assert watched.watcher.status.clips_failed == 1
     assert sum("cannot be written" in note for note in watched.notes) == 1
+
+
+def test_once_a_minute_it_says_how_many_frames_were_not_analysed(tmp_path):
+    source, notes = read_source("tcp://127.0.0.1:1"), []
+    feed = Feed(source, PacketRing(1.0))
+    watcher = Watcher(
+        source, tmp_path, WatchOptions(), say=print, note=lambda text, kind: notes.append(text)
+    )
+    for now_s, dropped in ((30.0, 2), (61.0, 4), (62.0, 5), (122.0, 5), (183.0, 5)):
+        feed.dropped = dropped
+        watcher._attend(feed, now_s)
+    left_out = "frames of the last minute were not analysed for lack of time; clips have them all"
+    assert notes == [f"4 {left_out}", f"1 {left_out}"]

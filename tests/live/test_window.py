@@ -1,0 +1,25 @@
+"""The frames that a model is learned from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bgsub.live.learner import Schedule
+from bgsub.live.window import MOST_FRAMES, Window
+from bgsub.local.params import MaskOptions
+from bgsub.video.frames import Layout
+
+
+def test_a_window_is_thinned_and_forgets():
+    layout = Layout("gray", 24, 32)
+    schedule, due = Schedule(window_s=60, refresh_s=30, warm_up_s=2), []
+    window = Window(layout, MaskOptions(), window_s=60)
+    for i in range(4000):
+        if schedule.wants(i / 25):
+            window.add(np.zeros(layout.size, np.uint8), i / 25)
+            due += [i / 25] * schedule.is_due()
+    assert len(window.times) <= MOST_FRAMES
+    assert window.times[0] >= 4000 / 25 - 61
+    assert np.diff(window.times).max() < 0.3
+    assert due == pytest.approx([2, 4, 8, 16, 32, 62, 92, 122, 152], abs=1.5)
