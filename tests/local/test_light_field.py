@@ -161,3 +161,127 @@ def test_who_keeps_shadows_keeps_light(film, learn):
     model = learn(frames)
     kept = model.with_options(MaskOptions(shadows="keep"))
     assert (kept.mask(frames[76]) > 0).mean() > (model.mask(frames[76]) > 0).mean()
+
+
+# --- the definition, block by block ---
+
+
+def blocks_by_definition(seen, street, chosen, limit):
+    """Blocks that show the background in some light: their gains by channel, where there is one."""
+    found = {}
+    for row, column in zip(*np.nonzero(chosen), strict=True):
+        part = np.s_[16 * row : 16 * row + 16, 16 * column : 16 * column + 16]
+        x, b = (
+            cv2.cvtColor(one, cv2.COLOR_BGR2GRAY)[part].astype(float).ravel() + 4
+            for one in (seen, street)
+        )
+        if b.std() == 0 or x.std() == 0 or np.corrcoef(x, b)[0, 1] <= 0.85:
+            continue
+        gain = np.median(x / b)
+        explained = np.abs(x - gain * b) < limit * max(gain, 1)
+        if not 0.4 < gain < 2.5 or b.std() <= limit / 3 or explained.mean() <= 0.7:
+            continue
+        levels, behind = (
+            (one[part].reshape(-1, 3).astype(float) + 4)[explained].sum(axis=0)
+            for one in (seen, street)
+        )
+        found[row, column] = np.log(np.clip(levels / behind, 0.4, 2.5))
+    return found
+
+
+def spread_by_definition(found, shape):
+    weight, weighted = np.zeros(shape, np.float32), np.zeros((*shape, 3), np.float32)
+    for place, gain in found.items():
+        weight[place], weighted[place] = 1, gain
+    field = np.zeros((*shape, 3))
+    for width in (8, 4, 2, 1):
+        near, total = (
+            cv2.GaussianBlur(one, (0, 0), width, borderType=cv2.BORDER_CONSTANT)
+            for one in (weighted, weight)
+        )
+        field = (near + 0.05 * field) / (total[..., None] + 0.05)
+    return field
+
+
+def patched(seed):
+    """A street of which some blocks are in another light, some hidden, some both in part."""
+    rng = np.random.default_rng(seed)
+    street = as_bytes(make_street(seed))
+    seen = street.astype(float)
+    for row, column in np.ndindex(6, 10):
+        part = seen[16 * row : 16 * row + 16, 16 * column : 16 * column + 16]
+        kind = rng.integers(0, 6)
+        if kind < 3:
+            part *= rng.choice([0.3, 0.42, 0.7, 1.3, 1.8]) * rng.uniform(0.9, 1.1, 3)
+        if kind == 3:
+            part[:] = rng.uniform(0, 255, part.shape[:2])[..., None]
+        if kind in (2, 4):
+            part[: rng.integers(1, 8)] = 250
+    return street, as_bytes(seen + rng.normal(0, 2, seen.shape))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_field_is_its_definition(seed):
+    street, seen = patched(seed)
+    raw = raw_mask(seen, street)
+    marked = raw.reshape(6, 16, 10, 16).mean(axis=(1, 3)) > 0.5
+    agreeing = blocks_by_definition(seen, street, marked, 8)
+    field = find_light_field(seen, behind(street), limit, raw, 1)
+    assert (field is None) == (len(agreeing) < max(1, marked.sum() / 8))
+    if field is not None:
+        found = blocks_by_definition(seen, street, np.ones_like(marked), 8)
+        np.testing.assert_allclose(field, spread_by_definition(found, (6, 10)), atol=2e-3)
+
+
+def blocks_in_light(count, among):
+    """A street whose first blocks are in another light, and the next ones hidden."""
+    street = as_bytes(make_street())
+    street[32:] = street[:32].repeat(2, axis=0)
+    seen = street.astype(float)
+    rng = np.random.default_rng(4)
+    for i in range(among):
+        row, column = divmod(i, 10)
+        part = seen[16 * row : 16 * row + 16, 16 * column : 16 * column + 16]
+        if i < count:
+            part *= 1.4
+        else:
+            part[:] = rng.uniform(0, 255, part.shape)
+    return as_bytes(seen), street
+
+
+@pytest.mark.parametrize(
+    ("count", "among", "found"), [(1, 8, True), (1, 9, False), (2, 16, True), (2, 17, False)]
+)
+def test_an_eighth_of_the_marked_blocks_must_agree(count, among, found):
+    assert (find(*blocks_in_light(count, among)) is not None) == found
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_the_field_takes_each_pixel_to_its_background_between_the_middles_of_blocks(step):
+    """Levels count from −4, and are rounded."""
+    rng = np.random.default_rng(0)
+    height, width = 16 * step * 3 - 5, 16 * step * 4 - 3
+    picture = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
+    field = rng.uniform(-0.5, 0.5, (3, 4, 3)).astype(np.float32)
+    found = even_out(picture, field, step)
+    at = [(np.arange(side) + 0.5) / (16 * step) - 0.5 for side in (height, width)]
+    rows, columns = (np.clip(one, 0, side - 1) for one, side in zip(at, (3, 4), strict=True))
+    low_y, low_x = (
+        np.minimum(one.astype(int), side - 2) for one, side in ((rows, 3), (columns, 4))
+    )
+    part_y, part_x = (rows - low_y)[:, None, None], (columns - low_x)[None, :, None]
+    factor = np.exp(-field)
+    corners = [factor[low_y + i][:, low_x + j] for i in (0, 1) for j in (0, 1)]
+    upper, lower = (a + part_x * (b - a) for a, b in (corners[:2], corners[2:]))
+    expected = np.clip((picture + 4.0) * (upper + part_y * (lower - upper)) - 4, 0, 255)
+    assert np.abs(found - expected).max() < 0.51
+
+
+def test_a_field_of_every_other_pixel_is_that_of_the_picture_of_half_the_size():
+    street, seen = patched(1)
+    wide, shown = (np.repeat(np.repeat(one, 2, axis=0), 2, axis=1) for one in (street, seen))
+    limits = np.full(wide.shape[:2], 8, np.float32)
+    found = find_light_field(
+        shown, behind(wide), lambda rows, columns: limits[rows, columns], raw_mask(shown, wide), 2
+    )
+    np.testing.assert_allclose(found, find(seen, street), atol=1e-5)

@@ -9,6 +9,7 @@ from bgsub.local.changes import Change
 from bgsub.local.layers import LAYERS, Layers, find_layers
 from bgsub.local.objects import judge_changes, weigh_changes
 from bgsub.local.params import DEFAULTS
+from bgsub.local.shadows import object_evidence
 
 
 def film(scenes, there, *, moves, n=60):
@@ -198,3 +199,133 @@ def test_what_changes_in_most_of_the_picture_at_one_time_is_no_object(rows, foun
     sides = (np.full(region.shape, k, np.int8) for k in (1, 0))
     one = Change(LEFT, region, *sides, 0.6, (0.4, 0.05))
     assert weigh_changes([one], layers, SIGMA).is_object[1][region].any() == found
+
+
+# --- the definition, pixel by pixel ---
+
+
+def tangled(seed, n=40, shape=(18, 22)):
+    """Random layers that come and go in blocks, and random changes of some of them."""
+    rng = np.random.default_rng(seed)
+    labels = np.zeros((n, *shape), np.uint8)
+    for _ in range(5):
+        top, left = rng.integers(0, 12), rng.integers(0, 16)
+        start, stop = sorted(rng.integers(0, n, 2))
+        labels[start:stop, top : top + 7, left : left + 7] = rng.integers(0, LAYERS)
+    few = rng.random(labels.shape) < 0.1
+    labels[few] = rng.choice([0, 1, 2, 255], few.sum())
+    counts = np.stack([(labels == k).sum(axis=0) for k in range(LAYERS)]).astype(np.uint8)
+    levels = rng.integers(40, 200, (LAYERS, 3))
+    levels[3] = levels[1] + rng.choice([13, 14], 3)  # a shade, or just none
+    colors = np.tile(levels[:, None, None].astype(np.uint8), (1, *shape, 1))
+    found = []
+    for _ in range(3):
+        region = np.zeros(shape, bool)
+        top, left, size = rng.integers(0, 10), rng.integers(0, 14), rng.integers(4, 15)
+        region[top : top + size, left : left + size] = True
+        before, after = (np.full(shape, k, np.int8) for k in rng.choice(LAYERS, 2, replace=False))
+        motion = tuple(float(one) for one in rng.choice([0.03, 0.07, 0.12, 0.2, 0.5, 1.0], 2))
+        frame, balance = int(rng.integers(4, n - 4)), float(rng.uniform(-1.2, 1.2))
+        found.append(
+            Change(frame, region, before, after, balance, motion, int(rng.integers(-1, 2)))
+        )
+    return Layers(colors, counts, counts, counts, labels), found
+
+
+def around(mask, reach=1):
+    """Pixels next to a mask, and itself."""
+    wide = np.pad(mask, reach)
+    size = 2 * reach + 1
+    return np.any(
+        [
+            wide[i : i + mask.shape[0], j : j + mask.shape[1]]
+            for i in range(size)
+            for j in range(size)
+        ],
+        axis=0,
+    )
+
+
+def beside_by_definition(one, layers, left):
+    """What changed around a place with it, and the layers of the visitor's side there."""
+    y, x = np.nonzero(one.region)
+    size = max(np.ptp(y), np.ptp(x)) + 1
+    box = np.zeros_like(one.region)
+    box[
+        max(y.min() - size, 0) : y.max() + size + 1, max(x.min() - size, 0) : x.max() + size + 1
+    ] = 1
+    sides = layers.labels[: one.frame], layers.labels[one.frame :]
+    inside, outside = sides if left else sides[::-1]
+    here, away = (
+        np.stack([(s == k).sum(axis=0) for k in range(LAYERS)]) for s in (inside, outside)
+    )
+    own = away < 0.2 * (here + away)
+    changed = (here * own).sum(axis=0) > 0.65 * len(inside)
+    changed &= (away * ~own).sum(axis=0) > 0.65 * len(outside)
+    changed &= box
+    cut = np.ix_(box.any(axis=1), box.any(axis=0))
+    closed = np.zeros_like(changed)
+    closed[cut] = ~around(~around(changed[cut]))
+    part = closed & one.region
+    while (grown := around(part) & closed).sum() > part.sum():
+        part = grown
+    return changed & part & ~one.region, own
+
+
+def votes_by_definition(changes, layers, sigma):
+    shape = layers.counts.shape
+    votes, cast, things = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
+    picture = layers.colors[:, 0, 0]
+    for one in changes:
+        labels = int(one.before[0, 0]), int(one.after[0, 0])
+        visitor = {-1: labels[1], 0: None, 1: labels[0]}[one.visitor]
+        for side, label in enumerate(labels):
+            if one.is_rigid(side) and label != visitor:
+                things[label] |= one.region
+        left = one.balance > 0
+        thing, place = labels if left else labels[::-1]
+        y, x = np.nonzero(one.region)
+        most = [max(float(np.median(layers.counts[k, y, x])), 1) for k in (thing, place)]
+        weight = abs(one.balance)
+        if weight < 0.1 + 0.3 * max(np.log(most[0] / most[1]), 0):
+            continue
+        if y.size > one.region.size / 3:
+            continue
+        before, after = (np.broadcast_to(picture[k], (*shape[1:], 3)) for k in labels)
+        evidence = object_evidence(
+            *map(np.ascontiguousarray, (after, before)), one.region.astype(np.uint8), sigma
+        )
+        if evidence.sum() < y.size / 2:
+            continue
+        moves, rests = one.motion if left else one.motion[::-1]
+        if not one.visitor:
+            if one.is_rigid(0 if left else 1):
+                continue
+            if max(0.1, 1.5 * moves) < rests < 1:
+                continue
+        outside = layers.labels[one.frame :] if left else layers.labels[: one.frame]
+        stray = (outside == thing).sum(axis=0) / np.maximum(layers.counts[thing], 1)
+        at = one.region & (stray < 0.2)
+        votes[thing][at] += weight
+        votes[place][at] -= weight
+        for k in (thing, place):
+            cast[k][at] += weight
+        if 1.5 * rests < moves < 1:
+            fresh, own = beside_by_definition(one, layers, left)
+            votes += np.where(own, weight, -weight) * fresh
+            cast += weight * fresh
+    votes[np.abs(votes) < cast / 2] = 0
+    apart = np.abs(picture.astype(int)[:, None] - picture).max(axis=2)
+    shaded = [
+        ((votes > 0) & (apart[k] < 4.5 * sigma)[:, None, None]).any(axis=0) for k in range(LAYERS)
+    ]
+    return (votes > 0) | np.array(shaded), things
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_verdict_is_its_definition(seed):
+    layers, found = tangled(seed)
+    verdict = weigh_changes(found, layers, SIGMA)
+    is_object, is_thing = votes_by_definition(found, layers, SIGMA)
+    np.testing.assert_array_equal(verdict.is_object, is_object)
+    np.testing.assert_array_equal(verdict.is_thing, is_thing)

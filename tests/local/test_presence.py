@@ -1,6 +1,7 @@
 """What moved before it stood still, and what came back, tells objects from places."""
 
 import numpy as np
+import pytest
 
 from bgsub.local.layers import LAYERS, Layers, find_layers
 from bgsub.local.presence import motion_around, moving_colors, what_came_back
@@ -101,3 +102,165 @@ def test_what_is_usual_at_a_place_does_not_move_whatever_its_rank():
     region = np.zeros(SHAPE, bool)
     region[BOX] = True
     assert motion_around(layers, region, 18, 20) == 0
+
+
+# --- the definitions, frame by frame and pixel by pixel ---
+
+
+def scattered(seed, n=30, shape=(17, 21), changes=0.2):
+    """Random layers and pictures of few colours; blobs of a seldom layer move about."""
+    rng = np.random.default_rng(seed)
+    labels = np.zeros((n, *shape), np.uint8)
+    for shown in labels:
+        for _ in range(4):
+            top, left = rng.integers(0, shape[0] - 3), rng.integers(0, shape[1] - 4)
+            shown[top : top + 5, left : left + 4] = rng.choice([1, 2, 3, 255])
+    counts = np.stack([(labels == k).sum(axis=0) for k in range(LAYERS)]).astype(np.uint8)
+    levels = rng.integers(0, 256, (4, 3)).astype(np.uint8)
+    pictures = levels[rng.integers(0, 4, labels.shape)] + rng.integers(
+        0, 9, (*labels.shape, 3), dtype=np.uint8
+    )
+    colors = levels[rng.integers(0, 4, counts.shape)]
+    region = np.zeros(shape, bool)
+    top, left = rng.integers(0, 9), rng.integers(0, 12)
+    region[top : top + int(rng.integers(4, 8)), left : left + int(rng.integers(2, 9))] = True
+    return pictures, Layers(colors, counts, counts, counts, labels), region
+
+
+def opened(moving, grow=True):
+    """What holds 3×3 pixels; beyond the picture everything moves."""
+    wide = np.pad(moving, 1, constant_values=True)
+    height, width = moving.shape
+    around = [wide[i : i + height, j : j + width] for i in range(3) for j in range(3)]
+    core = np.all(around, axis=0)
+    if not grow:
+        return core
+    wide = np.pad(core, 1)
+    return np.any([wide[i : i + height, j : j + width] for i in range(3) for j in range(3)], axis=0)
+
+
+def seldom(layers, frame):
+    """Where a frame shows no layer, or one of less than 12 % of the frames."""
+    label, n = layers.labels[frame], len(layers.labels)
+    own = np.take_along_axis(layers.counts, np.minimum(label, LAYERS - 1)[None], axis=0)[0]
+    return (label >= LAYERS) | (own < 0.12 * n)
+
+
+def moved_by_definition(pictures, layers, region, states, frame):
+    y, x = np.nonzero(region)
+    reach = (max(np.ptp(y), np.ptp(x)) + 1) // 2
+    box = np.s_[
+        max(y.min() - reach, 0) : y.max() + reach + 1, max(x.min() - reach, 0) : x.max() + reach + 1
+    ]
+    before, after = (layers.colors[state[y, x], y, x] // 16 for state in states)
+    balance = 0.0
+    for first, last in ((frame - 10, frame + 1), (frame, frame + 11)):
+        seen = np.zeros((16, 16, 16))
+        for j in range(max(first, 0), min(last, len(pictures) - 1) + 1):
+            for color in pictures[j][box][opened(seldom(layers, j)[box])] // 16:
+                seen[tuple(color)] += 1
+        if seen.sum() < 20:
+            continue
+        least = max(3, 0.002 * seen.sum())
+
+        def near(colors, seen=seen, least=least):
+            part = [
+                seen[tuple(slice(max(c - 1, 0), c + 2) for c in map(int, one))] for one in colors
+            ]
+            return np.mean([one.max() > least for one in part])
+
+        balance += near(before) - near(after)
+    return balance
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_moving_colours_are_their_definition(seed):
+    pictures, layers, region = scattered(seed)
+    rng = np.random.default_rng(seed)
+    states = tuple(rng.integers(0, LAYERS, region.shape).astype(np.int8) for _ in range(2))
+    for frame in (0, 4, 15, 28):
+        found = moving_colors(pictures, layers, region, states, frame)
+        assert found == pytest.approx(
+            moved_by_definition(pictures, layers, region, states, frame), abs=1e-6
+        )
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 6), (4, 5), (3, 7)])
+@pytest.mark.parametrize("each", [3, 4])
+def test_twenty_pixels_in_motion_tell_and_a_colour_of_more_than_three(rows, columns, each):
+    labels = np.zeros((60, 40, 40), np.uint8)
+    pictures = np.full((60, 40, 40, 3), 100, np.uint8)
+    motion = np.zeros((40, 40), bool)
+    motion[10 : 10 + rows, 10 : 10 + columns] = True
+    labels[20][motion] = 255
+    y, x = np.nonzero(motion)
+    pictures[20, y[:each], x[:each]] = (10, 200, 10)
+    pictures[20, y[each:], x[each:]] = (10, 10, 200)
+    counts = np.stack([(labels == k).sum(axis=0) for k in range(LAYERS)]).astype(np.uint8)
+    colors = np.full((LAYERS, 40, 40, 3), 100, np.uint8)
+    colors[1] = (10, 200, 10)
+    layers = Layers(colors, counts, counts, counts, labels)
+    region = np.zeros((40, 40), bool)
+    region[6:18, 6:18] = True
+    states = np.full((40, 40), 1, np.int8), np.zeros((40, 40), np.int8)
+    found = moving_colors(pictures, layers, region, states, 25)
+    assert found == (1 if each > 3 and rows * columns >= 20 else 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_motion_around_is_its_definition(seed):
+    _, layers, region = scattered(seed)
+    for last, first in ((3, 5), (4, 5), (5, 9), (12, 14), (20, 23), (22, 24), (25, 28)):
+        means = []
+        for start in (last - 10, first + 1):
+            moving = [
+                opened(seldom(layers, j) & ~region, grow=False).sum()
+                for j in range(max(start, 0), min(start + 10, 30))
+            ]
+            means.append(np.mean(moving) if len(moving) >= 5 else np.nan)
+        before, after = means
+        expected = (after - before) / (after + before + region.sum())
+        found = motion_around(layers, region, last, first)
+        assert found == pytest.approx(np.nan_to_num(expected), abs=1e-9)
+
+
+def returns(shown):
+    """What came back of a place that shows layer 0 or 1 or neither (2), frame by frame."""
+    labels = np.broadcast_to(np.array(shown, np.uint8)[:, None, None], (len(shown), 4, 5)).copy()
+    labels[:, 0] = 3  # a quarter is covered by something else all the time
+    empty = np.zeros((LAYERS, 4, 5), np.uint8)
+    layers = Layers(np.zeros((LAYERS, 4, 5, 3), np.uint8), empty, empty, empty, labels)
+    sides = np.zeros((4, 5), np.int8), np.ones((4, 5), np.int8)
+    return what_came_back(layers, np.ones((4, 5), bool), sides)
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ([0] * 10 + [1] * 10 + [0] * 2, -1),
+        ([0] * 10 + [1] * 10 + [0], 0),  # one frame is chance
+        ([1] * 2 + [0] * 10 + [1] * 10, 1),
+        ([1] + [0] * 10 + [1] * 10, 0),
+        ([0] * 50 + [1] * 47 + [0] * 3, -1),  # 3 % of a long film
+        ([0] * 51 + [1] * 47 + [0] * 2, 0),
+        ([1] * 3 + [0] * 50 + [1] * 47, 1),
+        ([1] * 2 + [0] * 51 + [1] * 47, 0),
+        ([1, 1, 0, 0, 1, 1, 0, 0], 0),  # in turns
+        ([0, 0, 1, 1, 0, 0, 1, 1], 0),
+        ([2] * 5 + [0] * 5 + [2] + [1] * 5 + [2] * 5, 0),
+        ([0] * 10 + [2] * 10, 0),  # one of them is never seen
+        ([2] * 10 + [1] * 10, 0),
+    ],
+)
+def test_what_came_back_was_there_before_and_after_all_of_the_other(shown, expected):
+    assert returns(shown) == expected
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(2, 0), (3, -1)])
+def test_a_place_shows_what_more_than_half_of_it_shows(rows, expected):
+    labels = np.full((22, 4, 5), 2, np.uint8)
+    labels[:10, :rows], labels[10:20, :rows], labels[20:, :rows] = 0, 1, 0
+    empty = np.zeros((LAYERS, 4, 5), np.uint8)
+    layers = Layers(np.zeros((LAYERS, 4, 5, 3), np.uint8), empty, empty, empty, labels)
+    sides = np.zeros((4, 5), np.int8), np.ones((4, 5), np.int8)
+    assert what_came_back(layers, np.ones((4, 5), bool), sides) == expected
