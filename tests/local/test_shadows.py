@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,50 @@ def test_a_shadow_leaves_two_fifths_of_the_light_and_nothing_shines_back_by_more
 ):
     place = np.full((30, 40, 3), 100, np.uint8)
     assert share(place, np.full_like(place, level)) == expected
+
+
+def evidence_by_definition(picture, background, mask, sigma, params):
+    """Chroma, texture and range of the ratios of light over 5×5 pixels of the mask."""
+    inside = mask.astype(float)
+
+    def mean(plane):
+        wide = np.pad(plane * inside, 2, mode="reflect")
+        sums = np.lib.stride_tricks.sliding_window_view(wide, (5, 5)).sum(axis=(2, 3))
+        wide = np.pad(inside, 2, mode="reflect")
+        count = np.lib.stride_tricks.sliding_window_view(wide, (5, 5)).sum(axis=(2, 3))
+        return sums / np.maximum(count, 1e-9)
+
+    ratios = np.log((picture + 4.0) / (background + 4.0))
+    means = np.stack([mean(ratios[..., c]) for c in range(3)], axis=2)
+    own = ratios.mean(axis=2)
+    luma = np.rint(picture @ [0.114, 0.587, 0.299]) + 4
+    chroma = np.abs(means - means.mean(axis=2, keepdims=True)).max(axis=2) * luma
+    deviation = np.sqrt(np.maximum(mean(own**2) - mean(own) ** 2, 0)) * mean(luma)
+    found = (chroma > 2.5 * sigma) | (deviation > 2.5 * sigma)
+    found |= (mean(own) < np.log(params.shadow_darkest)) | (mean(own) > np.log(1.3))
+    return found & (inside > 0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_evidence_is_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    place = np.kron(rng.integers(20, 200, (3, 4, 3)), np.ones((10, 10, 1)))
+    gains = np.kron(rng.uniform(0.35, 1.35, (3, 4, 1)), np.ones((10, 10, 1)))
+    tint = np.kron(rng.normal(1, 0.04, (3, 4, 3)), np.ones((10, 10, 1)))
+    seen = place * gains * tint + rng.normal(0, 3, place.shape)
+    place, seen = (np.clip(np.rint(one), 0, 255).astype(np.uint8) for one in (place, seen))
+    mask = np.zeros((30, 40), np.uint8)
+    mask[2:27, 3:33] = rng.random((25, 30)) < 0.8
+    params = replace(DEFAULTS, texture_kept=1.1)
+    found = object_evidence(seen, place, mask, 2.0, params)
+    expected = evidence_by_definition(seen, place, mask, 2.0, params)
+    assert 0.2 < expected[mask > 0].mean() < 0.9
+    assert np.count_nonzero(found != expected) <= 2  # single precision at a limit
+
+
+def test_a_darkest_shadow_of_nothing_is_never_passed():
+    place = np.full((30, 40, 3), 250, np.uint8)
+    none = replace(DEFAULTS, shadow_darkest=0.0, texture_kept=1.1)
+    mask = np.ones((30, 40), np.uint8)
+    assert object_evidence(np.full_like(place, 90), place, mask, 3.0).all()
+    assert not object_evidence(np.zeros_like(place), place, mask, 3.0, none).any()

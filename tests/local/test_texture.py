@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.local.params import DEFAULTS
-from bgsub.local.texture import shows_texture
+from bgsub.local.texture import TEXTURE_REACH, shows_texture
 
 SHAPE = (60, 80)
 
@@ -84,3 +84,54 @@ def test_the_rim_of_background_around_a_plain_thing_says_nothing_of_it(place):
     seen = place.copy()
     seen[14:44, 22:48] = 125 + np.random.default_rng(4).normal(0, 2, (30, 26))
     assert not kept(seen, place, mask)[26:32, 32:38].any()
+
+
+def windows(plane, side):
+    """Sums over the windows of so many pixels around each; 0 beyond the picture."""
+    wide = np.pad(plane.astype(float), side // 2)
+    sums = np.lib.stride_tricks.sliding_window_view(wide, (side, side))
+    return sums.sum(axis=(2, 3))
+
+
+def kept_by_definition(level, behind, inside):
+    count = np.maximum(windows(inside, 9), 1)
+    d, e = ((one - windows(one * inside, 9) / count) * inside for one in (level, behind))
+    size = windows(inside, 35)
+    light = level[inside > 0].mean() / max(behind[inside > 0].mean(), 1)
+    seen, there = windows(d * d, 35), windows(e * e, 35)
+    seen = np.maximum(seen, light**2 / 2 * there)
+    least = 4.0**2 * size
+    kept = windows(d * e, 35) > 0.4 * np.sqrt((seen + least) * (there + least))
+    return kept & (size >= 200)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("gain", [0.3, 1.0, 1.4])
+def test_it_is_its_definition(seed, gain):
+    """Up to a few pixels at the limit, where single precision decides."""
+    rng = np.random.default_rng(seed)
+    behind = 110 + rng.normal(0, rng.choice([4, 8, 20]), SHAPE)
+    level = gain * behind + rng.normal(0, rng.choice([3, 9, 18]), SHAPE)
+    mask = np.zeros(SHAPE)
+    for _ in range(3):
+        top, left = rng.integers(0, 50), rng.integers(0, 70)
+        mask[top : top + rng.integers(6, 40), left : left + rng.integers(6, 40)] = 1
+    found = kept(level, behind.astype(np.float32), mask)
+    expected = kept_by_definition(level.astype(np.float32), behind.astype(np.float32), mask)
+    assert np.count_nonzero(found != expected) <= 12
+
+
+def test_a_black_place_is_divided_by_as_if_it_had_one_level(place):
+    assert not kept(place, np.zeros(SHAPE, np.float32)).any()
+
+
+def test_no_pixel_farther_than_its_reach_counts(place):
+    """Windows of windows: 17 pixels, and 4 more."""
+    assert TEXTURE_REACH == 21
+    noisy = place + np.random.default_rng(1).normal(0, 25, SHAPE).astype(np.float32)
+    at = 30, 40
+    for reach, same in ((TEXTURE_REACH, True), (6, False)):
+        near = np.zeros(SHAPE, bool)
+        near[at[0] - reach : at[0] + reach + 1, at[1] - reach : at[1] + reach + 1] = True
+        other = np.where(near, noisy, np.random.default_rng(2).uniform(0, 255, SHAPE))
+        assert (kept(other, place)[at] == kept(noisy, place)[at]) == same

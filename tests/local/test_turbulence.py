@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bgsub.local.layers import LAYERS, Layers
 from bgsub.local.model import LocalModel
+from bgsub.local.params import DEFAULTS
 from bgsub.local.turbulence import BAND, large_places, level_band, turbulent_pixels
 
 
@@ -84,3 +87,69 @@ def test_a_place_whose_usual_colour_stays_no_longer_than_a_frame_is_turbulent(vi
     accepted = np.zeros((4, 1, 1), bool)
     accepted[0] = True
     assert turbulent_pixels(layers, accepted)[0, 0] == lively
+
+
+@pytest.mark.parametrize("calmer", [1.0, 1.5])
+def test_turbulent_pixels_are_their_definition(calmer):
+    rng = np.random.default_rng(0)
+    n, shape = 90, (40, 50)
+    counts = -np.sort(-rng.integers(0, 50, (LAYERS, *shape)), axis=0)
+    counts = np.minimum(counts, np.maximum(n - np.cumsum(counts, axis=0) + counts, 0))
+    stays = rng.choice([1, 1.2, 1.5, 2, 3, 8, 10], (1, *shape))  # frames
+    visits = np.ceil(counts / stays).astype(int)
+    accepted = rng.random((4, *shape)) < 0.4
+    bytes_of = (one.astype(np.uint8) for one in (counts, counts, visits))
+    empty = np.zeros((LAYERS, *shape, 3), np.uint8)
+    layers = Layers(empty, *bytes_of, np.zeros((n, *shape), np.uint8))
+    found = turbulent_pixels(layers, accepted, calmer)
+    for y, x in np.ndindex(*shape):
+        count, visit = counts[:, y, x], visits[:, y, x]
+        covered = count[:4][accepted[:, y, x]].sum() / n
+        changes = visit.sum() + n - count.sum()
+        slow = n < calmer * 2.2 * changes and count[0] < calmer * 0.35 * n
+        steady = max(c / max(v, 1) for c, v in zip(count, visit, strict=True)) > 0.1 * n
+        lively = slow or n < 1.25 * changes
+        assert found[y, x] == (lively and not steady and covered < min(calmer * 0.75, 1))
+    assert 0.02 < found.mean() < 0.6
+
+
+@pytest.mark.parametrize("side", range(16, 28))
+def test_a_place_is_turbulent_from_two_per_cent_of_the_picture_on(side):
+    where = np.zeros((100, 200), bool)
+    where[10:30, 10 : 10 + side] = True
+    size = large_places(where, where, replace(DEFAULTS, turbulent_place=0.0)).sum()
+    assert 0 < size <= where.sum()
+    assert large_places(where, where).any() == (size >= 400)
+    exactly = replace(DEFAULTS, turbulent_place=size / where.size)
+    assert large_places(where, where, exactly).sum() == size
+
+
+def test_a_place_that_touches_a_large_one_by_a_corner_is_part_of_it():
+    where, calmer = np.zeros((100, 100), bool), np.zeros((100, 100), bool)
+    where[10:40, 10:40] = True
+    calmer[40:52, 40:52] = True
+    found = large_places(where, calmer)
+    assert found[12:38, 12:38].all()
+    assert found[42:50, 42:50].all()
+    assert not found[60:].any()
+
+
+def test_most_of_seven_by_seven_pixels_are_turbulent():
+    """Of every column in four some is calm: half of all pixels are not most of them."""
+    for calm, expected in ((2, True), (4, False)):
+        where = np.ones((60, 80), bool)
+        where[:, ::8] = where[::8] = False
+        for k in range(1, calm):
+            where[:, k::8] = False
+        assert large_places(where, where)[20:40, 20:60].any() == expected
+
+
+def test_bands_of_many_pixels_are_those_of_each():
+    """Worked on part by part."""
+    rng = np.random.default_rng(0)
+    pictures = rng.integers(0, 256, (12, 130, 140, 3), dtype=np.uint8)
+    where = rng.random((130, 140)) < 0.95
+    low, high = level_band(pictures, where, pictures[0])
+    ordered = np.sort(pictures, axis=0)
+    np.testing.assert_array_equal(low, np.where(where[..., None], ordered[0], pictures[0]))
+    np.testing.assert_array_equal(high, np.where(where[..., None], ordered[11], pictures[0]))
