@@ -403,3 +403,36 @@ def test_changes_are_where_most_is_new_and_between_what_lasted(seed):
         np.testing.assert_array_equal(one.region, region)
         np.testing.assert_array_equal(one.before, before)
         np.testing.assert_array_equal(one.after, after)
+
+
+def test_two_of_the_same_size_a_moment_apart_change_at_one_time():
+    labels = np.zeros((80, 24, 40), np.uint8)
+    labels[40:, 4:12, 4:12] = labels[42:, 12:20, 26:34] = 1
+    counts = np.stack([(labels == k).sum(axis=0) for k in range(LAYERS)]).astype(np.uint8)
+    colors = np.zeros((*counts.shape, 3), np.uint8)
+    colors[1] = 90
+    layers = Layers(colors, counts, counts, counts, labels)
+    pictures = np.repeat(90 * labels[..., None], 3, axis=3)
+    found = find_changes(pictures, layers, 3.0)
+    assert len(found) == 2
+    assert len({one.frame for one in found}) == 1
+    assert sum(one.region for one in found).sum() == 128
+
+
+@pytest.mark.parametrize(
+    ("across", "line"), [(0, 9), (0, 13), (0, 25), (0, 29), (1, 12), (1, 16), (1, 32), (1, 36)]
+)
+def test_a_step_across_the_outline_is_that_of_places_two_pixels_to_either_side(across, line):
+    """Of the square's rows 12 to 27 and columns 15 to 34; a side is a fifth or a quarter of it.
+
+    Two pixels from between the outermost pixel and the next, to either pixel there.
+    """
+
+    def balance(*at):
+        there = plain(100)
+        np.moveaxis(there, across, 0)[list(at)] = 200
+        return _outline_balance(there, plain(100), SQUARE, 3.0)
+
+    assert 0.15 < balance(line, line + 1) < 0.35
+    assert balance(line - 1) < 0.1
+    assert balance(line + 2) < 0.1

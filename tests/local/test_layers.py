@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from bgsub.local.clean_frames import find_clean_frames
-from bgsub.local.layers import UNSEEN, clean_shares, find_layers
+from bgsub.local.clean_frames import CleanFrames, find_clean_frames
+from bgsub.local.layers import LAYERS, UNSEEN, clean_shares, color_of, find_layers
+from bgsub.runtime.threads import Workers
 
 COLORS = np.array([(40, 90, 200), (200, 60, 30), (90, 90, 90)], np.uint8)
 
@@ -46,3 +47,103 @@ def test_clean_shares_count_clean_frames_alone(film):
     shares = clean_shares(layers.labels, clean, 3)
     assert (shares[0] > 0.99).all()
     assert (shares[1:] < 0.01).all()
+
+
+# --- the definition, pixel by pixel ---
+
+
+def codebook(values, first, tolerance, order):
+    """Layers of one pixel: colours, and the layer of every value, by their counts."""
+    centers, counts = [first.astype(int)], [1]
+
+    def nearest(value):
+        far = [np.abs(value - one).max() for one in centers]
+        k = int(np.argmin(far))
+        return k if far[k] <= tolerance else None
+
+    for i in order:
+        k = nearest(values[i])
+        if k is not None:
+            counts[k] += 1
+            continue
+        if len(centers) < LAYERS:
+            centers.append(values[i].astype(int))
+            counts.append(1)
+        elif min(counts) <= 1:
+            weakest = int(np.argmin(counts))
+            centers[weakest], counts[weakest] = values[i].astype(int), 1
+    for _ in range(2):
+        labels = [nearest(value) for value in values]
+        for k in range(len(centers)):
+            own = [v for v, label in zip(values, labels, strict=True) if label == k]
+            centers[k] = np.rint(np.mean(own, axis=0)).astype(int) if own else np.full(3, 9999)
+    numbers = [labels.count(k) for k in range(len(centers))]
+    rank = sorted(range(len(centers)), key=lambda k: -numbers[k])
+    place = {k: i for i, k in enumerate(rank)} | {None: UNSEEN}
+    return [centers[k] for k in rank], [numbers[k] for k in rank], [place[k] for k in labels]
+
+
+def runs(shown):
+    """Longest absence, and visits."""
+    away, longest, visits, was = 0, 0, 0, False
+    for here in shown:
+        away = 0 if here else away + 1
+        longest, visits, was = max(longest, away), visits + (here and not was), here
+    return longest, visits
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("tolerance", [4, 9])
+def test_layers_are_their_definition(seed, tolerance, workers):
+    rng = np.random.default_rng(seed)
+    levels = rng.integers(0, 60, (8, 3))
+    shown = rng.choice(8, (50, 5, 7), p=[0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
+    pictures = (levels[shown] + rng.integers(-3, 4, (*shown.shape, 3)) + 5).astype(np.uint8)
+    first = pictures[7]
+    layers = find_layers(pictures, first, tolerance, seed=seed, workers=workers)
+    order = np.random.default_rng(seed).permutation(50)
+    for y, x in np.ndindex(5, 7):
+        colors, counts, labels = codebook(
+            pictures[:, y, x].astype(int), first[y, x], tolerance, order
+        )
+        counts += [0] * (LAYERS - len(counts))
+        assert layers.counts[:, y, x].tolist() == counts
+        assert layers.labels[:, y, x].tolist() == labels
+        for k, color in enumerate(colors):
+            if counts[k]:
+                assert layers.colors[k, y, x].tolist() == color.tolist()
+            longest, visits = runs([label == k for label in labels])
+            assert (layers.absences[k, y, x], layers.visits[k, y, x]) == (longest, visits)
+
+
+def test_layers_do_not_depend_on_the_strips_that_the_picture_is_worked_on_in():
+    rng = np.random.default_rng(0)
+    pictures = rng.integers(0, 40, (12, 37, 11, 3), dtype=np.uint8)
+    found = []
+    for threads in (1, 2, 4):
+        with Workers(threads) as workers:
+            found.append(find_layers(pictures, pictures[3], 6, seed=0, workers=workers))
+    for other in found[1:]:
+        for name in ("colors", "counts", "absences", "visits", "labels"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(found[0], name))
+
+
+def test_the_colour_of_a_label_is_that_of_its_layer():
+    rng = np.random.default_rng(0)
+    colors = rng.integers(0, 256, (4, 6, 7, 3), dtype=np.uint8)
+    label = rng.integers(0, 4, (6, 7))
+    for y, x in np.ndindex(6, 7):
+        assert (color_of(colors, label)[y, x] == colors[label[y, x], y, x]).all()
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_clean_shares_are_weighted_means(weight):
+    """Where no frame is clean nothing has a share."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, (9, 16, 16), dtype=np.uint8)
+    supports = [255 * (rng.random((9, r, c)) < 0.5 * weight) for r in (2, 3) for c in (2, 3)]
+    clean = CleanFrames((16, 16), 8, [one.astype(np.uint8) for one in supports])
+    weights = np.stack([one.copy() for one in clean.weights()]).astype(float)
+    for k, share in enumerate(clean_shares(labels, clean, 3)):
+        expected = (weights * (labels == k)).sum(axis=0) / np.maximum(weights.sum(axis=0), 1)
+        np.testing.assert_allclose(share, expected, atol=1e-6)

@@ -1,9 +1,13 @@
 """The noise of every place, and the contrast of what moves."""
 
+import cv2
 import numpy as np
+import pytest
 
-from bgsub.local.noise import NOISE_UNIT
+from bgsub.local.evidence import EvidenceMeter
+from bgsub.local.noise import NOISE_UNIT, with_noise
 from bgsub.local.params import MaskOptions
+from bgsub.local.scene import Scene
 
 
 def walking(scenes, noise, contrast=120):
@@ -63,3 +67,64 @@ def test_noise_that_hides_what_moves_is_said(scenes, learn):
     found = learn(noisy).history
     assert any(note.startswith("noise: what differs by less than") for note in found.notes)
     assert found.states[0]["trust"] < 0.5
+
+
+# --- the definition, pixel by pixel ---
+
+
+def blurred(plane, side):
+    return cv2.blur(plane.astype(np.float64), (side, side))
+
+
+@pytest.mark.parametrize("has_band", [False, True])
+def test_the_map_of_noise_and_the_contrast_are_their_definition(has_band):
+    rng = np.random.default_rng(0)
+    height, width, n = 40, 60, 50
+    place = np.full((height, width, 3), 100.0)
+    place[:, 30:] += rng.normal(0, 12, (height, 30, 3))
+    place = np.clip(np.rint(place), 0, 255).astype(np.uint8)
+    restless = np.zeros((height, width), np.uint8)
+    restless[20:] = 200
+    band = None
+    if has_band:
+        band = np.stack([place, place])
+        band[0, :10, :10], band[1, :10, :10] = 60, 140
+    scene = Scene(place[None], restless, 6.0, [], band)
+    amount = np.linspace(1, 9, width)[None, :, None]
+    pictures = place + amount * rng.normal(0, 1, (n, height, width, 3))
+    pictures[30:, 8:28, 10:26] += rng.uniform(20, 90, (n - 30, 1, 1, 1))
+    pictures = np.clip(np.rint(pictures), 0, 255).astype(np.uint8)
+    found = with_noise(scene, pictures)
+
+    chosen = np.rint(np.linspace(0, n - 1, 40)).astype(int)
+    meter = EvidenceMeter(scene)
+    evidence = np.stack([meter.measure(pictures[i])[0][::2, ::2] / meter.unit for i in chosen])
+    eighths = np.floor(8 * evidence)
+    usual = np.sort(eighths, axis=0)[11] * 1.75 / 8  # the 0.3 quantile of forty
+    color = place.astype(np.float64)
+    texture = np.sqrt(blurred(color**2, 9) - blurred(color, 9) ** 2).max(axis=2)
+    most = ((0.1 + 0.8 * restless / 255) * texture)[::2, ::2]
+    believed = np.minimum(usual, np.maximum(most, max(np.median(usual), 2.5)))
+    noise = np.maximum(blurred(believed, 5), 0.7)
+    if has_band:
+        noise[:5, :5] = np.maximum(noise[:5, :5], 6.0)
+    large = cv2.resize(noise, (width, height), interpolation=cv2.INTER_LINEAR)
+    expected = np.clip(np.rint(8 * large), 1, 255)
+    assert np.abs(found.noise - expected).max() <= 1
+    assert (found.noise == expected).mean() > 0.98
+    clear = np.sort(eighths[eighths > 1.5 * 8 * 3.0 * noise])
+    assert clear.size > 1000
+    half = np.searchsorted(np.cumsum(clear), clear.sum() / 2)
+    assert found.contrast == pytest.approx(clear[half] / 8, abs=0.2)
+
+
+@pytest.mark.parametrize(("count", "contrast"), [(99, 0), (100, 50)])
+def test_a_hundred_values_make_a_contrast(count, contrast):
+    """Of pixels in every other row and column, in every frame."""
+    pictures = np.full((4, 40, 40, 3), 100, np.uint8)
+    values = np.zeros(4 * 400, np.uint8)
+    values[:count] = 50
+    pictures[:, ::2, ::2] += values.reshape(4, 20, 20)[..., None]
+    scene = Scene(np.full((1, 40, 40, 3), 100, np.uint8), np.zeros((40, 40), np.uint8), 2.5, [])
+    # A pixel alone counts for two fifths of its difference.
+    assert with_noise(scene, pictures).contrast == pytest.approx(0.4 * contrast, abs=0.2)

@@ -1,10 +1,11 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import average, fcluster
 from scipy.spatial.distance import pdist, squareform
 
-from bgsub.local.states import average_linkage, find_states
+from bgsub.local.states import _distances, _merge, average_linkage, find_states
 
 
 def rooms(order, seed=0, noise=2.0):
@@ -80,3 +81,81 @@ def test_what_ends_far_from_where_it_began_is_more_than_one_state():
     """Two halves of a drift lie 2.5 to 3 times as far from each other as their own frames do."""
     drift = np.linspace(0, 16, 60)[:, None, None] * patterns(4, 1)
     assert count_states(film(drift, noise=3.0)) == 2
+
+
+# --- the definition, pair by pair ---
+
+
+def fitted_to(x, y):
+    """Deviations of a frame y from another, x, after the robust affine fit of one to the other."""
+    spread = [max(np.median(np.abs(one - np.median(one))), 1) for one in (x, y)]
+    gain = min(spread[1] / spread[0], 3)
+    left = np.abs(y - np.median(y) - gain * (x - np.median(x)))
+    for _ in range(4):
+        scale = 2 * max(np.sort(left)[left.size // 2], 0.5)
+        weights = 1 / (1 + (left / scale) ** 2) ** 2
+        mean_x, mean_y = (np.average(one, weights=weights) for one in (x, y))
+        dx, dy = x - mean_x, y - mean_y
+        variance = max((weights * dx * dx).sum(), 1e-3)
+        gain = min(max((weights * dx * dy).sum() / variance, 0), 3)
+        left = np.abs(dy - gain * dx)
+    return np.sort(left)[int(0.4 * (left.size - 1))]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_distances_of_frames_are_their_definition(seed):
+    rng = np.random.default_rng(seed)
+    place, other = rng.uniform(40, 160, (2, 50))
+    frames = [
+        place,
+        0.5 * place + 30,
+        4.5 * place - 60,
+        250 - place,
+        other,
+        np.full(50, 90.0),
+        np.where(np.arange(50) < 20, 230, place),
+        place + rng.normal(0, 4, 50),
+    ]
+    luma = np.array(frames).astype(np.float32)
+    found = _distances(luma)
+    for i, j in np.ndindex(found.shape):
+        one, two = luma[i].astype(float), luma[j].astype(float)
+        expected = max(fitted_to(one, two), fitted_to(two, one))
+        assert found[i, j] == pytest.approx(expected, rel=2e-3, abs=5e-3)
+
+
+def test_states_that_do_not_lie_twice_as_far_apart_as_each_is_wide_are_one():
+    def blocks(*widths, apart):
+        """Distances of groups of three frames, each so wide, so far from each other."""
+        groups = np.repeat(np.arange(len(widths)), 3)
+        inner = np.array(widths, float)[groups]
+        return np.where(groups[:, None] == groups, inner[:, None], apart), groups
+
+    for apart, count in ((3.9, 1), (4.0, 2)):
+        distances, groups = blocks(2, 1, apart=apart)
+        found = _merge([np.flatnonzero(groups == k) for k in (0, 1)], distances)
+        assert len(found) == count
+    distances, groups = blocks(2, 2, 2, apart=9.0)
+    distances[:3, 3:6] = distances[3:6, :3] = 3.0
+    found = _merge([np.flatnonzero(groups == k) for k in (2, 0, 1)], distances)
+    assert [sorted(one.tolist()) for one in found] == [[0, 1, 2, 3, 4, 5], [6, 7, 8]]
+
+
+@pytest.mark.parametrize(("short", "count"), [(9, 2), (8, 1)])
+def test_a_state_has_fifteen_per_cent_of_the_frames(short, count):
+    order = np.repeat([0, 1], [60 - short, short])
+    assert len(np.unique(find_states(rooms(order)))) == count
+
+
+@pytest.mark.parametrize(("step", "count"), [(3.5, 1), (8.0, 2)])
+def test_states_differ_by_five_grey_levels(step, count):
+    """Half of the pixels step up, and half of them down: deviations from the mean are alike."""
+    changed = step * (np.arange(60) >= 30)[:, None, None] * patterns(6, 1)
+    assert count_states(film(changed, noise=0.2)) == count
+
+
+def test_of_a_long_film_some_frames_are_compared_and_the_others_go_with_the_nearest():
+    order = np.repeat([0, 1, 0], [180, 100, 41])
+    compared = np.rint(np.linspace(0, 320, 120)).astype(int)
+    nearest = compared[np.abs(np.arange(321)[:, None] - compared).argmin(axis=1)]
+    np.testing.assert_array_equal(find_states(rooms(order)), order[nearest])
