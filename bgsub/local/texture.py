@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
+from bgsub.local.marked import MarkedPixels
 from bgsub.local.params import DEFAULTS, LocalParams
 
 # Pixels: detail is what differs from the mean of so many; it is compared over larger windows, as
@@ -24,7 +25,7 @@ TEXTURE_REACH = _DETAIL // 2 + _WINDOW // 2
 
 
 def shows_texture(
-    level: Singles, behind: Singles, inside: Singles, params: LocalParams = DEFAULTS
+    level: Singles, behind: Singles, marked: MarkedPixels, params: LocalParams = DEFAULTS
 ) -> NDArray[np.bool_]:
     """Where a mask still shows the fine texture of the background.
 
@@ -39,24 +40,24 @@ def shows_texture(
 
     Parameters
     ----------
-    level, behind : ndarray of float32, shape (h, w)
-        Luma of the frame and of its background.
-    inside : ndarray of float32, shape (h, w)
-        1 in the mask and 0 elsewhere.
+    level, behind : ndarray of float32, shape (m,)
+        Luma of the frame and of its background at the pixels of the mask.
+    marked : MarkedPixels
+        The mask.
     params : LocalParams, optional
 
     Returns
     -------
-    ndarray of bool, shape (h, w)
+    ndarray of bool, shape (m,)
     """
-    marked = inside.astype(np.uint8)
-    count = np.maximum(_sums(inside, _DETAIL), np.float32(1))
-    around, place = (_detail(one, inside, count) for one in (level, behind))
-    size = _sums(inside, _WINDOW)
+    inside, none = np.ones(marked.count, np.float32), np.zeros(marked.count, np.float32)
+    planes = marked.lay_out(level, behind, inside, none)
+    seen, there, count, _ = marked.gather(_sums(planes, _DETAIL))
+    around, place = level - seen / count, behind - there / count
+    planes = marked.lay_out(around * place, around * around, place * place, inside)
+    together, seen, there, size = marked.gather(_sums(planes, _WINDOW))
     least = size * np.float32(params.texture_least**2)
-    together = _sums(around * place, _WINDOW)
-    seen, there = _sums(around * around, _WINDOW), _sums(place * place, _WINDOW)
-    light = float(cv2.mean(level, marked)[0] / max(cv2.mean(behind, marked)[0], 1.0))
+    light = cv2.mean(level)[0] / max(cv2.mean(behind)[0], 1.0)
     seen = np.maximum(seen, np.float32(_LEFT * light**2) * there)
     both = (seen + least) * (there + least)
     # Running sums of what is 0 may be a little less.
@@ -64,11 +65,7 @@ def shows_texture(
     return np.asarray(kept & (size >= np.float32(_LEAST)))
 
 
-def _detail(level: Singles, inside: Singles, count: Singles) -> Singles:
-    return np.asarray((level - _sums(level * inside, _DETAIL) / count) * inside, dtype=np.float32)
-
-
-def _sums(plane: Singles, side: int) -> Singles:
+def _sums(planes: Singles, side: int) -> Singles:
     size = (side, side)
-    sums = cv2.boxFilter(plane, -1, size, normalize=False, borderType=cv2.BORDER_CONSTANT)
+    sums = cv2.boxFilter(planes, -1, size, normalize=False, borderType=cv2.BORDER_CONSTANT)
     return np.asarray(sums, dtype=np.float32)

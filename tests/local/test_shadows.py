@@ -143,3 +143,8 @@ def test_a_darkest_shadow_of_nothing_is_never_passed():
     mask = np.ones((30, 40), np.uint8)
     assert object_evidence(np.full_like(place, 90), place, mask, 3.0).all()
     assert not object_evidence(np.zeros_like(place), place, mask, 3.0, none).any()
+
+
+def test_an_empty_mask_holds_no_evidence():
+    picture = np.full((9, 12, 3), 90, np.uint8)
+    assert not object_evidence(picture, picture, np.zeros((9, 12), np.uint8), 3.0).any()
