@@ -107,6 +107,12 @@ class Declared:
                 checked = declaration(one).rule.read(flag(one), value)
                 object.__setattr__(self, one.name, checked)
 
+    def as_given(self, name: str) -> str:
+        """Give an option as it is written on the command line: ``--no-clean``, say."""
+        (found,) = (flag(one) for one in declared_fields(type(self)) if one.name == name)
+        off = isinstance(getattr(self, name), bool) and not getattr(self, name)
+        return f"--no-{found.removeprefix('--')}" if off else found
+
     def to_json(self) -> dict[str, Any]:
         """Give all options as plain JSON values."""
         plain = {}

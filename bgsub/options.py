@@ -1,7 +1,8 @@
 """Declare every option of a run once: name, type, rule, default, section and help.
 
 The checks, the command line, run.json, the docstrings and the tables of docs/options.md are made
-from the fields of these classes. A new option is one field here, and the code that uses it.
+from the fields of these classes. A new option is one field here, and the code that uses it; those
+of the fit are in `bgsub.fit_options`, those of the input in `bgsub.source_options`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from bgsub.declared import Declared, declared_fields, documented, flag, option
+from bgsub.declared import declared_fields, documented, option
 from bgsub.errors import UsageError
+from bgsub.fit_options import FitOptions
 from bgsub.input_rules import File, Folder, Memory, Place, Segment
-from bgsub.robustpca.competitors.methods import METHODS
-from bgsub.rules import POSITIVE, Choice, Integer, Number, Or, OrAuto, Several, Share, Switch
+from bgsub.rules import Choice, Integer, Number, Or, Several, Share, Switch
 from bgsub.source_options import SourceOptions
 
 OUTPUTS = (
@@ -32,78 +33,24 @@ EXTRA_OUTPUTS = frozenset({"preview", "overlay", "spectrum", "scores", "report"}
 
 DEFAULT_OUTPUTS = frozenset(OUTPUTS) - EXTRA_OUTPUTS
 
-MOST_AUTO_COMPONENTS = 10
-"""Most components that ``k="auto"`` chooses; memory is planned for so many."""
-
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the stage, the frames (or blocks) done and their number if it is known."""
 
-_fit, _segments, _masks, _objects, _output, _resources = (
+_segments, _masks, _objects, _output, _resources = (
     functools.partial(option, section)
-    for section in ("Fit", "Segments", "Masks", "Objects", "Output", "Resources")
+    for section in ("Segments", "Masks", "Objects", "Output", "Resources")
 )
 
 
 @documented
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(Declared):
+class RunOptions(FitOptions):
     """How frames are fitted and what is written; a run is these options and an input.
 
     `source` holds the options of the input, a `SourceOptions`.
     """
 
     source: SourceOptions = field(default_factory=SourceOptions)
-
-    method: str = _fit(
-        "trpca", Choice(tuple(METHODS)), "Method of robust PCA; `bgsub methods` describes them."
-    )
-    k: int | Literal["auto"] = _fit(
-        "auto",
-        OrAuto(Integer(1)),
-        "Components of the background: 1 for a still scene, more where it moves; auto chooses "
-        f"from the frames, {MOST_AUTO_COMPONENTS} at most.",
-        metavar="K|auto",
-    )
-    support_fraction: float | None = _fit(
-        None,
-        Number("a share of the frames from 0.5 to 1", 0.5, 1),
-        "Share of the frames that certainly show no object, 0.5 to 1.",
-        metavar="T",
-        unset="half",
-    )
-    lam: float | None = _fit(
-        None,
-        POSITIVE,
-        "λ of the methods orpca, outlier-pursuit and pcp.",
-        metavar="L",
-        flag="--lambda",
-        unset="that of the method",
-    )
-    n_init: int = _fit(10, Integer(1), "Random starts; the best one is kept.")
-    tol: float = _fit(
-        1e-5,
-        Number("a number of 0 or more", 0),
-        "Stop when an iteration lowers the objective by less than this share.",
-        metavar="TOL",
-    )
-    max_iter: int = _fit(1000, Integer(1), "Stop after this many iterations.")
-    reweight: bool = _fit(
-        True, Switch(), "Fit again, to all frames found to be inliers; the paper does not."
-    )
-    fit_frames: int | Literal["all"] | None = _fit(
-        None,
-        OrAuto(Or(Choice(("all",)), Integer(2)), auto=None),
-        "Fit to a sample of N evenly spaced frames, or to all, which takes memory as their number "
-        "squared.",
-        metavar="N|all|auto",
-        unset="auto, all up to 2000",
-    )
-    seed: int = _fit(
-        0,
-        Integer(0),
-        "Seed of the random starts; the same seed gives the same result.",
-        metavar="SEED",
-    )
 
     segment: str | int = _segments(
         "auto",
@@ -288,22 +235,7 @@ class RunOptions(Declared):
             Names of the options that somebody has given, be it with the value of their default.
         """
         self._check_masks(given)
-        parameters = METHODS[self.method].parameters
-        for one in declared_fields(type(self)):
-            if one.name in {"support_fraction", "lam"}:
-                has_effect = flag(one) in parameters
-            else:
-                of_trpca = one.name in {"n_init", "tol", "max_iter", "reweight"}
-                has_effect = self.method == "trpca" or not of_trpca
-            if one.name in given and not has_effect:
-                name = self.as_given(one.name)
-                raise UsageError(f"{name} has no effect with --method {self.method}; leave it out")
-
-    def as_given(self, name: str) -> str:
-        """Give an option as it is written on the command line: ``--no-clean``, say."""
-        (found,) = (flag(one) for one in declared_fields(type(self)) if one.name == name)
-        off = isinstance(getattr(self, name), bool) and not getattr(self, name)
-        return f"--no-{found.removeprefix('--')}" if off else found
+        self._check_method(given)
 
     def _check_masks(self, given: Collection[str]) -> None:
         """Refuse options of the kind of masks that is not made."""
@@ -338,11 +270,6 @@ class RunOptions(Declared):
         """Kind of masks, a name in `pipeline.mask_kinds.MASKERS`; a threshold is the formula."""
         usual = "local" if self.method == "trpca" else "paper"
         return "paper" if self.threshold is not None else self.model or usual
-
-    @property
-    def k_limit(self) -> int:
-        """The number of components that memory is planned for: `k`, or the most "auto" takes."""
-        return MOST_AUTO_COMPONENTS if self.k == "auto" else self.k
 
     def to_json(self) -> dict[str, Any]:
         """Give all options as plain JSON values, those of the input under ``source``."""

@@ -18,7 +18,7 @@ LAYERS = (
     ("rules",),
     ("input_rules",),
     ("declared", "facts"),
-    ("source_options",),
+    ("source_options", "fit_options"),
     ("local", "outliers", "options", "metrics"),
     ("tracking",),
     ("fit", "report"),
