@@ -48,7 +48,7 @@ class FitOptions(Declared):
         flag="--lambda",
         unset="that of the method",
     )
-    n_init: int = _fit(10, Integer(1), "Random starts; the best one is kept.")
+    n_init: int = _fit(10, Integer(1), "Number of random starts; the best result is kept.")
     tol: float = _fit(
         1e-5,
         Number("a number of 0 or more", 0),
@@ -57,13 +57,13 @@ class FitOptions(Declared):
     )
     max_iter: int = _fit(1000, Integer(1), "Stop after this many iterations.")
     reweight: bool = _fit(
-        True, Switch(), "Fit again, to all frames found to be inliers; the paper does not."
+        True, Switch(), "Fit again, to all frames found to be inliers, which the paper does not."
     )
     fit_frames: int | Literal["all"] | None = _fit(
         None,
         OrAuto(Or(Choice(("all",)), Integer(2)), auto=None),
-        "Fit to a sample of N evenly spaced frames, or to all, which takes memory as their number "
-        "squared.",
+        "Fit to a sample of N evenly spaced frames, or to all of them; the memory needed grows as "
+        "the square of their number.",
         metavar="N|all|auto",
         unset="auto, all up to 2000",
     )

@@ -55,29 +55,30 @@ class RunOptions(FitOptions):
     segment: str | int = _segments(
         "auto",
         Or(Choice(("auto", "off")), Place(step=True)),
-        "Fit a long film in segments, each by itself: they end where the scene changes for good, "
-        'and at this length, in frames ("5000") or time ("10m"). auto divides films of more than '
-        "15000 frames, after so many.",
+        "Fit a long film in segments, each with a background of its own. A segment ends where the "
+        'scene changes for good, or at this length, in frames ("5000") or time ("10m"). auto '
+        "divides films of more than 15000 frames, at that length.",
         metavar="auto|off|LENGTH",
     )
     resume: bool = _segments(
         False,
         Switch(),
-        "Go on with what a run of the same input and options had finished when it was stopped.",
+        "Continue a run of the same input and options that was stopped; the segments that it had "
+        "finished are kept.",
         repeated=False,
     )
 
     model: Literal["local", "paper"] | None = _masks(
         None,
         Choice(("local", "paper")),
-        "How masks are made. local: a colour model of every place, which knows shadows, changes of "
-        "light and waving trees. paper: every difference above --threshold.",
+        "How masks are made. local: from the usual colours of each place, allowing for shadows, "
+        "changes of light and waving trees. paper: every difference above --threshold.",
         unset="local, but paper with --threshold or another --method",
     )
     sensitivity: Literal["low", "normal", "high"] = _masks(
         "normal",
         Choice(("low", "normal", "high")),
-        "Local model: low marks less that is no object, high misses less of an object.",
+        "Local model: low makes fewer false detections, high misses less of an object.",
     )
     shadows: Literal["drop", "keep"] = _masks(
         "drop",
@@ -130,23 +131,24 @@ class RunOptions(FitOptions):
             Choice(("foreground", "background")),
             Number("a number of seconds above 0", 0, open_least=True),
         ),
-        "What has come to rest. foreground: it is an object until it leaves; background: it is "
-        "absorbed at once, after 2 seconds; SECONDS: it is absorbed after so many. Masks and "
-        "tracks follow.",
+        "What becomes of a thing that has come to rest. foreground: it is an object until it "
+        "leaves; background: it becomes background, after 2 seconds; SECONDS: after so many. This "
+        "holds for masks and tracks.",
         metavar="foreground|background|SECONDS",
-        unset="who walked in is foreground, a thing that was moved is background",
+        unset="what walked in is foreground, a thing that was moved is background",
     )
     regions: str | None = _objects(
         None,
         File(),
-        'Named regions, {"arena 1": [[x, y], …], …} in pixels of the input: objects.csv gets a '
-        "column, regions.csv counts entries, exits and seconds.",
+        'File of named regions, {"arena 1": [[x, y], …], …} in pixels of the input: objects.csv '
+        "gets a column with the region, and regions.csv counts entries, exits and seconds.",
         metavar="JSON",
     )
     line: tuple[tuple[str, float, float, float, float], ...] = _objects(
         (),
         Several(Segment(), separator=";"),
-        'Count in regions.csv who crosses a line, in each direction; several: "A:1,2,3,4; …".',
+        "Count in regions.csv the objects that cross a line, in each direction; several lines: "
+        '"A:1,2,3,4; …".',
         metavar="X1,Y1,X2,Y2",
         unset="none",
     )
@@ -173,16 +175,16 @@ class RunOptions(FitOptions):
     cutoff: float | None = _output(
         None,
         Number("a number above 0, up to 1e9", 0.0, 1e9, open_least=True),
-        "Score above which a frame is an outlier: by its error as a whole, or by the place in it "
-        "that fits least. 12 is one false alarm in 1000 clean frames by either.",
+        "Score above which a frame is an outlier. A frame has two: one for its error as a whole, "
+        "one for the place in it that fits worst. At 12, each gives one false alarm in 1000 clean "
+        "frames.",
         metavar="Z",
         unset="12; with a model, that of its run",
     )
     false_alarms: float | None = _output(
         None,
         Share(),
-        "Instead of --cutoff: the share of clean frames that either score may call outliers, as "
-        "1/1000.",
+        "Instead of --cutoff: the share of clean frames that each score may wrongly call outliers.",
         unset="1/1000",
     )
     plot_format: Literal["png", "svg"] = _output(
@@ -204,7 +206,7 @@ class RunOptions(FitOptions):
     temp: str | None = _resources(
         None,
         Folder(),
-        "Folder for frames that do not fit into memory; nothing stays there.",
+        "Folder for frames that do not fit into memory; nothing is left in it.",
         unset="that of the system",
     )
     jobs: int = _resources(

@@ -41,24 +41,25 @@ class SourceOptions(Declared):
         None,
         File(),
         "Image of the input's size. Pixels where it is black are left out of the fit and of the "
-        "masks, and stay as they are.",
+        "masks, and are written unchanged.",
         metavar="IMAGE",
     )
     fps: str | float | None = _input(
         None,
         Rate(),
-        "Frames a second of a folder of images or of an array; a video has times of its own.",
+        "Frames per second of a folder of images or of an array; a video has times of its own.",
         unset="25",
     )
     color: Literal["auto", "gray", "color"] = _input(
         "auto",
         Choice(("auto", "gray", "color")),
-        "Write colour or grey; auto is what the input is.",
+        "Write colour or grey; auto is as the input is.",
     )
     on_bad_frame: Literal["skip", "repeat", "fail"] = _input(
         "skip",
         Choice(("skip", "repeat", "fail")),
-        "What to do with a frame that cannot be decoded.",
+        "What to do with a frame that cannot be decoded: leave it out, take the frame before it "
+        "again, or stop.",
     )
 
     def __post_init__(self) -> None:

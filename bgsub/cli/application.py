@@ -20,7 +20,7 @@ from bgsub.version import __version__
 #: Where each command is, and what the list of commands says of it without importing it.
 COMMANDS = {
     "run": ("bgsub.cli.run:run_command", "Write background, foreground, masks and errors."),
-    "join": ("bgsub.cli.join:join_command", "Join what the parts of a run have made."),
+    "join": ("bgsub.cli.join:join_command", "Put the results of bgsub run --part together."),
     "errors": ("bgsub.cli.errors:errors_command", "List when something foreign was in sight."),
     "events": (
         "bgsub.cli.events:events_command",
@@ -33,13 +33,13 @@ COMMANDS = {
     "clips": ("bgsub.cli.clips:clips_command", "Cut a film into clips, one for each event."),
     "objects": (
         "bgsub.cli.objects:objects_command",
-        "Follow the objects of masks that exist already.",
+        "Follow the objects in masks that exist already.",
     ),
     "export": (
         "bgsub.cli.export:export_command",
         "Write objects or events for other programs.",
     ),
-    "report": ("bgsub.cli.report:report_command", "Make a page to look at in a browser."),
+    "report": ("bgsub.cli.report:report_command", "Make a web page of results."),
     "view": ("bgsub.cli.view:view_command", "Show results in a browser."),
     "info": ("bgsub.cli.info:info_command", "Describe an input and what a run would need."),
     "apply": ("bgsub.cli.apply:apply_command", "Use a saved model on new footage."),
@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "watch": (
         "bgsub.cli.watch:watch_command",
-        "Say what happens in a live stream while it happens, with clips.",
+        "Watch a live stream: report events as they happen, and save clips.",
     ),
     "methods": (
         "bgsub.cli.methods:methods_command",
@@ -76,6 +76,7 @@ class Application(click.Group):
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
+        command.short_help = COMMANDS[cmd_name][1]
         return command
 
     def resolve_command(
@@ -170,8 +171,8 @@ def _stdout_may_close() -> Iterator[None]:
 )
 @click.version_option(__version__, prog_name="bgsub", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Separate what is always there from what is not in the footage of a fixed camera.
+    """Separate the background of a fixed camera's footage from what comes and goes.
 
-    Robust PCA (TRPCA) learns the background, including moving water and leaves, even if people are
-    visible for up to half of the time. Frames that show something foreign are listed.
+    Robust PCA (TRPCA) learns the background, moving water and leaves included, even where people
+    are in sight for up to half of the time. Frames that show something foreign are listed.
     """

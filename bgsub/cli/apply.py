@@ -25,7 +25,6 @@ from bgsub.options import RunOptions
 @click.command(
     "apply",
     cls=Command,
-    short_help="Use a saved model on new footage.",
     epilog=examples(
         "bgsub apply monday/model.npz tuesday.avi --out tuesday/",
         "bgsub apply monday/model.npz *.avi --only mask,errors --out week/",

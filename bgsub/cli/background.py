@@ -20,7 +20,6 @@ _SUFFIXES = (".png", ".tif", ".tiff")
 @click.command(
     "background",
     cls=Command,
-    short_help="Make a picture of the empty scene.",
     epilog=examples(
         "bgsub background arena.mp4 -o average_arena.png    for EthoVision, trackR or TRex",
         "bgsub background hall.mp4 --per-state -o hall.tif  hall-1.tif, hall-2.tif, …",
@@ -41,15 +40,15 @@ _SUFFIXES = (".png", ".tif", ".tiff")
     "Results",
     "--per-state",
     is_flag=True,
-    help="A picture for each state of the scene (lights on, lights off): FILE-1, FILE-2, …",
+    help="Make a picture for each state of the scene (lights on, lights off): FILE-1, FILE-2, …",
 )
 @option(
     "Results",
     "--coverage",
     type=values.PATH,
     metavar="FILE",
-    help="Write at how many of the frames the background is seen, as a picture of 16 bits; 0 is "
-    "never: such pixels are filled in.",
+    help="Write in how many of the frames the background of each pixel is seen, as a picture of 16 "
+    "bits; pixels with 0 are filled in from around them.",
 )
 @shared.named("force", "seed", section="Results")
 @shared.source_options
@@ -60,8 +59,8 @@ def background_command(
 ) -> None:
     """Make one clean picture of the scene of INPUT without its objects, of the input's size.
 
-    Some 24 to 150 frames are looked at, spread over the whole film, which is sought and not read
-    through where it can be.
+    It is made from 24 to 150 frames, spread over the whole film; the film is not read through
+    where its format allows seeking.
     """
     from bgsub.pipeline.plate import empty_scene
     from bgsub.runtime.temporary import write_file

@@ -28,7 +28,6 @@ SCHEMA_VERSION = 1
 @click.command(
     "compare",
     cls=Command,
-    short_help="Fit every method to the same frames and compare them.",
     epilog=examples(
         "bgsub compare water.avi --k 1,3,5,7,9 --out comparison/",
         "bgsub compare water.avi --methods trpca,pca --truth frames.csv --out comparison/",

@@ -60,7 +60,6 @@ _result_options = together(
 @click.command(
     "errors",
     cls=Command,
-    short_help="List when something foreign was in sight.",
     epilog=examples(
         "bgsub errors results/",
         "bgsub errors results/ --merge-gap 5s --min-length 10 --save-frames visitors/",

@@ -89,7 +89,6 @@ result_options = together(
 @click.command(
     "evaluate",
     cls=Command,
-    short_help="Compare masks with ground truth.",
     epilog=examples(
         "bgsub evaluate results/ groundtruth/",
         "bgsub evaluate results/ highway/ --worst 5 --out pictures/ --per-frame frames.csv",

@@ -30,13 +30,6 @@ _choice_options = together(
     ),
     option(
         "Events",
-        "--max-area",
-        type=click.IntRange(min=1),
-        metavar="PIXELS",
-        help="Leave out objects of more pixels.",
-    ),
-    option(
-        "Events",
         "--min-length",
         type=click.IntRange(min=1),
         default=1,
@@ -55,13 +48,12 @@ _choice_options = together(
     ),
     place_options,
 )
-"""--min-area --max-area --min-length --merge-gap --regions --region --ignore"""
+"""--min-area --min-length --merge-gap --max-area --regions --region --ignore"""
 
 
 @click.command(
     "events",
     cls=Command,
-    short_help="List when objects were in sight, or whole frames stood out.",
     epilog=examples(
         "bgsub events results/",
         "bgsub events results/ --min-area 200 --min-length 10 --format csv > events.csv",

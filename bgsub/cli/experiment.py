@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 @click.group(
     "experiment",
-    short_help="Repeat the experiments of the TRPCA paper.",
     epilog=examples(
         "bgsub experiment synthetic --out fig1/",
         "bgsub experiment digits --data train-images-idx3-ubyte.gz --true 1 --out digits/",

@@ -21,7 +21,6 @@ NAMES = (
 @click.command(
     "export",
     cls=Command,
-    short_help="Write objects or events for other programs.",
     epilog=examples(
         "bgsub export results/ --to via -o tracks.csv        movement, VIA",
         "bgsub export results/ --to mot -o gt.txt            MOT Challenge",

@@ -25,7 +25,6 @@ SCHEMA_VERSION = 1
 @click.command(
     "info",
     cls=Command,
-    short_help="Describe an input and what a run would need.",
     epilog=examples(
         "bgsub info water.avi",
         "bgsub info 'shots/*.png' --k 5 --scale 0.5 --memory 600M",

@@ -16,7 +16,6 @@ from bgsub.cli.progress import make_progress
 @click.command(
     "join",
     cls=Command,
-    short_help="Join what the parts of a run have made.",
     epilog=examples(
         "bgsub run day.mp4 --segment 10m --part 1/8 --out day/   and 2/8 … 8/8 elsewhere",
         "bgsub join day/                                         when all are done",
@@ -25,7 +24,7 @@ from bgsub.cli.progress import make_progress
 @click.argument("out", type=values.PATH, metavar="DIR")
 @log_options
 def join_command(out: str) -> None:
-    """Join what `bgsub run --part` has made in DIR, or say what is missing and how to make it.
+    """Put together what `bgsub run --part` wrote to DIR, or say what is missing and how to make it.
 
     Segments of a film become one folder of results; the results of a batch are checked against
     their run.json. The exit code is 6 while something is missing.

@@ -21,7 +21,6 @@ COLUMNS = ("name", "paper", "outlier_model", "parameters", "cost")
 @click.command(
     "methods",
     cls=Command,
-    short_help="List the methods of robust PCA.",
     epilog=examples("bgsub methods", "bgsub methods --format json | jq -r '.rows[].name'"),
 )
 @option(

@@ -20,7 +20,6 @@ from bgsub.input_rules import Rate
 @click.command(
     "objects",
     cls=Command,
-    short_help="Follow the objects of masks that exist already.",
     epilog=examples(
         "bgsub objects results/",
         "bgsub objects results/ --regions arenas.json --out arenas/",

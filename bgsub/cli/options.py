@@ -67,7 +67,7 @@ output_options = together(
         "Output",
         "--preview/--no-preview",
         default=None,
-        help="Write preview.mp4 too: everything side by side.",
+        help="Write preview.mp4 too: input, background, foreground and mask side by side.",
     ),
     option(
         "Output",
@@ -79,15 +79,15 @@ output_options = together(
         "Output",
         "--spectrum/--no-spectrum",
         default=None,
-        help="Write spectrum.png too: what --k auto chooses from.",
+        help="Write spectrum.png too: the plot from which --k auto chooses.",
     ),
     option(
         "Output",
         "--save-scores/--no-save-scores",
         "scores",
         default=None,
-        help="Write scores.mkv too (or PNG images): how far each pixel is from the background, 16 "
-        "bits. `bgsub evaluate --scores` finds the best threshold.",
+        help="Write scores.mkv too (or PNG images): how far each pixel is from the background, in "
+        "16 bits. `bgsub evaluate --scores` finds the best threshold.",
     ),
     option(
         "Output",

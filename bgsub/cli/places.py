@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from bgsub.cli import values
 from bgsub.cli.help import option, together
 from bgsub.errors import UsageError
@@ -18,16 +20,23 @@ if TYPE_CHECKING:
 place_options = together(
     option(
         "Events",
+        "--max-area",
+        type=click.IntRange(min=1),
+        metavar="PIXELS",
+        help="Leave out objects of more pixels of the input.",
+    ),
+    option(
+        "Events",
         "--regions",
         type=values.PATH,
         metavar="JSON",
-        help="Named regions, as for bgsub run.",
+        help="File of named regions, as for bgsub run.",
     ),
     option(
         "Events",
         "--region",
         metavar="NAME",
-        help="Count only objects in this one of --regions.",
+        help="Count only objects in the region of this name in --regions.",
     ),
     option(
         "Events",
@@ -37,7 +46,7 @@ place_options = together(
         help="Image of the input's size: objects do not count where it is white.",
     ),
 )
-"""--regions --region --ignore"""
+"""--max-area --regions --region --ignore"""
 
 
 def find_region(file: str | None, name: str | None) -> Region | None:

@@ -39,7 +39,6 @@ class Films:
 @click.command(
     "report",
     cls=Command,
-    short_help="Make a page to look at in a browser.",
     epilog=examples(
         "bgsub report results/                        results/report.html",
         "bgsub report results/ -o monday.html",

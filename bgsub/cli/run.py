@@ -52,15 +52,15 @@ cluster_options = together(
         "Results",
         "--part",
         metavar="i/N",
-        help="Do every N-th input from the i-th on, or segment of the only one, as one of an array "
-        "of jobs; `bgsub join` joins them.",
+        help="Do only the i-th of N shares of the inputs, or of the segments of a single film, as "
+        "one job of an array; `bgsub join` puts the results together.",
     ),
     option(
         "Results",
         "--scheduler",
         metavar="tcp://HOST:PORT|local[:N]",
-        help="Let the workers of a Dask cluster do the inputs and segments, or N workers on this "
-        "machine (pip install 'bgsub[cluster]').",
+        help="Hand the inputs and segments to the workers of a Dask cluster, or to N workers on "
+        "this machine (pip install 'bgsub[cluster]').",
     ),
 )
 """--part --scheduler"""
@@ -100,7 +100,6 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> _R
 @click.command(
     "run",
     cls=Command,
-    short_help="Write background, foreground, masks and errors.",
     epilog=examples(
         "bgsub run water.avi --k 10 --out results/",
         "bgsub run 'shots/*.png' --every 2 --format mkv --out results/",
@@ -121,7 +120,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> _R
     metavar="RUN.JSON",
     is_eager=True,
     callback=_repeat,
-    help="Repeat the run that wrote this file; options that you give replace its own.",
+    help="Repeat the run that wrote this file; options that you give replace those of that run.",
 )
 @shared.source_options
 @shared.fit_options

@@ -18,7 +18,6 @@ from bgsub.errors import InputError, UsageError
 @click.command(
     "view",
     cls=Command,
-    short_help="Show results in a browser.",
     epilog=examples(
         "bgsub view results/                      opens the page; Ctrl-C ends",
         "bgsub view batch/ --port 8000 --no-open  prints http://127.0.0.1:8000/",

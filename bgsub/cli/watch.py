@@ -15,23 +15,28 @@ from bgsub.cli.places import find_region, place_options, read_ignored
 from bgsub.errors import Interrupted, UsageError
 
 _source_options = together(
-    option("Stream", "--size", metavar="WxH", help="Of raw pictures on standard input."),
-    option("Stream", "--pixel-format", metavar="NAME", help="Of raw pictures, such as yuv420p."),
-    option("Stream", "--rate", metavar="RATE", help="Frames a second of raw pictures."),
+    option("Stream", "--size", metavar="WxH", help="Size of the raw pictures on standard input."),
+    option(
+        "Stream",
+        "--pixel-format",
+        metavar="NAME",
+        help="Pixel format of raw pictures, such as yuv420p.",
+    ),
+    option("Stream", "--rate", metavar="RATE", help="Frames per second of raw pictures."),
     option(
         "Stream",
         "--stall",
         default="20s",
         show_default=True,
         metavar="TIME",
-        help="Open the stream again after so long without a frame.",
+        help="Open the stream again when no frame has come for this long.",
     ),
     option(
         "Stream",
         "--drop/--no-drop",
         default=None,
-        help="Leave frames out of the analysis, never out of clips, for which there is no time. "
-        "Default: for all but files.",
+        help="Leave out frames that the analysis has no time for; clips keep them.  [default: "
+        "drop, except for files]",
     ),
 )
 
@@ -42,10 +47,15 @@ _model_options = together(
         default="10m",
         show_default=True,
         metavar="TIME",
-        help="Learn from the frames of so long, thinned to 500.",
+        help="Learn from the frames of the last while of this length, 500 of them at most.",
     ),
     option(
-        "Model", "--refresh", default="30s", show_default=True, metavar="TIME", help="Learn again."
+        "Model",
+        "--refresh",
+        default="30s",
+        show_default=True,
+        metavar="TIME",
+        help="Learn again after this time.",
     ),
     option(
         "Model",
@@ -53,7 +63,7 @@ _model_options = together(
         default="5s",
         show_default=True,
         metavar="TIME",
-        help="Before the first model; nothing is reported until then.",
+        help="Learn for this long at first; nothing is reported meanwhile.",
     ),
     option(
         "Model",
@@ -61,21 +71,21 @@ _model_options = together(
         "model_path",
         type=values.PATH,
         metavar="FILE",
-        help="Use the model.npz of a run and learn nothing.",
+        help="Use the model.npz of a run, and learn nothing.",
     ),
     option(
         "Model",
         "--scale",
         type=click.FloatRange(0, 1, min_open=True),
         metavar="SCALE",
-        help="Of the pictures that are analysed.  [default: to about 480×320 pixels]",
+        help="Resize the pictures that are analysed.  [default: to about 480×320 pixels]",
     ),
     option(
         "Model",
         "--every",
         default=None,
         metavar="TIME",
-        help="Analyse a frame in so long; clips have them all.  [default: every frame]",
+        help="Analyse one frame in this time; clips have all frames.  [default: every frame]",
     ),
 )
 
@@ -86,7 +96,7 @@ _event_options = together(
         default="5s",
         show_default=True,
         metavar="TIME",
-        help="Begin clips so long before an event, with the key frame before that.",
+        help="Begin clips this long before an event, at the key frame before that.",
     ),
     option(
         "Events",
@@ -94,7 +104,7 @@ _event_options = together(
         default="2s",
         show_default=True,
         metavar="TIME",
-        help="End an event when nothing has been in sight for so long.",
+        help="End an event when nothing has been in sight for this long.",
     ),
     option(
         "Events",
@@ -103,14 +113,14 @@ _event_options = together(
         default=3,
         show_default=True,
         metavar="N",
-        help="Frames in which an object must have been seen.",
+        help="Frames in which an object must be seen to count.",
     ),
     option(
         "Events",
         "--on-event",
         metavar="CMD",
-        help="Start this at every start, update and end, with {event}, {id} and {file} replaced "
-        "and the line as its input; no shell is used.",
+        help="Run this program when an event starts, goes on and ends, with {event}, {id} and "
+        "{file} filled in, and the JSON line on its standard input; no shell is used.",
     ),
     option("Events", "--no-clips", is_flag=True, help="Write no clips."),
     option("Events", "--no-sound", is_flag=True, help="Write clips without the stream's sound."),
@@ -126,25 +136,14 @@ _event_options = together(
         type=click.Choice(["auto", "mp4", "mkv"]),
         default="auto",
         show_default=True,
-        help="Auto is mp4 where it can hold the stream.",
+        help="Format of clips; auto is mp4 where it can hold the stream, else mkv.",
     ),
     option(
         "Events",
         "--keep",
         metavar="AMOUNT",
-        help="Remove the oldest clips: 10G of them, or those older than 7d.",
+        help="Remove the oldest clips when there are more than this, as 10G, or older ones, as 7d.",
     ),
-)
-
-_place_options = together(
-    option(
-        "Events",
-        "--max-area",
-        type=click.IntRange(min=1),
-        metavar="PIXELS",
-        help="Leave out objects of more pixels of the stream.",
-    ),
-    place_options,
 )
 
 _status_options = together(
@@ -153,14 +152,14 @@ _status_options = together(
         "--status",
         type=values.PATH,
         metavar="FILE",
-        help="Write how it goes as JSON, every two seconds.",
+        help="Write the state of the watch to FILE as JSON, every two seconds.",
     ),
     option(
         "Supervision",
         "--metrics",
         type=click.IntRange(0, 65535),
         metavar="PORT",
-        help="Serve numbers for Prometheus on http://127.0.0.1:PORT/metrics.",
+        help="Serve metrics for Prometheus on http://127.0.0.1:PORT/metrics.",
     ),
 )
 
@@ -168,7 +167,6 @@ _status_options = together(
 @click.command(
     "watch",
     cls=Command,
-    short_help="Say what happens in a live stream while it happens, with clips.",
     epilog=examples(
         "bgsub watch rtsp://camera/stream --out clips/ --keep 10G",
         "bgsub watch /dev/video0 --out clips/ --on-event 'notify-send {event} {file}'",
@@ -178,11 +176,19 @@ _status_options = together(
     ),
 )
 @click.argument("source", metavar="SOURCE")
-@option("Results", "-o", "--out", type=values.PATH, required=True, metavar="DIR", help="For clips.")
+@option(
+    "Results",
+    "-o",
+    "--out",
+    type=values.PATH,
+    required=True,
+    metavar="DIR",
+    help="Folder for clips.",
+)
 @_source_options
 @_model_options
 @named("shadows", "sensitivity", "min_area", "fill_holes", section="Masks")
-@_place_options
+@place_options
 @_event_options
 @_status_options
 @option(
@@ -192,16 +198,16 @@ _status_options = together(
     default=1,
     show_default=True,
     metavar="N",
-    help="To learn with, in a process of its own, as decoding has.",
+    help="Threads that learn; the stream is decoded and the model learned in processes apart.",
 )
 @log_options
 def watch_command(source: str, out: str, **params: Any) -> None:
     """Watch SOURCE: a URL (rtsp, http, tcp, udp, …), a camera, a file, or - for a pipe.
 
-    A JSON line on stdout says that an event starts, goes on, and ends; each has a clip of the
-    stream's own packets in DIR. The scene is learned as it goes, from a sliding window. A stream
-    that breaks is opened again. Stop with Ctrl-C or SIGTERM: the open clip is finished, and the
-    exit code is 130.
+    A JSON line on stdout says when an event starts, goes on and ends; each event gets a clip in
+    DIR, made of the stream's own packets. The background is learned from a sliding window while
+    the stream plays. A stream that breaks off is opened again. Stop with Ctrl-C or SIGTERM: the
+    clip that is being written is finished, and the exit code is 130.
     """
     from contextlib import ExitStack
 

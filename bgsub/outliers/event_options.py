@@ -61,16 +61,16 @@ class EventOptions(Declared):
     cutoff: float | None = _events(
         None,
         Number("a finite number from -1e9 to 1e9", -1e9, 1e9),
-        "Score above which a frame is an outlier: by its error as a whole, or by the place in it "
-        "that fits least.",
+        "Score above which a frame is an outlier. A frame has two: one for its error as a whole, "
+        "one for the place in it that fits worst.",
         metavar="Z",
         unset="that of the run, or 12",
     )
     false_alarms: float | None = _events(
         None,
         Share(),
-        "Instead of a cut-off: the share of clean frames that either score may call outliers; "
-        "1/1000 is the cut-off 12.",
+        "Instead of a cut-off: the share of clean frames that each score may wrongly call "
+        "outliers; 1/1000 is the cut-off 12.",
     )
     quantile: float | None = _events(
         None,

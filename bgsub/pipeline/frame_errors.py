@@ -18,7 +18,7 @@ from bgsub.pipeline.inputs import (
     plan_run,
     read_frames,
 )
-from bgsub.pipeline.needs import fit_settings
+from bgsub.pipeline.needs import fit_settings, scene_settings
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import learn_scene
 from bgsub.runtime.threads import Workers
@@ -57,7 +57,7 @@ def fit_errors(
         source = open_input(footage, options)
         with read_frames(source, plan_run(source, options), options, progress) as store:
             fit = fit_frames(store, source.pixel_mask, fit_settings(options), workers, progress)
-            scene = learn_scene(store, source, fit, options, workers, progress)
+            scene = learn_scene(store, source, fit, scene_settings(options), workers, progress)
             frames = ScoredFrames(store, fit, scene, workers)
             for _ in frames.blocks():
                 pass

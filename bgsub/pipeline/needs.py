@@ -1,4 +1,4 @@
-"""Derive from the outputs that are asked for what a run has to compute."""
+"""Derive from the options what a run has to compute, and the values that each part of it needs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from bgsub.fit.settings import FitSettings
 from bgsub.options import RunOptions
 from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.pipeline.mask_kinds import MASKERS
+from bgsub.pipeline.masker import MaskSettings
+from bgsub.pipeline.scene import SceneSettings
 
 VIDEOS = ("input", "background", "foreground", "mask", "preview", "overlay", "scores")
 """Videos that a run can write, in the order in which they are."""
@@ -73,6 +75,32 @@ def fit_settings(options: RunOptions) -> FitSettings:
         cutoff=chosen_cutoff(options),
         keep_choice="spectrum" in options.outputs,
         plots="plot" in options.outputs,
+    )
+
+
+def scene_settings(options: RunOptions) -> SceneSettings:
+    """Pick what decides about what is learned of a scene."""
+    return SceneSettings(
+        masks=mask_settings(options),
+        kind=options.mask_model if needs_masks(options) else None,
+        with_pixels=needs_pixels(options),
+        threshold=options.threshold,
+        method=options.method,
+        seed=options.seed,
+        roi=options.source.roi,
+        scale=options.source.scale,
+    )
+
+
+def mask_settings(options: RunOptions) -> MaskSettings:
+    """Pick what says how masks are drawn."""
+    return MaskSettings(
+        clean=options.clean,
+        min_area=options.min_area,
+        shadows=options.shadows,
+        sensitivity=options.sensitivity,
+        fill_holes=options.fill_holes,
+        still_objects=options.still_objects,
     )
 
 

@@ -175,18 +175,19 @@ def finish(
         "peak_memory_bytes": manifests.peak_memory(),
         "versions": manifests.versions(),
     }
-    return commit(results, manifest, options, watch)
+    return commit(results, manifest, watch, with_page="report" in options.outputs)
 
 
 def commit(
     results: ResultsDirectory,
     manifest: dict[str, Any],
-    options: RunOptions,
     watch: manifests.Stopwatch,
+    *,
+    with_page: bool,
 ) -> RunResult:
     """Write the page, if it is asked for, and the manifest, and put all results in place."""
     manifest = check_facts(manifest)
-    if "report" in options.outputs:
+    if with_page:
         _write_page(results, manifest, watch)
     manifest = results.commit(manifest)
     texts = [list(manifest[name]) for name in ("findings", "hints", "warnings")]

@@ -24,8 +24,13 @@ def output_name(output: str, video_format: SinkKind, plot_format: PlotFormat) ->
     if output in _FILES:
         return _FILES[output]
     if output in {"plot", "spectrum"}:
-        return f"{'errors' if output == 'plot' else output}.{plot_format}"
+        return plot_name(output, plot_format)
     return output + SUFFIXES[video_kind(output, video_format)]
+
+
+def plot_name(output: str, plot_format: PlotFormat) -> str:
+    """Name the file that a plot is written to."""
+    return f"{'errors' if output == 'plot' else output}.{plot_format}"
 
 
 def output_names(options: RunOptions) -> list[str]:

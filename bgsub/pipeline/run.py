@@ -23,7 +23,14 @@ from bgsub.pipeline.inputs import (
     read_frames,
 )
 from bgsub.pipeline.manifest import Stopwatch, input_identity
-from bgsub.pipeline.needs import fit_settings, needs_fit, needs_objects, videos_of
+from bgsub.pipeline.needs import (
+    fit_settings,
+    mask_settings,
+    needs_fit,
+    needs_objects,
+    scene_settings,
+    videos_of,
+)
 from bgsub.pipeline.objects import ObjectsOutput, object_options
 from bgsub.pipeline.outcome import RunResult, finish
 from bgsub.pipeline.output_names import output_name, output_names
@@ -47,17 +54,14 @@ def run(
     stretch: Stretch | None = None,
     gram_of: GramMaker = gram_matrix,
 ) -> RunResult:
-    """Fit a video and write its results.
+    """Fit a video as one piece and write its results.
+
+    `bgsub.run` calls it for short films; the parameters that both have, the errors and the memory
+    are said there.
 
     Parameters
     ----------
-    footage : path or ndarray
-        A video file, folder of images, glob, printf pattern or .npy/.npz file; or the frames, as
-        `bgsub.open_source` takes them.
-    out : path
-        The results directory.
-    options : RunOptions, optional
-    progress : callable, optional
+    footage, out, options, progress
     stretch : Stretch, optional
         Of a longer film, where the frames that the options select are one.
     gram_of : GramMaker, optional
@@ -66,17 +70,6 @@ def run(
     Returns
     -------
     RunResult
-
-    Raises
-    ------
-    BgsubError
-        Of the kind that says what went wrong; nothing unfinished is left under a final name.
-
-    Notes
-    -----
-    Memory: within ``options.memory``, see `bgsub.fit.memory_plan`. Masks that need no background
-    are learned without a fit of the frames: no Gram matrix, so time and memory grow with the number
-    of frames and not with its square.
     """
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
@@ -102,9 +95,9 @@ def run(
                     fit = fit_frames(
                         store, source.pixel_mask, settings, workers, progress, gram_of=gram_of
                     )
-                write_spectrum(results, fit, options, source.name)
+                write_spectrum(results, fit, options.outputs, options.plot_format, source.name)
             with watch.stage("model"):
-                scene = learn_scene(store, source, fit, options, workers, progress)
+                scene = learn_scene(store, source, fit, scene_settings(options), workers, progress)
             if "model" in options.outputs and scene.background is not None:
                 scene.background.save(results.stage("model.npz"))
             frames = ScoredFrames(store, fit, scene, workers)
@@ -117,7 +110,7 @@ def run(
             table = mark_doubtful(frames.table(), source)
             with watch.stage("plot"):
                 if table is not None:
-                    write_table(results, table, options, source.name)
+                    write_table(results, table, options.outputs, options.plot_format, source.name)
         facts = {"command": "run", **source_facts(source, identity.result())}
         facts |= plan_facts(plan, int(store.fit_rows.size)) | fit_facts(fit, scene.background)
         facts |= frame_facts(outputs, scene) | object_facts(outputs, table)
@@ -159,13 +152,15 @@ def apply(
     watch = Stopwatch()
     watched = object_options(options)
     model = load_for(model_path, options)
+    if model.local is None:
+        options.refuse_local("a model whose masks are the formula's")
     with (
         ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
         source = open_input(footage, options, like=model)
         model = model_for(model, source, model_path)
-        scene = saved_scene(model, options, source.layout)
+        scene = saved_scene(model, mask_settings(options), options.threshold, source.layout)
         identity = workers.submit(input_identity, footage)
         frames = ProjectedFrames(model, workers)
         with (
@@ -179,7 +174,7 @@ def apply(
         if "model" in options.outputs:
             model.save(results.stage("model.npz"))
         with watch.stage("plot"):
-            write_table(results, table, options, source.name)
+            write_table(results, table, options.outputs, options.plot_format, source.name)
         facts = {"command": "apply", "model": str(model_path), "threshold": model.threshold}
         facts["model_sha256"] = input_identity(model_path)["sha256"]
         facts |= source_facts(source, identity.result()) | frame_facts(outputs, scene)

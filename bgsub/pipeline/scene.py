@@ -12,16 +12,45 @@ from bgsub.background.model import BackgroundModel, pixels_inside
 from bgsub.errors import UsageError
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.store import FrameStore
-from bgsub.options import ProgressCallback, RunOptions
+from bgsub.options import ProgressCallback
 from bgsub.outliers.frame_scorer import FrameScorer
 from bgsub.outliers.scorer_learning import ScorerLearner
 from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
 from bgsub.pipeline.masker import Flags, Masker, MaskSettings
-from bgsub.pipeline.needs import needs_masks, needs_pixels
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Layout
 from bgsub.video.source import FrameSource
+
+
+@dataclass(frozen=True)
+class SceneSettings:
+    """What is to be learned of a scene.
+
+    Attributes
+    ----------
+    masks : MaskSettings
+    kind : str or None
+        Kind of masks, a name in `bgsub.pipeline.mask_kinds.MASKERS`; None where no mask is wanted.
+    with_pixels : bool
+        Whether more is wanted than the errors of the frames.
+    threshold : float or None
+        Grey levels above which a pixel is foreground; None is found from the noise.
+    method : str
+    seed : int
+    roi : tuple of four ints, or None
+    scale : float
+        How frames are cut out of the input.
+    """
+
+    masks: MaskSettings
+    kind: str | None
+    with_pixels: bool
+    threshold: float | None
+    method: str
+    seed: int
+    roi: tuple[int, int, int, int] | None
+    scale: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +95,7 @@ def learn_scene(
     store: FrameStore,
     source: FrameSource,
     fit: FrameFit | None,
-    options: RunOptions,
+    settings: SceneSettings,
     workers: Workers,
     progress: ProgressCallback,
 ) -> LearnedScene:
@@ -79,8 +108,7 @@ def learn_scene(
         Whose frames they are.
     fit : FrameFit or None
         None where masks are wanted that need no background.
-    options : RunOptions
-        Of the source, the threshold, the kind of masks and how they are drawn.
+    settings : SceneSettings
     workers : Workers
     progress : callable
 
@@ -97,11 +125,11 @@ def learn_scene(
     inside = pixels_inside(source.pixel_mask, source.ignored)
     if fit is not None:
         scores = ScorerLearner(fit, layout, inside, workers)
-        if needs_pixels(options) or not store.fits_all:
+        if settings.with_pixels or not store.fits_all:
             learner = BackgroundLearner(fit, source, workers)
-    if needs_masks(options):
-        masker = MASKERS[options.mask_model](layout, _mask_settings(options))
-        masker.begin(total, options.seed)
+    if settings.kind is not None:
+        masker = MASKERS[settings.kind](layout, settings.masks)
+        masker.begin(total, settings.seed)
     for start, rows in store.fit_blocks():
         if learner is not None:
             learner.add(start, rows)
@@ -113,19 +141,18 @@ def learn_scene(
     del rows  # a block that was decoded again would stay in memory
     scorer = None if scores is None else scores.finish()
     if learner is not None and fit is not None:
-        roi = options.source.roi
         background = learner.finish(
             store,
-            threshold=options.threshold,
+            threshold=settings.threshold,
             geometry={
                 "input_size": list(source.input_size),
-                "roi": None if roi is None else list(roi),
-                "scale": options.source.scale,
+                "roi": None if settings.roi is None else list(settings.roi),
+                "scale": settings.scale,
             },
             facts={
-                "method": options.method,
+                "method": settings.method,
                 "k": fit.estimator.n_components,
-                "seed": options.seed,
+                "seed": settings.seed,
                 "name": source.name,
             },
         )
@@ -139,33 +166,23 @@ def learn_scene(
 
 
 def saved_scene(
-    background: BackgroundModel, options: RunOptions, layout: Layout | None = None
+    background: BackgroundModel,
+    settings: MaskSettings,
+    threshold: float | None,
+    layout: Layout | None = None,
 ) -> LearnedScene:
-    """Give the scene of a saved model, with masks drawn as the options say.
+    """Give the scene of a saved model, with masks drawn as the settings say.
 
     Parameters
     ----------
     background : BackgroundModel
-    options : RunOptions
+    settings : MaskSettings
+    threshold : float or None
+        Grey levels above which a pixel is foreground, if somebody gave them.
     layout : Layout, optional
         Of the frames; that of the model, which may have chroma beside it.
     """
     layout = layout or background.layout
-    kind = saved_kind(background, options.threshold)
-    if background.local is None:
-        options.refuse_local("a model whose masks are the formula's")
-    masker = kind(layout, _mask_settings(options))
+    masker = saved_kind(background, threshold)(layout, settings)
     masker.load(background)
     return LearnedScene(layout, background.inside, background, masker, background.scorer)
-
-
-def _mask_settings(options: RunOptions) -> MaskSettings:
-    """Pick the options that say how masks are drawn."""
-    return MaskSettings(
-        clean=options.clean,
-        min_area=options.min_area,
-        shadows=options.shadows,
-        sensitivity=options.sensitivity,
-        fill_holes=options.fill_holes,
-        still_objects=options.still_objects,
-    )

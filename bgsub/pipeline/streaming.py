@@ -11,7 +11,7 @@ from bgsub.fit.store import FrameStore
 from bgsub.options import RunOptions
 from bgsub.pipeline.consumers import Renderer
 from bgsub.pipeline.inputs import open_input, plan_run
-from bgsub.pipeline.needs import fit_settings, fitted_at_most, needs_fit
+from bgsub.pipeline.needs import fit_settings, fitted_at_most, needs_fit, scene_settings
 from bgsub.pipeline.projection import ScoredFrames
 from bgsub.pipeline.scene import learn_scene
 from bgsub.runtime.threads import Workers
@@ -71,7 +71,7 @@ def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple
                 fit = fit_frames(
                     store, source.pixel_mask, fit_settings(options), workers, _no_progress
                 )
-            scene = learn_scene(store, source, fit, options, workers, _no_progress)
+            scene = learn_scene(store, source, fit, scene_settings(options), workers, _no_progress)
             shown = None
             if scene.masker is not None and scene.masker.needs_background:
                 shown = scene.background

@@ -70,7 +70,7 @@ def join_segments(
         if "model" in plan.options.outputs:
             _gather_models(folders, results.stage(MODELS))
     facts["stages_s"] = {**film.stages_s, **watch.seconds}
-    return commit(results, facts, plan.options, watch)
+    return commit(results, facts, watch, with_page="report" in plan.options.outputs)
 
 
 def _join_frames(folders: Sequence[Path], film: FilmFacts, results: ResultsDirectory) -> None:

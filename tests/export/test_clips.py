@@ -14,11 +14,11 @@ from bgsub.export.clips import Span, clip_names, plan_spans, write_clips
 from bgsub.export.overlays import Painter
 from bgsub.export.reel import join_clips
 from bgsub.export.run_data import RunData, load_run
-from bgsub.pipeline.run import run
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tables import OBJECT_COLUMNS
 from bgsub.video.source import open_source
 from tests.conftest import read_video
+from tests.export.visit import run_on_visit
 from tests.video.conftest import encode as encode_film
 from tests.video.test_seeking import film as film_with_sound  # noqa: F401
 from tests.video.test_source import rotated
@@ -51,20 +51,7 @@ def test_names_sort_by_time_and_are_plain():
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    from tests.conftest import make_options, make_scene
-
-    folder = tmp_path_factory.mktemp("clips")
-    frames = make_scene(n=120, visit=60)
-    frames[90:] = make_scene(n=120, visit=120)[90:]
-    with av.open(str(folder / "film.mp4"), "w") as container:
-        stream = container.add_stream("libx264", rate=25, options={"crf": "8", "g": "20"})
-        stream.width, stream.height, stream.pix_fmt = 48, 36, "yuv420p"
-        for frame in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
-        container.mux(stream.encode())
-    outputs = {"mask", "objects", "tracks", "events"}
-    run(folder / "film.mp4", folder / "results", make_options(outputs=outputs, format="mkv"))
-    return folder
+    return run_on_visit(tmp_path_factory.mktemp("clips"))
 
 
 def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
@@ -242,56 +229,3 @@ def test_a_film_that_is_gone_is_one_line(results, tmp_path):
     data = replace(load_run(results / "results"), path="/nowhere/film.mp4")
     with pytest.raises(InputError, match="is gone"):
         write_clips(data, tmp_path, [])
-
-
-def test_the_command_writes_them_once(results, tmp_path):
-    from click.testing import CliRunner
-
-    from bgsub.cli import cli
-
-    arguments = ["clips", str(results / "results"), "--out", str(tmp_path / "c")]
-    first = CliRunner().invoke(cli, arguments)
-    assert first.exit_code == 0, first.stderr
-    assert "1 clip in" in first.stderr
-    assert CliRunner().invoke(cli, arguments).exit_code == 5
-    assert CliRunner().invoke(cli, [*arguments, "--force"]).exit_code == 0
-    both = [*arguments, "--mode", "copy", "--overlay", "boxes"]
-    assert CliRunner().invoke(cli, both).exit_code == 2
-
-
-def test_a_film_is_analysed_where_there_are_no_results(results, tmp_path):
-    from click.testing import CliRunner
-
-    from bgsub.cli import cli
-
-    reel, sheet = tmp_path / "reel.mp4", tmp_path / "sheet.jpg"
-    arguments = ["clips", str(results / "film.mp4"), "--out", str(tmp_path / "c")]
-    arguments += ["--overlay", "side-by-side", "--caption", "--clock", "2026-05-01T22:00"]
-    arguments += ["--reel", str(reel), "--sheet", str(sheet)]
-    done = CliRunner().invoke(cli, arguments)
-    assert done.exit_code == 0, done.stderr
-    assert sorted(path.suffix for path in (tmp_path / "c").iterdir()) == [".csv", ".json", ".mp4"]
-    assert read_video(reel).shape[2] == 960
-    assert sheet.stat().st_size > 500
-    again = CliRunner().invoke(cli, [*arguments[:2], "--out", str(tmp_path / "d"), *arguments[4:]])
-    assert again.exit_code == 5
-    assert not (tmp_path / "d").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--mode", "copy", "--caption"], "--caption has no effect"),
-        (["--clock", "2026-05-01T22:00"], "--clock has no effect"),
-        (["--reel", "reel.avi"], "must end with .mp4"),
-        (["--sheet", "sheet.gif"], "must end with .jpeg or .jpg or .png"),
-    ],
-)
-def test_options_that_cannot_be(results, tmp_path, more, message):
-    from click.testing import CliRunner
-
-    from bgsub.cli import cli
-
-    given = ["clips", str(results / "results"), "--out", str(tmp_path / "c"), *more]
-    done = CliRunner().invoke(cli, given)
-    assert (done.exit_code, message in done.stderr) == (2, True)

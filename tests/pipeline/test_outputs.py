@@ -12,6 +12,7 @@ from bgsub.fit.store import decoded_blocks
 from bgsub.options import OUTPUTS, RunOptions
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.mask_tally import MaskTally
+from bgsub.pipeline.needs import mask_settings
 from bgsub.pipeline.output_names import output_name
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.projection import ProjectedFrames
@@ -88,7 +89,8 @@ def test_of_a_mask_image_only_the_pixels_inside_count():
 def open_outputs(whole_run, workers):
     """Open outputs in a folder of results, for a scene whose model is that of a whole run."""
     options = RunOptions()
-    scene = saved_scene(BackgroundModel.load(whole_run.out / "model.npz"), options)
+    model = BackgroundModel.load(whole_run.out / "model.npz")
+    scene = saved_scene(model, mask_settings(options), None)
 
     def open_some(results, *wanted, style="abs", video_format="mp4"):
         return FrameOutputs(

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.frame_errors import fit_errors, model_errors
+from bgsub.pipeline.frame_errors import model_errors
 from bgsub.pipeline.run import apply, run
 
 
@@ -25,29 +24,8 @@ class TestSameFootage:
             if name == "background.mkv":
                 assert np.abs(ours - theirs).max() <= 1
 
-    def test_errors_are_those_of_the_fit(self, whole_run, options):
-        ours = model_errors(whole_run.out / "model.npz", whole_run.path, options()).table
-        theirs = fit_errors(whole_run.path, whole_run.options).table
-        np.testing.assert_allclose(ours.errors, theirs.errors, rtol=1e-4)
-        np.testing.assert_array_equal(ours.frames, theirs.frames)
-        np.testing.assert_allclose(ours.times, theirs.times)
-        np.testing.assert_array_equal(ours.outliers, theirs.outliers)
-        assert ours.pixels == theirs.pixels
-
-    def test_errors_written_are_those_told(self, whole_run, tmp_path, options):
-        model = whole_run.out / "model.npz"
-        apply(model, whole_run.path, tmp_path / "out", options(outputs={"errors"}, format="mkv"))
-        written = read_csv(tmp_path / "out" / "errors.csv")
-        told = model_errors(model, whole_run.path, options()).table
-        np.testing.assert_allclose(written.errors, told.errors, rtol=1e-8)
-
 
 class TestNewFootage:
-    def test_a_visitor_in_it_is_found(self, whole_run, scene, save, options):
-        new = scene(n=40, visit=25, seed=7)
-        table = model_errors(whole_run.out / "model.npz", save(new), options()).table
-        assert table.outliers.tolist() == [False] * 25 + [True] * 15
-
     def test_a_single_frame(self, whole_run, scene, save, tmp_path, options):
         chosen = options(format="mkv")
         result = apply(

@@ -9,7 +9,7 @@ from bgsub.fit.frame_fit import fit_frames
 from bgsub.fit.store import FrameStore
 from bgsub.pipeline.inputs import open_input, plan_run
 from bgsub.pipeline.mask_kinds import LocalMasker, ResidualMasker
-from bgsub.pipeline.needs import fit_settings
+from bgsub.pipeline.needs import fit_settings, mask_settings, scene_settings
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.video.frames import Layout
 
@@ -29,7 +29,7 @@ def learn(save, scene, options, workers):
         with FrameStore(source, plan, seed=1, temp=None, progress=nothing) as store:
             settings = fit_settings(wanted)
             fit = fit_frames(store, None, settings, workers, nothing) if fitted else None
-            return learn_scene(store, source, fit, wanted, workers, nothing)
+            return learn_scene(store, source, fit, scene_settings(wanted), workers, nothing)
 
     return learn
 
@@ -69,9 +69,9 @@ def test_a_single_frame_teaches_nothing(learn):
 
 def test_a_saved_scene_draws_masks_as_the_options_say(whole_run, options):
     model = BackgroundModel.load(whole_run.out / "model.npz")
-    assert isinstance(saved_scene(model, options()).masker, LocalMasker)
-    assert isinstance(saved_scene(model, options(threshold=20)).masker, ResidualMasker)
-    assert saved_scene(model, options(min_area=77)).masker.min_area == 77
+    assert isinstance(saved_scene(model, mask_settings(options()), None).masker, LocalMasker)
+    assert isinstance(saved_scene(model, mask_settings(options()), 20).masker, ResidualMasker)
+    assert saved_scene(model, mask_settings(options(min_area=77)), None).masker.min_area == 77
 
 
 def test_pixels_inside():

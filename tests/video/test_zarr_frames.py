@@ -5,7 +5,6 @@ import pickle
 import shutil
 import struct
 import tracemalloc
-import zlib
 
 import numpy as np
 import pytest
@@ -204,18 +203,6 @@ def test_bombs_are_not_unpacked(store, kind):
     assert "unpacks to more than" in source.bad_frames[0].reason
 
 
-def test_sizes_of_chunks_are_found_without_unpacking(store, tmp_path):
-    """Also of what other programs pack: a stream that does not say its size."""
-    header = zarr_checks.read_header(store())
-    block = struct.pack("<I", 1 | 1 << 1 | (4 * 20 * 64 << 3))[:3] + b"\7"
-    (tmp_path / "chunk").write_bytes(struct.pack("<IBB", 0xFD2FB528, 0, 0x70) + block)
-    assert zarr_checks.check_chunk(tmp_path / "chunk", header)
-    (tmp_path / "chunk").write_bytes(struct.pack("<IBB", 0xFD2FB528, 0, 0x70) + block[:2])
-    with pytest.raises(zarr_checks.StoreError, match="cut off"):
-        zarr_checks.check_chunk(tmp_path / "chunk", header)
-    assert not zarr_checks.check_chunk(tmp_path / "none", header)
-
-
 HOSTILE = {
     "huge": ({"shape": [1 << 60, 48, 64]}, "its shape is"),
     "long": ({"shape": [1 << 50, 48, 64]}, "chunks 9 are stored"),
@@ -313,14 +300,3 @@ def test_any_damage_is_an_error_of_ours_or_a_bad_frame(small, data):
     victim.write_bytes(bytes(content))
     with contextlib.suppress(BgsubError):
         assert len(images(open_source(path, end=20))) <= 20
-
-
-def test_zlib_streams_of_other_programs(tmp_path):
-    """Members one after the other count together; zeros behind them do not."""
-    file = tmp_path / "chunk"
-    file.write_bytes(codecs.GZip().encode(bytes(700)) * 2 + bytes(9))
-    with file.open("rb") as opened:
-        assert zarr_checks._zlib(opened, 2000) == 1400
-    file.write_bytes(zlib.compress(os.urandom(3_000_000)))
-    with file.open("rb") as opened:
-        assert zarr_checks._zlib(opened, 4_000_000) == 3_000_000
