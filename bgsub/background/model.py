@@ -21,7 +21,7 @@ from bgsub.outliers.own_light import OwnLight
 from bgsub.runtime.threads import Workers
 from bgsub.version import __version__
 from bgsub.video.frames import Bytes, Layout
-from bgsub.video.npy import ArrayArchive
+from bgsub.video.npz import ArrayArchive
 
 MODEL_VERSION = 1
 

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError
 from bgsub.files import check_plain
-from bgsub.video.npy import ArrayArchive, ArrayFileError
+from bgsub.video.npy import ArrayFileError
+from bgsub.video.npz import ArrayArchive
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _IDX_BYTES = 8

@@ -20,7 +20,8 @@ from bgsub.local.params import MaskOptions
 from bgsub.local.sampling import sample_size
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
-from bgsub.video.npy import ArrayArchive, ArrayFileError
+from bgsub.video.npy import ArrayFileError
+from bgsub.video.npz import ArrayArchive
 
 _MARK = "bgsub_subtractor"
 

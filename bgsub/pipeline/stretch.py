@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bgsub.video.entry import Entry
 from bgsub.video.source import FrameSource
-from bgsub.video.video_file import Entry, VideoFileSource
+from bgsub.video.video_file import VideoFileSource
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import EmptySelectionError, InputError
-from bgsub.video.film_index import FilmIndex, frames_at, index_film
+from bgsub.video.entry import Entry
+from bgsub.video.film_index import FilmIndex
 from bgsub.video.frames import Frame
 from bgsub.video.indexed import IndexedSource
+from bgsub.video.seeking import frames_at, index_film
 from bgsub.video.source import FrameSource
-from bgsub.video.video_file import Entry, VideoFileSource
+from bgsub.video.video_file import VideoFileSource
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,8 @@ from bgsub.pipeline.needs import needs_fit
 from bgsub.segments.bounds import divide
 from bgsub.segments.moments import Film
 from bgsub.version import __version__
+from bgsub.video.entry import Entry
 from bgsub.video.source import Footage
-from bgsub.video.video_file import Entry
 
 notes = logging.getLogger("bgsub.notes")
 

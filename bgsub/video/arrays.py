@@ -16,7 +16,8 @@ from bgsub.errors import InputError
 from bgsub.video.base import Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.indexed import IndexedSource
-from bgsub.video.npy import ArrayArchive, ArrayFileError, map_array
+from bgsub.video.npy import ArrayFileError, map_array
+from bgsub.video.npz import ArrayArchive
 
 ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
 EXPECTED = "expected uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3)"

@@ -14,6 +14,7 @@ from av.container import InputContainer
 from av.video.stream import VideoStream
 
 from bgsub.video import pyav
+from bgsub.video.avi_table import avi_table, data_start
 from bgsub.video.endings import ends_early, last_data
 from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS, has_stamps, misses_losses
 
@@ -30,8 +31,6 @@ _REORDERED = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}
 _LATE_S = 10.0  # a recording may begin so late
 _USUAL_RATE = 25
 _MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
-_CHUNK_HEADER = 8  # of an avi, before the data that a packet's place is that of
-_AVI_HEADER = 1 << 15
 
 
 @dataclass
@@ -92,6 +91,8 @@ class FilmHeader:
         Whether more packets than a decoder may keep come before its first picture.
     lacks_packets : bool
         Whether something that is no packet stands where the first should be.
+    has_checksums : bool
+        Whether its pictures have sums that tell of damage.
     """
 
     format: str
@@ -112,6 +113,7 @@ class FilmHeader:
     delay: int = 0
     begins_silently: bool = False
     lacks_packets: bool = False
+    has_checksums: bool = False
 
     @property
     def has_decoding_times(self) -> bool:
@@ -240,8 +242,8 @@ def read_header(container: InputContainer, stream: VideoStream, path: Path) -> F
         duration_is_exact=is_exact,
         intra_only=stream.codec_context.codec.intra_only,
         resolution_s=pyav.seconds(1, stream.time_base) or 0.001,
-        table=_table(container, stream, path),
-        data_start=_data_start(path) if container.format.name == "avi" else None,
+        table=avi_table(container, stream, path),
+        data_start=data_start(path) if container.format.name == "avi" else None,
         last_data=last_data(container.format.name, path, stream.id)
         if len(container.streams) == 1
         else None,
@@ -270,38 +272,6 @@ def _adapt_to_table(header: FilmHeader) -> None:
         header.rate /= beat
     else:
         header.skipped = max(0, sum(beats) - len(beats))
-
-
-def _table(container: InputContainer, stream: VideoStream, path: Path) -> list[tuple[int, float]]:
-    """Read an avi's table of packets: their places in the file, and times in seconds."""
-    if container.format.name != "avi" or not _ends_with_table(path):
-        return []
-    return [
-        (entry.pos + _CHUNK_HEADER, pyav.seconds(entry.timestamp, stream.time_base) or 0.0)
-        for entry in stream.index_entries
-    ]
-
-
-def _data_start(path: Path) -> int | None:
-    with path.open("rb") as file:
-        start = file.read(_AVI_HEADER).find(b"movi")
-    return None if start < 0 else start + len(b"movi") + _CHUNK_HEADER
-
-
-def _ends_with_table(path: Path) -> bool:
-    """Whether an avi has a table; if not, FFmpeg makes one of what it happens to read."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        if b"indx" in file.read(_AVI_HEADER):
-            return True
-        place = 12
-        while place + _CHUNK_HEADER <= size:
-            file.seek(place)
-            name, length = file.read(4), int.from_bytes(file.read(4), "little")
-            if name == b"idx1":
-                return place + _CHUNK_HEADER + length <= size
-            place += _CHUNK_HEADER + length + length % 2
-    return False
 
 
 def _duration(container: InputContainer, stream: VideoStream) -> tuple[float | None, bool]:

@@ -1,18 +1,24 @@
-"""Seek in a video file: key frames that are spread over it, and the frames of a stretch."""
+"""Seek in a video file: single frames, those of a stretch, key frames that are spread over it."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from itertools import islice, pairwise
 
+import numpy as np
 from av.error import FFmpegError
+from numpy.typing import NDArray
 
 from bgsub.video.decoding import seek, stamp_of
+from bgsub.video.film_index import FilmIndex
 from bgsub.video.frames import Frame
 from bgsub.video.video_file import VideoFileSource
 
 _WITHOUT_STAMPS = {"avi"}
 """Containers whose frames are told apart by their order alone: nothing is sought there."""
+
+_CHECKED = 48
+"""Frames at the beginning that are decoded to see whether an index is right."""
 
 
 def key_frames(source: VideoFileSource, count: int) -> list[Frame]:
@@ -84,3 +90,67 @@ def frames_between(
             frame = source.to_frame(picture, round(stamp - origin, 9))
             if frame is not None:
                 yield frame
+
+
+def index_film(source: VideoFileSource) -> FilmIndex | str:
+    """List the frames of a video, so that any can be sought.
+
+    Returns
+    -------
+    FilmIndex or str
+        Or why its frames cannot be sought.
+    """
+    if source.unsure_numbers:
+        return source.unsure_numbers
+    index = source.index()
+    if isinstance(index, FilmIndex) and not _begins_with(source, index.stamps_s[:_CHECKED]):
+        return "its packets are not one frame each"
+    return index
+
+
+def _begins_with(source: VideoFileSource, stamps: NDArray[np.float64]) -> bool:
+    """Whether the first frames that come out of a decoder have these time stamps."""
+    with source.opened() as (container, stream):
+        try:
+            pictures = islice(container.decode(stream), len(stamps))
+            found = [stamp_of(picture) for picture in pictures]
+        except FFmpegError:
+            return False
+    return found == list(stamps)
+
+
+def frames_at(source: VideoFileSource, index: FilmIndex, numbers: Sequence[int]) -> Iterator[Frame]:
+    """Decode single frames of a video, from the key frame before each on.
+
+    Parameters
+    ----------
+    source : VideoFileSource
+    index : FilmIndex
+        Of the source.
+    numbers : sequence of int
+        Of the frames, from 1, increasing.
+
+    Yields
+    ------
+    Frame
+        Those of them that can be decoded.
+    """
+    stamps, times = index.stamps_s, index.times
+    with source.opened() as (container, stream):
+        here = 0  # number of the frame before the next one that is decoded; 0 at the start
+        decoded = container.decode(stream)
+        for number in numbers:
+            entry = index.entry(number)
+            if entry is not None and entry.number > here + 1:
+                seek(container, stream, entry.stamp_s)
+                decoded = container.decode(stream)
+            stamp_s, time_s = float(stamps[number - 1]), float(times[number - 1])
+            for picture in decoded:
+                found = stamp_of(picture)
+                if found is None or found < stamp_s:
+                    continue
+                here = number
+                frame = source.to_frame(picture, time_s) if found == stamp_s else None
+                if frame is not None:
+                    yield Frame(number, time_s, frame.data, frame.layout)
+                break

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from bgsub.video.excerpt import add_sound, copy_excerpt, encode_excerpt
-from bgsub.video.seeking import can_seek, frames_between
+from bgsub.video.seeking import can_seek, frames_at, frames_between, index_film
 from bgsub.video.source import open_source
+from tests.video.stamped_films import FILMS, N, encode, stamped_film
 
 RATE, SOUND = 25, 16_000
 FLASH_S = 6.0
@@ -123,3 +124,32 @@ def test_uneven_times_are_kept(tmp_path):
     assert [int(frame.data[0]) for frame in stretch] == [
         int(frame.data[0]) for frame in list(source)[20:41]
     ]
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_single_frames_are_those_of_a_pass_from_the_beginning(name, tmp_path):
+    source = open_source(stamped_film(tmp_path, name))
+    index = index_film(source)
+    whole = list(source)
+    wanted = [1, 2, 19, 20, 21, 22, 70, 71, 119, N]
+    found = list(frames_at(source, index, wanted))
+    assert [frame.number for frame in found] == wanted
+    for frame in found:
+        np.testing.assert_array_equal(frame.data, whole[frame.number - 1].data)
+        assert frame.time_s == whole[frame.number - 1].time_s
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "reason"),
+    [
+        ("a.avi", "mpeg4", "avi has no time stamps"),
+        ("a.mkv", "libvpx", "not to be seen"),
+        ("a.h264", "libx264", "h264 has no time stamps"),
+    ],
+)
+def test_films_whose_frames_cannot_be_sought_say_why(name, codec, reason, tmp_path):
+    if codec not in av.codecs_available:
+        pytest.skip(f"this PyAV has no {codec}")
+    found = index_film(open_source(encode(tmp_path / name, codec)))
+    assert isinstance(found, str)
+    assert reason in found

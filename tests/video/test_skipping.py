@@ -6,8 +6,10 @@ import av
 import numpy as np
 import pytest
 
-from bgsub.video import skipping, video_file
+from bgsub.video import pyav
+from bgsub.video.film_index import FilmIndex
 from bgsub.video.source import open_source
+from tests.video.stamped_films import VARIABLE, N, encode
 
 SELECTIONS = [
     {"every": "5"},
@@ -54,14 +56,14 @@ def film(tmp_path, request):
 def decoded(monkeypatch):
     """How many pictures were made by decoders."""
     counts = []
-    original = video_file.pyav.decode
+    original = pyav.decode
 
     def decode(packet):
         frames = original(packet)
         counts.append(len(frames))
         return frames
 
-    monkeypatch.setattr(video_file.pyav, "decode", decode)
+    monkeypatch.setattr(pyav, "decode", decode)
     return counts
 
 
@@ -100,8 +102,17 @@ def test_damage_is_told_as_when_all_is_decoded(film):
 def test_a_film_that_breaks_its_promise_is_decoded_as_a_whole(film, monkeypatch):
     selection = {"every": "5"}
     expected = frames_of(film, selection, skips=False)
-    original = skipping._needed
+    original = FilmIndex.needed
     monkeypatch.setattr(
-        skipping, "_needed", lambda *given: original(*given) & (np.arange(120) % 40 < 30)
+        FilmIndex, "needed", lambda *given: original(*given) & (np.arange(120) % 40 < 30)
     )
     assert frames_of(film, selection) == expected
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
+def test_a_film_of_variable_rate_is_skipped_through_too(tmp_path, decoded, selection):
+    path = encode(tmp_path / "a.mkv", options={"g": "12", "bf": "2"}, stamps=VARIABLE)
+    expected = frames_of(path, selection, skips=False)
+    before = sum(decoded)
+    assert frames_of(path, selection) == expected
+    assert sum(decoded) - before < N

@@ -129,75 +129,6 @@ def test_damage_costs_the_same_frames_on_any_threads(
         assert other.doubtful_frames == doubtful
 
 
-@pytest.mark.parametrize(
-    ("name", "codec", "pixel_format"),
-    [
-        ("cut.mp4", "libx264", "yuv420p"),
-        ("cut.mkv", "libx264", "yuv420p"),
-        ("cut.avi", "mjpeg", "yuvj420p"),
-        ("cut.webm", "libvpx", "yuv420p"),
-        ("cut.gif", "gif", "rgb8"),
-        ("raw.avi", "rawvideo", "bgr24"),
-        ("cut.y4m", "wrapped_avframe", "yuv420p"),
-    ],
-)
-def test_a_cut_file_gives_what_it_holds_and_says_so(make_video, scene, name, codec, pixel_format):
-    settings = {"container_options": {"movflags": "faststart"}} if name == "cut.mp4" else {}
-    if name == "cut.y4m":
-        settings["container_format"] = "yuv4mpegpipe"
-    path = make_video(name, scene(60), codec, pixel_format, **settings)
-    whole = [frame.data.tobytes() for frame in open_source(path)]
-    source = open_source(path)
-    list(source)
-    always = [
-        text for text in source.warnings if "cannot be seen" in text or "does not tell" in text
-    ]
-    assert source.warnings == always
-    assert len(always) == (name in {"raw.avi", "cut.y4m", "cut.gif"})
-    data = path.read_bytes()
-    path.write_bytes(data[: int(len(data) * 0.7)])
-    source = open_source(path)
-    frames = [frame.data.tobytes() for frame in source]
-    assert 20 <= len(frames) < 60
-    assert frames == whole[: len(frames)]
-    about = "" if name in {"cut.gif", "cut.y4m"} else " of about 60"
-    expected = f"decoded {len(frames)}{about} frames: the file is cut off or damaged"
-    assert source.warnings == [*always, expected]
-    early = open_source(path, end=5)
-    list(early)
-    assert early.warnings == always
-
-
-@pytest.mark.parametrize("share", [0.1, 0.6])
-def test_a_file_without_its_index_is_an_error(make_video, scene, share):
-    path = make_video("index.mp4", scene(30))
-    data = path.read_bytes()
-    path.write_bytes(data[: int(len(data) * share)])
-    with pytest.raises(InputError, match=r"index.mp4: is not a video that can be read"):
-        open_source(path)
-
-
-def test_nothing_decodable(make_video, scene):
-    path = make_video("noise.avi", scene(5), "mjpeg", "yuvj420p")
-    for position, size in packets(path):
-        damage(path, position + 8, size - 8)
-    with pytest.raises(InputError, match=r"noise.avi: no frame can be decoded \(its data are"):
-        open_source(path)
-
-
-def test_sound_alone(tmp_path):
-    path = tmp_path / "sound.wav"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("pcm_s16le", rate=8000)
-        stream.layout = "mono"
-        frame = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), "s16", "mono")
-        frame.sample_rate = 8000
-        container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
-    with pytest.raises(InputError, match=r"sound.wav: holds no video"):
-        open_source(path)
-
-
 def test_a_frame_of_another_size_is_bad(make_video, scene, tmp_path):
     for name, width in (("one.ts", 64), ("two.ts", 80)):
         make_video(name, scene(4, 48, width), "mpeg2video")
@@ -300,9 +231,3 @@ def test_pictures_stored_bottom_up(make_video, scene):
     path.write_bytes(data)
     for frame, expected in zip(open_source(path), scene(3), strict=True):
         np.testing.assert_array_equal(frame.image, expected[::-1])
-
-
-def test_a_relative_name_that_looks_like_an_address(make_video, scene, monkeypatch):
-    path = make_video("12:30.mp4", scene(3))
-    monkeypatch.chdir(path.parent)
-    assert len(list(open_source("12:30.mp4"))) == 3
