@@ -1,3 +1,6 @@
+from dataclasses import replace
+
+import cv2
 import numpy as np
 import pytest
 
@@ -7,9 +10,11 @@ from bgsub.local.cleanup import (
     BlobRule,
     in_hundredths,
     mean_score,
+    shadow_reach,
     vote,
     without_shadows,
 )
+from bgsub.local.params import DEFAULTS
 from bgsub.local.scoring import UNIT
 from bgsub.local.shadows import object_evidence
 
@@ -91,3 +96,83 @@ def test_large_blobs_keep_their_evidence_and_lose_their_shadow():
     found = kept(seen, place, mask)
     assert found[10:26, 20:34].all()
     assert not found[30:].any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_mean_is_that_of_clipped_scores_of_five_by_five_pixels(seed):
+    score = np.random.default_rng(seed).integers(0, 256, (13, 17), dtype=np.uint8)
+    wide = np.pad(np.minimum(score, 48).astype(float), 2, mode="reflect")
+    expected = np.lib.stride_tricks.sliding_window_view(wide, (5, 5)).mean(axis=(2, 3))
+    found = mean_score(score)
+    assert np.abs(found - expected).max() <= 0.5
+    np.testing.assert_array_equal(vote(found), found > 28)  # 0.9 of 32
+    np.testing.assert_array_equal(mean_score(score, 8.0), cv2.blur(score, (5, 5)))
+
+
+def test_the_reach_of_shadows_is_that_of_their_windows():
+    """Opening by 5, closing by 15, texture of 21 pixels, a step more for what is in between."""
+    assert shadow_reach(1, DEFAULTS) == 22
+    assert shadow_reach(2, DEFAULTS) == 44
+    plain = replace(DEFAULTS, texture_kept=1.1)
+    assert shadow_reach(1, plain) == 9
+    assert shadow_reach(2, plain) == 10
+    assert shadow_reach(1, replace(plain, close_px=3)) == 6
+    assert shadow_reach(4, replace(plain, close_px=3)) == 12
+
+
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_shadows_are_taken_out_part_by_part_as_from_all_of_the_picture(seed, step):
+    """A part that ends so far from the mask, or with the picture, is enough."""
+    rng = np.random.default_rng(seed)
+    place = np.kron(rng.integers(60, 200, (24, 30, 3)), np.ones((4, 4, 1))).astype(np.uint8)
+    seen, mask = place.copy(), np.zeros(place.shape[:2], np.uint8)
+    mask[40:58, 50:76] = 1
+    mask[2:9, 1:7] = 1
+    seen[40:58, 50:76] = seen[40:58, 50:76] * 0.65
+    seen[44:54, 54:64] = rng.integers(0, 256, 3)
+    seen[2:9, 1:7] = (10, 240, 20)
+    params = replace(DEFAULTS, texture_kept=1.1)
+
+    def at_once(mask):
+        return without_shadows(
+            mask, seen, lambda rows, columns: place[rows, columns], 3.0, step, params
+        )
+
+    everything = at_once(mask)
+    assert 0 < everything.sum() < mask.sum()
+    reach = shadow_reach(step, params)
+    for top, bottom, left, right in ((40, 58, 50, 76), (2, 9, 1, 7)):
+        rows = slice(max(top - reach, 0) // step * step, bottom + reach)
+        columns = slice(max(left - reach, 0) // step * step, right + reach)
+        alone = np.zeros_like(mask)
+        alone[top:bottom, left:right] = 1
+        found = without_shadows(
+            np.ascontiguousarray(alone[rows, columns]),
+            seen[rows, columns],
+            lambda r, c, down=rows.start, over=columns.start: place[
+                r.start + down : r.stop + down, c.start + over : c.stop + over
+            ],
+            3.0,
+            step,
+            params,
+        )
+        np.testing.assert_array_equal(found, (everything * alone)[rows, columns])
+
+
+def test_evidence_is_opened_by_five_and_closed_by_fifteen_pixels():
+    """A line of four goes, gaps of fourteen close."""
+    place = np.full((60, 90, 3), 120, np.uint8)
+    seen, mask = place.copy(), np.zeros((60, 90), np.uint8)
+    mask[10:50, 10:80] = 1
+    seen[mask > 0] = 84
+    red = (30, 40, 220)
+    for left, right in ((14, 24), (38, 48)):
+        seen[15:45, left:right] = red
+    found = kept(seen, place, mask)
+    assert found[20:40, 14:48].all()
+    seen[15:45, 24:48] = 84
+    seen[15:45, 70] = red  # evidence reaches two pixels to either side of it, or less
+    found = kept(seen, place, mask)
+    assert found[20:40, 14:24].all()
+    assert not found[:, 30:66].any()

@@ -1,5 +1,6 @@
 import cv2
 import numpy as np
+import pytest
 
 from bgsub.local.outlines import redraw_outlines
 from bgsub.local.scoring import UNIT
@@ -42,3 +43,33 @@ def test_a_thin_object_gets_back_what_the_vote_took_but_no_shadow():
     raw = mask.copy()
     raw[:, 20] = 1
     assert not redraw_outlines(mask, raw, seen)[:, 20].any()
+
+
+def kept_by_definition(mask, raw, score, edge=0.6):
+    """Inner pixels, strong ones at the rim, and clear ones just beyond it that no shadow was."""
+
+    def over(plane, low, high, outside, function):
+        wide = np.pad(plane, (-low, high), constant_values=outside)
+        size = high - low + 1
+        return function(np.lib.stride_tricks.sliding_window_view(wide, (size, size)), axis=(2, 3))
+
+    inner = over(mask, -1, 1, 1, np.min)
+    solid = over(np.where(mask, score, 0), -2, 1, 255, np.min)
+    strong = score >= np.rint(edge * over(solid, -4, 4, 0, np.max))
+    beyond = (over(mask, -1, 1, 0, np.max) > 0) & ~(raw > 0) & (score >= 1.5 * UNIT)
+    return (mask > 0) & ((inner > 0) | strong) | beyond & strong
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_outlines_are_their_definition(seed):
+    rng = np.random.default_rng(seed)
+    raw = np.zeros((40, 50), np.uint8)
+    for _ in range(4):
+        top, left = rng.integers(0, 34), rng.integers(0, 44)
+        raw[top : top + rng.integers(3, 14), left : left + rng.integers(3, 14)] = 1
+    score = cv2.GaussianBlur(raw * np.float32(200), (0, 0), 2.0)
+    score = np.clip(score + rng.normal(0, 25, raw.shape), 0, 255).astype(np.uint8)
+    mask = raw.copy()
+    mask[:, 30:] = 0
+    found = redraw_outlines(mask, raw, score)
+    np.testing.assert_array_equal(found > 0, kept_by_definition(mask, raw, score))

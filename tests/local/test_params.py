@@ -59,3 +59,68 @@ def test_parameters_come_back_from_an_archive():
     assert LocalParams.from_array(changed.to_array()) == changed
     with pytest.raises((TypeError, ValueError)):
         LocalParams.from_array(DEFAULTS.to_array().astype("U5"))
+
+
+SHIPPED = {
+    "state_cut": (1, 5.0, 64),
+    "state_share": (0, 0.15, 1.1),
+    "light_bonus": (0, 0.03, 1.1),
+    "light_block": (0, 16, 128),
+    "clean_fraction": (0.1, 0.5, 1),
+    "kept_layers": (1, 4, 6),
+    "layer_width": (1, 3.0, 8),
+    "least_noise": (0.5, 2.5, 16),
+    "near_share": (0, 0.08, 1),
+    "far_share": (0, 0.25, 1),
+    "staying_share": (0, 0.16, 1),
+    "often_near": (0, 0.07, 1),
+    "often_far": (0, 0.13, 1),
+    "often_absence": (0, 0.2, 1),
+    "longest_absence": (0, 0.3, 1),
+    "change_area": (0, 0.002, 1.1),
+    "still_share": (0.5, 0.7, 1),
+    "edge_balance": (0, 0.1, 1.1),
+    "majority_weight": (0, 0.3, 4),
+    "color_balance": (0, 0.3, 2.1),
+    "walk_weight": (0, 1.0, 2),
+    "return_weight": (0, 0.5, 2),
+    "rigid_motion": (0, 0.1, 2),
+    "stray_share": (0, 0.2, 1),
+    "turbulent_place": (0, 0.02, 1.1),
+    "turbulent_covered": (0, 0.75, 1),
+    "turbulent_stay": (1, 1.25, 8),
+    "threshold": (1, 3.0, 12),
+    "smooth_px": (1, 3, 9),
+    "detail": (0, 0.4, 1),
+    "noise_floor": (0.3, 0.7, 8),
+    "noise_texture": (0, 0.1, 2),
+    "noise_restless": (0, 0.8, 4),
+    "contrast_share": (0, 0.2, 1),
+    "contrast_cap": (1, 30.0, 255),
+    "vote_level": (0.3, 0.9, 1.4),
+    "vote_most": (1, 1.5, 4),
+    "least_area": (0, 0.0008, 0.1),
+    "open_px": (1, 5, 31),
+    "close_px": (1, 15, 63),
+    "shadow_chroma": (0.5, 2.5, 16),
+    "shadow_texture": (0.5, 2.5, 16),
+    "shadow_darkest": (0, 0.4, 1),
+    "shadow_brightest": (1, 1.3, 4),
+    "texture_kept": (0, 0.4, 1.1),
+    "texture_least": (0.5, 4.0, 64),
+    "outline_edge": (0, 0.6, 1),
+}
+"""Least, shipped and most of every number."""
+
+
+def test_the_shipped_numbers_are_meant():
+    """Each decides masks, most of them in scenes that no test has: a slip of a digit must show."""
+    found = {one.name: (*one.metadata["range"], one.default) for one in fields(LocalParams)}
+    assert found == {name: (low, high, usual) for name, (low, usual, high) in SHIPPED.items()}
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_archives_with_numbers_of_either_end_are_read(place):
+    """A range may grow, but what was once saved with its ends stays readable."""
+    ends = LocalParams(**{name: numbers[place] for name, numbers in SHIPPED.items()})
+    assert LocalParams.from_array(ends.to_array()) == ends

@@ -58,3 +58,58 @@ def test_thinned_pictures_have_every_so_many_pixels(shape, step):
     )
     part = picture[2 : 2 + shape[0], 1 : 1 + shape[1]]
     np.testing.assert_array_equal(thinned(part, step), part[::step, ::step])
+
+
+def test_the_box_of_what_is_alone_is_the_least_one():
+    mask = np.zeros((90, 120), np.uint8)
+    mask[33:41, 50:57] = 1
+    assert boxes_of(mask, 5) == [(28, 46, 45, 62)]
+    assert boxes_of(mask, 5, 3) == [(27, 46, 45, 62)]
+    assert boxes_of(mask, 60) == [(0, 90, 0, 117)]
+    mask[:] = 0
+    mask[0, 0] = mask[89, 119] = 1
+    assert sorted(boxes_of(mask, 3)) == [(0, 4, 0, 4), (86, 90, 116, 120)]
+
+
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize(("gap", "more"), [(10, 0), (40, 0), (41, 1)])
+def test_parts_that_are_nearer_than_both_reaches_are_one(gap, more, step, across):
+    """A block and a line, so that room is lost by taking them as one."""
+    mask = np.zeros((140, 400), np.uint8)
+    mask[10:110, 10:110] = 1
+    mask[60:64, 110 + gap + step - 1 : 390] = 1
+    found = boxes_of(np.ascontiguousarray(mask.T) if across else mask, 20, step)
+    assert len(found) == 1 + more
+
+
+@pytest.mark.parametrize(("height", "count"), [(24, 1), (26, 2)])
+def test_parts_are_one_where_that_spares_beginning_another(height, count):
+    """Two of 20 pixels, 60 apart in the same rows: 2,500 pixels more are the price of a part."""
+    mask = np.zeros((200, 300), np.uint8)
+    mask[20 : 20 + height, 20:40] = mask[20 : 20 + height, 140:160] = 1
+    assert 100 * 24 <= 2500 < 100 * 26
+    assert len(boxes_of(mask, 8)) == count
+
+
+@pytest.mark.parametrize(("side", "count"), [(6, 0), (7, 1)])
+def test_a_part_stays_whose_box_and_a_pixel_around_has_the_least_area(side, count):
+    mask = np.zeros((60, 60), np.uint8)
+    mask[20 : 20 + side, 30:38] = 1
+    assert len(boxes_of(mask, 4, 1, 90)) == count  # (side + 2) · 10
+
+
+def test_small_parts_that_belong_together_count_together():
+    mask = np.zeros((60, 200), np.uint8)
+    mask[20:24, 30:34] = mask[20:24, 44:48] = 1
+    mask[20:24, 150:154] = 1
+    assert boxes_of(mask, 6, 1, 60) == [(14, 30, 24, 54)]
+
+
+@pytest.mark.parametrize(("many", "count"), [(100, 100), (101, 1)])
+def test_more_than_a_hundred_parts_are_the_picture(many, count):
+    mask = np.zeros((1300, 1300), np.uint8)
+    for i in range(many):
+        y, x = 120 * (i // 11) + 10, 117 * (i % 11) + 10
+        mask[y : y + 60, x : x + 60] = 1
+    assert len(boxes_of(mask, 4)) == count

@@ -62,3 +62,77 @@ def test_what_is_not_of_its_strength_is_no_part_of_a_speck():
     assert np.count_nonzero(wide.inside[faint])
     assert not np.count_nonzero(narrow.inside[faint])
     assert np.array_equal(narrow.inside[~faint], wide.inside[~faint])
+
+
+def one_blob(shape, values=4 * UNIT, at=(10, 10)):
+    """A mask and scores of one blob, drawn as it is."""
+    raw, score = np.zeros(SIZE, np.uint8), np.zeros(SIZE, np.uint8)
+    part = np.s_[at[0] : at[0] + shape[0], at[1] : at[1] + shape[1]]
+    raw[part], score[part] = 1, values
+    return raw, score
+
+
+def specks(raw, score, *, mask=None, least=LEAST, edge=0.0):
+    nothing = np.zeros(SIZE, np.uint8) if mask is None else mask
+    return find_specks(raw, nothing, score, least, edge)
+
+
+@pytest.mark.parametrize(
+    ("shape", "count"),
+    [
+        ((2, 4), 0),
+        ((3, 3), 1),
+        ((1, 9), 1),
+        ((8, 9), 1),
+        ((79 // 2, 2), 0),  # longer than three sides of a square of the largest area
+        ((8, 10), 0),
+        ((26, 3), 1),
+        ((27, 2), 0),
+    ],
+)
+def test_sizes_of_specks(shape, count):
+    """Nine pixels to less than twice the least area of 40, and 26.8 long at most."""
+    assert len(specks(*one_blob(shape))) == count
+
+
+@pytest.mark.parametrize(("peak", "count"), [(2 * UNIT - 1, 0), (2 * UNIT, 1)])
+def test_the_strongest_pixel_has_two_thresholds(peak, count):
+    raw, score = one_blob((4, 4), UNIT)
+    score[11, 12] = peak
+    assert len(specks(raw, score)) == count
+
+
+def test_strength_is_the_mean_of_the_scores_in_thresholds():
+    raw, score = one_blob((4, 4), 3 * UNIT)
+    score[10, 10] = 7 * UNIT
+    (speck,) = specks(raw, score)
+    assert speck.strength == pytest.approx((15 * 3 + 7) / 16)
+    assert (speck.x, speck.y, speck.inside.shape) == (10, 10, (4, 4))
+
+
+def test_the_rim_of_another_blob_in_the_box_is_none_of_a_speck():
+    """An L around a square: its box holds the square, which is no part of it."""
+    raw, score = one_blob((12, 2), 4 * UNIT)
+    raw[20:22, 10:22], score[20:22, 10:22] = 1, 4 * UNIT
+    raw[11:15, 15:19], score[11:15, 15:19] = 1, 2 * UNIT
+    found = specks(raw, score, least=60)
+    assert sorted((one.inside.sum(), round(one.strength, 3)) for one in found) == [(16, 2), (44, 4)]
+
+
+@pytest.mark.parametrize(("edge", "kept"), [(0.5, 16), (0.51, 12)])
+def test_a_pixel_of_a_speck_has_its_share_of_the_mean(edge, kept):
+    raw, score = one_blob((4, 4), 4 * UNIT)
+    score[10] = round(0.5 * (12 * 4 * UNIT + 4 * 55) / 16) + 1
+    (speck,) = specks(raw, score, edge=edge)
+    assert speck.inside.sum() == kept
+
+
+@pytest.mark.parametrize(("many", "weak"), [(50, True), (51, False)])
+def test_up_to_fifty_count_however_weak(many, weak):
+    raw, score = np.zeros((60, 120), np.uint8), np.zeros((60, 120), np.uint8)
+    for i in range(many):
+        y, x = 1 + 5 * (i // 20), 1 + 5 * (i % 20)
+        raw[y : y + 3, x : x + 3] = 1
+        score[y : y + 3, x : x + 3] = round(2.9 * UNIT) if i else 3 * UNIT
+    found = find_specks(raw, np.zeros_like(raw), score, LEAST, 0.0)
+    assert len(found) == (many if weak else 1)

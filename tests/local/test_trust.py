@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from bgsub.local.params import DEFAULTS
 from bgsub.local.scoring import UNIT
 from bgsub.local.trust import marked_for_certain, seen_for_certain
 
@@ -42,3 +45,27 @@ def test_a_frame_in_strange_light_or_noise_is_trusted_less(passing):
     assert np.median([one.trust for one in decided]) > 0.8
     both = passing.model.look(passing.frames[-1])
     np.testing.assert_array_equal(both.scores, passing.model.scores(passing.frames[-1]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mark_is_as_clear_as_its_third_quartile(seed):
+    """From 0.9 thresholds, nothing, to 1.5, certainty."""
+    rng = np.random.default_rng(seed)
+    mean = rng.integers(20, 60, (30, 40), dtype=np.uint8)
+    mask = np.where(rng.random(mean.shape) < 0.5, 255, 0).astype(np.uint8)
+    values = np.sort(mean[mask > 0])
+    quartile = values[int(np.ceil(0.75 * values.size)) - 1] / 32
+    expected = min(max((quartile - 0.9) / 0.6, 0), 1)
+    assert marked_for_certain(mask, mean) == pytest.approx(expected)
+
+
+def test_a_level_as_high_as_can_be_is_all_or_nothing():
+    strict = replace(DEFAULTS, vote_level=1.0, vote_most=1.0)
+    mask = np.full((4, 4), 255, np.uint8)
+    for level, trust in ((UNIT, 0), (UNIT + 1, 1)):
+        assert marked_for_certain(mask, np.full((4, 4), level, np.uint8), strict) == trust
+
+
+@pytest.mark.parametrize(("threshold", "trust"), [(0.0, 1.0), (25.0, 1.0), (50.0, 0.5)])
+def test_where_nothing_moves_a_threshold_of_25_hides_nobody(threshold, trust):
+    assert seen_for_certain(0.0, threshold) == pytest.approx(trust)
