@@ -23,7 +23,7 @@ Singles = NDArray[np.float32]
 
 # Share of a component that is seen at least, for its coefficient to be told from what is seen.
 _SEEN = 0.05
-_COMPOSING = 8  # bytes of a pixel, beside two vectors of a frame
+_COMPOSING = 8  # bytes of a pixel, besides two vectors of a frame
 _AROUND = np.ones((5, 5), np.uint8)
 # Light and nearness are smooth: they are found in cells of so many pixels, and the light of a place
 # from so many cells around it, beside which that of the picture weighs so much.
@@ -171,7 +171,7 @@ def _around(values: Singles, like: Singles) -> Singles:
 def _in_light_of(
     planes: Sequence[Bytes], estimated: Sequence[Bytes], usual: Sequence[Bytes], like: Singles
 ) -> list[Bytes]:
-    """The usual colours of a scene in the light of a frame, from the cells that are like it.
+    """Give the usual colours of a scene in the light of a frame, from the cells that are like it.
 
     The light is what the frame or its estimate differs by, whichever does less: a shadow is in the
     frame alone, what was taken for background in the estimate alone.

@@ -52,7 +52,7 @@ _matching_options = together(
         help="Name of the sequence, once for each.  [default: the folder of the truth]",
     ),
 )
-result_options = together(
+_result_options = together(
     option(
         "Results",
         "--format",
@@ -103,7 +103,7 @@ result_options = together(
 @_matching_options
 @shared.named("common", kind=EvaluationOptions)
 @shared.section("Scoring", kind=EvaluationOptions)
-@result_options
+@_result_options
 @log_options
 def evaluate_command(
     places: tuple[str, ...],

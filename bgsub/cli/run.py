@@ -47,7 +47,7 @@ batch_options = together(
 )
 """--out --from-file --skip-existing --jobs"""
 
-cluster_options = together(
+_cluster_options = together(
     option(
         "Results",
         "--part",
@@ -112,7 +112,7 @@ def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> _R
 )
 @click.argument("inputs", nargs=-1, type=values.PATH, metavar="INPUT...")
 @batch_options
-@cluster_options
+@_cluster_options
 @option(
     "Results",
     "--from-json",
@@ -168,7 +168,7 @@ def run_command(
         from bgsub.cli.cluster import ClusterRun
         from bgsub.cluster.pool import connect
 
-        folder = checked_out(given, out)
+        folder = _checked_out(given, out)
         several = from_file is not None or len(given) > 1
         planned = plan(given, folder, subfolders=several, keep=skip is not None)
         with connect(scheduler) as pool:
@@ -179,7 +179,7 @@ def run_command(
         from bgsub.cluster.parts import parse_part
 
         mine = PartOfRun(parse_part(part), options, jobs)
-        mine.do(given, checked_out(given, out), work, current_session())
+        mine.do(given, _checked_out(given, out), work, current_session())
         return
     do_all(given, out, work, from_list=from_file is not None, skip=skip, jobs=jobs)
 
@@ -199,13 +199,13 @@ def do_all(
     jobs: int,
 ) -> None:
     """Plan and do the jobs of a command that takes inputs and --out."""
-    folder = checked_out(given, out)
+    folder = _checked_out(given, out)
     planned = plan(given, folder, subfolders=from_list or len(given) > 1, keep=skip is not None)
     processes = processes_for(jobs, given)
     run_batch(planned, work, current_session(), skip=skip, processes=processes)
 
 
-def checked_out(given: list[str], out: str | None) -> Path:
+def _checked_out(given: list[str], out: str | None) -> Path:
     """Give the folder for results, if there are inputs and it can be one.
 
     Raises

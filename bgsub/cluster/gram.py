@@ -87,7 +87,7 @@ def write_frames(reader: ColumnReader, folder: Path) -> tuple[SharedFrames, NDAr
     return SharedFrames(str(folder.absolute()), n, p, step), medians
 
 
-def sum_tile(frames: dict[str, Any], tile: tuple[int, int, int, int]) -> str:
+def _sum_tile(frames: dict[str, Any], tile: tuple[int, int, int, int]) -> str:
     """Sum up a tile on a worker, and give the name of the file that it is in.
 
     Notes
@@ -156,7 +156,7 @@ def _gram(
 def _task(frames: SharedFrames, tile: Tile) -> Task:
     upper, left = tile
     edges = (upper.start, upper.stop, left.start, left.stop)
-    return Task(sum_tile, (asdict(frames), edges), "bgsub-gram")
+    return Task(_sum_tile, (asdict(frames), edges), "bgsub-gram")
 
 
 def _failure(error: BaseException) -> BaseException:

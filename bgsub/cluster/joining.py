@@ -76,7 +76,7 @@ def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> Jo
         forget_parts(out)
         return Joined(out, len(parts.units), "inputs")
     if is_whole(out):
-        check_results(out)
+        _check_results(out)
         forget_parts(out)
         return Joined(out, 1, "results")
     if parts is not None:
@@ -117,13 +117,13 @@ def _check_segments(out: Path, plan: SegmentPlan) -> None:
     for segment in plan.segments:
         folder = segment_folder(out, segment.number)
         try:
-            check_results(folder)
+            _check_results(folder)
         except BgsubError as error:
             message = f"{error}; remove {folder} and make segment {segment.number} again"
             raise BatchError(message) from error
 
 
-def check_results(folder: Path) -> None:
+def _check_results(folder: Path) -> None:
     """Raise an error unless a folder holds all that its run.json says, to the bit.
 
     Raises
@@ -151,7 +151,7 @@ def _check_batch(out: Path, parts: PartsList, progress: Callable[[int, int], Non
             missing.append(place)
             continue
         try:
-            check_results(folder)
+            _check_results(folder)
         except InputError as error:
             damaged.append((place, str(error)))
     progress(len(parts.units), len(parts.units))

@@ -119,7 +119,7 @@ class FitProcess:
             raise FitError(message) from error
 
     def _started(self) -> Connection:
-        """The connection to a process that waits for tasks."""
+        """Give the connection to a process that waits for tasks."""
         if self._connection is None:
             ours, theirs = self._context.Pipe()
             process = self._context.Process(

@@ -165,7 +165,7 @@ class MethodRow:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no result."""
+        """Say whether there is no result."""
         return self.errors is None
 
     def cells(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A temporary file without a name: no kill leaves it, and child processes have it too."""
+"""Share a temporary file without a name: no kill leaves it, and child processes have it too."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Truth:
 
     @property
     def is_video(self) -> bool:
-        """Whether it is a video, which has a picture for every frame."""
+        """Say whether it is a video, which has a picture for every frame."""
         return self.pictures.numbers is None
 
     def scored(self) -> NDArray[np.bool_]:
@@ -163,7 +163,7 @@ def _numbering(pictures: GreyPictures) -> tuple[NDArray[np.int64], bool, bool]:
 
 
 def counts_from_0(file: Path) -> bool:
-    """Whether a name is one of those that are known to number the first frame 0.
+    """Say whether a name is one of those that are known to number the first frame 0.
 
     Examples
     --------

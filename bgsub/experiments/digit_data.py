@@ -120,7 +120,7 @@ def _read(path: Path, count: int = -1) -> bytes:
 
 
 def _is_idx(path: Path) -> bool:
-    """Whether a file begins with the magic number of IDX bytes."""
+    """Say whether a file begins with the magic number of IDX bytes."""
     if not path.is_file():
         return False
     head = _read(path, 4)

@@ -85,7 +85,7 @@ class Painter:
         return np.hstack([shown, np.repeat(beside[..., None], 3, axis=2)]).astype(np.uint8)
 
     def _near(self, time_s: float) -> list[Observation]:
-        """Objects of the frame of this time; one that was sought has no number."""
+        """Give the objects of the frame of this time; one that was sought has no number."""
         if not self._objects:
             return []
         place = int(np.abs(self._times - time_s).argmin())

@@ -69,7 +69,7 @@ class MemoryNeed:
     whole : bool
         Whether every frame is to be fitted, or else nothing.
     buffer : int
-        Bytes that are kept of the input while it is read, beside frames.
+        Bytes that are kept of the input while it is read, besides frames.
     """
 
     frames: int

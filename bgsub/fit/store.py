@@ -116,7 +116,7 @@ class FrameStore:
 
     @property
     def fits_all(self) -> bool:
-        """Whether every frame is fitted."""
+        """Say whether every frame is fitted."""
         return self.fit_rows.size == len(self)
 
     @property

@@ -185,7 +185,7 @@ class Analysis:
         return [] if self._header is None else self._placed(self._tracker.finish())
 
     def complaints(self) -> list[str]:
-        """What a person should know since this was asked last."""
+        """Say what a person should know since this was asked last."""
         said: list[str] = []
         while self._learner is not None and not self._learner.complaints.empty():
             said.append(self._learner.complaints.get())

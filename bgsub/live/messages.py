@@ -1,4 +1,4 @@
-"""What processes that decode, watch and learn tell one another, and how it goes through pipes."""
+"""Pass messages between the processes that decode, watch and learn, through pipes."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class Sound:
 
 
 def _has_header(data: bytes) -> bool:
-    """Whether a packet of AAC begins with an ADTS header."""
+    """Say whether a packet of AAC begins with an ADTS header."""
     return len(data) > 9 and data[0] == 0xFF and data[1] & 0xF6 == 0xF0
 
 

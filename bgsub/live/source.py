@@ -58,7 +58,7 @@ class LiveSource:
 
     @property
     def reopens(self) -> bool:
-        """Whether it is opened again when it ends."""
+        """Say whether it is opened again when it ends."""
         return self.kind in {"url", "device"}
 
     @property

@@ -26,7 +26,7 @@ _WALKED = 0.25
 _ALONE = 0.4
 """The same, from which nothing else can have moved: the visitor need not stir."""
 
-RIGID = 0.05
+_RIGID = 0.05
 """Motion of edges in pixels that noise alone makes of a thing at rest."""
 
 LIVELIER = 1.5
@@ -78,13 +78,13 @@ class Change:
     visitor: int = 0
 
     def is_rigid(self, side: int, params: LocalParams = DEFAULTS) -> bool:
-        """Whether what was there before (0) or after (1) is at rest as only things are.
+        """Say whether what was there before (0) or after (1) is at rest as only things are.
 
         No displacement in pixels divides things from people who sleep, as noise displaces edges
         too; but it does so alike before and after.
         """
         moves, other = self.motion[side], self.motion[1 - side]
-        least = min(RIGID, params.rigid_motion)
+        least = min(_RIGID, params.rigid_motion)
         return moves < params.rigid_motion and moves < max(LIVELIER * other, least)
 
 
@@ -135,7 +135,7 @@ def find_changes(
             # A person moves, a place does not; asleep at least in the course of all the frames.
             moves = here if max(here) > _MOVES else motion
             if max(here) > _MOVES or UNKNOWN not in motion:
-                ratio = max(moves[0], RIGID) / max(moves[1], RIGID)
+                ratio = max(moves[0], _RIGID) / max(moves[1], _RIGID)
                 balance += _LEAN * float(np.clip(np.log2(ratio), -2, 2))
             colors = moving_colors(pictures, layers, kept, (before, after), int(edges[c]))
             if abs(colors) > params.color_balance:

@@ -1,4 +1,4 @@
-"""Which frames are clean in which part of the picture: TRPCA of rank 0 in overlapping tiles."""
+"""Find the frames that are clean in a part of the picture: TRPCA of rank 0 in overlapping tiles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bgsub.video.frames import Bytes
 
 Singles = NDArray[np.float32]
 
-TILE = 16
+_TILE = 16
 """Side of a tile in pixels, for pictures of up to 640×360; in proportion above."""
 
 _SAMPLES = 8
@@ -48,7 +48,7 @@ class CleanFrames:
     supports: list[Bytes]
 
     def weights(self) -> Iterator[Bytes]:
-        """How clean each frame is at every pixel, 0 to 252, shape (h, w); reused between frames."""
+        """Give how clean each frame is at every pixel, 0 to 252, (h, w); reused between frames."""
         height, width = self.shape
         tents = [self._tent(*shift) for shift in self._shifts()]
         total, part = (np.empty(self.shape, np.uint8) for _ in range(2))
@@ -96,7 +96,7 @@ def find_clean_frames(luma: Bytes, fraction: float = 0.5) -> CleanFrames:
     alternate between the t nearest frames and their mean. All tiles at once.
     """
     n, height, width = luma.shape
-    tile = TILE * coarseness(height, width)
+    tile = _TILE * coarseness(height, width)
     step = tile // _SAMPLES
     fewer = np.ascontiguousarray(luma[:, ::step, ::step])
     median = column_median(fewer.reshape(n, -1)).reshape(fewer.shape[1:]).astype(np.float32)

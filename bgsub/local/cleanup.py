@@ -60,7 +60,7 @@ def vote(mean: Bytes, level: float = DEFAULTS.vote_level) -> Bytes:
 
 
 def in_hundredths(mean: Bytes) -> NDArray[np.uint16]:
-    """What `mean_score` gave in hundredths of a threshold; `vote` marks from `SCORE_LEVEL` on."""
+    """Give mean scores in hundredths of a threshold; `vote` marks from `SCORE_LEVEL` on."""
     return np.asarray(cv2.LUT(mean, _HUNDREDTHS), dtype=np.uint16)
 
 

@@ -1,4 +1,4 @@
-"""What a fit decided where a place has two lasting states, and why, in words and figures."""
+"""Say what a fit decided where a place has two lasting states, and why, in words and figures."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Region:
         return text
 
     def to_json(self, state: int, first_frame: int, first_time_s: float | None) -> dict[str, Any]:
-        """All of it as plain JSON values, with the state of the scene and the place in the film."""
+        """Give it as plain JSON values, with the state of the scene and the place in the film."""
         plain = asdict(self)
         del plain["sample"]
         return {

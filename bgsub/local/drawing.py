@@ -100,7 +100,7 @@ class MaskDrawer:
 
 
 def _shifted(background: Part, down: int, right: int) -> Part:
-    """The background of a part that begins at some row and column."""
+    """Cut out the background of a part that begins at some row and column."""
     return lambda rows, columns: background(
         slice(rows.start + down, rows.stop + down),
         slice(columns.start + right, columns.stop + right),

@@ -1,4 +1,4 @@
-"""The background behind an object: settled from the border inwards by what continues it."""
+"""Fill in the background behind an object from the border inwards, by what continues it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fitting a scene decided, in plain values: for run.json, and to be kept with the model."""
+"""Keep what fitting a scene decided, in plain values, for run.json and with the model."""
 
 from __future__ import annotations
 

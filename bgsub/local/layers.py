@@ -1,4 +1,4 @@
-"""The recurring colours of every pixel, its *layers*, and how they come and go."""
+"""Find the recurring colours of every pixel, its *layers*, and how they come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The light of a frame against that of a background: gain, offset and tone curve, by consensus."""
+"""Find the light of a frame against a background: gain, offset and tone curve, by consensus."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDTH = 3.0
 
 
 def thumbnail(picture: Bytes) -> Bytes:
-    """A picture at thumbnail size, every pixel the mean of its area."""
+    """Shrink a picture to thumbnail size, every pixel the mean of its area."""
     return np.asarray(cv2.resize(picture, THUMBNAIL, interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
 
@@ -59,7 +59,7 @@ class Light:
 
     @property
     def is_identity(self) -> bool:
-        """Whether the frame has the background's own light."""
+        """Say whether the frame has the background's own light."""
         return bool((self.gain == 1).all() and (self.offset == 0).all())
 
 
@@ -211,7 +211,7 @@ def _knots(size: int) -> list[slice]:
 
 
 def relight(picture: Bytes, table: Bytes | None) -> Bytes:
-    """The picture as it would look under its background's light."""
+    """Give a picture as it would look under its background's light."""
     return picture if table is None else np.asarray(cv2.LUT(picture, table), dtype=np.uint8)
 
 

@@ -156,7 +156,7 @@ class _Blocks:
     def agreeing(
         self, chosen: NDArray[np.bool_], least: int = 0
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which of the chosen blocks show the background in some light.
+        """Mark which of the chosen blocks show the background in some light.
 
         Parameters
         ----------

@@ -85,7 +85,7 @@ class LocalModel:
         self._drawer = MaskDrawer(self.options, params, least, step)
 
     def with_options(self, options: MaskOptions) -> LocalModel:
-        """The same model, drawing masks in another way."""
+        """Give the same model, drawing masks in another way."""
         return LocalModel(self.scenes, self._usual, options, self.history, self.params)
 
     @property
@@ -136,7 +136,7 @@ class LocalModel:
         return cls(scenes, usual, options, history, params)
 
     def mask(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> Bytes:
-        """Objects in a frame.
+        """Mark the objects in a frame.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class LocalModel:
         return self._draw(self._compare(picture, inside), inside)
 
     def scores(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> NDArray[np.uint16]:
-        """How far every pixel is from the background; parameters as those of `mask`.
+        """Say how far every pixel is from the background; parameters as those of `mask`.
 
         Returns
         -------
@@ -167,7 +167,7 @@ class LocalModel:
 
     @property
     def finds_specks(self) -> bool:
-        """Whether small things may be objects if they move: not where a least area is given."""
+        """Say whether small things may be objects if they move: not where a least area is given."""
         return self.options.min_area is None
 
     def look(
@@ -253,7 +253,7 @@ class LocalModel:
         return next(i for i, one in enumerate(self._matchers) if one is matcher)
 
     def background(self, picture: Bytes) -> Bytes:
-        """The most frequent colours of the state of the scene that a frame shows, (h, w, 3)."""
+        """Give the usual colours of the state of the scene that a frame shows, (h, w, 3)."""
         if len(self.scenes) == 1:
             return np.asarray(self.scenes[0].colors[0], dtype=np.uint8)
         colors = self._recognize(picture).matcher.scene.colors
@@ -263,7 +263,7 @@ class LocalModel:
         return recognize(picture, self._matchers, self._usual, self.params)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything that was learnt, as arrays by name, for an .npz file."""
+        """Give everything that was learnt, as arrays by name, for an .npz file."""
         return {
             "local_usual": np.array(self._usual),
             "local_params": self.params.to_array(),

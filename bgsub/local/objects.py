@@ -1,4 +1,4 @@
-"""Which layers were people who stood there, and which things that were put there."""
+"""Judge which layers were people who stood there, and which things that were put there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The colours that a turbulent place as a whole shows again and again: see `turbulence`.
+"""Collect the colours that all of a turbulent place shows again and again: see `turbulence`.
 
 A curtain or a shop window may show any of its colours at any of its pixels, and throughout the
 film; those of a visitor are seen in few parts of the film.

@@ -117,7 +117,7 @@ def _rare(counts: Bytes, frames: int) -> Bytes:
 
 
 def _moves(shown: Bytes, rare: Bytes) -> Bytes:
-    """Where a frame shows what is seldom seen there: no layer, or one whose bit is set."""
+    """Mark where a frame shows what is seldom seen there: no layer, or one whose bit is set."""
     return np.asarray((shown >= LAYERS) | (rare >> shown) & 1, dtype=np.uint8)
 
 

@@ -68,7 +68,7 @@ def _coarse_boxes(mask: Bytes, step: int) -> list[Box]:
 
 
 def _tight(mask: Bytes, box: Box) -> Box:
-    """The smallest box that holds what a box holds of a mask."""
+    """Give the smallest box that holds what a box holds of a mask."""
     top, bottom, left, right = box
     x, y, wide, high = cv2.boundingRect(mask[top:bottom, left:right])
     return top + y, top + y + high, left + x, left + x + wide

@@ -1,4 +1,4 @@
-"""The frames that a local model is fitted to, picked out of a film as it passes by."""
+"""Pick the frames that a local model is fitted to out of a film as it passes by."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def _accept(
     workers: Workers,
     params: LocalParams,
 ) -> NDArray[np.bool_]:
-    """Which layers are background, by how often they are seen, where else, and how they come."""
+    """Choose the layers that are background, by how often, where else and how they are seen."""
     accepted = np.ones(shares.shape, np.bool_)
     n = np.float32(len(layers.labels))
 
@@ -224,7 +224,7 @@ def _every(layers: Layers, step: int) -> Layers:
 
 
 def _disputed(layers: Layers, allowed: NDArray[np.bool_], longest: float) -> NDArray[np.bool_]:
-    """Where the first layer stays away for long and another one is shown nearly as often."""
+    """Mark where the first layer stays away for long and another one is shown nearly as often."""
     rival = (allowed[1:] * layers.counts[1:]).max(axis=0)
     away = layers.absences[0] > longest * len(layers.labels)
     return np.asarray(away & (rival >= _RIVAL * layers.counts[0]))

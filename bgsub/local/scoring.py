@@ -1,4 +1,4 @@
-"""A frame against the layers of a scene: how far each pixel is from its background, in noise."""
+"""Compare a frame with the layers of a scene: how far each pixel is from them, in noise."""
 
 from __future__ import annotations
 

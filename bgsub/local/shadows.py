@@ -1,4 +1,4 @@
-"""What in a mask is an object, and what the background under another light."""
+"""Tell objects in a mask from the background under another light."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def object_evidence(
     sigma: float,
     params: LocalParams = DEFAULTS,
 ) -> Bytes:
-    """Where a mask cannot be the background in shadow or in other light.
+    """Mark where a mask cannot be the background in shadow or in other light.
 
     With l_c = log (x_c + 4)/(b_c + 4), the ratio of light in channel c, and all means taken over
     those of 5×5 pixels that are in the mask: a shadow leaves the same share of light in every

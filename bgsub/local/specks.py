@@ -10,16 +10,16 @@ import numpy as np
 from bgsub.local.scoring import UNIT
 from bgsub.video.frames import Bytes
 
-PEAK = 2
+_PEAK = 2
 """Thresholds that the strongest pixel of a speck exceeds: noise and faint light do not."""
 
 STRONG = 3
 """Mean in thresholds from which a speck stands out by itself, nine times the noise of its place."""
 
-LEAST_PIXELS = 9
+_LEAST_PIXELS = 9
 """Smallest speck: what a single pixel's noise can leave of a mean over 3×3 pixels."""
 
-MOST_AREA = 2
+_MOST_AREA = 2
 """Least areas of an object below which a speck is: what is larger, light and shadows make too."""
 
 _LONGEST = 3
@@ -77,11 +77,11 @@ def find_specks(
     -----
     O(h·w) to see that there is none, which is usual.
     """
-    _, peaks = cv2.threshold(score, PEAK * UNIT - 1, 1, cv2.THRESH_BINARY)
+    _, peaks = cv2.threshold(score, _PEAK * UNIT - 1, 1, cv2.THRESH_BINARY)
     peaks = cv2.bitwise_and(peaks, cv2.subtract(raw, mask))
     if not cv2.hasNonZero(peaks):
         return ()
-    most = MOST_AREA * least_area
+    most = _MOST_AREA * least_area
     longest = _LONGEST * most**0.5
     found = []
     outlines, _ = cv2.findContours(raw, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
@@ -92,7 +92,7 @@ def find_specks(
             continue
         inside = np.zeros((high, wide), np.uint8)
         cv2.drawContours(inside, [outline - (x, y)], -1, 1, cv2.FILLED)
-        if not LEAST_PIXELS <= cv2.countNonZero(inside) < most:
+        if not _LEAST_PIXELS <= cv2.countNonZero(inside) < most:
             continue
         if not cv2.hasNonZero(cv2.bitwise_and(inside, mask[part])):
             strength = cv2.mean(score[part], inside)[0]

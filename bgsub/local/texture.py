@@ -27,7 +27,7 @@ TEXTURE_REACH = _DETAIL // 2 + _WINDOW // 2
 def shows_texture(
     level: Singles, behind: Singles, marked: MarkedPixels, params: LocalParams = DEFAULTS
 ) -> NDArray[np.bool_]:
-    """Where a mask still shows the fine texture of the background.
+    """Mark where a mask still shows the fine texture of the background.
 
     Light that changes, shadows however deep, and a camera that trembles by less than the texture is
     wide leave the texture of a place as it was, up to a factor; an opaque object hides it. With d

@@ -1,4 +1,4 @@
-"""How far a mask deserves trust: by the light, the noise and the evidence of its frame."""
+"""Say how far a mask deserves trust, by the light, the noise and the evidence of its frame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scoring import UNIT
 from bgsub.video.frames import Bytes
 
-CERTAIN = 4.0
+_CERTAIN = 4.0
 """Thresholds from which what usually moves in a film is seen for certain."""
 
 BLIND = 25.0
@@ -33,7 +33,7 @@ def seen_for_certain(contrast: float, threshold: float) -> float:
         1 from four thresholds on, in proportion below; where nothing moves, 1 for thresholds that
         hide nobody.
     """
-    seen = contrast / CERTAIN if contrast else BLIND
+    seen = contrast / _CERTAIN if contrast else BLIND
     return min(seen / max(threshold, 1e-3), 1.0)
 
 

@@ -34,7 +34,7 @@ def turbulent_pixels(
     calmer: float = 1.0,
     params: LocalParams = DEFAULTS,
 ) -> NDArray[np.bool_]:
-    """Where the colours change from frame to frame, and no few of them explain most frames.
+    """Mark where colours change from frame to frame, and no few of them explain most frames.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def turbulent_pixels(
 def large_places(
     where: NDArray[np.bool_], calmer: NDArray[np.bool_], params: LocalParams = DEFAULTS
 ) -> NDArray[np.bool_]:
-    """Where most pixels around are turbulent and the whole is large, with what is next to it.
+    """Mark large places where most pixels around are turbulent, with what is next to them.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def large_places(
 
 
 def _mostly(where: NDArray[np.bool_]) -> Bytes:
-    """Where most of 7×7 pixels are true, opened; 0 or 1."""
+    """Mark where most of 7×7 pixels are true, opened; 0 or 1."""
     mostly = cv2.blur(255 * where.astype(np.uint8), (7, 7)) > 128
     opened = cv2.morphologyEx(mostly.view(np.uint8), cv2.MORPH_OPEN, np.ones((5, 5), np.uint8))
     return np.asarray(opened, dtype=np.uint8)

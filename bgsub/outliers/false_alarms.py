@@ -1,4 +1,4 @@
-"""How often a clean frame is called an outlier, and what a cut-off on scores means by that.
+"""Relate a cut-off on scores to how often a clean frame is called an outlier.
 
 Both scores of a frame are measured on one scale: 0 is the median of the clean frames, and
 `DEFAULT_CUTOFF` is the value that one clean frame in a thousand exceeds. Either statistic is a sum

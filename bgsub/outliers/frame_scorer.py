@@ -214,7 +214,7 @@ def own_residual(
 
 
 def _noise_factor(scorer: FrameScorer, residual: Singles) -> float:
-    """How many times the usual noise a frame has, from 1 on."""
+    """Say how many times the usual noise a frame has, from 1 on."""
     return min(max(chosen_median(scorer, residual) / scorer.usual_noise, 1.0), _MOST_NOISE)
 
 

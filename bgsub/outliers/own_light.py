@@ -1,4 +1,4 @@
-"""What a frame differs from its background by, in the frame's own light and position.
+"""Compare a frame with its background in the frame's own light and position.
 
 A cloud, an exposure that adjusts and a camera that trembles change every pixel and are nobody. The
 light of a frame against its background is a gain and an offset, the tremor a shift by a fraction of

@@ -243,7 +243,7 @@ def _evenly(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 
 def _packed(values: Singles, unit: float) -> NDArray[np.uint16]:
-    """Values from 0 as multiples of a unit; what is too large is the largest that there is."""
+    """Pack values from 0 as multiples of a unit; what is too large is the largest that there is."""
     multiples = values * np.float32(1 / unit) + np.float32(0.5)
     return np.asarray(np.minimum(multiples, 65535, out=multiples).astype(np.uint16))
 

@@ -79,7 +79,7 @@ class SweepingShadow:
         return np.asarray(shadowless * (self._inside & ~self._edges(picture)))
 
     def _edges(self, picture: Singles) -> NDArray[np.bool_]:
-        """Where the gain of the surroundings changes: at the edge of a shadow, which is soft."""
+        """Mark where the gain of the surroundings changes: at the soft edge of a shadow."""
         model = np.maximum(self._center, 1.0)
         gain = _gain(picture, model, _mean(model * model, _EDGE), _EDGE)
         around = np.ones((_EDGE, _EDGE), np.uint8)
@@ -132,7 +132,7 @@ class _Light:
 def _is_shadow(
     lights: list[_Light], residual: Singles, noise: Singles, some: NDArray[np.int64]
 ) -> bool:
-    """Whether gains of the surroundings explain some pixels that deviate, and offsets do not."""
+    """Say whether gains of the surroundings explain pixels that deviate, and offsets do not."""
     by_gain = by_offset = np.abs(residual.ravel()[some])
     steadier = False
     for light in lights:

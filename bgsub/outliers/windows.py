@@ -54,7 +54,7 @@ def windowed(deviations: Singles, side: int, factor: int) -> Singles:
 
 
 def excess(means: Singles, window: Window) -> Singles:
-    """How far every window lies above its usual mean, in spreads, away from the margin.
+    """Say how far every window lies above its usual mean, in spreads, away from the margin.
 
     In the margin windows are half mirrored; in a tiny picture there is none.
     """
@@ -66,7 +66,7 @@ def excess(means: Singles, window: Window) -> Singles:
 
 
 def restlessness(above: Singles, window: Window, step: int) -> float:
-    """What a fifth of the places of a picture exceed."""
+    """Give what a fifth of the places of a picture exceed."""
     step = max(1, step // window.factor)
     values = above[::step, ::step].ravel()
     rank = int(_RESTLESS_QUANTILE * (values.size - 1))

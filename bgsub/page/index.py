@@ -11,8 +11,8 @@ from bgsub.page.facts import cautions, headline
 from bgsub.page.films import link
 from bgsub.page.template import fill
 
-SCRIPTS = ("tables.js", "index.js")
-STYLES = ("page.css",)
+_SCRIPTS = ("tables.js", "index.js")
+_STYLES = ("page.css",)
 
 
 @dataclass(frozen=True)
@@ -88,4 +88,4 @@ def make_index(rows: Sequence[Row], path: Path) -> str:
         "events": sum(row.events for row in rows),
         "frames": sum(row.frames for row in rows),
     }
-    return fill("index.html", scripts=SCRIPTS, styles=STYLES, values=values)
+    return fill("index.html", scripts=_SCRIPTS, styles=_STYLES, values=values)

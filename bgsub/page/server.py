@@ -77,7 +77,7 @@ def parse_range(header: str | None, size: int) -> Span | None:
 
 
 def _is_of_this_machine(host: str) -> bool:
-    """Whether a host is an address, or a name that this machine has for itself."""
+    """Say whether a host is an address, or a name that this machine has for itself."""
     with contextlib.suppress(ValueError):
         return bool(ipaddress.ip_address(host))
     return host in {"localhost", socket.gethostname().lower()}
@@ -134,7 +134,7 @@ class FolderServer(ThreadingHTTPServer):
         return name if port == 80 else f"{name}:{port}"
 
     def knows(self, authority: str | None) -> bool:
-        """Whether a Host header names this server.
+        """Say whether a Host header names this server.
 
         Where it listens on all addresses, each of them and the machine's name do: another name may
         be one that a foreign page was loaded from.

@@ -16,9 +16,6 @@ from bgsub.page.films import VIEWS, Film, View, of_results, open_film, select
 from bgsub.page.result import Result
 from bgsub.source_options import SourceOptions
 
-INPUT = "input.mp4"
-"""Name of the copy of its input that a run with --report writes."""
-
 
 @dataclass(frozen=True, eq=False)
 class Shown:

@@ -116,12 +116,12 @@ class CameraWatch:
 
     @property
     def is_moving(self) -> bool:
-        """Whether the picture moved most of the time, as far as enough frames tell."""
+        """Say whether the picture moved most of the time, as far as enough frames tell."""
         return self.pairs >= _FEWEST and self.moved > self.pairs / 2
 
     @property
     def drifts(self) -> bool:
-        """Whether the picture moved slowly, but far."""
+        """Say whether the picture moved slowly, but far."""
         return self._drift.is_far
 
     def close(self) -> None:

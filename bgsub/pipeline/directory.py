@@ -1,4 +1,4 @@
-"""A directory of results: written aside, renamed when whole, never at the cost of other files."""
+"""Write a directory of results: aside, renamed when complete, never at the cost of other files."""
 
 from __future__ import annotations
 
@@ -176,12 +176,12 @@ class ResultsDirectory:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a directory holds the results of a finished run: its manifest is there."""
+    """Say whether a directory holds the results of a finished run: its manifest is there."""
     return (path / MANIFEST).is_file()
 
 
 def has_results(path: Path) -> bool:
-    """Whether a folder holds whole results; those that a killed run was putting there are put."""
+    """Say whether a folder holds complete results; what a killed run was putting there is put."""
     if not (path / MANIFEST).is_file() and any(path.glob(f".bgsub-partial-*/{_REPLACED}")):
         recover(path)
     return (path / MANIFEST).is_file()

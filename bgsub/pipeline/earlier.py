@@ -1,4 +1,4 @@
-"""What an earlier run wrote into a folder: nothing else may ever be replaced or removed there."""
+"""Know what an earlier run wrote into a folder: nothing else may ever be replaced there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def is_output_name(name: str) -> bool:
-    """Whether a command of bgsub writes a file or a folder of pictures of that name.
+    """Say whether a command of bgsub writes a file or a folder of pictures of that name.
 
     A run.json names what a run with --force may remove. Anybody may have put it there, so that
     nothing but these names counts; a command that writes another one has to add it here.
@@ -70,7 +70,7 @@ def earlier_outputs(path: Path) -> dict[str, Facts]:
 
 
 def _is_output(name: str, facts: Any) -> bool:
-    """Whether an entry of a manifest is one that a run writes."""
+    """Say whether an entry of a manifest is one that a run writes."""
     if not is_output_name(name) or not isinstance(facts, dict):
         return False
     digest = facts.get("sha256")
@@ -126,7 +126,7 @@ def check_unchanged(path: Path, facts: Facts) -> None:
 
 
 def _is_picture(path: Path, pictures: int) -> bool:
-    """Whether a file is one of so many pictures or models in a folder, or of a Zarr array."""
+    """Say whether a file is one of so many pictures or models in a folder, or of a Zarr array."""
     if path.parent.suffix == ".zarr":
         return bool(_CHUNK.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
     match = _PICTURE.fullmatch(path.name)

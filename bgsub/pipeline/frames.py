@@ -109,7 +109,7 @@ class SceneFrame:
 
     @Once
     def own(self) -> Bytes:
-        """Its background in the layout without chroma beside it, shape (size,)."""
+        """Its background in the layout without added chroma, shape (size,)."""
         if self._estimate is None:
             message = "no background was asked for"
             raise RuntimeError(message)
@@ -119,12 +119,12 @@ class SceneFrame:
 
     @Once
     def picture(self) -> Bytes:
-        """The frame, (h, w, 3) BGR or (h, w) grey."""
+        """Give the frame, (h, w, 3) BGR or (h, w) grey."""
         return self.layout.to_bgr(self.row)
 
     @Once
     def seen(self) -> Bytes:
-        """The frame as objects are looked for in it, (h, w, 3) BGR or (h, w) grey."""
+        """Give the frame as objects are looked for in it, (h, w, 3) BGR or (h, w) grey."""
         return self.layout.seen(self.row) if self.layout.with_chroma else self.picture
 
     @Once

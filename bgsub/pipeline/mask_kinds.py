@@ -1,4 +1,4 @@
-"""The kinds of masks that there are: the local models' and the paper's formula.
+"""List the kinds of masks: those of the local models, and the paper's formula.
 
 A kind is a class here, a `Masker`, and a line in `MASKERS`.
 """

@@ -196,7 +196,7 @@ class ScoredFrames:
 
 
 def _confirmed(change: SceneChange | None, table: ErrorTable) -> SceneChange | None:
-    """A change of the scene, unless the frames after it are ordinary in their own light."""
+    """Give a change of the scene, unless the frames after it are ordinary in their own light."""
     if change is None:
         return None
     after = table.frames >= change.first_frame

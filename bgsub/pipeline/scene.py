@@ -180,7 +180,7 @@ def saved_scene(
     threshold : float or None
         Grey levels above which a pixel is foreground, if somebody gave them.
     layout : Layout, optional
-        Of the frames; that of the model, which may have chroma beside it.
+        Of the frames; that of the model, which may have chroma as well.
     """
     layout = layout or background.layout
     masker = saved_kind(background, threshold)(layout, settings)

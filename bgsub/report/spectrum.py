@@ -73,7 +73,7 @@ def _draw(figure: Figure, choice: RankChoice, used: int, title: str) -> None:
 
 
 def _draw_rule(axes: Axes, choice: RankChoice, used: int) -> None:
-    """What the rank is the highest point of, and what held-out pixels gain without the charge."""
+    """Draw the sum whose highest point is the rank, and what is gained without the charge."""
     gains = 100.0 * np.concatenate([[0.0], np.cumsum(choice.gains)])
     ranks = np.arange(gains.size)
     charged = gains - 100.0 * choice.least_gain * ranks

@@ -1,4 +1,4 @@
-"""What all estimators share: the choice of space, maps between pixels and scores."""
+"""Share among all estimators the choice of space, and maps between pixels and scores."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AffineEstimator(Conventions):
     n_iter_: int
 
     def _fit_space(self, space: Space) -> list[Fit]:
-        """Fit in a space; the first fit is the result, others are formed beside it."""
+        """Fit in a space; the first fit is the result, others are formed meanwhile."""
         raise NotImplementedError
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
@@ -77,7 +77,7 @@ class AffineEstimator(Conventions):
         Notes
         -----
         n²p operations for the Gram matrix and O(n²k) per iteration where n ≤ p, O(npk) per
-        iteration otherwise. Memory beside X: 8n² bytes and a few blocks, or O(nk + pk).
+        iteration otherwise. Memory besides X: 8n² bytes and a few blocks, or O(nk + pk).
         """
         self._check(check_matrix(X).shape[0])
         X = self._training_matrix(X)
@@ -190,7 +190,7 @@ def residuals(X: NDArray[Any], center: Floats, components: Floats) -> Floats:
 
 
 def alive(basis: Floats) -> Floats:
-    """The columns of a basis that exist."""
+    """Give the columns of a basis that exist."""
     return basis[:, np.any(basis != 0.0, axis=0)]
 
 

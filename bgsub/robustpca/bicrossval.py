@@ -1,4 +1,4 @@
-"""How well components predict pixels and rows that they were not learnt from (Owen and Perry 2009).
+"""Measure how well components predict pixels and rows not learnt from (Owen and Perry 2009).
 
 The columns are cut into two halves and the rows into two folds. Principal components of one half of
 the columns are learnt on one fold, the other half is regressed on their scores, and the other
@@ -29,7 +29,7 @@ _NOISE = 1e-9
 
 
 def half_bands(n_columns: int, half: int) -> list[slice]:
-    """The bands of columns that belong to one half, in order."""
+    """Give the bands of columns that belong to one half, in order."""
     edges = (np.arange(BANDS + 1) * n_columns // BANDS).tolist()
     return [slice(*edge) for edge in zip(edges[half:-1:2], edges[half + 1 :: 2], strict=True)]
 

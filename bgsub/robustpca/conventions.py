@@ -59,7 +59,7 @@ class Conventions:
         return self
 
     def __repr__(self) -> str:
-        """The call that makes this estimator, without parameters that have their default."""
+        """Show the call that makes this estimator, without parameters that have their default."""
         defaults = inspect.signature(type(self)).parameters
         changed = (
             f"{name}={value!r}"
@@ -79,7 +79,7 @@ class Conventions:
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` has run: rows can be transformed."""
+        """Say whether `fit` has run: rows can be transformed."""
         return hasattr(self, "components_")
 
     def _forget(self) -> None:
@@ -154,7 +154,7 @@ def _difference(names: list[str], fitted: list[str]) -> str:
 
 
 def _not_fitted(message: str) -> Exception:
-    """An error that scikit-learn knows as its own, if it is in use."""
+    """Make an error that scikit-learn knows as its own, if it is in use."""
     theirs = sys.modules.get("sklearn.exceptions")
     kind = NotFittedError if theirs is None else theirs.NotFittedError
     error: Exception = kind(message)

@@ -1,4 +1,4 @@
-"""The exact Gram matrix of a matrix of frames, one block of pixels at a time.
+"""Compute the exact Gram matrix of a matrix of frames, one block of pixels at a time.
 
 For 8-bit frames every product is an integer, so a float32 matrix product over a block of pixels is
 exact as long as no partial sum leaves the integers that float32 can hold. By the Cauchy-Schwarz

@@ -1,8 +1,8 @@
-"""The exact Gram matrix of many frames, by square tiles: blocks of frames against blocks of frames.
+"""Compute the exact Gram matrix of many frames by tiles: blocks of frames against blocks of frames.
 
 Sums of integers are exact, so a tile has the same bits wherever and in whatever order it is summed,
 on several threads here or on several machines. Only tiles on and above the diagonal are summed, and
-nothing of n² numbers is held beside K itself.
+nothing of n² numbers is kept besides K itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The TRPCA of the last rows of a stream, renewed as rows come."""
+"""Fit TRPCA to the last rows of a stream, anew as rows come."""
 
 from __future__ import annotations
 

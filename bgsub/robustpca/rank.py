@@ -1,4 +1,4 @@
-"""How many components a scene has, by bi-cross-validation of its inliers.
+"""Choose how many components a scene has, by bi-cross-validation of its inliers.
 
 Noise of cameras and codecs is neither white nor independent from frame to frame, so thresholds for
 singular values that are derived for white noise (Marchenko and Pastur's edge, Gavish and Donoho
@@ -13,7 +13,7 @@ two halves, whatever the number of pixels.
 The gain of a component is the median over held-out frames of the fall of the logarithm of the
 squared error. The median asks that a component helps most frames: a visitor that is in some of them
 is not background, however large. A real but tiny component gains next to nothing, and costs what
-every component costs, room for objects to be absorbed in: so each has to gain `LEAST_GAIN`, and the
+every component costs, room for objects to be absorbed in: so each has to gain 4 %, and the
 rank is the k with the largest sum of gains less k of these.
 
 Inliers are the support of a trimmed fit with few components, as with many a visitor is absorbed and
@@ -50,10 +50,10 @@ from bgsub.robustpca.trpca import TRPCA
 
 logger = logging.getLogger(__name__)
 
-MAX_RANK = 20
+_MAX_RANK = 20
 """Most components that are looked for."""
 
-LEAST_GAIN = 0.04
+_LEAST_GAIN = 0.04
 """What a component must gain: 4 % of the squared held-out error, 2 % of its root.
 
 The sums of gains are of logarithms, so this is asked of the components of a scene on the average.
@@ -99,10 +99,10 @@ class RankChoice:
     n_rows: int
     n_inliers: int
     reason: str
-    least_gain: float = LEAST_GAIN
+    least_gain: float = _LEAST_GAIN
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain JSON values."""
+        """Give it as plain JSON values."""
         plain = {name: getattr(self, name) for name in ("rank", "reason", "n_rows", "n_inliers")}
         lists = {name: getattr(self, name) for name in ("gains", "held_out", "spectrum")}
         return plain | {name: np.round(a, 6).tolist() for name, a in lists.items()}
@@ -112,8 +112,8 @@ def choose_rank(
     X: NDArray[Any] | ColumnReader,
     gram: Gram | None = None,
     *,
-    max_rank: int = MAX_RANK,
-    least_gain: float = LEAST_GAIN,
+    max_rank: int = _MAX_RANK,
+    least_gain: float = _LEAST_GAIN,
     support_fraction: float | None = None,
     random_state: int | np.random.Generator | None = None,
     threads: int = 1,
@@ -128,7 +128,7 @@ def choose_rank(
     max_rank : int
         Most components; also at most a quarter of the rows.
     least_gain : float
-        See `LEAST_GAIN`.
+        Share of the squared error of held-out pixels that each must gain.
     support_fraction : float, optional
         t/n of the trimmed fits that find the inliers, see `bgsub.TRPCA`.
     random_state : int, numpy.random.Generator or None
@@ -195,7 +195,7 @@ def choose_rank(
 
 
 def share_for_rank(n: int, p: int) -> list[slice]:
-    """What `gram_matrix` is to sum apart for `choose_rank`: half of the pixels of an n×p matrix.
+    """Say what `gram_matrix` is to sum apart for `choose_rank`: half of the n×p matrix's pixels.
 
     Nothing where not all rows are looked at, as the rest would be summed for nothing.
     """
@@ -203,7 +203,7 @@ def share_for_rank(n: int, p: int) -> list[slice]:
 
 
 def best_rank(gains: Floats, least_gain: float) -> int:
-    """The smallest k ≥ 1 with the largest sum of gains less k · `least_gain`."""
+    """Give the smallest k ≥ 1 with the largest sum of gains less k · `least_gain`."""
     if gains.size == 0:
         return 1
     return 1 + int(np.argmax(np.cumsum(gains - least_gain)))
@@ -215,7 +215,7 @@ def _inliers(
     support_fraction: float | None,
     random_state: int | np.random.Generator | None,
 ) -> Rows:
-    """The rows that a trimmed fit with so many components keeps."""
+    """Give the rows that a trimmed fit with so many components keeps."""
     fit = TRPCA(
         rank,
         support_fraction=support_fraction,

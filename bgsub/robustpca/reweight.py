@@ -1,4 +1,4 @@
-"""How far a residual lies above the ordinary ones, and the reweighting step built on it.
+"""Score how far a residual lies above the ordinary ones, and reweight by that.
 
 The score of an observation is the robust z-score of its reconstruction error e_i = √r_i. Location
 and scale come from the best half of the errors: for a normal distribution the lower half has mean

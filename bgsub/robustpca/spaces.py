@@ -1,4 +1,4 @@
-"""Where Algorithm 1 runs: among n rows or among p columns, whichever are fewer.
+"""Choose where Algorithm 1 runs: among n rows or among p columns, whichever are fewer.
 
 Both spaces write the centre as m = m₀ + Aᵀw and the components as U = AᵀB for a fixed matrix A with
 q rows, and offer the same three maps. With X₀ = X − 1m₀ᵀ and K = X₀X₀ᵀ:

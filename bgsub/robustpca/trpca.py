@@ -1,4 +1,4 @@
-"""The TRPCA estimator: trimmed reconstruction error over the Stiefel manifold."""
+"""Fit TRPCA: minimise the trimmed reconstruction error over the Stiefel manifold."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ _NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe of that name must not make an
 
 
 def _is_ours(facts: os.stat_result) -> bool:
-    """Whether a file or folder is plain and belongs to this user."""
+    """Say whether a file or folder is plain and belongs to this user."""
     is_plain = stat.S_ISDIR(facts.st_mode) or stat.S_ISREG(facts.st_mode)
     return is_plain and (not hasattr(os, "geteuid") or facts.st_uid == os.geteuid())
 

@@ -157,7 +157,7 @@ class Workers:
         return self._background.submit(function, *args)
 
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-        """Values of a function in order of the items; few more than the threads wait."""
+        """Give values of a function in order of the items; few more than the threads wait."""
         waiting: deque[Future[Value]] = deque()
         for item in items:
             waiting.append(self._pool.submit(function, item))

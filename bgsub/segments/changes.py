@@ -109,7 +109,7 @@ class _Candidate:
     settled: Block | None = None
 
     def goes_on(self, block: Block, changed: Flags) -> bool:
-        """Whether a block shows the same change still."""
+        """Say whether a block shows the same change still."""
         limit = np.maximum(_LEAST_CHANGE, _LIVELY_CHANGE * np.maximum(self.first.stir, block.stir))
         same = np.abs(block.median - self.first.median) <= limit
         mask = self.mask & changed & same
@@ -119,7 +119,7 @@ class _Candidate:
         return True
 
     def stirs(self, block: Block) -> bool:
-        """Whether somebody moves in it or beside it."""
+        """Say whether somebody moves in it or beside it."""
         return bool((_around(self.mask) & ~block.quiet).sum() > _STIR * self.mask.sum())
 
 

@@ -87,7 +87,7 @@ class Film:
 
     @property
     def can_seek(self) -> bool:
-        """Whether single frames are had without those before them."""
+        """Say whether single frames are had without those before them."""
         return self._index is not None or isinstance(self.source, IndexedSource)
 
     def spread(self, least_s: float, most: int) -> list[int]:

@@ -105,8 +105,8 @@ class SegmentPlan:
         """SHA-256 of all that decides about the results: input, options and version."""
         options = self.options.to_json()
         decisive = {name: options[name] for name in options.keys() - _WITHOUT_EFFECT}
-        told = [__version__, self.identity["sha256"], decisive]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        decided = [__version__, self.identity["sha256"], decisive]
+        return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
 
     def segment_options(self, number: int) -> RunOptions:
         """Give the options with which a segment is an ordinary run.

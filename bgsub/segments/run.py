@@ -121,7 +121,7 @@ def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunR
 
 
 def is_one_piece(footage: Footage, options: RunOptions) -> bool:
-    """Whether a film is run as one without a look at it, as far as its header tells.
+    """Say whether a film is run as one without a look at it, as far as its header tells.
 
     By default that is one of no more frames than `AUTO_FRAMES`, or one of which all are fitted.
     """

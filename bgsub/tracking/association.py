@@ -55,7 +55,7 @@ def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> 
 
 
 def is_other(track: Target, detection: Detection) -> bool:
-    """Whether a region is too large or too small to be an object alone."""
+    """Say whether a region is too large or too small to be an object alone."""
     ratio = detection.area / max(track.area, 1.0)
     return not track.is_cut and not 1 / _OTHER <= ratio <= _OTHER
 

@@ -44,7 +44,7 @@ class EventFilter:
     ignored: NDArray[np.bool_] | None = None
 
     def takes(self, seen: Observation) -> bool:
-        """Whether an object counts."""
+        """Say whether an object counts."""
         if self.min_area is not None and seen.area < self.min_area:
             return False
         if self.max_area is not None and seen.area > self.max_area:

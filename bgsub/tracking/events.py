@@ -50,7 +50,7 @@ class SceneEvent:
     box: Box | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All values as plain JSON."""
+        """Give all values as plain JSON."""
         return asdict(self) | {"tracks": list(self.tracks), "box": self.box and list(self.box)}
 
 
@@ -111,7 +111,7 @@ class EventCollector:
         now.tracks.update(each.track for each in objects)
 
     def _goes_on(self, last: Observation, first: Observation) -> bool:
-        """Whether there is no gap, between one frame and the next, or one that does not count."""
+        """Say whether there is no gap between two frames, or one that does not count."""
         return first.frame - last.frame <= 1 or first.time_s - last.time_s <= self._gap
 
     def _close(self) -> None:

@@ -91,7 +91,7 @@ class FlickerSieve:
         return Sifted(counted, sorted(since, key=lambda pair: pair[0].frame))
 
     def _is_more(self, first: Observation, seen: Observation) -> bool:
-        """Whether an object is more than something small that flickers."""
+        """Say whether an object is more than something small that flickers."""
         moved = math.dist((first.cx, first.cy), (seen.cx, seen.cy))
         lasting = WEAK_LASTING_S if seen.score < _WEAK else LASTING_S
         return (

@@ -31,7 +31,7 @@ class Region:
     polygon: NDArray[np.float32]
 
     def holds(self, x: float, y: float) -> bool:
-        """Whether a point is in it or on its border."""
+        """Say whether a point is in it or on its border."""
         return cv2.pointPolygonTest(self.polygon, (x, y), measureDist=False) >= 0
 
 

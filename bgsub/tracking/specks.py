@@ -71,7 +71,7 @@ class _Way:
     is_object: bool = False
 
     def expected(self, frame: int) -> tuple[float, float]:
-        """Where it will be in a frame, going on as over the last places."""
+        """Predict where it will be in a frame, going on as over the last places."""
         x, y = self.seen.x, self.seen.y
         if len(self.places) < 2 or self.places[-1] is not self.seen:
             return x, y
@@ -103,7 +103,7 @@ class _Way:
         return areas[len(areas) // 2]
 
     def _moves(self) -> bool:
-        """Whether it has moved steadily for one of the windows that end now."""
+        """Say whether it has moved steadily for one of the windows that end now."""
         now = self.places[-1].frame
         return any(
             _is_steady([each for each in self.places if now - each.frame < window], window)
@@ -203,7 +203,7 @@ def _place(shape: Bytes, left: int, top: int, frame: int, strength: float) -> _P
 
 
 def _is_beside(speck: Speck, mask: Bytes) -> bool:
-    """Whether a larger object is near."""
+    """Say whether a larger object is near."""
     high, wide = speck.inside.shape
     around = _BESIDE * math.ceil(math.sqrt(high * wide))
     top, left = max(speck.y - around, 0), max(speck.x - around, 0)
@@ -212,7 +212,7 @@ def _is_beside(speck: Speck, mask: Bytes) -> bool:
 
 
 def _is_steady(places: list[_Place], window: int) -> bool:
-    """Whether places of so many frames are those of something that moves steadily."""
+    """Say whether places of so many frames are those of something that moves steadily."""
     count = len(places)
     if count < _SEEN * window:
         return False

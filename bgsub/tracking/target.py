@@ -68,7 +68,7 @@ class Target:
 
 
 def _is_distinct(track: Target, others: Sequence[Target]) -> bool:
-    """Whether an object can be told from those that it has merged with by its colour."""
+    """Say whether an object can be told from those that it has merged with by its colour."""
     if not len(track.color):
         return False
     own = np.asarray(track.color)

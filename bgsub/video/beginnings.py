@@ -59,7 +59,7 @@ def _syncpoints_are_lost(head: bytes, place: int, _: int) -> bool:
 
 
 def _first_is_lost(head: bytes, mark: bytes, place: int, slack: int) -> bool:
-    """Whether not one mark stands before the first picture, and right before it."""
+    """Say whether not one mark stands before the first picture, and right before it."""
     return head.count(mark) != 1 or place - head.find(mark) > slack
 
 
@@ -68,7 +68,7 @@ def _ivf_frames_are_lost(_: bytes, place: int, __: int) -> bool:
 
 
 def _transport_packets_are_lost(head: bytes, place: int, stream_id: int) -> bool:
-    """Whether packets before the first picture are no packets, or begin another picture."""
+    """Say whether packets before the first picture are no packets, or begin another picture."""
     if head[0] != _TRANSPORT_SYNC or place % _TRANSPORT_PACKET:
         return False  # of another size, or it begins amid a packet
     for start in range(0, place, _TRANSPORT_PACKET):
@@ -91,7 +91,7 @@ def _tags_are_lost(head: bytes, place: int, _: int) -> bool:
 
 
 def _sets_up(begin: bytes) -> bool:
-    """Whether the data of a tag are no picture, but what a decoder must know before."""
+    """Say whether the data of a tag are no picture, but what a decoder must know before."""
     if len(begin) < 2:
         return False
     if begin[0] & _FLV_EXTENDED:

@@ -54,7 +54,7 @@ def unseen_damage(codec: str, *, has_sums: bool) -> str:
 
 
 def has_checksums(packet: bytes) -> bool:
-    """Whether a packet of FFV1 consists of slices whose checksums fit."""
+    """Say whether a packet of FFV1 consists of slices whose checksums fit."""
     return any(_slices_fit(packet, remainder) for remainder in _REMAINDERS)
 
 

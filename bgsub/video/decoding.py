@@ -54,12 +54,12 @@ class Oddity:
 
 
 def is_picture(codec: str, size: int) -> bool:
-    """Whether a packet of so many bytes holds a picture, and does not only repeat one."""
+    """Say whether a packet of so many bytes holds a picture, and does not only repeat one."""
     return size >= _LEAST_PACKET or (size > 0 and codec in _SHORT_CODECS)
 
 
 def is_flush(packet: Packet[VideoStream]) -> bool:
-    """Whether a packet is the one behind the last, which empties the decoder."""
+    """Say whether a packet is the one behind the last, which empties the decoder."""
     return packet.size == 0 and packet.dts is None
 
 
@@ -173,7 +173,7 @@ class Decoder:
         return ""
 
     def _falls_behind(self, packet: Packet[VideoStream]) -> bool:
-        """Whether a decoder has kept more packets than before, where no timestamps tell why."""
+        """Say whether a decoder has kept more packets than before, where no timestamps tell why."""
         waiting = self.packets - self._frames
         if self._frames == 0 or self.step_s is not None or is_flush(packet):
             return False
@@ -181,7 +181,7 @@ class Decoder:
         return before is not None and waiting > before
 
     def _lacks_frames(self) -> bool:
-        """Whether there are fewer frames than packets, where no timestamps tell which came last."""
+        """Say whether frames are fewer than packets, where no timestamps tell which came last."""
         if self.step_s is not None or self._stream.codec_context.name in CODECS_WITH_HIDDEN_PACKETS:
             return False
         return 0 < self._frames < self._pictures
@@ -196,7 +196,7 @@ class Decoder:
 
     @property
     def follows_gap(self) -> bool:
-        """Whether the latest frame comes later than the one before it should be followed."""
+        """Say whether the latest frame comes later than the one before it should be followed."""
         if self.step_s is None or self._passed_s is None:
             return False
         return self._passed_s > GAP_STEPS * self.step_s

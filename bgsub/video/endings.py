@@ -134,7 +134,7 @@ def _transport_is_short(_: Path, size: int) -> bool:
 
 
 def _tags_are_short(path: Path, size: int) -> bool:
-    """An flv ends with the length of its last tag; some writers never write it, not the first."""
+    """Look for the length of the last tag of an flv; some writers never write it, not the first."""
     with path.open("rb") as file:
         head = file.read(_FLV_HEADER + 4)
         length = int.from_bytes(head[-3:], "big")
@@ -148,13 +148,13 @@ def _gif_is_short(path: Path, _: int) -> bool:
 
 
 def _nut_is_short(path: Path, size: int) -> bool:
-    """A nut ends with an index, and with how far back that begins."""
+    """Look for the index that a nut ends with, and for how far back that begins."""
     length = int.from_bytes(_tail(path, _NUT_TAIL)[:8], "big")
     return length > size or not _tail(path, length).startswith(_NUT_INDEX)
 
 
 def _asf_is_short(path: Path, size: int) -> bool:
-    """An asf says at its beginning how long it is; 0 if it was sent over a network."""
+    """Compare an asf with the length it begins with; 0 if it was sent over a network."""
     with path.open("rb") as file:
         header = file.read(_ASF_HEADER)
     place = header.find(_ASF_PROPERTIES)
@@ -162,7 +162,7 @@ def _asf_is_short(path: Path, size: int) -> bool:
 
 
 def _ogg_is_short(path: Path, _: int) -> bool:
-    """The last page of an ogg says that it is the last, and is whole."""
+    """Look for the last page of an ogg, which says that it is the last, and is complete."""
     tail = _tail(path, 2 * _OGG_LONGEST_PAGE)
     page = tail[max(0, tail.rfind(_OGG_PAGE)) :]
     if len(page) < 27 or not page[5] & _OGG_LAST:
@@ -171,7 +171,7 @@ def _ogg_is_short(path: Path, _: int) -> bool:
 
 
 def _boxes_are_short(path: Path, size: int) -> bool:
-    """An mp4 consists of boxes that say how long they are; 0 is the rest of the file."""
+    """Compare an mp4 with the lengths of its boxes; 0 is the rest of the file."""
     place = 0
     with path.open("rb") as file:
         while place + 8 <= size:
@@ -187,7 +187,7 @@ def _boxes_are_short(path: Path, size: int) -> bool:
 
 
 def _segment_is_short(path: Path, size: int) -> bool:
-    """A matroska says how long its segment is, unless it was sent while it was written."""
+    """Compare a matroska with the length of its segment, unless it was sent while written."""
     with path.open("rb") as file:
         head = file.read(_EBML_HEADER)
     place = head.find(_SEGMENT) + len(_SEGMENT)

@@ -109,7 +109,7 @@ class Layout:
 
     @property
     def is_color(self) -> bool:
-        """Whether frames in this layout carry colours."""
+        """Say whether frames in this layout carry colours."""
         return self.kind != "gray"
 
     @property

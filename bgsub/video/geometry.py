@@ -80,7 +80,7 @@ class Orientation:
 
     @property
     def is_identity(self) -> bool:
-        """Whether pictures stay as they are."""
+        """Say whether pictures stay as they are."""
         return not (self.transpose or self.flip_x or self.flip_y)
 
     def size(self, size: tuple[int, int]) -> tuple[int, int]:
@@ -155,7 +155,7 @@ class Geometry:
 
     @property
     def keeps_chroma_aligned(self) -> bool:
-        """Whether planes at half size can be treated apart without moving against the luma."""
+        """Say whether planes at half size can be treated apart without moving against the luma."""
         if not self.orientation.is_identity and any(side % 2 for side in self.native_size):
             return False
         region = self.region

@@ -90,7 +90,7 @@ def _refuse_videos(folder: Path) -> None:
 
 
 def is_printf(name: str) -> bool:
-    """Whether a file name contains one number to be counted through, as in ``f%04d.png``."""
+    """Say whether a file name contains one number to be counted through, as in ``f%04d.png``."""
     rest, numbers = _PRINTF.subn("", name.replace("%%", ""))
     return numbers == 1 and "%" not in rest
 

@@ -68,7 +68,7 @@ _MOST_PIXELS = 1 << 30
 
 
 def is_image_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is an image by its name."""
+    """Say whether a file is an image by its name."""
     return Path(path).suffix.lower() in IMAGE_SUFFIXES
 
 

@@ -84,11 +84,6 @@ class FrameMatrix:
         return sum(chunk.nbytes for chunk in self._chunks)
 
     @property
-    def spilled(self) -> bool:
-        """Whether the frames lie in a temporary file."""
-        return self._file is not None
-
-    @property
     def numbers(self) -> NDArray[np.int64]:
         """The frames' positions in their input, counted from 1; shape (n,)."""
         return np.array(self._numbers, dtype=np.int64)

@@ -41,6 +41,14 @@ def split(frame: Image, layout: Layout) -> tuple[Pixels, tuple[Image, ...]]:
     raise ValueError(f"expected a vector, (h, w) or (h, w, 3), not an array of {frame.shape}")
 
 
+def as_picture(frame: Image, layout: Layout) -> Image:
+    """Give a frame as one picture, grey of 8 or 16 bits or BGR."""
+    pixels, planes = split(frame, layout)
+    if pixels == "yuv420":
+        return layout.to_bgr(frame.astype(np.uint8, copy=False))
+    return planes[0]
+
+
 def _compress_luma(plane: Bytes, out: Bytes) -> None:
     """Compress a full-range luma plane to 16..235, rounded; a third of the time of a lookup."""
     cv2.convertScaleAbs(plane, dst=out, alpha=219 / 255, beta=16)

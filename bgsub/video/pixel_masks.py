@@ -60,7 +60,7 @@ class MaskImage:
         )
 
     def pixel_mask(self, geometry: Geometry) -> NDArray[np.bool_]:
-        """Which pixels of the frames are inside, that is white; shape that of the frames.
+        """Give the pixels of the frames that are inside, that is white; shape that of the frames.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class MaskImage:
     def ignored(
         self, geometry: Geometry, pixel_mask: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_]:
-        """Which pixels of the frames are to be ignored, that is white; there may be none.
+        """Give the pixels of the frames that are to be ignored, that is white; there may be none.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class MaskImage:
         return ignored
 
     def _white(self, geometry: Geometry) -> NDArray[np.bool_]:
-        """Whether most of what a pixel of the frames covers is white."""
+        """Say whether most of what a pixel of the frames covers is white."""
         width, height = geometry.input_size
         if self.shape != (height, width):
             rows, columns = self.shape

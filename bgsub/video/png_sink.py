@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-import numpy as np
-
 from bgsub.errors import InputError, OutputError
 from bgsub.video.frames import Layout
 from bgsub.video.images import Image, read_image, write_image
-from bgsub.video.pictures import split
-from bgsub.video.verify import check_count, output_error
+from bgsub.video.pictures import as_picture
+from bgsub.video.verify import check_count, make_empty_folder
 
 
 class PngSink:
@@ -24,14 +22,8 @@ class PngSink:
         self.count = 0
         self._layout = layout
         self._finished = False
-        self._whole = False
-        try:
-            path.mkdir(exist_ok=True)
-            occupied = any(path.iterdir())
-        except OSError as error:
-            raise output_error(path, error) from error
-        if occupied:
-            raise OutputError(f"{path}: the directory is not empty; empty it or choose another")
+        self._complete = False
+        make_empty_folder(path)
 
     def _file(self, number: int) -> Path:
         return self.path / f"{number:06d}.png"
@@ -40,17 +32,14 @@ class PngSink:
         """Write a frame as the next picture, grey of 8 or 16 bits or BGR; see `VideoSink.write`."""
         if self._finished:
             raise ValueError(f"{self.path}: the sink is closed")
-        pixels, planes = split(frame, self._layout)
-        picture = planes[0]
-        if pixels == "yuv420":
-            picture = self._layout.to_bgr(frame.astype(np.uint8, copy=False))
+        picture = as_picture(frame, self._layout)
         file = self._file(self.count + 1)
         self.count += 1  # before writing, so that abort removes half a file too
         write_image(file, picture)
 
     def close(self) -> int:
         """Count the pictures and read the first and the last; see `VideoSink.close`."""
-        if self._whole:
+        if self._complete:
             return self.count
         if self._finished:
             raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
@@ -67,12 +56,12 @@ class PngSink:
                 read_image(self._file(number))
             except InputError as error:
                 raise OutputError(f"cannot be read back after writing: {error}") from error
-        self._whole = True
+        self._complete = True
         return self.count
 
     def abort(self) -> None:
         """Remove the pictures, and the directory if nothing else is in it."""
-        self._finished, self._whole = True, False
+        self._finished, self._complete = True, False
         with contextlib.suppress(OSError):
             for number in range(1, self.count + 1):
                 self._file(number).unlink(missing_ok=True)

@@ -61,7 +61,7 @@ class QueuedSink:
 
     @property
     def padded(self) -> bool:
-        """Whether frames were continued to an even size, as far as they are written."""
+        """Say whether frames were continued to an even size, as far as they are written."""
         return self._sink.padded
 
     @property

@@ -50,7 +50,7 @@ class Selection:
 
     @property
     def is_everything(self) -> bool:
-        """Whether no frame is left out."""
+        """Say whether no frame is left out."""
         return self.start is None and self.end is None and self.every is None
 
     def picker(self) -> Picker:
@@ -96,7 +96,7 @@ class Picker:
         self._last_time = 0.0
 
     def is_past(self, number: int, time_s: float) -> bool:
-        """Whether this frame and all later ones lie behind the selection's end."""
+        """Say whether this frame and all later ones lie behind the selection's end."""
         end = self._selection.end
         if end is None:
             return False
@@ -105,7 +105,7 @@ class Picker:
         return time_s > (end.seconds or 0.0) + _TIME_TOLERANCE
 
     def wants(self, number: int, time_s: float) -> bool:
-        """Whether this frame is selected."""
+        """Say whether this frame is selected."""
         if self.is_past(number, time_s) or self._is_early(number, time_s):
             return False
         every = self._selection.every

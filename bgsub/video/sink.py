@@ -141,7 +141,7 @@ class VideoSink:
         self._stream: VideoStream | None = None
         self._held: VideoFrame | None = None
         self._finished = False
-        self._whole = False
+        self._complete = False
         try:  # FFmpeg opens the file at the first packet: too late to hear that it cannot
             path.open("wb").close()
         except OSError as error:
@@ -238,7 +238,7 @@ class VideoSink:
         ValueError
             If the sink was aborted, or closing it has failed before.
         """
-        if self._whole:
+        if self._complete:
             return self.count
         if self._finished:
             raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
@@ -258,12 +258,12 @@ class VideoSink:
             raise output_error(self.path, error) from error
         self._container = None
         check_count(self.path, count_frames(self.path), self.count)
-        self._whole = True
+        self._complete = True
         return self.count
 
     def abort(self) -> None:
         """Close and remove the file."""
-        self._finished, self._whole, self._held = True, False, None
+        self._finished, self._complete, self._held = True, False, None
         if self._container is not None:
             with contextlib.suppress(av.FFmpegError, OSError):
                 self._container.close()

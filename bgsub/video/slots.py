@@ -41,7 +41,7 @@ class Slot:
 
 
 def has_own_stamps(survey: Survey) -> bool:
-    """Whether the timestamps are those of presentation."""
+    """Say whether the timestamps are those of presentation."""
     if sum(packet.stamp_s is None for packet in survey.packets) > 0.1 * len(survey.packets):
         return False
     # Where reordered pictures have no times of their own, they come out with those of others.

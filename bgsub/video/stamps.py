@@ -59,12 +59,12 @@ class Pace(NamedTuple):
 
 
 def has_stamps(form: str) -> bool:
-    """Whether timestamps of FFmpeg's format tell how many frames are missing from a film."""
+    """Say whether timestamps of FFmpeg's format tell how many frames are missing from a film."""
     return form not in _WITHOUT_STAMPS | _OF_VARIABLE_RATE
 
 
 def misses_losses(form: str) -> bool:
-    """Whether whole pictures may be missing from a file of FFmpeg's format unnoticed."""
+    """Say whether whole pictures may be missing from a file of FFmpeg's format unnoticed."""
     return form in _WITHOUT_NUMBERS
 
 

@@ -32,11 +32,11 @@ class Tears:
         self._is_unknown = not known
 
     def before(self, packet: int | None) -> bool:
-        """Whether the file holds something else than packets right before one."""
+        """Say whether the file holds something else than packets right before one."""
         return packet is not None and self._is_torn[packet]
 
     def took(self, start_s: float, stop_s: float, packet: int | None) -> bool:
-        """Whether data were lost between two times, the second being that of a packet."""
+        """Say whether data were lost between two times, the second being that of a packet."""
         inside = bisect.bisect_left(self._stamps, stop_s) - bisect.bisect_right(
             self._stamps, start_s
         )

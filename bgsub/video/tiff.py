@@ -186,7 +186,7 @@ def _is_grey(tags: Mapping[str, Any]) -> bool:
 
 
 def _is_plain(tags: Mapping[str, Any]) -> bool:
-    """Whether the values are those of the picture, pixel by pixel in the order of viewing."""
+    """Say whether the values are those of the picture, pixel by pixel in the order of viewing."""
     samples, bits = int(tags.get("SamplesPerPixel", 1)), _most(tags, "BitsPerSample")
     photometric = int(tags.get("PhotometricInterpretation", 1))
     return (

@@ -1,4 +1,4 @@
-"""Check that a result was written completely, and say why when it was not."""
+"""Check that a result can be written and was written completely, and say why when not."""
 
 from __future__ import annotations
 
@@ -54,6 +54,17 @@ def _decode_all(stream: VideoStream, packets: list[Packet[VideoStream]]) -> None
     codec.flush_buffers()
     if len(frames) != len(packets):
         raise OSError(errno.EIO, f"{len(packets)} packets give {len(frames)} frames")
+
+
+def make_empty_folder(path: Path) -> None:
+    """Make a folder for a result; raises OutputError if there is one with something in it."""
+    try:
+        path.mkdir(exist_ok=True)
+        occupied = any(path.iterdir())
+    except OSError as error:
+        raise output_error(path, error) from error
+    if occupied:
+        raise OutputError(f"{path}: the directory is not empty; empty it or choose another")
 
 
 def check_count(path: Path, found: int, expected: int) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from bgsub.errors import UsageError
 
-LARGEST_CHUNK = 1 << 30
+_LARGEST_CHUNK = 1 << 30
 """Bytes of a chunk that is read; frames are to be had one by one."""
 
 _LARGEST_HEADER = 1 << 20
@@ -183,7 +183,7 @@ def _header(
     if not isinstance(dtype, str):
         raise StoreError(f"its values are {str(dtype)[:40]}")
     header = StoreHeader(version, tuple(shape), tuple(chunks), np.dtype(dtype), compressor)
-    if header.chunk_bytes > LARGEST_CHUNK:
+    if header.chunk_bytes > _LARGEST_CHUNK:
         size = f"{header.chunk_bytes / 1e9:.3g} GB"
         raise StoreError(f"a chunk of it takes {size}; copy it into one of smaller chunks")
     return header

@@ -23,7 +23,7 @@ from bgsub.video.zarr_checks import (
     read_header,
 )
 
-SUFFIX = ".zarr"
+_SUFFIX = ".zarr"
 
 _BLOCK_BYTES = 128 << 20
 _SPARSE = 1000
@@ -33,7 +33,7 @@ _LIBRARY_BYTES = 24 << 20
 def is_zarr(folder: Path) -> bool:
     """Say whether a folder is meant as a Zarr store: it is one or has the name, and no images."""
     try:
-        is_named = folder.suffix.lower() == SUFFIX or is_store(folder)
+        is_named = folder.suffix.lower() == _SUFFIX or is_store(folder)
         return is_named and not any(map(is_image_name, folder.iterdir()))
     except OSError:  # which is said where its images are looked for
         return False

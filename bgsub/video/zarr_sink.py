@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from bgsub.errors import OutputError
 from bgsub.video.frames import Layout
 from bgsub.video.images import Image
-from bgsub.video.pictures import split
-from bgsub.video.verify import check_count, output_error
+from bgsub.video.pictures import as_picture
+from bgsub.video.verify import check_count, make_empty_folder, output_error
 from bgsub.video.zarr_checks import check_zarr
 
 _CHUNK_BYTES = 4 << 20
@@ -38,15 +38,9 @@ class ZarrSink:
         self._array: Any = None
         self._waiting: list[NDArray[Any]] = []
         self._finished = False
-        self._whole = False
+        self._complete = False
         check_zarr("--format zarr")
-        try:
-            path.mkdir(exist_ok=True)
-            occupied = any(path.iterdir())
-        except OSError as error:
-            raise output_error(path, error) from error
-        if occupied:
-            raise OutputError(f"{path}: the directory is not empty; empty it or choose another")
+        make_empty_folder(path)
 
     def write(self, frame: Image, time_s: float | None = None) -> None:  # noqa: ARG002 - contract
         """Add a frame, grey of 8 or 16 bits or BGR; see `VideoSink.write`."""
@@ -63,10 +57,7 @@ class ZarrSink:
             self._flush()
 
     def _picture(self, frame: Image) -> NDArray[Any]:
-        pixels, planes = split(frame, self._layout)
-        picture: NDArray[Any] = planes[0]
-        if pixels == "yuv420":
-            picture = self._layout.to_bgr(frame.astype(np.uint8, copy=False))
+        picture = as_picture(frame, self._layout)
         if picture.ndim == 3:
             return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
         return picture.copy()
@@ -103,7 +94,7 @@ class ZarrSink:
 
         The chunks are counted, and the first and the last are unpacked; see `VideoSink.close`.
         """
-        if self._whole:
+        if self._complete:
             return self.count
         if self._finished:
             raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
@@ -114,7 +105,7 @@ class ZarrSink:
         if self._waiting:
             self._flush()
         self._check(last)
-        self._whole = True
+        self._complete = True
         return self.count
 
     def _check(self, last: NDArray[Any] | None) -> None:
@@ -135,7 +126,7 @@ class ZarrSink:
 
     def abort(self) -> None:
         """Remove the array."""
-        self._finished, self._whole = True, False
+        self._finished, self._complete = True, False
         self._waiting.clear()
         with contextlib.suppress(OSError):
             shutil.rmtree(self.path)

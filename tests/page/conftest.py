@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from bgsub.options import DEFAULT_OUTPUTS
+from bgsub.page.result import read_result
+from bgsub.page.views import find_views
 from bgsub.pipeline.run import run
 from tests.conftest import make_options, make_scene
 
@@ -59,3 +61,21 @@ def reported(tmp_path_factory):
     options = make_options(outputs=DEFAULT_OUTPUTS | {"report"}, seed=1)
     run(folder / "clip.npy", folder / "results", options)
     return folder / "results"
+
+
+@pytest.fixture
+def result(reported, manifest_of):
+    """What the run says and wrote."""
+    return read_result(reported, manifest_of(reported))
+
+
+@pytest.fixture
+def views(result):
+    """What the page shows of each view."""
+    return {shown.view: shown for shown in find_views(result, None, None, lambda *_: None)}
+
+
+@pytest.fixture
+def films(views):
+    """The film of each view."""
+    return {view: shown.film for view, shown in views.items()}

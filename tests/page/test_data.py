@@ -4,22 +4,8 @@ import base64
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from bgsub.page.data import describe_event, describe_film, pack_boxes, pack_series
-from bgsub.page.result import read_result
-from bgsub.page.views import find_views
-
-
-@pytest.fixture
-def result(reported, manifest_of):
-    return read_result(reported, manifest_of(reported))
-
-
-@pytest.fixture
-def films(result):
-    found = find_views(result, None, None, lambda *_: None)
-    return {shown.view: shown for shown in found}
 
 
 def numbers_in(packed):
@@ -35,9 +21,9 @@ def flags(text, n):
     return np.unpackbits(packed, bitorder="little")[:n].astype(bool)
 
 
-def test_frames_times_and_flags_are_those_of_the_run(result, films):
+def test_frames_times_and_flags_are_those_of_the_run(result, views):
     done = []
-    shown = {view: each.film for view, each in films.items()}
+    shown = {view: each.film for view, each in views.items()}
     data = pack_series(result, shown, result.events, lambda *step: done.append(step))
     n = result.numbers.size
     assert numbers_in(data["frames"]) == result.numbers.tolist()
@@ -65,11 +51,11 @@ def test_events_have_places_and_not_numbers(result):
     assert (found["first"], found["last"], found["peak"]) == (2, 9, 3)
 
 
-def test_a_view_without_a_film_says_why(result, films, tmp_path):
-    gone = replace(films["mask"], film=None, reason="the run wrote no mask")
+def test_a_view_without_a_film_says_why(result, views, tmp_path):
+    gone = replace(views["mask"], film=None, reason="the run wrote no mask")
     found = describe_film(result, gone, tmp_path / "p.html", result.events, None)
     assert found == {"view": "mask", "reason": "the run wrote no mask"}
-    linked = describe_film(result, films["mask"], result.folder / "p.html", result.events, None)
+    linked = describe_film(result, views["mask"], result.folder / "p.html", result.events, None)
     assert linked["src"] == "mask.mp4"
 
 

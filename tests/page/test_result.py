@@ -10,11 +10,6 @@ from bgsub.outliers.errors_table import read_csv
 from bgsub.page.result import read_result
 
 
-@pytest.fixture
-def result(reported, manifest_of):
-    return read_result(reported, manifest_of(reported))
-
-
 class TestReadResult:
     def test_tables_are_those_of_the_run(self, result, reported):
         table = read_csv(reported / "errors.csv")

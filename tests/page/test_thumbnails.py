@@ -9,21 +9,7 @@ import numpy as np
 import pytest
 
 from bgsub.page import thumbnails
-from bgsub.page.result import read_result
 from bgsub.page.thumbnails import make_thumbnails, picture_scene
-from bgsub.page.views import find_views
-
-
-@pytest.fixture
-def result(reported, manifest_of):
-    return read_result(reported, manifest_of(reported))
-
-
-@pytest.fixture
-def films(result):
-    found = find_views(result, None, None, lambda *_: None)
-    return {shown.view: shown.film for shown in found}
-
 
 NONE = dict.fromkeys(("input", "background", "foreground", "mask"))
 

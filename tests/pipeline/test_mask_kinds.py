@@ -13,7 +13,6 @@ from bgsub.local import sampling
 from bgsub.pipeline.inputs import memory_need, open_input
 from bgsub.pipeline.mask_kinds import LocalMasker, ResidualMasker
 from bgsub.pipeline.masker import MaskSettings
-from bgsub.pipeline.needs import needs_fit, needs_masks
 from bgsub.pipeline.run import run
 from bgsub.video.frames import Layout
 
@@ -84,27 +83,6 @@ def test_a_single_frame_is_refused(scene, save, tmp_path, options):
     with pytest.raises(UsageError, match=r"clip.npy: 1 frame is selected.*; select more"):
         run(save(scene(n=1), "clip.npy"), tmp_path / "out", options(outputs={"mask"}))
     assert not (tmp_path / "out").exists()
-
-
-def test_what_needs_a_fit(options):
-    assert not needs_fit(options(outputs={"mask"}))
-    assert not needs_fit(options(outputs={"mask", "scores"}))
-    assert not needs_fit(options(outputs={"mask", "foreground"}, foreground="cutout"))
-    assert needs_fit(options(outputs={"mask", "foreground"}))
-    assert needs_fit(options(outputs={"mask", "errors"}))
-    assert needs_fit(options(outputs={"mask"}, model="paper"))
-    assert needs_fit(options(outputs={"mask"}, threshold=20))
-    assert needs_fit(options(outputs={"mask"}, method="pca"))
-
-
-def test_what_needs_masks(options):
-    for outputs in ({"mask"}, {"scores", "errors"}, {"preview"}, {"model"}):
-        assert needs_masks(options(outputs=outputs))
-    assert needs_masks(options(outputs={"foreground"}, foreground="cutout"))
-    assert not needs_masks(options(outputs={"errors", "plot"}))
-    for outputs in ({"background"}, {"foreground"}):
-        assert needs_masks(options(outputs=outputs))
-        assert not needs_masks(options(outputs=outputs, model="paper"))
 
 
 @pytest.mark.parametrize("kind", [LocalMasker, ResidualMasker])

@@ -53,7 +53,7 @@ class Settings:
 
 
 class _MemoryEstimate(Protocol):
-    """Bytes that a fit needs beside X."""
+    """Bytes that a fit needs besides X."""
 
     def __call__(self, n_samples: int, n_features: int, k: int) -> int:
         """For an 8-bit matrix of n × p entries."""
@@ -78,7 +78,7 @@ class MethodInfo:
     nested : bool
         Whether a fit with more components begins with those of a fit with fewer.
     memory_bytes : callable
-        (n, p, k) to the bytes that a fit needs beside an 8-bit X.
+        (n, p, k) to the bytes that a fit needs besides an 8-bit X.
     make : callable
         `Settings` to an unfitted estimator.
     """
@@ -171,7 +171,7 @@ def _row_bytes(n_samples: int, n_features: int, k: int) -> int:
 
 
 def _online_bytes(n_samples: int, n_features: int, k: int) -> int:
-    """What a fit of a window takes, and its rows."""
+    """Count the bytes of a fit of a window, and of its rows."""
     window = min(n_samples, 500)
     return window * n_features + _row_bytes(window, n_features, k)
 

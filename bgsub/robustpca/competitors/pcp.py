@@ -280,7 +280,7 @@ def _product(block: NDArray[Any]) -> Floats:
 
 
 def memory_bytes(n_samples: int, n_features: int, *, itemsize: int = 4) -> int:
-    """Bytes that a fit of `PCP` needs beside X, at most.
+    """Bytes that a fit of `PCP` needs besides X, at most.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the methods with outlying entries share: they read the pixels, by blocks of columns.
+"""Share among methods with outlying entries how pixels are read, by blocks of columns.
 
 They are no left multiplications of X, so the Gram matrix alone does not do. 8-bit and float32
 matrices are handled in float32, float64 ones in float64. Neither copies X as a whole.

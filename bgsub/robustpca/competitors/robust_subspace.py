@@ -250,7 +250,7 @@ class _Learning:
 def memory_bytes(
     n_samples: int, n_features: int, n_components: int = 10, *, itemsize: int = 4
 ) -> int:
-    """Bytes that a fit of `RobustSubspace` needs beside X, at most.
+    """Bytes that a fit of `RobustSubspace` needs besides X, at most.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the row-outlier methods share: n points of few coordinates in place of n × p pixels.
+"""Share among row-outlier methods n points of few coordinates in place of n × p pixels.
 
 Each of these methods looks at the rows of X through lengths and inner products only, and whatever
 it computes is a left multiplication of X: a centre is m = Xᵀa with weights a that sum to 1, a

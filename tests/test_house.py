@@ -1,0 +1,131 @@
+"""The house stays one to live in: sizes, names, words and tests of modules are held here."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import bgsub
+
+ROOT = Path(bgsub.__file__).parent
+TESTS = Path(__file__).parent
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+
+MOST_LINES = 310
+LARGE = 100
+"""Lines from which a module has a test file of its own name."""
+
+TESTED_ELSEWHERE = {
+    "cluster/child.py": "a process of its own: tests/cluster/test_scheduler.py calls it",
+}
+
+FIRST_WORDS = {
+    *("A", "All", "An", "Everything", "How", "Of", "The", "What", "Where", "Whether", "Which"),
+}
+"""Words that docstrings of modules, functions and methods do not begin with: a verb comes first."""
+
+RETIRED = r"\b(roads?|lanes?|painted|demands?)\b"
+"""Names that storage strategies, workers, masks of pixels and memory once had."""
+
+
+def place(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_a_module_can_be_read_in_one_go(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def has_functions(tree):
+    return any(isinstance(node, ast.FunctionDef) for node in ast.walk(tree))
+
+
+def test_large_modules_have_tests_of_their_own_name():
+    missing = []
+    for path in MODULES:
+        text = path.read_text(encoding="utf-8")
+        if len(text.splitlines()) <= LARGE or not has_functions(ast.parse(text)):
+            continue
+        test = TESTS / path.relative_to(ROOT).with_name(f"test_{path.name}")
+        if not test.exists() and place(path) not in TESTED_ELSEWHERE:
+            missing.append(place(path))
+    assert missing == []
+
+
+def is_property(node):
+    names = {getattr(one, "attr", getattr(one, "id", "")) for one in node.decorator_list}
+    return bool(names & {"property", "cached_property", "setter"})
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_docstrings_begin_with_a_verb(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module) or (
+            isinstance(node, ast.FunctionDef) and not is_property(node)
+        ):
+            said = (ast.get_docstring(node) or "Say").split()[0]
+            assert said not in FIRST_WORDS, f"{getattr(node, 'name', place(path))}: {said} …"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_retired_words_stay_away(path):
+    found = re.search(RETIRED, path.read_text(encoding="utf-8"))
+    assert found is None, found
+
+
+def names_in(tree):
+    """Public functions and constants of a module; classes are public as what functions give."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and not node.decorator_list:
+            yield node.name
+        for target in node.targets if isinstance(node, ast.Assign) else []:
+            if isinstance(target, ast.Name):
+                yield target.id
+
+
+def test_what_one_module_uses_alone_is_private():
+    texts = {path: path.read_text(encoding="utf-8") for path in MODULES}
+    elsewhere = [*ROOT.rglob("__init__.py"), *TESTS.rglob("*.py")]
+    elsewhere += [*(ROOT.parent / "benchmarks").glob("*.py")]
+    words = {path: set(re.findall(r"\w+", text)) for path, text in texts.items()}
+    words |= {path: set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) for path in elsewhere}
+    homes = defaultdict(list)
+    for path, text in texts.items():
+        for name in names_in(ast.parse(text)):
+            if not name.startswith("_"):
+                homes[name].append(path)
+    users = defaultdict(set)
+    for path, found in words.items():
+        for name in homes.keys() & found:
+            users[name].add(path)
+    alone = [
+        f"{place(paths[0])}: {name}"
+        for name, paths in homes.items()
+        if users[name] <= set(paths) and not is_type(name)
+    ]
+    assert alone == []
+
+
+def is_type(name):
+    """Types are named as classes are, and stand in signatures that others read."""
+    return name[0].isupper() and not name.isupper()
+
+
+DEVELOPMENT = (ROOT.parent / "docs" / "development.md").read_text(encoding="utf-8")
+
+
+def test_files_that_the_drawing_of_the_house_names_are_there():
+    named = set(re.findall(r"`(?:bgsub/)?([a-z_]+/[a-z_0-9]+\.py)`", DEVELOPMENT))
+    assert len(named) > 20
+    missing = {name for name in named if not (ROOT / name).is_file()}
+    assert {name for name in missing if not (ROOT.parent / name).is_file()} == set()
+
+
+def test_every_room_is_drawn():
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    drawing = DEVELOPMENT.partition("## The house")[2].partition("### From a file")[0]
+    assert rooms <= set(re.findall(r"[a-z_]+", drawing))
