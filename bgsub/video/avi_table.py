@@ -36,7 +36,7 @@ def data_start(path: Path) -> int | None:
 
 
 def _ends_with_table(path: Path) -> bool:
-    """Whether an avi has a table; if not, FFmpeg makes one of what it happens to read."""
+    """Say whether an avi has a table; if not, FFmpeg makes one of what it happens to read."""
     size = path.stat().st_size
     with path.open("rb") as file:
         if b"indx" in file.read(_AVI_HEADER):

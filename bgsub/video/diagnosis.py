@@ -100,7 +100,7 @@ def shortfall(
 
 
 def has_unknown_holes(header: FilmHeader, decoder: Decoder) -> bool:
-    """Whether a film holds less than it should although its decoder found nothing odd."""
+    """Say whether a film holds less than it should although its decoder found nothing odd."""
     falls_short = header.falls_short(decoder.packets, decoder.empty_packets, decoder.reach)
     return header.ends_early or (falls_short and header.format == "avi" and not header.table)
 

@@ -117,7 +117,7 @@ class FilmHeader:
 
     @property
     def has_decoding_times(self) -> bool:
-        """Whether timestamps are those of decoding: avi and asf have no others for such codecs."""
+        """Say whether timestamps are of decoding: avi and asf have no others for such codecs."""
         is_reordered = self.delay > 0 and self.codec in _REORDERED
         return self.format == "avi" or (self.format == "asf" and is_reordered)
 
@@ -128,7 +128,7 @@ class FilmHeader:
 
     @property
     def misses_its_beginning(self) -> bool:
-        """Whether the first pictures are lost; streams may begin amid pictures, files do not."""
+        """Say whether the first pictures are lost; streams may begin amid them, files do not."""
         of_pictures = self.codec not in CODECS_WITH_HIDDEN_PACKETS
         return self.begins_silently and of_pictures and self.format in _WITH_BEGINNING
 
@@ -159,11 +159,11 @@ class FilmHeader:
 
     @property
     def lists_frames(self) -> bool:
-        """Whether the header has a list of all frames, so that none can be missing in silence."""
+        """Say whether the header lists all frames, so that none can be missing in silence."""
         return self.announced > 0 and self.format.startswith("mov,")
 
     def falls_short(self, packets: int, empty: int, reach: Reach) -> bool:
-        """Whether clearly less was found than is announced.
+        """Say whether clearly less was found than is announced.
 
         Parameters
         ----------
@@ -181,11 +181,11 @@ class FilmHeader:
         return (place is not None and last is not None and place < last) or self._ends_before(reach)
 
     def loses_count(self, reach: Reach) -> bool:
-        """Whether numbers are wrong where frames are missing: times of ogg and dv are counted."""
+        """Say whether numbers are wrong where frames are missing: ogg and dv count times."""
         return self.format in {"ogg", "dv"} or self.begins_late(reach)
 
     def begins_late(self, reach: Reach) -> bool:
-        """Whether frames are missing at the beginning; in an asf the first is at 0."""
+        """Say whether frames are missing at the beginning; in an asf the first is at 0."""
         if self.format != "asf" or self.rate is None:
             return False
         slack_s = (0.5 + self.delay) / float(self.rate)
@@ -209,7 +209,7 @@ class FilmHeader:
         return 0.01 * self.duration_s + 2 / float(self.rate)
 
     def _ends_before(self, reach: Reach) -> bool:
-        """Whether the last packet comes earlier than the announced duration says."""
+        """Say whether the last packet comes earlier than the announced duration says."""
         if self.duration_s is None:
             return False
         if self.format in _ENDING and self.duration_is_exact:
@@ -220,7 +220,7 @@ class FilmHeader:
         return self.format in _ANNOUNCING and reach.end_s < self.duration_s - self._slack_s
 
     def lacks_its_end(self, position: int | None) -> bool:
-        """Whether a file whose pictures have one size ends within one, behind `position`."""
+        """Say whether a file whose pictures have one size ends within one, behind `position`."""
         if self.format != "yuv4mpegpipe":
             return False
         return position is not None and position < self.size

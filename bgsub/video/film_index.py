@@ -244,7 +244,7 @@ def _seconds(stamps: NDArray[np.int64], base: Fraction) -> NDArray[np.float64]:
 
 
 def _begins_anew(packet: Packet[VideoStream], stream: VideoStream) -> bool:
-    """Whether nothing from this packet on refers to anything before it."""
+    """Say whether nothing from this packet on refers to anything before it."""
     context = stream.codec_context
     if context.name in _INTRA:
         return bool(packet.is_keyframe)

@@ -51,7 +51,7 @@ def key_frames(source: VideoFileSource, count: int) -> list[Frame]:
 
 
 def can_seek(source: VideoFileSource) -> bool:
-    """Whether a time leads to the same frame as reading from the beginning does."""
+    """Say whether a time leads to the same frame as reading from the beginning does."""
     with source.opened() as (container, stream):
         if container.format.name in _WITHOUT_STAMPS or stream.time_base is None:
             return False
@@ -109,7 +109,7 @@ def index_film(source: VideoFileSource) -> FilmIndex | str:
 
 
 def _begins_with(source: VideoFileSource, stamps: NDArray[np.float64]) -> bool:
-    """Whether the first frames that come out of a decoder have these time stamps."""
+    """Say whether the first frames that come out of a decoder have these time stamps."""
     with source.opened() as (container, stream):
         try:
             pictures = islice(container.decode(stream), len(stamps))

@@ -19,8 +19,8 @@ from bgsub.tracking.tables import OBJECT_COLUMNS
 from bgsub.video.source import open_source
 from tests.conftest import read_video
 from tests.export.visit import run_on_visit
+from tests.video.beeps import film_with_a_beep
 from tests.video.conftest import encode as encode_film
-from tests.video.test_seeking import film as film_with_sound  # noqa: F401
 from tests.video.test_source import rotated
 
 
@@ -190,8 +190,13 @@ def test_a_reel_holds_all_clips_one_after_the_other(results, tmp_path, mode):
     np.testing.assert_allclose(np.diff(stamps), 0.04, atol=0.002)
 
 
+@pytest.fixture(scope="module")
+def film_with_sound(tmp_path_factory):
+    return film_with_a_beep(tmp_path_factory.mktemp("sound") / "film.mp4")
+
+
 @pytest.mark.parametrize("mode", ["encode", "copy"])
-def test_the_sound_of_a_reel_is_in_step(film_with_sound, tmp_path, mode):  # noqa: F811
+def test_the_sound_of_a_reel_is_in_step(film_with_sound, tmp_path, mode):
     path = str(film_with_sound)
     data = RunData(tmp_path, "film.mp4", path, 64, 48, 250, Fraction(25), (0, 0, 64, 48))
     spans = [Span(t, t + 1, (event(n, t, t + 1),)) for n, t in ((1, 0.5), (2, 3.0), (3, 5.5))]
