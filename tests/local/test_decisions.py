@@ -4,9 +4,10 @@ import cv2
 import numpy as np
 import pytest
 
+from bgsub.local.changes import UNKNOWN, Change
 from bgsub.local.decisions import Region, describe_changes
-from bgsub.local.layers import find_layers
-from bgsub.local.objects import judge_changes
+from bgsub.local.layers import LAYERS, Layers, find_layers
+from bgsub.local.objects import Verdict, judge_changes
 from bgsub.local.scene import fit_scene
 
 BODY = (slice(30, 54), slice(40, 54))
@@ -183,3 +184,97 @@ def test_only_motions_that_were_measured_are_given_as_a_reason(background, motio
     assert ("0.04 pixels, less than" in reason) == (0.04 in sides)
     assert ("at another change" in reason) == (0.04 not in sides)
     assert "0.30" not in reason
+
+
+# --- what is described, of layers and verdicts made by hand ---
+
+SHAPE = 12, 16
+PLACE = np.s_[3:7, 4:10]
+
+
+def described(
+    *, is_object=(), is_thing=(), balance=0.5, motion=(0.2, 0.3), counts=(30, 12), step=1
+):
+    """A change from layer 1 to layer 0; objects and things are pairs of a layer and rows."""
+    number = np.zeros((LAYERS, *SHAPE), np.uint8)
+    number[1], number[0] = counts
+    layers = Layers(
+        np.zeros((*number.shape, 3), np.uint8),
+        number,
+        number,
+        number,
+        np.zeros((40, *SHAPE), np.uint8),
+    )
+    region = np.zeros(SHAPE, bool)
+    region[PLACE] = True
+    before, after = np.full(SHAPE, 1, np.int8), np.zeros(SHAPE, np.int8)
+    marks = []
+    for pairs in (is_object, is_thing):
+        marked = np.zeros(number.shape, bool)
+        for layer, rows in pairs:
+            marked[layer, 3 : 3 + rows] = True
+        marks.append(marked)
+    change = Change(17, region, before, after, balance, motion)
+    (found,) = describe_changes(Verdict(*marks, [change]), layers, step, (24, 31))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("is_object", "is_thing", "balance", "chosen", "background"),
+    [
+        ((), (), 0.5, "not decided", "most frequent"),
+        ([(1, 2)], (), 0.5, "object left", "after"),  # half of it is enough
+        ([(1, 1)], (), 0.5, "not decided", "most frequent"),
+        ([(0, 2)], (), -0.5, "object came", "before"),
+        ([(0, 3), (1, 3)], (), 0.5, "object left", "after"),
+        ([(0, 4), (1, 3)], (), 0.5, "object came", "before"),
+        ([(1, 3)], [(1, 4)], 0.5, "object left", "after"),
+        ((), [(1, 2)], 0.5, "thing moved", "before"),
+        ((), [(1, 1)], 0.5, "not decided", "most frequent"),
+        ((), [(1, 2)], -0.5, "not decided", "before"),
+        ((), [(0, 2)], -0.5, "thing moved", "after"),
+        ((), [(0, 2)], 0.0, "thing moved", "after"),
+        ((), [(0, 2)], 0.5, "not decided", "after"),
+        ((), [(0, 2), (1, 2)], 0.5, "thing moved", "both"),
+    ],
+)
+def test_what_is_chosen_is_what_most_of_the_place_says(
+    is_object, is_thing, balance, chosen, background
+):
+    found = described(is_object=is_object, is_thing=is_thing, balance=balance)
+    assert (found.chosen, found.background) == (chosen, background)
+
+
+def test_figures_of_a_region_are_rounded_and_in_pixels_of_the_frames():
+    found = described(is_object=[(0, 3)], balance=-0.12345, motion=(0.34567, UNKNOWN), step=2)
+    assert (found.x, found.y, found.width, found.height) == (8, 6, 12, 8)
+    assert (found.pixels, found.overruled_pixels, found.sample) == (96, 72, 17)
+    assert (found.share_before, found.share_after) == (0.75, 0.3)
+    assert (found.edge_balance, found.edge_motion_px) == (-0.123, (0.346, None))
+    assert described(counts=(1, 13)).share_after == 0.325
+
+
+def test_boxes_end_with_the_picture():
+    found = described(step=4)
+    assert (found.x + found.width, found.y + found.height) == (31, 24)
+
+
+@pytest.mark.parametrize(("balance", "tells"), [(0.1, True), (0.0999, False), (-0.1, True)])
+def test_an_outline_tells_from_a_tenth_on(balance, tells):
+    words = region(edge_balance=balance).reason
+    assert words.startswith("only the light changed") == tells
+    left = region(chosen="object left", edge_balance=balance).reason
+    assert ("more edges until then" in left) == (balance >= 0.1)
+    came = region(chosen="object came", edge_balance=balance).reason
+    assert ("more edges since then" in came) == (balance <= -0.1)
+
+
+@pytest.mark.parametrize(("motion", "rests"), [(0.099, True), (0.1, False)])
+def test_edges_rest_that_move_by_less_than_those_of_people(motion, rests):
+    for sides, kind in (((motion, None), "before"), ((None, motion), "after")):
+        words = region(background=kind, edge_motion_px=sides).reason
+        assert ("pixels, less than the 0.1 of people" in words) == rests
+
+
+def test_times_are_given_to_the_microsecond():
+    assert region().to_json(0, 3, 1.23456789)["first_time_s"] == 1.234568

@@ -6,6 +6,7 @@ from bgsub.local.layers import MOST_FRAMES
 from bgsub.local.model import LocalModel
 from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.sampling import fit_bytes, sample_size
+from bgsub.local.scene import Scene
 from bgsub.runtime.threads import Workers
 
 
@@ -304,3 +305,117 @@ def test_a_small_plain_thing_is_found_before_texture(seed, learn):
     model = learn(np.stack(frames[:50]))
     areas = [np.count_nonzero(model.mask(frame)) for frame in frames[40:]]
     assert all(100 < area < 200 for area in areas[2:])
+
+
+# --- models made by hand ---
+
+
+def by_hand(*levels, size=(60, 80), contrast=0.0, noise=16, options=None, usual=0.9, **numbers):
+    """A model of rooms of patches, a state each; thresholds are six grey levels."""
+    rng = np.random.default_rng(0)
+    scenes = []
+    for level in levels or (120,):
+        patches = rng.integers(level - 30, level + 30, (size[0] // 10, size[1] // 10, 3))
+        room = np.kron(patches, np.ones((10, 10, 1))).astype(np.uint8)[None]
+        restless, map_of_noise = np.zeros(size, np.uint8), np.full(size, noise, np.uint8)
+        scenes.append(Scene(room, restless, 2.5, [], noise=map_of_noise, contrast=contrast))
+    params = LocalParams(**numbers)
+    return LocalModel(scenes, [usual] * len(scenes), options, params=params)
+
+
+def room_of(model, state=0):
+    return model.scenes[state].colors[0].copy()
+
+
+def with_square(picture, side, step=60):
+    picture[20 : 20 + side, 30 : 30 + side] += np.uint8(step)
+    return picture
+
+
+@pytest.mark.parametrize(("given", "least"), [(None, 4), (0, 0), (1, 1), (99, 99)])
+def test_the_least_area_is_given_or_a_share_of_the_picture(given, least):
+    """0.08 % of 4,800 pixels are 3.84."""
+    model = by_hand(options=MaskOptions(min_area=given))
+    assert model.min_area == least
+    assert model.finds_specks == (given is None)
+    assert model.shape == (60, 80)
+
+
+def test_specks_are_looked_for_where_no_least_area_is_given():
+    for options, found in ((MaskOptions(shadows="keep"), 1), (MaskOptions("keep", min_area=25), 0)):
+        model = by_hand(options=options, size=(200, 300))  # 48 pixels
+        seen = model.look(with_square(room_of(model), 5))
+        assert len(seen.specks) == found
+        assert seen.mask.any() == (options.min_area is not None)
+
+
+@pytest.mark.parametrize("contrast", [0.0, 12.0, 100.0])
+def test_trust_is_light_times_noise_times_evidence(contrast):
+    """A threshold is three times the noise, or a fifth of the contrast where that is more."""
+    model = by_hand(contrast=contrast, options=MaskOptions("keep"))
+    threshold = max(6.0, 0.2 * contrast)
+    clear = min(contrast / 4 / threshold, 1) if contrast else 1.0
+    assert model.look(room_of(model)).trust == pytest.approx(clear)
+    shown = with_square(room_of(model), 20)
+    assert model.look(shown).trust == pytest.approx(clear)
+    hidden = room_of(model)
+    hidden[:18] = np.random.default_rng(0).integers(0, 256, hidden[:18].shape)  # .3 of it
+    assert model.look(hidden).trust == pytest.approx(clear * 0.7 / 0.9, abs=0.02)
+
+
+def test_what_is_outside_is_no_evidence_for_or_against_trust():
+    model = by_hand(options=MaskOptions("keep"))
+    shown = with_square(room_of(model), 20, step=6)
+    everything = np.ones(shown.shape[:2], bool)
+    without = everything.copy()
+    without[15:45, 25:55] = False
+    assert model.look(shown, everything).trust < 0.4
+    assert model.look(shown, without).trust == 1.0
+
+
+@pytest.mark.parametrize("state", [0, 1])
+def test_the_state_and_the_background_are_those_of_the_frame(state):
+    model = by_hand(80, 160)
+    frame = room_of(model, state)
+    assert model.state_of(frame) == state
+    np.testing.assert_array_equal(model.background(frame), frame)
+    dim = (0.8 * frame).astype(np.uint8)
+    assert model.state_of(dim) == state
+    np.testing.assert_array_equal(model.background(dim), frame)
+
+
+@pytest.mark.parametrize(
+    ("usual", "fine"), [(0.0, True), (1.0, True), (1.01, False), (-0.01, False)]
+)
+def test_shares_of_usual_frames_are_shares(usual, fine):
+    arrays = by_hand().arrays() | {"local_usual": np.array([usual])}
+    if fine:
+        assert LocalModel.from_arrays(arrays).arrays()["local_usual"] == [usual]
+    else:
+        with pytest.raises(ValueError, match=str(usual)):
+            LocalModel.from_arrays(arrays)
+
+
+@pytest.mark.parametrize(
+    ("sensitivity", "below", "above"), [("low", 8, 9), ("normal", 5, 6), ("high", 4, 5)]
+)
+def test_sensitivities_are_factors_on_the_threshold(sensitivity, below, above):
+    """Of 1.5, 1 and 0.7, on six grey levels."""
+    model = by_hand(options=MaskOptions("keep", sensitivity))
+    for step, found in ((below, False), (above, True)):
+        shown = with_square(room_of(model), 20, step=step)
+        assert (model.scores(shown)[30, 40] >= 100) == found
+
+
+@pytest.mark.parametrize(
+    ("options", "evened"), [(MaskOptions(), True), (MaskOptions("keep"), False)]
+)
+def test_light_in_a_part_is_evened_out_where_shadows_are_dropped(options, evened):
+    model = by_hand(light_bonus=1.1)
+    fine = np.random.default_rng(1).integers(-20, 20, (*model.shape, 1))
+    model.scenes[0].colors[:] = np.clip(model.scenes[0].colors + fine, 0, 255)
+    model = model.with_options(options)
+    shown = room_of(model).astype(float)
+    shown[:48] *= 0.7
+    scores = model.scores(np.rint(shown).astype(np.uint8))
+    assert (np.median(scores[:16]) < 90) == evened
