@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.presence import motion_around, moving_colors, what_came_back
+from bgsub.robustpca.median import level_median
 from bgsub.video.frames import Bytes
 
 _LEAN = 0.1
@@ -276,8 +277,8 @@ def _edge_motion(pictures: Bytes, frames: NDArray[np.int64], region: NDArray[np.
     box = np.s_[max(rows[0] - 1, 0) : rows[-1] + 2, max(columns[0] - 1, 0) : columns[-1] + 2]
     band = band[box]
     cut = [np.ascontiguousarray(pictures[j][box]) for j in frames]
-    grey = np.stack([cv2.cvtColor(one, cv2.COLOR_BGR2GRAY) for one in cut]).astype(np.float32)
-    mean = np.median(grey, axis=0).astype(np.float32)
+    grey = np.stack([np.asarray(cv2.cvtColor(one, cv2.COLOR_BGR2GRAY), np.uint8) for one in cut])
+    mean = level_median(grey)
     gradient = np.hypot(
         cv2.Sobel(mean, cv2.CV_32F, 0, 1), cv2.Sobel(mean, cv2.CV_32F, 1, 0)
     ) / np.float32(8)

@@ -54,49 +54,80 @@ def fill_inwards(
     """
     hole = hole & allowed.any(axis=0)
     known = ~hole
-    filled = base.copy()
     if not known.any() or not hole.any():
-        return filled
+        return base.copy()
+    picture = _Filled(base, known)
     cross = np.ones((3, 3), np.uint8)
     while not known.all():
-        next_to = cv2.dilate(known.view(np.uint8), cross) > 0
-        y, x = np.nonzero(next_to & ~known)
-        filled[y, x] = _best(filled, known, y, x, colors, shares, allowed, sigma)
-        known[y, x] = True
-    y, x = np.nonzero(hole)
+        places = (cv2.dilate(known.view(np.uint8), cross) > 0) & ~known
+        picture.settle(_Candidates(places, colors, shares, allowed), sigma)
+        known |= places
+    candidates = _Candidates(hole, colors, shares, allowed)
     for _ in range(_ROUNDS):
-        filled[y, x] = _best(filled, known, y, x, colors, shares, allowed, sigma)
-    return filled
+        picture.settle(candidates, sigma)
+    return picture.picture
 
 
-def _best(
-    base: Bytes,
-    known: NDArray[np.bool_],
-    y: NDArray[np.int64],
-    x: NDArray[np.int64],
-    colors: Bytes,
-    shares: Singles,
-    allowed: NDArray[np.bool_],
-    sigma: float,
-) -> Bytes:
-    """Colours of the best layers at some pixels, shape (m, 3)."""
-    height, width = known.shape
-    own = np.ascontiguousarray(np.moveaxis(colors[:, y, x], 2, 0), dtype=np.int16)
-    least = np.full(own.shape[1:], _CAP, np.float32)
-    total = np.zeros_like(least)
-    count = np.zeros(len(y), np.float32)
-    for down, right in _OFFSETS:
-        rows, columns = y + down, x + right
-        settled = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-        rows, columns = np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)
-        settled &= known[rows, columns]
-        blue, green, red = np.abs(own - base[rows, columns].T[:, None])
-        difference = np.maximum(np.maximum(blue, green), red) / np.float32(sigma)
-        np.minimum(difference, _CAP, out=difference)
-        least = np.where(settled, np.minimum(least, difference), least)
-        total += difference * settled
-        count += settled
-    cost = least + 0.5 * total / np.maximum(count, 1)
-    cost -= _PULL * np.log(np.maximum(shares[:, y, x], 1e-3))
-    chosen = np.where(allowed[:, y, x], cost, np.inf).argmin(axis=0)
-    return np.asarray(colors[chosen, y, x], dtype=np.uint8)
+class _Candidates:
+    """The layers that are allowed at some places, as lists: of m places, and of all p layers."""
+
+    def __init__(
+        self, places: NDArray[np.bool_], colors: Bytes, shares: Singles, allowed: NDArray[np.bool_]
+    ) -> None:
+        self.y, self.x = np.nonzero(places)
+        self.layer, self.place = np.nonzero(allowed[:, self.y, self.x])
+        at = self.layer, self.y[self.place], self.x[self.place]
+        self.colors = colors[at]
+        self.prior = _PULL * np.log(np.maximum(shares[at], 1e-3))
+
+    def cheapest(self, cost: Singles) -> Bytes:
+        """Colours of the layers of least cost at all places, shape (m, 3)."""
+        costs = np.full((self.layer.max() + 1, self.y.size), np.inf, np.float32)
+        costs[self.layer, self.place] = cost
+        number = np.empty(costs.shape, np.intp)
+        number[self.layer, self.place] = np.arange(self.layer.size)
+        chosen = number[costs.argmin(axis=0), np.arange(self.y.size)]
+        return np.asarray(self.colors[chosen], dtype=np.uint8)
+
+
+class _Filled:
+    """A picture that is being filled, with a rim of unknown pixels as wide as is looked."""
+
+    def __init__(self, base: Bytes, known: NDArray[np.bool_]) -> None:
+        rim = (_REACH, _REACH)
+        self._wide = np.pad(base, (rim, rim, (0, 0)))
+        self._known = np.pad(known, _REACH)
+
+    @property
+    def picture(self) -> Bytes:
+        """Without the rim, shape (h, w, 3)."""
+        return self._wide[_REACH:-_REACH, _REACH:-_REACH].copy()
+
+    def settle(self, candidates: _Candidates, sigma: float) -> None:
+        """Give some places the colours of the best layers."""
+        width = self._known.shape[1]
+        colors, known = self._wide.reshape(-1, 3), self._known.reshape(-1)
+        at = (candidates.y + _REACH) * width + candidates.x + _REACH
+        pairs = at[candidates.place]
+        in_sigmas = np.minimum(np.arange(256, dtype=np.int16) / np.float32(sigma), _CAP)
+        least = np.full(pairs.size, _CAP, np.float32)
+        total = np.zeros_like(least)
+        count = np.zeros(at.size, np.float32)
+        for down, right in _OFFSETS:
+            off = down * width + right
+            apart = cv2.absdiff(candidates.colors, colors.take(pairs + off, axis=0))
+            blue, green, red = apart.T
+            difference = in_sigmas.take(np.maximum(np.maximum(blue, green), red))
+            settled = known.take(at + off)
+            if not settled.all():
+                there = settled[candidates.place]
+                total += difference * there
+                difference[~there] = _CAP
+            else:
+                total += difference
+            np.minimum(least, difference, out=least)
+            count += settled
+        around = 0.5 * total / np.maximum(count, 1)[candidates.place]
+        cost = np.asarray(least + around - candidates.prior, dtype=np.float32)
+        colors[at] = candidates.cheapest(cost)
+        known[at] = True

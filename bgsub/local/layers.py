@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -20,6 +21,9 @@ LAYERS = 6
 
 MOST_FRAMES = 250
 """Frames of a sample at most: counts of frames are bytes."""
+
+_RARE = 0.12
+"""Share of the frames that a layer is seen at most where what it shows moves on."""
 
 _ROUNDS = 2
 _STRIP_PIXELS = 1 << 16
@@ -52,6 +56,12 @@ class Layers:
     def shares(self) -> Singles:
         """Share of the frames that a layer explains, shape (K, h, w)."""
         return np.asarray(self.counts / np.float32(len(self.labels)), dtype=np.float32)
+
+    @cached_property
+    def rare(self) -> Bytes:
+        """Bits, shape (h, w): k is set where layer k is seldom seen, as what moves on is."""
+        seldom = np.packbits(self.counts < _RARE * len(self.labels), axis=0, bitorder="little")
+        return np.asarray(seldom[0], dtype=np.uint8)
 
 
 def find_layers(
@@ -127,13 +137,15 @@ class _Codebook:
         self._best, self._index, self._distance, self._part, self._low, self._weakest = (
             np.empty((height, width), np.uint8) for _ in range(6)
         )
+        self._channels = np.empty((3, height, width), np.uint8)
+        self._apart = self._channels.reshape(-1, width)
         self._hit, self._here = (np.empty((height, width), np.bool_) for _ in range(2))
 
     def _find_nearest(self, frame: int) -> None:
         """Distance to the nearest layer into `_best`, the layer into `_index`."""
         planes, distance, part = self._planes[frame], self._distance, self._part
         for k in range(self._used):
-            _largest(planes, self._centers[k], distance, part)
+            self._measure(planes, self._centers[k])
             cv2.bitwise_or(distance, self._empty[k], dst=distance)
             if k == 0:
                 self._best[:] = distance
@@ -143,6 +155,14 @@ class _Codebook:
                 cv2.min(distance, self._best, dst=self._best)
                 cv2.copyTo(self._names[k], part, self._index)
         np.less_equal(self._best, self._tolerance, out=self._hit)
+
+    def _measure(self, planes: Bytes, center: Bytes) -> None:
+        """Largest channel difference of a frame and a layer into `_distance`."""
+        width = planes.shape[2]
+        cv2.absdiff(planes.reshape(-1, width), center.reshape(-1, width), dst=self._apart)
+        blue, green, red = self._channels
+        cv2.max(blue, green, dst=self._distance)
+        cv2.max(self._distance, red, dst=self._distance)
 
     def collect(self, order: NDArray[np.int64]) -> None:
         """Take up colours that no layer explains, in place of layers that were seen only once."""
@@ -187,10 +207,8 @@ class _Codebook:
             np.copyto(self._index, UNSEEN, where=~self._hit)
             labels[frame] = self._index
             for k in range(used):
-                np.equal(self._index, k, out=self._here)
-                where = self._here.view(np.uint8)
-                self.counts[k] += where
-                np.negative(where, out=self._low)  # 0 or 255
+                cv2.compare(self._index, self._names[k], cv2.CMP_EQ, dst=self._low)
+                self.counts[k] -= self._low  # 255 of a byte less is one more
                 for plane, total in zip(planes, sums[k], strict=True):
                     # Half of the time of cv2.accumulate with three channels and a mask.
                     cv2.accumulate(cv2.bitwise_and(plane, self._low, dst=self._part), total)
@@ -215,14 +233,6 @@ class _Codebook:
     def colors(self) -> Bytes:
         """Colours of the layers, shape (K, h, w, 3)."""
         return self._centers.transpose(0, 2, 3, 1)
-
-
-def _largest(planes: Bytes, center: Bytes, out: Bytes, part: Bytes) -> None:
-    """Largest channel difference of two pictures in planes."""
-    cv2.absdiff(planes[0], center[0], dst=out)
-    for channel in (1, 2):
-        cv2.absdiff(planes[channel], center[channel], dst=part)
-        cv2.max(out, part, dst=out)
 
 
 def _recurrence(labels: Bytes) -> tuple[Bytes, Bytes]:

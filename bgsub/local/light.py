@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
 from bgsub.local.params import DEFAULTS, LocalParams
-from bgsub.robustpca.median import NORMAL_MAD
+from bgsub.robustpca.median import NORMAL_MAD, level_median
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
 
@@ -242,7 +242,7 @@ def in_one_light(
         How many of them had another light.
     """
     own = thumbnails[chosen].astype(np.float32)
-    middle = np.median(own, axis=0).astype(np.float32)
+    middle = level_median(thumbnails[chosen])
     still = 1.5
     if chosen.size > 1:
         steps = np.abs(np.diff(own, axis=0)).max(axis=3)

@@ -13,9 +13,6 @@ from bgsub.video.frames import Bytes
 
 Label = NDArray[np.int8]
 
-_RARE = 0.12
-"""Share of the frames that a layer is seen at most where what it shows moves on."""
-
 _FRAMES = 10
 _BITS = 4
 _LEVELS = 1 << _BITS
@@ -58,7 +55,7 @@ def moving_colors(
     rows = slice(max(int(y.min()) - reach, 0), int(y.max()) + reach + 1)
     columns = slice(max(int(x.min()) - reach, 0), int(x.max()) + reach + 1)
     before, after = (layers.colors[state[y, x], y, x] for state in states)
-    rare = _rare(layers.counts[:, rows, columns], len(pictures))
+    rare = layers.rare[rows, columns]
     balance = 0.0
     for first, last in ((frame - _FRAMES, frame + 2), (frame, frame + _FRAMES + 2)):
         seen = np.zeros((_LEVELS,) * 3, np.float32)
@@ -93,7 +90,7 @@ def motion_around(
     float
         From 1, all motion comes after, to −1, all came before.
     """
-    rare = _rare(layers.counts, len(layers.labels))
+    rare = layers.rare
     window = np.ones((3, 3), np.uint8)
     outside = (~region).view(np.uint8)
     means = []
@@ -108,12 +105,6 @@ def motion_around(
         means.append(float(np.mean(moving)))
     before, after = means
     return (after - before) / (after + before + float(region.sum()))
-
-
-def _rare(counts: Bytes, frames: int) -> Bytes:
-    """Bit k is set where layer k is seldom seen, shape (h, w)."""
-    seldom = np.packbits(counts < _RARE * frames, axis=0, bitorder="little")
-    return np.asarray(seldom[0], dtype=np.uint8)
 
 
 def _moves(shown: Bytes, rare: Bytes) -> Bytes:

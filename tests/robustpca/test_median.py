@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bgsub.robustpca.median import NORMAL_MAD, column_median
+from bgsub.robustpca.median import NORMAL_MAD, column_median, level_median
 
 from .helpers import lower_median
 
@@ -37,3 +37,11 @@ def test_median_of_floats_is_the_usual_one():
 def test_the_median_of_a_normal_variable_is_its_sigma():
     sample = np.random.default_rng(0).normal(0, 3, 200_000)
     assert np.median(np.abs(sample)) / NORMAL_MAD == pytest.approx(3, rel=0.01)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 31, 32])
+def test_median_of_grey_levels_is_the_usual_one(n):
+    levels = np.random.default_rng(n).integers(0, 256, (n, 5, 7, 3), dtype=np.uint8)
+    median = level_median(levels)
+    assert median.dtype == np.float32
+    np.testing.assert_array_equal(median, np.median(levels, axis=0))
