@@ -149,7 +149,7 @@ class LiveEvents:
 
     def pass_time(self, now_s: float) -> None:
         """Say that frames up to a time have been looked at."""
-        if self.open is not None and now_s - self.open.last_s > self._after_s:
+        if self.open is not None and now_s - max(self.open.last_s, self._back_s) > self._after_s:
             self.end("gone")
 
     def lose(self, now_s: float) -> None:
@@ -168,9 +168,8 @@ class LiveEvents:
         small_area : float
             Pixels from which an object makes an event at once, see `FlickerSieve`.
         """
-        if self.open is not None and self._lost_at_s is not None:
-            self.open.last_s = self._back_s = now_s
-        self._lost_at_s = None
+        if self._lost_at_s is not None:
+            self._lost_at_s, self._back_s = None, now_s
         self._sieve = FlickerSieve(small_area)
 
     def end(self, reason: Reason) -> None:

@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
-from bgsub.live.messages import End, Header, LivePicture, Note, StreamPacket, receive
+from bgsub.live.messages import (
+    End,
+    Header,
+    LivePicture,
+    Note,
+    Skipped,
+    StreamPacket,
+    receive,
+)
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import LiveSource
 
@@ -122,6 +130,7 @@ class Feed:
                 "scale": scale,
                 "every": every_s,
                 "sound": sound,
+                "drops": drops,
             }
         )
         self._drops, self._stall_s, self._pauses = drops, stall_s, tuple(pauses_s)
@@ -190,11 +199,11 @@ class Feed:
         tries = 0
         while not self._stop.is_set():
             began = time.monotonic()
-            reason, had_pictures = self._connect()
+            end, had_pictures = self._connect()
             if self._stop.is_set():
                 return
-            if not self._source.reopens:
-                self._put(Lost(reason, None))
+            if end.is_final or not self._source.reopens:
+                self._put(Lost(end.reason, None))
                 return
             if had_pictures and time.monotonic() - began > _STEADY_S:
                 tries = 0
@@ -203,11 +212,11 @@ class Feed:
                 # To wait for an answer was a pause; with another, it would be more than 30 s.
                 pause = self._pauses[0]
             tries += 1
-            self._put(Lost(reason or "the stream ended", pause))
+            self._put(Lost(end.reason or "the stream ended", pause))
             self._stop.wait(pause)
 
-    def _connect(self) -> tuple[str, bool]:
-        """Read a connection to its end; the reason, and whether there were any pictures."""
+    def _connect(self) -> tuple[End, bool]:
+        """Read a connection to its end; why it ended, and whether there were any pictures."""
         self._has_stalled = False
         self._heard = time.monotonic()
         is_stdin = self._source.kind == "stdin"
@@ -217,14 +226,14 @@ class Feed:
             stdout=subprocess.PIPE,
         ) as process:
             self._process = process
-            reason, had_pictures = self._listen(cast("BinaryIO", process.stdout))
+            end, had_pictures = self._listen(cast("BinaryIO", process.stdout))
             self._process = None
             process.kill()
         if self._has_stalled:
-            reason = f"nothing came for {self._stall_s:g} s"
-        return reason, had_pictures
+            end = End(f"nothing came for {self._stall_s:g} s")
+        return end, had_pictures
 
-    def _listen(self, pipe: BinaryIO) -> tuple[str, bool]:
+    def _listen(self, pipe: BinaryIO) -> tuple[End, bool]:
         base, had_pictures = 0.0, False
         while not self._stop.is_set():
             message = receive(pipe)
@@ -239,11 +248,13 @@ class Feed:
                 self._put(Seen(self._latest_s, message.row, self._heard))
             elif isinstance(message, Note):
                 self._put(message)
+            elif isinstance(message, Skipped):
+                self.dropped += message.count
             elif isinstance(message, End):
-                return message.reason, had_pictures
+                return message, had_pictures
             else:
-                return "the process that decodes it died", had_pictures
-        return "", had_pictures
+                return End("the process that decodes it died"), had_pictures
+        return End(""), had_pictures
 
     def _open(self, header: Header, base: float, *, is_new: bool) -> float:
         """Announce a stream; gives the time at which its connection began."""

@@ -93,6 +93,13 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """Pictures that were not decoded, as there was no time; their packets came."""
+
+    count: int
+
+
+@dataclass(frozen=True)
 class End:
     """The last message.
 
@@ -100,12 +107,15 @@ class End:
     ----------
     reason : str
         Empty where the stream came to its end.
+    is_final : bool
+        Whether it would be the same with another try.
     """
 
     reason: str
+    is_final: bool = False
 
 
-Message = Header | StreamPacket | LivePicture | Note | End
+Message = Header | StreamPacket | LivePicture | Note | Skipped | End
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ with its parent.
 
 from __future__ import annotations
 
-import io
+import errno
 import json
 import os
 import signal
@@ -14,30 +14,21 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
-from fractions import Fraction
 from typing import Any, BinaryIO
 
 import av
-from av.container import InputContainer
-from av.error import FFmpegError
-from av.packet import Packet
-from av.video.frame import VideoFrame
+from av.error import FFmpegError, ProtocolNotFoundError
 from av.video.stream import VideoStream
 
-from bgsub.live.encoding import RAW, RawEncoder
-from bgsub.live.messages import End, Header, LivePicture, Message, Note, StreamPacket, send
-from bgsub.live.sound import IN_MP4, Sound
-from bgsub.live.stamps import StampMender
-from bgsub.video import pixels, pyav
-from bgsub.video.decoding import error_reason, prepare
-from bgsub.video.geometry import Geometry
-
-_ANALYSED_PIXELS = 480 * 320
-"""Pictures of more pixels are shrunk to about so many."""
-
-_IN_MP4 = {"h264", "hevc", "av1", "mpeg4", "vp9"}
-_GROUP_S = 1
+from bgsub.live.messages import (
+    End,
+    Message,
+    send,
+)
+from bgsub.live.sound import Sound
+from bgsub.live.stream import StreamReader
+from bgsub.video import pyav
+from bgsub.video.decoding import error_reason
 
 
 def main() -> None:
@@ -49,15 +40,27 @@ def main() -> None:
     # Nothing that a library prints may get between the messages.
     pipe = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     os.dup2(2, 1)
+    settings = json.loads(sys.argv[1])
     try:
-        for message in read(json.loads(sys.argv[1])):
+        for message in read(settings):
             send(pipe, message)
         _finish(pipe, End(""))
     except BrokenPipeError:
         os._exit(0)
     except (FFmpegError, ValueError, OSError) as error:
-        reason = error_reason(error) if isinstance(error, FFmpegError) else str(error)
-        _finish(pipe, End(reason or type(error).__name__))
+        _finish(pipe, end_of(error, settings))
+
+
+def end_of(error: Exception, settings: dict[str, Any]) -> End:
+    """Say what an error means for somebody who watches."""
+    if isinstance(error, ProtocolNotFoundError):
+        scheme = settings["address"].partition(":")[0]
+        pipe = f"ffmpeg -i {scheme}://… -c copy -f mpegts - | bgsub watch -"
+        return End(f"the FFmpeg that PyAV brings cannot connect by {scheme}; use {pipe}", True)
+    if settings["format"] == "v4l2" and getattr(error, "errno", None) == errno.ENOTTY:
+        return End("it is no camera", True)
+    reason = error_reason(error) if isinstance(error, FFmpegError) else str(error)
+    return End(reason or type(error).__name__)
 
 
 def _finish(pipe: BinaryIO, message: Message) -> None:
@@ -81,8 +84,9 @@ def read(settings: dict[str, Any]) -> Iterator[Message]:
     ----------
     settings : dict
         ``address``, ``format``, ``options``, ``protocols`` as of a `LiveSource`; ``scale``, None
-        for one that leaves about `_ANALYSED_PIXELS`; ``every``, the seconds between pictures that
-        are analysed, 0 for all.
+        for one that leaves about `ANALYSED_PIXELS`; ``every``, the seconds between pictures that
+        are analysed, 0 for all; ``sound``, whether it is taken along; ``drops``, whether pictures
+        for which there is no time are not decoded.
     """
     options = {**settings["options"], "protocol_whitelist": settings["protocols"]}
     if not settings["protocols"]:
@@ -99,165 +103,7 @@ def read(settings: dict[str, Any]) -> Iterator[Message]:
         if not isinstance(stream, VideoStream) or stream.codec_context is None:
             raise ValueError("holds no video that can be decoded")
         sound = Sound.of(container) if settings["sound"] else None
-        yield from _StreamReader(container, stream, sound, settings).messages()
-
-
-class _StreamReader:
-    """One opened stream, from its first key frame to its end."""
-
-    def __init__(
-        self,
-        container: InputContainer,
-        stream: VideoStream,
-        sound: Sound | None,
-        settings: dict[str, Any],
-    ) -> None:
-        self._container, self._stream, self._sound = container, stream, sound
-        self._scale: float | None = settings["scale"]
-        self._every: float = settings["every"]
-        prepare(stream, threads=1, strict=True)
-        self._base = pyav.fraction(stream.time_base) or Fraction(1, 1000)
-        rate = pyav.fraction(stream.average_rate) or Fraction(25)
-        self._rate = rate if 0 < rate <= 240 else Fraction(25)
-        self._mender = StampMender(self._base, round(1 / self._rate / self._base))
-        self._is_raw = stream.codec_context.name in RAW
-        self._encoder: RawEncoder | None = None
-        self._waits_for_key = True
-        self._size: tuple[int, int] | None = None
-        self._key: Packet[VideoStream] | None = None
-        self._waiting: list[StreamPacket] = []
-        self._origin: int | None = None
-        self._has_sound = False
-        self._near_s = 0.0
-        self._next_s = 0.0
-        self._broken = 0
-
-    def messages(self) -> Iterator[Message]:
-        sound = [] if self._sound is None else [self._sound.stream]
-        for packet in pyav.demux(self._container, self._stream, *sound):
-            if packet.size == 0:
-                continue
-            if packet.stream_index != self._stream.index:
-                self._hear(packet)
-                continue
-            if packet.is_corrupt or (self._waits_for_key and not packet.is_keyframe):
-                self._waits_for_key = True
-                continue
-            pts, dts, leap = self._mender.mend(packet.pts, packet.dts, time.monotonic())
-            if leap is not None:
-                yield Note(f"its time stamps jumped by {leap:+.1f} s, and were mended")
-            packet.pts, packet.dts = pts, dts
-            self._near_s = float(pts * self._base)
-            if packet.is_keyframe:
-                self._waits_for_key = False
-                self._key = packet
-                self._origin = pts if self._origin is None else self._origin
-            copy = StreamPacket(
-                bytes(packet),
-                pts,
-                dts,
-                packet.duration or 0,
-                bool(packet.is_keyframe),
-                self._time_s(pts),
-            )
-            try:
-                frames = [frame for frame in pyav.decode(packet) if not frame.is_corrupt]
-            except FFmpegError:
-                # What follows refers to this picture: neither analysed nor written.
-                self._waits_for_key = True
-                self._broken += 1
-                if self._broken in {1, 10, 100, 1000}:
-                    yield Note(f"{self._broken} damaged pictures were left out so far")
-                continue
-            if not self._is_raw:
-                self._waiting.append(copy)
-            yield from self._pass_on(frames)
-
-    def _hear(self, packet: Packet[Any]) -> None:
-        """Let a packet of the sound follow those of the pictures; none comes before them."""
-        if self._sound is None or self._origin is None or self._is_raw:
-            return
-        taken = self._sound.take(packet, self._mender.shift_s, self._near_s)
-        if taken is None:
-            return
-        if not self._has_sound:
-            # What follows is another stream, with sound, and is announced with its next picture.
-            self._has_sound, self._size = True, None
-        ticks = self._sound.base / self._base
-        self._waiting.append(replace(taken, time_s=self._time_s(round(taken.pts * ticks))))
-
-    def _pass_on(self, frames: list[VideoFrame]) -> Iterator[Message]:
-        for frame in frames:
-            if (frame.width, frame.height) != self._size:
-                header = self._begin(frame)
-                if header is not None:
-                    yield header
-            stamp = frame.pts if frame.pts is not None else 0
-            if self._encoder is not None:
-                yield from self._encoder.encode(frame)
-            time_s = self._time_s(stamp)
-            yield from self._packets()
-            if time_s >= self._next_s:
-                # Not from this frame on: the pictures that are taken would come ever later.
-                self._next_s = max(self._next_s + self._every, time_s - self._every)
-                yield LivePicture(
-                    time_s, self._geometry.pack(self._maker.make(frame), self._layout).tobytes()
-                )
-        yield from self._packets()
-
-    def _time_s(self, stamp: int) -> float:
-        """Seconds from the first picture on; those that are shown before it are of no use."""
-        return max(0.0, float((stamp - (self._origin or 0)) * self._base))
-
-    def _packets(self) -> Iterator[Message]:
-        if self._size is not None:
-            yield from self._waiting
-            self._waiting.clear()
-
-    def _begin(self, frame: VideoFrame) -> Header | None:
-        """Plan for pictures of a new size."""
-        self._size = (frame.width, frame.height)
-        turn = pixels.orientation(frame)
-        scale = self._scale
-        if scale is None:
-            scale = min(1.0, (_ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
-        self._geometry = Geometry.plan(self._size, turn, None, scale, "the stream")
-        self._layout = self._geometry.layout(
-            pixels.native_kind(frame), pixels.matrix(frame), "auto", exact_color=False
-        )
-        self._maker = pixels.PictureMaker(self._layout)
-        codec = self._stream.codec_context.name
-        sound = self._sound if self._has_sound else None
-        if self._is_raw:
-            self._encoder = RawEncoder(frame, self._rate, self._base)
-            codec, sample = "h264", self._encoder.sample(frame)
-        else:
-            sample = _sample(self._stream, self._key, sound)
-        in_mp4 = codec in _IN_MP4 and (sound is None or sound.codec in IN_MP4)
-        return Header(
-            codec,
-            self._geometry.input_size,
-            self._layout,
-            self._base,
-            sample,
-            "mp4" if in_mp4 else "mkv",
-            None if sound is None else sound.base,
-        )
-
-
-def _sample(stream: VideoStream, packet: Packet[VideoStream] | None, sound: Sound | None) -> bytes:
-    """Write a packet as a file of its own, which says how the stream is encoded."""
-    memory = io.BytesIO()
-    with av.open(memory, "w", format="nut") as target:
-        own = target.add_stream_from_template(stream)
-        if sound is not None:
-            sound.add_to(target)
-        if packet is not None:
-            copy = Packet(bytes(packet))
-            copy.pts = copy.dts = 0
-            copy.time_base, copy.is_keyframe, copy.stream = packet.time_base, True, own
-            target.mux(copy)
-    return memory.getvalue()
+        yield from StreamReader(container, stream, sound, settings).messages()
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ _PROTOCOLS = {
     "rtsp": "rtsp,rtp,udp,tcp",
     "rtsps": "rtsps,rtp,udp,tcp,tls",
     "rtmp": "rtmp,tcp",
+    "rtmps": "rtmps,tcp,tls",
     "rtp": "rtp,udp",
     "http": "http,tcp,tls,https,crypto,httpproxy",
     "https": "http,tcp,tls,https,crypto,httpproxy",

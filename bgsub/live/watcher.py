@@ -28,6 +28,9 @@ _RING_SLACK_S = WEAK_LASTING_S + 5.0
 """Seconds that packets are kept beyond what clips begin with: what is small and weak must last to
 be an event, and analysis comes a little later."""
 
+_LATE_S = 20.0
+"""Seconds beyond the warm-up in which a model should have been learned."""
+
 _STATUS_S = 2.0
 _MINUTE_S = 60.0
 
@@ -70,6 +73,7 @@ class Watcher:
         self._files = EventFiles(out, self._ring, options, self._fail_clip)
         self._opened: Opened | None = None
         self._lost_since: float | None = None
+        self._learns_late = False
         self._told = {"minute": 0.0, "status": 0.0}
         self._told_dropped = 0
 
@@ -133,11 +137,11 @@ class Watcher:
         self._events.resume(opened.base_s, small)
         if self._events.open is not None:
             self._record(self._events.open, opened.base_s, opened.base_s)
-        if self._lost_since is not None:
-            self._note(f"{self._source.name}: is back", "note")
-        elif before is None:
+        if before is None:
             codec, (width, height) = header.codec, header.size
             self._note(f"{self._source.name}: {codec}, {width}×{height} pixels", "note")
+        elif self._lost_since is not None:
+            self._note(f"{self._source.name}: is back", "note")
         self._lost_since = None
 
     def _look(self, seen: Seen, analysis: Analysis) -> None:
@@ -149,6 +153,7 @@ class Watcher:
             self._note(f"{self._source.name}: {text}", "warning")
         if found is None:
             status.state = "learning"
+            self._complain_late(seen.time_s)
             return
         status.state = "watching"
         for objects in found.frames:
@@ -157,6 +162,16 @@ class Watcher:
         self._events.pass_time(seen.time_s)
         status.frames += 1
         status.latency_s = time.monotonic() - seen.came_s
+
+    def _complain_late(self, now_s: float) -> None:
+        """Say once that nothing can be reported yet, where a machine has no time to learn."""
+        began_s = now_s if self._opened is None else self._opened.base_s
+        if self._learns_late or now_s - began_s < self._options.warm_up_s + _LATE_S:
+            return
+        self._learns_late = True
+        message = f"{self._source.name}: there is no model after {now_s - began_s:.0f} s"
+        hint = "the machine is too busy to learn one; nothing is reported until there is one"
+        self._note(f"{message}: {hint}", "warning")
 
     def _announce(self, what: What, event: LiveEvent, reason: Reason | None) -> None:
         """Say what happens to an event, and begin and end its clip."""
@@ -179,7 +194,8 @@ class Watcher:
         """Give a time on the clock of the system; None for a file, which is of any day."""
         if self._opened is None or self._source.kind == "file":
             return None
-        return self._opened.wall_s + time_s - self._opened.base_s
+        # A pipe may bring at once what it has held back, with stamps that are ahead of the clock.
+        return min(self._opened.wall_s + time_s - self._opened.base_s, time.time())
 
     def _record(self, event: LiveEvent, named_s: float, begin_s: float) -> None:
         """Begin a clip that is named by a time, with the key frame before another one."""

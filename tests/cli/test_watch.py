@@ -40,7 +40,7 @@ def test_raw_pictures_come_through_a_pipe(tmp_path):
     assert process.returncode == 0, errors
     first, *_, last = lines(out)
     assert (first["event"], last["event"], last["reason"]) == ("start", "end", "gone")
-    assert "standard input: h264, 96×72 pixels" in errors.decode()
+    assert "standard input: raw pictures, 96×72 pixels" in errors.decode()
     assert "standard input: 1 event" in errors.decode()
     shown = decoded(last["file"])
     assert shown[0].shape[:2] == SIZE[::-1]

@@ -59,6 +59,19 @@ def test_an_event_survives_a_short_loss():
     assert said[-1] == "end"
 
 
+def test_who_does_not_come_back_with_the_stream_was_last_seen_before_it_was_lost():
+    events, said = said_of()
+    events.see([seen(1.0, area=50)], None)
+    event = events.open
+    events.lose(100.0)
+    events.resume(12.0, 20.0)
+    events.pass_time(13.9)
+    assert events.open is event
+    events.pass_time(14.1)
+    assert [what for what, *_ in said] == ["start", "end"]
+    assert event.last_s == 1.0
+
+
 def said_of(small_area=20.0, after_s=2.0):
     """Events of which only those of objects from so many pixels on are said at once."""
     said = []
