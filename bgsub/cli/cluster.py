@@ -270,7 +270,7 @@ def _tries() -> int:
 
 def _in_words(error: BaseException) -> BaseException:
     """Say what is wrong with a worker that could not even begin."""
-    if isinstance(error, ImportError):
-        message = f"a worker cannot import bgsub ({error})"
+    if isinstance(error, (ImportError, AttributeError)):
+        message = f"a worker cannot import bgsub, or has another one ({error})"
         return BgsubError(f"{message}; install the same bgsub on all workers")
     return error

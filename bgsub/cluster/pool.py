@@ -13,6 +13,7 @@ from typing import Any
 
 from bgsub.errors import BgsubError, UsageError
 from bgsub.runtime.cores import own_threads
+from bgsub.version import __version__
 
 notes = logging.getLogger("bgsub.notes")
 
@@ -73,7 +74,8 @@ class Pool:
         places = {}
         for place, task in enumerate(tasks):
             key = f"{task.name}-{uuid.uuid4().hex}"
-            future = self._client.submit(task.function, *task.arguments, key=key, pure=False)
+            call = (__version__, task.function, *task.arguments)
+            future = self._client.submit(call_of_version, *call, key=key, pure=False)
             places[future] = place
         try:
             for future in as_completed(list(places), loop=self._client.loop):
@@ -82,6 +84,20 @@ class Pool:
         finally:
             if places:
                 self._client.cancel(list(places), force=True)
+
+
+def call_of_version(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function on a worker, if that is of the version of who asks for it.
+
+    Raises
+    ------
+    BgsubError
+        If it is of another one, whose results may be others.
+    """
+    if version != __version__:
+        message = f"a worker has bgsub {__version__}, and this is bgsub {version}"
+        raise BgsubError(f"{message}; install the same bgsub on all workers")
+    return function(*arguments)
 
 
 def _result(future: Any) -> Any:

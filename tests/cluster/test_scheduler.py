@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -176,6 +178,44 @@ def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):
     failed = call("run", "a.npy", "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path / "o")
     assert (failed.exit_code, failed.stderr.count("\n")) == (2, 1)
     assert "no Dask scheduler answers there" in failed.stderr
+
+
+def test_a_worker_of_another_version_is_not_asked(address, tmp_path, monkeypatch):
+    np.save(tmp_path / "a.npy", make_scene(60))
+    monkeypatch.setattr("bgsub.cluster.pool.__version__", "9.8.7")
+    failed = call("run", tmp_path / "a.npy", *FAST, "--scheduler", address, "--out", tmp_path / "o")
+    assert (failed.exit_code, failed.stderr.count("\n")) == (1, 1)
+    assert "a worker has bgsub" in failed.stderr
+    assert "and this is bgsub 9.8.7; install the same bgsub on all workers" in failed.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_worker_that_dies_as_it_joins_is_replaced(tmp_path):
+    np.save(tmp_path / "a.npy", make_scene(60))
+    settings = {"n_workers": 0, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**settings, memory_limit=0, silence_logs=50) as cluster:
+
+        def come_and_go():
+            command = [sys.executable, "-m", "distributed.cli.dask_worker"]
+            command += [cluster.scheduler_address, "--nthreads", "1", "--no-dashboard"]
+            with subprocess.Popen(
+                [*command, "--no-nanny"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            ) as first:
+                while not cluster.scheduler.workers:
+                    time.sleep(0.001)
+                first.kill()
+            cluster.scale(1)
+
+        thread = threading.Thread(target=come_and_go)
+        thread.start()
+        done = call(
+            *("run", tmp_path / "a.npy", *FAST, "--out", tmp_path / "o"),
+            *("--scheduler", cluster.scheduler_address),
+        )
+        thread.join()
+    assert done.exit_code == 0, done.stderr
+    assert "has no worker yet" in done.stderr
+    assert set(contents(tmp_path / "o")) == {"errors.csv", "mask.mkv", "model.npz"}
 
 
 def test_other_ways_to_share_the_work_are_refused(tmp_path):
