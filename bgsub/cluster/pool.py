@@ -75,7 +75,7 @@ class Pool:
         for place, task in enumerate(tasks):
             key = f"{task.name}-{uuid.uuid4().hex}"
             call = (__version__, task.function, *task.arguments)
-            future = self._client.submit(call_of_version, *call, key=key, pure=False)
+            future = self._client.submit(_call_of_version, *call, key=key, pure=False)
             places[future] = place
         try:
             for future in as_completed(list(places), loop=self._client.loop):
@@ -86,7 +86,7 @@ class Pool:
                 self._client.cancel(list(places), force=True)
 
 
-def call_of_version(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
+def _call_of_version(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function on a worker, if that is of the version of who asks for it.
 
     Raises

@@ -48,10 +48,10 @@ def main() -> None:
     except BrokenPipeError:
         os._exit(0)
     except (FFmpegError, ValueError, OSError) as error:
-        _finish(pipe, end_of(error, settings))
+        _finish(pipe, _end_of(error, settings))
 
 
-def end_of(error: Exception, settings: dict[str, Any]) -> End:
+def _end_of(error: Exception, settings: dict[str, Any]) -> End:
     """Say what an error means for somebody who watches."""
     if isinstance(error, ProtocolNotFoundError):
         scheme = settings["address"].partition(":")[0]
