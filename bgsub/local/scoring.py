@@ -26,6 +26,16 @@ _LEAST_NOISE = 1.5
 _DARK, _MEDIUM = 20.0, 128.0  # grey levels: what film adds to black, and a lit place
 
 
+# Bytes a pixel, measured: of a scene with its tables, and of what a thread takes to compare a frame
+# with it and to even out its light.
+_TABLES, _COMPARING = 50, 40
+
+
+def comparing_bytes(height: int, width: int, threads: int) -> int:
+    """Give the memory of a scene that so many threads compare frames with."""
+    return (_TABLES + _COMPARING * threads) * height * width
+
+
 class SceneMatcher:
     """A scene in the form in which frames are quickly compared with it.
 

@@ -165,6 +165,7 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
     kept = kept_bytes(*size) if absorbed_after(options.still_objects) else 0
     kept += still_bytes(frames, *size) if "still" in options.outputs else 0
     threads = own_threads(options.threads, options.jobs)
+    kept += kind.masking_bytes(*size, threads) if needs_masks(options) else 0
     if kind.corrects_background and options.outputs & {"background", "foreground", "preview"}:
         kept += backdrop_bytes(source.layout, threads)
     return MemoryNeed(

@@ -20,6 +20,7 @@ from bgsub.local.cleanup import SCORE_LEVEL as LOCAL_SCORE_LEVEL
 from bgsub.local.drawing import Seen
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, LocalParams, MaskOptions
+from bgsub.local.scoring import comparing_bytes
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Flags, Masker, MaskSettings
 from bgsub.pipeline.plate import plates_of
@@ -111,6 +112,11 @@ class LocalMasker(Masker):
         """Give the memory of fitting a local model, and of its pictures."""
         size = frames, height, width
         return sampling.fit_bytes(*size), sampling.sample_bytes(*size)
+
+    @classmethod
+    def masking_bytes(cls, height: int, width: int, threads: int) -> int:
+        """Give the memory of a scene, and of comparing frames with it."""
+        return comparing_bytes(height, width, threads)
 
     def begin(self, frames: int, seed: int) -> None:
         """Draw a sample of the frames."""

@@ -104,6 +104,12 @@ class Masker(Protocol):
         del frames, height, width
         return 0, 0
 
+    @classmethod
+    def masking_bytes(cls, height: int, width: int, threads: int) -> int:
+        """Give the memory that it takes to make masks in so many threads, besides pictures."""
+        del height, width, threads
+        return 0
+
     def begin(self, frames: int, seed: int) -> None:
         """Prepare for a pass of so many frames; `seed` is for what is drawn at random."""
 

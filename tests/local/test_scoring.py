@@ -1,5 +1,7 @@
 """Scores are evidence in thresholds, which follow noise, contrast and darkness of the place."""
 
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from bgsub.local.noise import NOISE_UNIT
 from bgsub.local.params import DEFAULTS
 from bgsub.local.scene import Scene
-from bgsub.local.scoring import UNIT, SceneMatcher, thresholds, usual_share
+from bgsub.local.scoring import UNIT, SceneMatcher, comparing_bytes, thresholds, usual_share
 from bgsub.robustpca.median import NORMAL_MAD
 
 SHAPE = 20, 32
@@ -88,3 +90,30 @@ def test_the_background_is_that_of_the_nearest_layer():
 def test_a_usual_frame_is_explained_a_little_less_than_most_are():
     assert usual_share(np.ones(8, np.float32)) == 0.9
     assert usual_share(np.array([0.2, 0.8, 0.8, 0.8, 0.8])) == pytest.approx(0.75)
+
+
+def test_tables_and_scratch_memory_are_within_what_is_planned():
+    """All layers and a band of turbulence, in a thread of its own."""
+    shape = 60, 80
+    rng = np.random.default_rng(0)
+    colors = rng.integers(0, 256, (DEFAULTS.kept_layers, *shape, 3), dtype=np.uint8)
+    band = np.stack([colors[0], colors[0] + 1])
+    grey = np.full(shape, 20, np.uint8)
+    matcher = SceneMatcher(Scene(colors, grey, 2.5, [], band, noise=grey), 1.0)
+
+    def measure():
+        tracemalloc.start()
+        matcher.score(colors[0], 2.5)
+        now = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        return now
+
+    with ThreadPoolExecutor(1) as pool:
+        scratch = pool.submit(measure).result()
+    assert matcher.threshold.any()
+    meter = vars(matcher)["_meter"]
+    arrays = [*vars(matcher).values(), *vars(meter).values(), *vars(matcher.scene).values()]
+    tables = sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
+    pixels = shape[0] * shape[1]
+    assert 10 * pixels < scratch < comparing_bytes(*shape, 1) - comparing_bytes(*shape, 0)
+    assert 30 * pixels < tables < comparing_bytes(*shape, 0)
