@@ -41,6 +41,7 @@ PIECES = {
     "- noise beside edges": without(noise_texture=0.0, noise_restless=0.0),
     "- shadow test": Setting(options=MaskOptions(shadows="keep")),
     "- texture of the place": without(texture_kept=1.1),
+    "- edges that moved": without(edge_moved=1.1),
     "- opening, closing": without(open_px=1, close_px=1),
     "- outlines redrawn": without(outline_edge=0.0),
     "- hole filling": Setting(options=MaskOptions(fill=False)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +14,7 @@ from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.regions import boxes_of
 from bgsub.local.specks import Speck
+from bgsub.local.tremor import without_moved_edges
 from bgsub.video.frames import Bytes
 
 Part = Callable[[slice, slice], Bytes]
@@ -95,7 +97,10 @@ class MaskDrawer:
                 mask = without_shadows(mask, picture[part], behind, grain, self._step, params)
             if params.outline_edge:
                 mask = redraw_outlines(mask, marked, own(rows, columns), params.outline_edge)
-            drawn[part] = self._blobs.apply(mask)
+            drawn[part] = blobs = self._blobs.apply(mask)
+            if cv2.hasNonZero(blobs):
+                behind = _shifted(background, top, left)
+                without_moved_edges(drawn[part], picture[part], behind, params)
         return drawn
 
 

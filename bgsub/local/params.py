@@ -187,6 +187,12 @@ class LocalParams:
     texture_least: float = _number(
         4.0, "grey levels", (0.5, 64), "noise and codecs leave nothing of weaker texture"
     )
+    edge_moved: float = _number(
+        0.5,
+        "share of energy",
+        (0, 1.1),
+        "a shift of the background's edge explains most of what differs; above 1: not asked",
+    )
     outline_edge: float = _number(
         0.6,
         "share of an object's score",

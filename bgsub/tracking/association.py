@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,6 +31,12 @@ _OTHER = 8
 """Factor between an object's usual area and a region's from which that is something else there, but
 where the border cut the object."""
 
+_NEAR = 1.5
+"""Own sizes, and as much as for every pair, beyond which only what looks like an object is it."""
+
+_ALIKE, _ALIKE_COLOR = 3.0, 40.0
+"""Factor between areas, and grey levels between colours, up to which a region looks like it."""
+
 
 def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> NDArray[np.float64]:
     """Costs of taking each detection for the object of each track, shape (tracks, detections)."""
@@ -42,13 +49,17 @@ def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> 
     size = np.maximum(size, np.sqrt(found[:, 2]))
     reach = _REACH[0] * size + _REACH[2] + np.minimum(_REACH[1] * spread, _FARTHEST * size + 20)
     values = (off / reach) ** 2
-    values += _AREA_COST * np.minimum(1.0, np.abs(np.log2(found[:, 3] / np.maximum(area, 1.0))))
+    growth = np.abs(np.log2(found[:, 3] / np.maximum(area, 1.0)))
+    values += _AREA_COST * np.minimum(1.0, growth)
     colors = [track.color for track in tracks], [detection.color for detection in detections]
+    is_alike = growth <= math.log2(_ALIKE)
     if all(len(color) for some in colors for color in some):
         mine, theirs = (np.array(some) for some in colors)
         apart = np.abs(mine[:, None] - theirs).max(axis=2)
         values += _COLOR_COST * np.minimum(1.0, apart / _COLOR_SPAN)
-    values[off > reach] = FORBIDDEN
+        is_alike &= apart <= _ALIKE_COLOR
+    is_far = off > _REACH[0] * size + _REACH[2] + _NEAR * own[:, 3:4]
+    values[(off > reach) | (is_far & ~is_alike)] = FORBIDDEN
     others = [[is_other(track, each) for each in detections] for track in tracks]
     values[np.array(others)] = FORBIDDEN
     return np.asarray(values)

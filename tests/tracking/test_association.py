@@ -78,3 +78,28 @@ def test_a_region_of_another_order_is_not_the_object_unless_the_border_cut_it():
     car.is_cut = True
     assert not is_other(car, sliver)
     assert pairing_costs([car], [sliver])[0, 0] < FORBIDDEN
+
+
+def lost(seconds, side=5.0, **looks):
+    """A small thing at rest that was last seen so long ago."""
+    target = make(50, 50, side, **looks)
+    for _ in range(20):
+        target.motion.predict(1, side)
+        target.motion.correct(50, 50, side)
+    for _ in range(round(25 * seconds)):
+        target.motion.predict(1, side)
+    return target
+
+
+def test_far_from_where_it_is_expected_only_what_looks_like_it_is_it():
+    leaf = lost(0.8)
+    assert pairing_costs([leaf], [found(68, 50)])[0, 0] == FORBIDDEN
+    assert pairing_costs([leaf], [found(68, 50, side=5, level=120)])[0, 0] == FORBIDDEN
+    assert pairing_costs([leaf], [found(68, 50, side=6, level=60)])[0, 0] < FORBIDDEN
+    assert pairing_costs([leaf], [found(53, 50, level=120)])[0, 0] < FORBIDDEN
+
+
+def test_the_border_does_not_make_a_newcomer_of_what_was_lost_far_away():
+    leaf = lost(0.8)
+    leaf.is_cut = True
+    assert pairing_costs([leaf], [found(68, 50)])[0, 0] == FORBIDDEN

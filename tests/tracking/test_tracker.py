@@ -117,3 +117,11 @@ def test_who_merges_at_the_border_has_the_size_of_what_is_left_of_the_region(fol
         assert abs(left[0] - frames[t][0][0]) <= 2
         assert abs(left[2] - 16) <= 2
         assert abs(right[0] - frames[t][1][0]) <= 2
+
+
+def test_a_car_does_not_take_the_number_of_a_leaf_that_was_lost(follow):
+    leaf = [[(125, 25, 5, 5, 60)] if t < 20 else [] for t in range(60)]
+    car = [[(160 - 6 * (t - 35), 35, 40, 20, 200)] if t >= 35 else [] for t in range(60)]
+    seen = follow([one + two for one, two in zip(leaf, car, strict=True)])
+    assert {n for frame in seen[:20] for n in numbers(frame)} == {1}
+    assert {n for frame in seen[36:55] for n in numbers(frame)} == {2}
