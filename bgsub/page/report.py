@@ -120,6 +120,7 @@ def make_page(
             {
                 "event": event,
                 "score": result.score(event),
+                "trust": result.trust(event),
                 "thumbnail": thumbnails.get(event.number, ""),
             }
             for event in events

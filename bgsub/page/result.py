@@ -80,6 +80,15 @@ class Result:
         first, last = self.place(event.first_frame), self.place(event.last_frame)
         return float(self.table.highest[first : last + 1].max())
 
+    def trust(self, event: SceneEvent) -> float | None:
+        """Give the mean trust that masks of an event's frames deserve; None if nothing says."""
+        total, frames = 0.0, 0
+        for first, last, trust in self.manifest.get("mask_trust") or []:
+            both = min(last, event.last_frame) - max(first, event.first_frame) + 1
+            if both > 0:
+                total, frames = total + trust * both, frames + both
+        return total / frames if frames else None
+
 
 def read_result(folder: Path, manifest: Mapping[str, Any]) -> Result:
     """Read the tables of a run.

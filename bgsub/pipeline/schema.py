@@ -67,10 +67,11 @@ RUN = Facts(
         "bad_frames": ListOf(Facts({"frame": _FRAME, "time_s": _SECONDS, "reason": Text()})),
         "model": File(),
         "model_sha256": Nullable(Text("[0-9a-f]{64}", "a SHA-256")),
+        "mask_trust": Nullable(ListOf(ListOf(Number("a number from 0 to 1e12", 0, 1e12), 3))),
         **{name: Nullable(Facts({})) for name in _OBJECTS},
         **{name: Nullable(ListOf(Text())) for name in _TEXTS},
     },
-    frozenset({"model", "model_sha256", "directory", *_OBJECTS, *_TEXTS}),
+    frozenset({"model", "model_sha256", "directory", "mask_trust", *_OBJECTS, *_TEXTS}),
 )
 """Of `bgsub run` and `bgsub apply`."""
 

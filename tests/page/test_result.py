@@ -1,6 +1,7 @@
 """A result is read with all its tables; one without errors counts its frames by its rate."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,3 +62,13 @@ def test_the_region_is_the_roi_or_the_picture(result):
     assert result.region == (0, 0, facts["width"], facts["height"])
     result.manifest["options"]["source"]["roi"] = [1, 2, 3, 4]
     assert result.region == (1, 2, 3, 4)
+
+
+def test_the_trust_of_an_event_is_the_mean_of_its_masks(result):
+    event = replace(result.events[0], first_frame=11, last_frame=20)
+    spans = [[1, 10, 0.1], [11, 15, 0.8], [16, 30, 0.4]]
+    manifest = {**result.manifest, "mask_trust": spans}
+    assert replace(result, manifest=manifest).trust(event) == pytest.approx(0.6)
+    late = replace(event, first_frame=40, last_frame=41)
+    assert replace(result, manifest=manifest).trust(late) is None
+    assert replace(result, manifest={}).trust(event) is None

@@ -144,3 +144,10 @@ def test_what_a_page_shows_is_checked_too(name, value, manifest):
     with pytest.raises(UsageError, match=name):
         check_facts({**manifest, name: value})
     assert check_facts({**manifest, name: None})
+
+
+@pytest.mark.parametrize("value", ["a text", [7], [[1, 2]], [[1, 2, "high"]], [[1, 2, -1]]])
+def test_trust_is_spans_of_frames(value, manifest):
+    with pytest.raises(UsageError, match="mask_trust"):
+        check_facts({**manifest, "mask_trust": value})
+    assert check_facts({**manifest, "mask_trust": [[1, 2, 0.5]]})
