@@ -15,6 +15,9 @@ from bgsub.video.frames import Bytes
 _WIDEST = 5
 """Pixels that the sliver of such an edge is wide, at most: what it moved by, blur, and the vote."""
 
+_COMPACT = 1 / 3
+"""Share of the square over its box's diagonal that a sliver covers, at most: edges are long."""
+
 _FURTHEST = 1.0
 """Pixels by which an edge moves, at most, when a camera drifts or trembles."""
 
@@ -32,7 +35,7 @@ def without_moved_edges(
     background: Callable[[slice, slice], Bytes],
     params: LocalParams = DEFAULTS,
 ) -> Bytes:
-    """Leave thin blobs out of a mask that are an edge of the background beside its place.
+    """Leave long and thin blobs out of a mask that are an edge of the background beside its place.
 
     A camera that drifts or trembles moves all edges by a part of a pixel, and along a strong one
     that leaves a sliver. To first order a background b that moved by s pixels along n differs from
@@ -65,7 +68,7 @@ def without_moved_edges(
     that fits best; here it is asked for of a blob and its rim.
     """
     outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    thin = [one for one in outlines if 2 * pixels_within(one) <= _WIDEST * len(one)]
+    thin = [one for one in outlines if _is_sliver(one)]
     if not thin or params.edge_moved > 1:
         return mask
     x, y, wide, high = cv2.boundingRect(np.concatenate(thin))
@@ -87,6 +90,13 @@ def without_moved_edges(
         if _is_moved((values @ values.T).tolist(), params.edge_moved):
             mask[rows, columns][part][blob > 0] = 0
     return mask
+
+
+def _is_sliver(outline: cv2.typing.MatLike) -> bool:
+    """Whether what an outline encloses is long and thin."""
+    area = pixels_within(outline)
+    _, _, wide, high = cv2.boundingRect(outline)
+    return 2 * area <= _WIDEST * len(outline) and area <= _COMPACT * (wide**2 + high**2)
 
 
 def _luma(picture: Bytes) -> Bytes:

@@ -59,6 +59,15 @@ def test_an_object_on_an_edge_stays(color, side, left):
     np.testing.assert_array_equal(kept, mask)
 
 
+def test_what_is_compact_is_no_edge():
+    place, picture = wall(), wall(0.4)
+    mask = np.zeros(SHAPE, np.uint8)
+    mask[28:32, 37:41] = 255
+    assert without_moved_edges(mask, picture, behind(place)).any()
+    mask[18:42, 37:41] = 255
+    assert not without_moved_edges(mask, picture, behind(place)).any()
+
+
 def test_what_is_wide_is_no_edge_alone():
     place, picture = wall(), wall(0.4)
     mask = np.full(SHAPE, 255, np.uint8)
