@@ -14,6 +14,9 @@ _SYNCPOINT = bytes.fromhex("4e4be4adeeca4569")
 _SYNCPOINT_SLACK = 48
 _IVF_FIRST = 32 + 12
 
+_REAL_DATA, _REAL_DATA_HEADER = b"DATA", 18
+_REAL_SLACK = 32  # bytes of a packet before the data of its picture
+
 _TRANSPORT_PACKET, _TRANSPORT_SYNC = 188, 0x47
 
 _FLV_HEADER = 13
@@ -65,6 +68,12 @@ def _first_is_lost(head: bytes, mark: bytes, place: int, slack: int) -> bool:
 
 def _ivf_frames_are_lost(_: bytes, place: int, __: int) -> bool:
     return place > _IVF_FIRST
+
+
+def _records_are_lost(head: bytes, place: int, _: int) -> bool:
+    """Whether the first picture of a RealMedia file is not that of the first packet."""
+    start = head[:place].find(_REAL_DATA)
+    return start >= 0 and place > start + _REAL_DATA_HEADER + _REAL_SLACK
 
 
 def _transport_packets_are_lost(head: bytes, place: int, stream_id: int) -> bool:
@@ -123,4 +132,5 @@ _CHECKS: dict[str, Callable[[bytes, int, int], bool]] = {
     "mpegts": _transport_packets_are_lost,
     "flv": _tags_are_lost,
     "avi": _chunks_are_lost,
+    "rm": _records_are_lost,
 }

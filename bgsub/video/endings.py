@@ -21,6 +21,14 @@ _EBML_HEADER = 256
 _CLUSTER = bytes.fromhex("1f43b675")
 _CLUSTER_BEGINNINGS = b"\xe7\xbf"  # its time, or a checksum
 _CLUSTER_SLACK = 96
+_CLUSTER_FOLLOWERS = tuple(
+    bytes.fromhex(name)
+    for name in (
+        *("1f43b675", "1c53bb6b", "1254c367", "1941a469", "1043a770", "114d9b74", "1549a966"),
+        *("1654ae6b", "18538067", "1a45dfa3", "ec", "bf"),
+    )
+)
+"""Names of what may follow a cluster, from the index to another film."""
 _MATROSKA_TAIL = 1 << 22
 
 _NUT_INDEX = bytes.fromhex("4e58dd672f23e64e")
@@ -93,7 +101,10 @@ def _last_flv_tag(path: Path, size: int) -> int | None:
 
 
 def _last_cluster_end(path: Path, size: int) -> int | None:
-    """Find where the last cluster of a matroska ends, but for what may follow its last picture."""
+    """Find where the last cluster of a matroska ends, but for what may follow its last picture.
+
+    Where something unknown follows it, the name of the next one is lost: it is taken for that.
+    """
     tail = _tail(path, _MATROSKA_TAIL)
     place = tail.rfind(_CLUSTER)
     if place < 0 or place + 16 > len(tail):
@@ -101,8 +112,10 @@ def _last_cluster_end(path: Path, size: int) -> int | None:
     begin, length = _element_size(tail[place + len(_CLUSTER) :])
     if length is None or tail[place + len(_CLUSTER) + begin] not in _CLUSTER_BEGINNINGS:
         return None
-    end = size - len(tail) + place + len(_CLUSTER) + begin + length
-    return min(end, size) - _CLUSTER_SLACK
+    end = place + len(_CLUSTER) + begin + length
+    if not tail[end : end + 4].startswith(_CLUSTER_FOLLOWERS):
+        end = len(tail)
+    return size - len(tail) + end - _CLUSTER_SLACK
 
 
 def _element_size(data: bytes) -> tuple[int, int | None]:

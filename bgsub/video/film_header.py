@@ -20,12 +20,12 @@ from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS, has_stamps, misses_lo
 
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 # Formats that begin with their duration; for others FFmpeg works it out from what is there.
-_ANNOUNCING = {"matroska,webm", "flv", "asf", "gxf"}
+_ANNOUNCING = {"matroska,webm", "flv", "asf", "gxf", "rm"}
 # Formats that tell the time of their last frame: when it begins, or when it is over.
-_ENDING = {"nut": 1, "wtv": 1, "ogg": 0, "asf": 0}
+_ENDING = {"nut": 1, "wtv": 1, "ogg": 0, "asf": 0, "rm": 0}
 # Formats that a writer begins with the first picture.
 _WITH_BEGINNING = {
-    *("avi", "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "nut", "asf", "flv", "wtv"),
+    *("avi", "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "nut", "asf", "flv", "wtv", "rm"),
 }
 _REORDERED = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}
 _LATE_S = 10.0  # a recording may begin so late
@@ -278,7 +278,8 @@ def _duration(container: InputContainer, stream: VideoStream) -> tuple[float | N
     """Give the duration in seconds and whether it is the video's own."""
     own = pyav.seconds(stream.duration, stream.time_base)
     if own:
-        return own, True
+        # A RealMedia file with sound says of all streams how long it is itself.
+        return own, container.format.name != "rm" or len(container.streams) == 1
     if match := _DURATION_TAG.match(stream.metadata.get("DURATION", "")):
         return int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3]), True
     if container.duration:

@@ -12,7 +12,7 @@ FILMS = [
     *(("mjpeg", "avi"), ("libx264", "avi"), ("libx264", "matroska"), ("ffv1", "matroska")),
     *(("libvpx", "webm"), ("mpeg4", "nut"), ("rawvideo", "nut"), ("libvpx-vp9", "ivf")),
     *(("libx264", "mpegts"), ("mpeg2video", "mpegts"), ("libx264", "flv"), ("flv", "flv")),
-    *(("libx265", "flv"), ("libsvtav1", "flv"), ("libvpx-vp9", "flv")),
+    *(("libx265", "flv"), ("libsvtav1", "flv"), ("libvpx-vp9", "flv"), ("rv10", "rm")),
 ]
 NAMES = {"matroska": "matroska,webm", "webm": "matroska,webm"}
 

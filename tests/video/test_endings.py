@@ -69,7 +69,7 @@ def test_packets_must_reach_the_last_page_or_fragment(codec, container, tmp_path
     ("codec", "container", "place", "size"),
     [
         *(("mpeg4", "nut", 25, 2000), ("mpeg4", "wtv", 32, 1600), ("wmv2", "asf", 25, 5000)),
-        *(("mpeg4", "ismv", 30, 2000), ("libvpx", "ogg", 20, 4000)),
+        *(("mpeg4", "ismv", 30, 2000), ("libvpx", "ogg", 20, 4000), ("rv10", "rm", 25, 2000)),
     ],
 )
 def test_frames_that_are_missing_at_the_end_are_told(codec, container, place, size, tmp_path):
@@ -143,6 +143,7 @@ def test_an_flv_whose_writer_leaves_out_lengths_is_not_cut_off(tmp_path):
     [
         *(("libx264", "mpegts"), ("mpeg2video", "mpegts"), ("mpeg4", "asf"), ("wmv2", "asf")),
         *(("libsvtav1", "flv"), ("flashsv2", "flv"), ("libsvtav1", "wtv"), ("mpeg4", "matroska")),
+        *(("rv10", "rm"), ("rv20", "rm")),
     ],
 )
 def test_the_last_pictures_are_not_lost_in_silence(codec, container, tmp_path):
@@ -171,3 +172,26 @@ def test_a_dv_of_which_a_frame_is_not_read(tmp_path):
     source = open_source(path)
     assert [frame.number for frame in source] == [1, 2, 3, 5, 6]
     assert [bad.number for bad in source.bad_frames] == [4]
+
+
+def test_a_matroska_whose_last_cluster_has_lost_its_name(tmp_path):
+    data = bytearray(film("prores", "matroska"))
+    path = tmp_path / "film.mkv"
+    place = bytes(data).rfind(bytes.fromhex("1f43b675"))
+    data[place : place + 4] = b"\x55\xaa\x77\x01"
+    path.write_bytes(bytes(data))
+    source = open_source(path)
+    assert len(list(source)) < 40
+    assert any("the file is cut off or damaged" in text for text in source.warnings)
+
+
+@pytest.mark.parametrize("follower", ["1c53bb6b", "1254c367", "ec", "1941a469"])
+def test_behind_the_last_cluster_of_a_matroska_something_else_may_follow(follower, tmp_path):
+    data = film("mjpeg", "matroska")
+    path = tmp_path / "film.mkv"
+    path.write_bytes(data)
+    end = last_data("matroska,webm", path)
+    assert end is not None
+    more = bytes.fromhex(follower) + bytes.fromhex("4400") + bytes(1024)
+    path.write_bytes(data[: end + 96] + more)
+    assert last_data("matroska,webm", path) == end
