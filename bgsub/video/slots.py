@@ -22,6 +22,9 @@ NO_PACKET = "its data are missing"
 _INCOMPLETE = "its data are incomplete"
 _DEPENDENT = "it depends on a damaged frame"
 
+# Share of the packets that must have a timestamp, and of those that damage may have moved.
+_STAMPED_SHARE, _FEW = 0.9, 0.05
+
 
 @dataclass(slots=True)
 class Slot:
@@ -42,11 +45,18 @@ class Slot:
 
 def has_own_stamps(survey: Survey) -> bool:
     """Say whether the timestamps are those of presentation."""
-    if sum(packet.stamp_s is None for packet in survey.packets) > 0.1 * len(survey.packets):
+    in_file = [packet.stamp_s for packet in survey.packets if packet.stamp_s is not None]
+    if len(in_file) < _STAMPED_SHARE * len(survey.packets):
         return False
+    if _descents(in_file) > _FEW * len(in_file):
+        return True  # those of decoding increase
     # Where reordered pictures have no times of their own, they come out with those of others.
     stamps = [picture.stamp_s for picture in survey.pictures if picture.stamp_s is not None]
-    return sum(later < earlier for earlier, later in pairwise(stamps)) <= 0.05 * len(stamps)
+    return _descents(stamps) <= _FEW * len(stamps)
+
+
+def _descents(stamps: list[float]) -> int:
+    return sum(later < earlier for earlier, later in pairwise(stamps))
 
 
 def decoding_orders(survey: Survey, header: FilmHeader) -> list[int]:

@@ -112,3 +112,9 @@ def test_stamps_are_believed_where_most_packets_have_them_and_pictures_follow_th
     crossed = film(list(range(6)))
     crossed.pictures.reverse()
     assert not has_own_stamps(crossed)
+
+
+def test_pictures_that_damage_brings_out_of_order_do_not_make_stamps_those_of_decoding():
+    survey = film([0, 2, 1, 4, 3, 6, 5, 8, 7])
+    survey.pictures[3:7] = survey.pictures[6:2:-1]
+    assert has_own_stamps(survey)
