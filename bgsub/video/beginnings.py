@@ -71,7 +71,7 @@ def _ivf_frames_are_lost(_: bytes, place: int, __: int) -> bool:
 
 
 def _records_are_lost(head: bytes, place: int, _: int) -> bool:
-    """Whether the first picture of a RealMedia file is not that of the first packet."""
+    """Say whether the first picture of a RealMedia file is not that of the first packet."""
     start = head[:place].find(_REAL_DATA)
     return start >= 0 and place > start + _REAL_DATA_HEADER + _REAL_SLACK
 
