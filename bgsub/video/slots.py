@@ -7,12 +7,11 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 from bgsub.video.decoding import RESTART_S, is_picture
 from bgsub.video.film_header import FilmHeader
 from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS
-from bgsub.video.survey import Survey
+from bgsub.video.survey import PacketNote, Survey
 
 # Where this share of the packets gives no picture, a packet is not a picture (fields, for example).
 _SPARSE_SHARE = 0.4
@@ -45,18 +44,25 @@ class Slot:
 
 def has_own_stamps(survey: Survey) -> bool:
     """Say whether the timestamps are those of presentation."""
-    in_file = [packet.stamp_s for packet in survey.packets if packet.stamp_s is not None]
-    if len(in_file) < _STAMPED_SHARE * len(survey.packets):
+    stamped = [packet for packet in survey.packets if packet.stamp_s is not None]
+    if len(stamped) < _STAMPED_SHARE * len(survey.packets):
         return False
-    if _descents(in_file) > _FEW * len(in_file):
-        return True  # those of decoding increase
+    if sum(map(_goes_back, stamped, stamped[1:])) > _FEW * len(stamped):
+        return True  # they are in another order than the packets
     # Where reordered pictures have no times of their own, they come out with those of others.
-    stamps = [picture.stamp_s for picture in survey.pictures if picture.stamp_s is not None]
-    return _descents(stamps) <= _FEW * len(stamps)
+    shown = [picture.stamp_s for picture in survey.pictures if picture.stamp_s is not None]
+    return sum(map(_is_less, shown[1:], shown)) <= _FEW * len(shown)
 
 
-def _descents(stamps: list[float]) -> int:
-    return sum(later < earlier for earlier, later in pairwise(stamps))
+def _goes_back(packet: PacketNote, following: PacketNote) -> bool:
+    """Say whether a packet is shown before another that is decoded before it."""
+    return _is_less(following.stamp_s, packet.stamp_s) and _is_less(
+        packet.decoding_s, following.decoding_s
+    )
+
+
+def _is_less(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and one < other
 
 
 def decoding_orders(survey: Survey, header: FilmHeader) -> list[int]:

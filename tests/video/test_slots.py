@@ -116,5 +116,7 @@ def test_stamps_are_believed_where_most_packets_have_them_and_pictures_follow_th
 
 def test_pictures_that_damage_brings_out_of_order_do_not_make_stamps_those_of_decoding():
     survey = film([0, 2, 1, 4, 3, 6, 5, 8, 7])
+    for place, packet in enumerate(survey.packets):
+        packet.decoding_s = place
     survey.pictures[3:7] = survey.pictures[6:2:-1]
     assert has_own_stamps(survey)
