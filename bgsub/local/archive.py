@@ -23,7 +23,7 @@ def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
         found[f"local_sigma_{i}"] = np.array(scene.sigma)
         if scene.noise is not None:
             found[f"local_noise_{i}"] = scene.noise
-            found[f"local_contrast_{i}"] = np.array([scene.contrast, scene.grain])
+            found[f"local_contrast_{i}"] = np.array([scene.contrast, scene.grain, scene.darkest])
         if scene.band is not None:
             found[f"local_band_{i}"] = scene.band
         if scene.palette is not None:
@@ -57,9 +57,10 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
         palette = Palette.from_arrays(
             arrays.get(f"local_cells_{i}"), arrays.get(f"local_distances_{i}"), restless.shape
         )
-        noise, contrast, grain = arrays.get(f"local_noise_{i}"), 0.0, 0.0
+        noise, contrast, grain, darkest = arrays.get(f"local_noise_{i}"), 0.0, 0.0, 0.0
         if noise is not None:
-            contrast, grain = (float(one) for one in arrays[f"local_contrast_{i}"])
+            contrast, grain, *rest = (float(one) for one in arrays[f"local_contrast_{i}"])
+            darkest = rest[0] if rest else 0.0  # models of earlier versions have none
             if noise.dtype != np.uint8 or noise.shape != restless.shape or not noise.all():
                 raise ValueError(noise.shape)
         scenes.append(
@@ -73,6 +74,7 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
                 noise=noise,
                 contrast=contrast,
                 grain=grain,
+                darkest=darkest,
             )
         )
     return scenes

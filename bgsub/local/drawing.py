@@ -63,7 +63,15 @@ class MaskDrawer:
         self._blobs = BlobRule(least_area, fill=options.fill)
         self._reach = max(shadow_reach(step, params), OUTLINE_REACH)
 
-    def draw(self, mean: Bytes, picture: Bytes, background: Part, own: Part, grain: float) -> Bytes:
+    def draw(
+        self,
+        mean: Bytes,
+        picture: Bytes,
+        background: Part,
+        own: Part,
+        grain: float,
+        shadows: LocalParams,
+    ) -> Bytes:
         """Draw a mask.
 
         Parameters
@@ -78,6 +86,8 @@ class MaskDrawer:
             Gives the scores of the single pixels of a part.
         grain : float
             Noise of single pixels in grey levels.
+        shadows : LocalParams
+            With the bounds of the shadows of this scene.
 
         Returns
         -------
@@ -94,7 +104,7 @@ class MaskDrawer:
             mask = marked = np.ascontiguousarray(raw[part])
             if self._drops_shadows:
                 behind = _shifted(background, top, left)
-                mask = without_shadows(mask, picture[part], behind, grain, self._step, params)
+                mask = without_shadows(mask, picture[part], behind, grain, self._step, shadows)
             if params.outline_edge:
                 mask = redraw_outlines(mask, marked, own(rows, columns), params.outline_edge)
             drawn[part] = blobs = self._blobs.apply(mask)

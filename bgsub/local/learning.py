@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from bgsub.local.clean_frames import coarseness
 from bgsub.local.history import History, Moment
 from bgsub.local.light import explained, in_one_light, thumbnail
 from bgsub.local.noise import with_noise
@@ -13,6 +15,7 @@ from bgsub.local.params import LocalParams
 from bgsub.local.recognition import colored
 from bgsub.local.scene import Scene, fit_scene
 from bgsub.local.scoring import SceneMatcher, usual_share
+from bgsub.local.shadow_depth import darkest_shadow
 from bgsub.local.states import find_states
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
@@ -40,6 +43,7 @@ def learn_scenes(
     small = np.stack([thumbnail(one) for one in pictures])
     labels = find_states(small, params)
     moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
+    step = coarseness(*pictures.shape[1:3])
     scenes, usual, shown, counts = [], [], [], []
     for state in range(int(labels.max()) + 1):
         chosen = np.flatnonzero(labels == state)
@@ -50,7 +54,7 @@ def learn_scenes(
         shares = [
             explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
         ]
-        scenes.append(scene)
+        scenes.append(replace(scene, darkest=darkest_shadow(matcher, own, step, params)))
         shown.append([moments[i] for i in chosen.tolist()])
         counts.append(relit)
         usual.append(usual_share(np.array(shares, dtype=np.float32)))

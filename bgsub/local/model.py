@@ -242,6 +242,7 @@ class LocalModel:
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
             lambda rows, columns: fit.matcher.in_units(compared.own, fit.sigma, rows, columns),
             max(fit.grain, _LEAST_GRAIN),
+            fit.matcher.shadows,
         )
         if inside is not None:
             mask[~inside] = 0  # holes that were filled may reach out

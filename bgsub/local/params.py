@@ -173,7 +173,13 @@ class LocalParams:
         2.5, "σ", (0.5, 16), "a shadow takes the same share of every pixel around"
     )
     shadow_darkest: float = _number(
-        0.4, "share of light", (0, 1), "the sky's light that a shadow of the sun leaves"
+        0.6, "share of light", (0, 1), "that lamps and clouds leave in the shadow of somebody"
+    )
+    shadow_mode: float = _number(
+        0.2,
+        "share of what keeps its colour",
+        (0, 1.1),
+        "darkened by the same share: shadows of the sun, which may be deeper; above 1: never",
     )
     shadow_brightest: float = _number(
         1.3, "share of light", (1, 4), "light that a reflection adds to a place"

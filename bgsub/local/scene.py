@@ -64,6 +64,9 @@ class Scene:
         Evidence that what moves usually has, in grey levels; 0 where nothing does.
     grain : float
         Noise of single pixels in grey levels, for tests of texture; 0 is `sigma`.
+    darkest : float
+        Share of the light that shadows leave, at least, see `shadow_depth`; 0 is
+        `LocalParams.shadow_darkest`.
     """
 
     colors: Bytes
@@ -76,6 +79,7 @@ class Scene:
     noise: Bytes | None = None
     contrast: float = 0.0
     grain: float = 0.0
+    darkest: float = 0.0
 
 
 def fit_scene(

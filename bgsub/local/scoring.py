@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import cv2
@@ -51,11 +52,16 @@ class SceneMatcher:
     scene : Scene
     thumbnail : ndarray of float32
         Of the first layer.
+    shadows : LocalParams
+        The parameters, with the shadows of this scene.
     """
 
     def __init__(self, scene: Scene, sensitivity: float, params: LocalParams = DEFAULTS) -> None:
         self.scene = scene
         self.thumbnail = thumbnail(scene.colors[0]).astype(np.float32)
+        self.shadows = params
+        if scene.darkest:
+            self.shadows = replace(params, shadow_darkest=scene.darkest)
         self._meter = EvidenceMeter(scene, params)
         threshold = sensitivity * thresholds(scene, params)
         self._scale = np.asarray(UNIT / (self._meter.unit * threshold), dtype=np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -55,6 +56,54 @@ def object_evidence(
     if not marked.count:
         return np.zeros_like(mask)
     seen, there = marked.of(picture), marked.of(background)
+    light = light_of(marked, seen, there)
+    low, high = (
+        math.log(max(one, 1e-6)) for one in (params.shadow_darkest, params.shadow_brightest)
+    )
+    found: NDArray[np.bool_] = light.chroma > params.shadow_chroma * sigma
+    found |= light.texture > params.shadow_texture * sigma
+    found |= light.ratio < low
+    found |= light.ratio > high
+    if params.texture_kept <= 1 and found.any():
+        found &= ~shows_texture(light.level, light.place, marked, params)
+    return marked.mask_of(found)
+
+
+class Light(NamedTuple):
+    """How the light at the pixels of a mask differs from that of their background, m values each.
+
+    Attributes
+    ----------
+    ratio : ndarray of float32
+        Mean of l, the logarithm of the ratio, over the pixels of the mask among 5×5.
+    chroma : ndarray of float32
+        Largest |mean l_c − mean l| · x̄, in grey levels.
+    texture : ndarray of float32
+        Deviation of l · x̄, in grey levels.
+    share : ndarray of float32
+        Share of the 5×5 pixels that are in the mask.
+    level, place : ndarray of float32
+        Luma of the frame, and 4 more, and of its background.
+    """
+
+    ratio: Singles
+    chroma: Singles
+    texture: Singles
+    share: Singles
+    level: Singles
+    place: Singles
+
+
+def light_of(marked: MarkedPixels, seen: Bytes, there: Bytes) -> Light:
+    """Compare the light of a frame with that of its background.
+
+    Parameters
+    ----------
+    marked : MarkedPixels
+        m of them.
+    seen, there : ndarray of uint8, shape (m, 3)
+        Colours of the frame and of its background there.
+    """
     ratios = np.ascontiguousarray((cv2.LUT(seen, _LOGARITHM) - cv2.LUT(there, _LOGARITHM)).T)
     level, place = _luma(seen), _luma(there)
     level += _OFFSET
@@ -69,16 +118,7 @@ def object_evidence(
     mean = overall * weight
     variance = np.maximum(squares * weight - mean * mean, np.float32(0))
     texture = np.sqrt(variance) * (brightness * weight)
-    low, high = (
-        math.log(max(one, 1e-6)) for one in (params.shadow_darkest, params.shadow_brightest)
-    )
-    found: NDArray[np.bool_] = chroma > params.shadow_chroma * sigma
-    found |= texture > params.shadow_texture * sigma
-    found |= mean < low
-    found |= mean > high
-    if params.texture_kept <= 1 and found.any():
-        found &= ~shows_texture(level, place, marked, params)
-    return marked.mask_of(found)
+    return Light(mean, chroma, texture, share, level, place)
 
 
 def _luma(colors: Bytes) -> Singles:

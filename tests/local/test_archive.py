@@ -29,6 +29,7 @@ def full():
         noise=levels(*SHAPE),
         contrast=31.5,
         grain=1.75,
+        darkest=0.3,
     )
 
 
@@ -49,6 +50,13 @@ def test_a_scene_comes_back(make):
                 np.testing.assert_array_equal(now.distances, was.distances)
             else:
                 np.testing.assert_array_equal(now, was)
+
+
+def test_a_model_that_says_nothing_of_the_depth_of_shadows_is_read():
+    arrays = arrays_of([full()])
+    arrays["local_contrast_0"] = arrays["local_contrast_0"][:2]
+    (scene,) = scenes_in(arrays, 1)
+    assert (scene.contrast, scene.grain, scene.darkest) == (31.5, 1.75, 0.0)
 
 
 def test_only_the_scenes_that_are_asked_for_come_back():

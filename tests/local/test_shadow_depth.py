@@ -1,0 +1,80 @@
+"""How deep the shadows of a film are: all leave one share of the light, things show any."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bgsub.local.params import DEFAULTS
+from bgsub.local.shadow_depth import _below_mode
+
+
+def walk(scenes, light):
+    """People of many greys walk by; beside each the sun leaves a share of the light on the ground.
+
+    Returns the frames, and where the shadows are.
+    """
+    place = 90 + 0.5 * scenes.place()
+    rng, frames, shadows = np.random.default_rng(3), [], []
+    for i in range(scenes.frames):
+        frame, person, shaded = place.copy(), *np.zeros((2, *scenes.shape), bool)
+        left = 4 * (i % 32) - 20
+        scenes.put(frame, shaded, 46, left + 14, np.zeros((12, 26, 3)))
+        frame[shaded] = light * place[shaded]
+        scenes.put(frame, person, 30, left, np.full((28, 14, 3), rng.uniform(20, 250)))
+        frames.append(frame)
+        shadows.append(shaded & ~person)
+    return scenes.finish(frames, noise=1.5), np.stack(shadows)
+
+
+@pytest.mark.parametrize("light", [0.3, 0.45])
+def test_the_shadows_of_a_film_tell_how_deep_they_are_and_go(scenes, learn, light):
+    frames, shadows = walk(scenes, light)
+    model = learn(frames)
+    assert 0.75 * light < model.scenes[0].darkest < light
+    unaware = learn(frames, params=replace(DEFAULTS, shadow_mode=1.1))
+    kept, before = (np.stack([one.mask(f) > 0 for f in frames[::4]]) for one in (model, unaware))
+    assert kept[shadows[::4]].mean() < 0.2
+    assert before[shadows[::4]].mean() > 0.5
+
+
+def test_without_deep_shadows_the_bound_is_about_the_usual_one(scenes, learn):
+    assert learn(walk(scenes, 1)[0]).scenes[0].darkest == DEFAULTS.shadow_darkest
+    assert learn(walk(scenes, 0.8)[0]).scenes[0].darkest > 0.5
+
+
+def test_where_none_are_learned_the_bound_is_the_usual_one(scenes, learn):
+    params = replace(DEFAULTS, shadow_mode=1.1)
+    model = learn(walk(scenes, 0.3)[0], params=params)
+    assert model.scenes[0].darkest == DEFAULTS.shadow_darkest
+
+
+def test_a_saved_model_keeps_the_depth(scenes, learn):
+    model = learn(walk(scenes, 0.3)[0])
+    back = type(model).from_arrays(model.arrays())
+    assert back.scenes[0].darkest == model.scenes[0].darkest
+
+
+# --- the histogram: bins of a tenth in the logarithm of the share of light, from .2 to 1 ---
+
+
+def test_the_bound_lies_two_bins_below_the_range_that_holds_a_fifth():
+    counts = np.full(16, 1000)
+    counts[6:8] = 2000  # a fifth of all: 4000 of 18000
+    assert _below_mode(counts, DEFAULTS) == pytest.approx(np.exp(-1.2))
+    counts[6:8] = 1700  # 3400 of 17400
+    assert _below_mode(counts, DEFAULTS) == DEFAULTS.shadow_darkest
+
+
+def test_a_faint_shadow_does_not_raise_the_bound():
+    counts = np.full(16, 100)
+    counts[14:] = 9000
+    assert _below_mode(counts, DEFAULTS) == DEFAULTS.shadow_darkest
+
+
+def test_few_pixels_tell_nothing():
+    counts = np.zeros(16, int)
+    counts[5] = 1999
+    assert _below_mode(counts, DEFAULTS) == DEFAULTS.shadow_darkest
+    counts[5] = 2000
+    assert _below_mode(counts, DEFAULTS) < 0.5
