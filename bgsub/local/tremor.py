@@ -93,7 +93,7 @@ def without_moved_edges(
 
 
 def _is_sliver(outline: cv2.typing.MatLike) -> bool:
-    """Whether what an outline encloses is long and thin."""
+    """Say whether what an outline encloses is long and thin."""
     area = pixels_within(outline)
     _, _, wide, high = cv2.boundingRect(outline)
     return 2 * area <= _WIDEST * len(outline) and area <= _COMPACT * (wide**2 + high**2)
@@ -104,7 +104,7 @@ def _luma(picture: Bytes) -> Bytes:
 
 
 def _is_moved(products: list[list[float]], share: float) -> bool:
-    """Whether one shift of a place explains a share of the energy of what differs there.
+    """Say whether one shift of a place explains a share of the energy of what differs there.
 
     Parameters
     ----------
