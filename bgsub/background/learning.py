@@ -85,7 +85,7 @@ class BackgroundLearner:
             error_scale=fit.estimator.error_scale_,
             cutoff=fit.table.cutoff,
             support=fit.support,
-            frame_numbers=store.numbers[store.fit_rows],
+            frame_numbers=store.fit_numbers,
             pixel_mask=source.pixel_mask,
             ignored=source.ignored,
             geometry=geometry,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, UsageError
+from bgsub.fit.fit_columns import FitColumns
 from bgsub.fit.method_fit import (
     background_coefficients,
     ordinary_frames,
@@ -19,7 +20,7 @@ from bgsub.fit.method_fit import (
     with_residual,
 )
 from bgsub.fit.settings import FitSettings
-from bgsub.fit.store import FitColumns, FrameStore
+from bgsub.fit.store import FrameStore
 from bgsub.fit_options import MOST_AUTO_COMPONENTS
 from bgsub.options import ProgressCallback
 from bgsub.outliers.errors_table import ErrorTable
@@ -114,7 +115,7 @@ def fit_frames(
         If k is not below the number of frames.
     """
     least = 1 if settings.k == "auto" else settings.k
-    check_rank(least, store.fit_rows.size, settings.support_fraction)
+    check_rank(least, store.fit_numbers.size, settings.support_fraction)
     workers.need(_SCIPY)
     if settings.plots:
         # Matplotlib takes longer to import than many runs take. Not before: the line above would
@@ -145,8 +146,8 @@ def fit_frames(
     table = fit_table(
         estimator,
         gram,
-        frames=store.numbers[store.fit_rows],
-        times=store.times[store.fit_rows],
+        frames=store.fit_numbers,
+        times=store.fit_times,
         cutoff=settings.cutoff,
         pixels=columns.shape[1],
     )

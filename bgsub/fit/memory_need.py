@@ -70,6 +70,8 @@ class MemoryNeed:
         Whether every frame is to be fitted, or else nothing.
     buffer : int
         Bytes that are kept of the input while it is read, besides frames.
+    borrowed : int
+        Frames of other parts of a film that may be fitted with those of this one.
     """
 
     frames: int
@@ -89,11 +91,12 @@ class MemoryNeed:
     fit: bool = True
     buffer: int = 0
     whole: bool = False
+    borrowed: int = 0
 
     @property
     def sample(self) -> int:
         """Frames that are fitted when memory is no concern."""
-        return min(self.frames, self.most_fitted)
+        return min(self.frames + self.borrowed, self.most_fitted)
 
     @property
     def most_fitted(self) -> int:
@@ -108,11 +111,15 @@ class MemoryNeed:
     def resident(self, storage: Storage, fit_frames: int) -> int:
         """Give the bytes of frames that are in memory with a storage."""
         counts = {
-            "memory": self.frames,
-            "spill": min(self.frames, sum_rows(self.size)),
+            "memory": self.frames + self.borrowed,
+            "spill": min(self.frames + self.borrowed, sum_rows(self.size)),
             "sample": fit_frames,
         }
         return counts[storage] * self.size
+
+    def _fits_some(self, fit_frames: int) -> bool:
+        """Say whether what is fitted is not just all the frames."""
+        return self.borrowed > 0 or fit_frames < self.frames
 
     def total(self, storage: Storage, fit_frames: int, gram_threads: int | None = None) -> int:
         """Give the peak bytes of the process: the most that one of the stages of a run takes."""
@@ -128,7 +135,7 @@ class MemoryNeed:
             # what it has kept.
             between = 0 if storage == "spill" else frames
             peaks += [between + residue - self._kept_matrix(fit_frames, workers) + learning]
-        if self.pictures or fit_frames < self.frames:
+        if self.pictures or self._fits_some(fit_frames):
             kept = self._fit_residue(fit_frames, workers) + self._model() if self.fit else 0
             peaks += [frames + kept + self._forming(storage, fit_frames) + passing]
             # Local models are fitted between the passes, when no spilled frame is resident and the
@@ -169,7 +176,7 @@ class MemoryNeed:
     def _forming(self, storage: Storage, fit_frames: int) -> int:
         """Count the bytes of blocks of frames that are summed, and of frames for the noise."""
         gathered = 0
-        if storage != "sample" and fit_frames < self.frames:
+        if storage != "sample" and self._fits_some(fit_frames):
             gathered = min(sum_rows(self.size), fit_frames) * self.size
         forming = max(gathered, self._pictures())
         if self.fit:

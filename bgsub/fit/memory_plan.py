@@ -87,7 +87,7 @@ def make_plan(
 def on_disk(need: MemoryNeed) -> int:
     """Give the bytes of a file with all frames, which grows chunk by chunk."""
     chunk = chunk_bytes(need.size)
-    return -(-need.frames * need.size // chunk) * chunk
+    return -(-(need.frames + need.borrowed) * need.size // chunk) * chunk
 
 
 def _first_that_fits(need: MemoryNeed, limit: int, folder: Path, *, spill: bool) -> Plan | None:
@@ -149,7 +149,7 @@ def _least_sample(need: MemoryNeed) -> int:
 
 def _largest_sample(need: MemoryNeed, limit: int) -> int:
     """Fit the largest sample that a limit allows; 0 if there is none."""
-    low, high = 0, min(need.sample, need.frames - 1)
+    low, high = 0, min(need.sample, need.frames + need.borrowed - 1)
     while low < high:
         middle = (low + high + 1) // 2
         fits = need.total("sample", middle, 1) <= limit
@@ -174,7 +174,7 @@ def _refusal(
     sample, workers, least = need.sample, 1, _least_sample(need)
     storages = _storages(folder, spill=spill)
     totals = [need.total(storage, sample, workers) for storage, _ in storages]
-    if least <= min(sample, need.frames - 1):
+    if least <= min(sample, need.frames + need.borrowed - 1):
         totals.append(need.total("sample", least, workers))
     needed = amount(min(totals))
     advice = [f"--memory {amount(min(totals) * jobs)}"]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import MemoryLimitError
 from bgsub.fit.blocks import chunk_bytes, render_rows, sum_rows
+from bgsub.fit.borrowed import Borrowed
+from bgsub.fit.fit_columns import FitColumns
 from bgsub.fit.memory_plan import Plan
 from bgsub.options import ProgressCallback
 from bgsub.runtime.limits import give_back, spill_folder
+from bgsub.video.entry import Place
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.matrix import FrameMatrix
 from bgsub.video.prefetch import Prefetch
@@ -61,13 +64,18 @@ class FrameStore:
     progress : callable
     fitted : int, optional
         Where the plan has a sample of a sample: frames of the larger one.
+    borrowed : Borrowed, optional
+        Frames that are fitted with those of the input, and are none of it.
 
     Attributes
     ----------
     numbers, times : ndarray of shape (n,)
         Frame numbers and seconds of all frames.
     fit_rows : ndarray of shape (m,)
-        The frames among them that are fitted; doubtful ones are not, unless most are doubtful.
+        The frames that are fitted, by their places among those that are borrowed from before, all,
+        and those borrowed from behind; doubtful ones are not, unless most are doubtful.
+    fit_numbers, fit_times : ndarray of shape (m,)
+        Frame numbers and seconds of these.
     gram_threads : int
         Threads that the plan has memory for while the Gram matrix is formed.
     """
@@ -81,7 +89,10 @@ class FrameStore:
         temp: Path | None,
         progress: ProgressCallback,
         fitted: int | None = None,
+        borrowed: Borrowed | None = None,
     ) -> None:
+        self._borrowed = borrowed
+        self._before = 0
         self._source, self._plan, self._progress = source, plan, progress
         self._fitted = fitted or plan.most_fitted
         self.gram_threads = plan.gram_threads
@@ -92,9 +103,7 @@ class FrameStore:
             if plan.storage == "sample":
                 self._read_sample(seed)
             else:
-                self._read_all()
-                self.numbers, self.times = self._matrix.numbers, self._matrix.times
-                self.fit_rows = self._sample(seed)
+                self._read_all(seed)
             give_back()
         except BaseException:
             self._matrix.close()
@@ -116,18 +125,36 @@ class FrameStore:
 
     @property
     def fits_all(self) -> bool:
-        """Say whether every frame is fitted."""
-        return self.fit_rows.size == len(self)
+        """Say whether every frame is fitted, and no others."""
+        return self._borrowed is None and self.fit_rows.size == len(self)
 
     @property
     def fit_moments(self) -> list[tuple[int, float]]:
         """Number and time of the frames that are fitted."""
-        numbers, times = self.numbers[self.fit_rows], self.times[self.fit_rows]
-        return list(zip(numbers.tolist(), times.tolist(), strict=True))
+        return list(zip(self.fit_numbers.tolist(), self.fit_times.tolist(), strict=True))
 
-    def _read_all(self) -> None:
+    def _read_all(self, seed: int) -> None:
+        matrix, borrowed = self._matrix, self._borrowed
+        if borrowed is not None:
+            self._borrow(borrowed, borrowed.before)
+        self._before = len(matrix)
+        self._read_own()
+        own = slice(self._before, len(matrix))
+        self.numbers, self.times = matrix.numbers[own], matrix.times[own]
+        if borrowed is not None:
+            self._borrow(borrowed, borrowed.after)
+        self.fit_rows = self._sample(seed, self._before, len(matrix) - own.stop)
+        self.fit_numbers = matrix.numbers[self.fit_rows]
+        self.fit_times = matrix.times[self.fit_rows]
+
+    def _borrow(self, borrowed: Borrowed, places: Sequence[Place]) -> None:
+        for frame in borrowed.frames(places):
+            self._matrix.append(frame)
+        self._matrix.release()
+
+    def _read_own(self) -> None:
         matrix = self._matrix
-        most = self._plan.most_frames
+        most = self._before + self._plan.most_frames
         every = render_rows(matrix.layout.size)
         # Not ahead of time: FFmpeg has threads of its own, and a frame that is freed by the thread
         # that made it leaves its memory to the next.
@@ -141,12 +168,15 @@ class FrameStore:
                 raise MemoryLimitError(message)
             if len(matrix) % every == 0:
                 matrix.release()
-            self._progress("decode", len(matrix), self._source.frames_estimate)
+            self._progress("decode", len(matrix) - self._before, self._source.frames_estimate)
 
-    def _sample(self, seed: int) -> NDArray[np.int64]:
+    def _sample(self, seed: int, before: int, after: int) -> NDArray[np.int64]:
+        """Choose what is fitted, where so many frames are borrowed."""
         trusted = trusted_rows(self.numbers, self._source.doubtful_frames)
-        rows = trusted[sample_rows(trusted.size, self._fitted, seed)]
-        return rows[sample_rows(rows.size, self._plan.most_fitted, seed)]
+        own = trusted[sample_rows(trusted.size, self._fitted - before - after, seed)]
+        behind = before + len(self)
+        rows = np.concatenate([np.arange(before), before + own, np.arange(behind, behind + after)])
+        return np.asarray(rows[sample_rows(rows.size, self._plan.most_fitted, seed)])
 
     def _read_sample(self, seed: int) -> None:
         """Count the frames, then keep those of the sample."""
@@ -156,23 +186,36 @@ class FrameStore:
             times.append(frame.time_s)
             self._progress("count", len(numbers), self._source.frames_estimate)
         self.numbers, self.times = np.array(numbers, dtype=np.int64), np.array(times)
-        self.fit_rows = self._sample(seed)
-        wanted = set(self.fit_rows.tolist())
+        borrowed = self._borrowed
+        if borrowed is None:
+            self.fit_rows = self._sample(seed, 0, 0)
+            self._keep(self.fit_rows)
+        else:
+            before, behind = len(borrowed.before), len(borrowed.before) + len(self)
+            self.fit_rows = rows = self._sample(seed, before, len(borrowed.after))
+            self._borrow(borrowed, [borrowed.before[row] for row in rows[rows < before]])
+            self._keep(rows[(rows >= before) & (rows < behind)] - before)
+            self._borrow(borrowed, [borrowed.after[row - behind] for row in rows[rows >= behind]])
+        self.fit_numbers, self.fit_times = self._matrix.numbers, self._matrix.times
+
+    def _keep(self, rows: NDArray[np.int64]) -> None:
+        """Read the frames again, and keep some."""
+        wanted = set(rows.tolist())
         for index, frame in enumerate(Prefetch(self._source)):
             if index in wanted:
                 self._matrix.append(frame)
-            self._progress("decode", index + 1, len(numbers))
+            self._progress("decode", index + 1, len(self))
 
     def fit_columns(self, pixel_mask: NDArray[np.bool_] | None) -> FitColumns:
         """Give the luma of the fitted frames, by columns."""
-        all_fitted = len(self._matrix) == self.fit_rows.size
+        all_fitted = len(self._matrix) == self.fit_numbers.size
         return FitColumns(self._matrix, None if all_fitted else self.fit_rows, pixel_mask)
 
     def fit_blocks(self) -> Iterator[tuple[int, Bytes]]:
         """Give blocks of the fitted frames in order: index of the first among them, and rows."""
         wanted = self.fit_rows
         if self._plan.storage == "sample":
-            wanted = np.arange(self.fit_rows.size)
+            wanted = np.arange(self.fit_numbers.size)
         step = sum_rows(self._source.layout.size)
         for start in range(0, wanted.size, step):
             rows = wanted[start : start + step]
@@ -191,7 +234,7 @@ class FrameStore:
         step = render_rows(self._source.layout.size)
         for start in range(0, len(self), step):
             part = slice(start, min(start + step, len(self)))
-            rows = self._matrix.rows(part.start, part.stop)
+            rows = self._matrix.rows(self._before + part.start, self._before + part.stop)
             yield FrameBlock(rows, self.numbers[part], self.times[part])
             self._matrix.release()
 
@@ -233,44 +276,3 @@ def trusted_rows(numbers: NDArray[np.int64], doubtful: list[int]) -> NDArray[np.
     """
     trusted = np.flatnonzero(~np.isin(numbers, doubtful))
     return trusted if 2 * trusted.size >= numbers.size else np.arange(numbers.size)
-
-
-class FitColumns:
-    """The columns of a frame matrix that take part in the fit: luma, inside the pixel mask.
-
-    Parameters
-    ----------
-    matrix : FrameMatrix
-    rows : ndarray of shape (n,), or None
-        Frames that take part; None for all.
-    pixel_mask : ndarray of shape (h, w), bool, or None
-    """
-
-    def __init__(
-        self,
-        matrix: FrameMatrix,
-        rows: NDArray[np.int64] | None,
-        pixel_mask: NDArray[np.bool_] | None,
-    ) -> None:
-        self._matrix, self._rows = matrix, rows
-        self._index = None if pixel_mask is None else np.flatnonzero(pixel_mask)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Frames and pixels of the fit."""
-        frames = len(self._matrix) if self._rows is None else self._rows.size
-        pixels = self._matrix.layout.pixels if self._index is None else self._index.size
-        return frames, pixels
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Always uint8."""
-        return np.dtype(np.uint8)
-
-    def columns(self, start: int, stop: int) -> Bytes:
-        """Give the pixels start to stop (exclusive) of all frames of the fit."""
-        if self._index is None:
-            return self._matrix.columns(start, stop, self._rows)
-        index = self._index[start:stop]
-        first = int(index[0])
-        return self._matrix.columns(first, int(index[-1]) + 1, self._rows)[:, index - first]

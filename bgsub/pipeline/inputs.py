@@ -11,6 +11,7 @@ from typing import Any
 from bgsub.background.backdrop import backdrop_bytes
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
+from bgsub.fit.borrowed import Borrowed
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.fit.store import FrameStore
@@ -152,8 +153,10 @@ def model_for(
     return model if source.ignored is None else replace(model, ignored=source.ignored)
 
 
-def memory_need(source: FrameSource, options: RunOptions, frames: int) -> MemoryNeed:
-    """Collect what decides how much memory a run on so many frames takes."""
+def memory_need(
+    source: FrameSource, options: RunOptions, frames: int, borrowed: int = 0
+) -> MemoryNeed:
+    """Collect what decides how much memory a run on so many frames takes, some more borrowed."""
     width, height = source.input_size
     size = source.layout.height, source.layout.width
     kind = MASKERS[options.mask_model]
@@ -161,7 +164,7 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
     fit_frames = None if asked is None else fitted_at_most(options)
     if not fit:
         fit_frames = min(fitted_at_most(options), kind.sample_size(*size) or frames)
-    learning = kind.learning_bytes(frames, *size) if needs_masks(options) else (0, 0)
+    learning = kind.learning_bytes(frames + borrowed, *size) if needs_masks(options) else (0, 0)
     kept = kept_bytes(*size) if absorbed_after(options.still_objects) else 0
     kept += still_bytes(frames, *size) if "still" in options.outputs else 0
     threads = own_threads(options.threads, options.jobs)
@@ -186,6 +189,7 @@ def memory_need(source: FrameSource, options: RunOptions, frames: int) -> Memory
         fit=fit,
         buffer=source.buffer_bytes,
         whole=fit and asked == "all",
+        borrowed=borrowed,
     )
 
 
@@ -200,8 +204,10 @@ def plan_memory(need: MemoryNeed, limit: int, options: RunOptions, name: str) ->
     return make_plan(need, limit, temp, name=name, jobs=options.jobs)
 
 
-def plan_run(source: FrameSource, options: RunOptions) -> Plan:
+def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> Plan:
     """Choose where the frames of a run will be, before any of them is read, and say why.
+
+    So many more are fitted with them.
 
     Raises
     ------
@@ -213,7 +219,7 @@ def plan_run(source: FrameSource, options: RunOptions) -> Plan:
     frames = source.frames_estimate
     if frames is None:
         frames = sum(1 for _ in source)
-    need = memory_need(source, options, frames)
+    need = memory_need(source, options, frames, borrowed)
     plan = plan_memory(need, memory_limit(options), options, source.name)
     if plan.reason:
         notes.info("%s: %s", source.name, plan.reason)
@@ -221,9 +227,21 @@ def plan_run(source: FrameSource, options: RunOptions) -> Plan:
 
 
 def read_frames(
-    source: FrameSource, plan: Plan, options: RunOptions, progress: ProgressCallback
+    source: FrameSource,
+    plan: Plan,
+    options: RunOptions,
+    progress: ProgressCallback,
+    borrowed: Borrowed | None = None,
 ) -> FrameStore:
     """Read the frames; those that masks alone are learned from are a sample of the fitted ones."""
     temp = None if options.temp is None else Path(options.temp)
     fitted = None if needs_fit(options) else fitted_at_most(options)
-    return FrameStore(source, plan, seed=options.seed, temp=temp, progress=progress, fitted=fitted)
+    return FrameStore(
+        source,
+        plan,
+        seed=options.seed,
+        temp=temp,
+        progress=progress,
+        fitted=fitted,
+        borrowed=borrowed,
+    )

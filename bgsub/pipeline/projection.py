@@ -196,8 +196,11 @@ class ScoredFrames:
 
 
 def _confirmed(change: SceneChange | None, table: ErrorTable) -> SceneChange | None:
-    """Give a change of the scene, unless the frames after it are ordinary in their own light."""
-    if change is None:
+    """Give a change of the scene, unless the frames after it are ordinary in their own light.
+
+    Among frames that are fitted and are none of the run it is none of it either.
+    """
+    if change is None or not table.frames[0] < change.first_frame <= table.frames[-1]:
         return None
     after = table.frames >= change.first_frame
     return change if table.outliers[after].mean() >= _STILL_DIFFERENT else None

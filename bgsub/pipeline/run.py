@@ -81,12 +81,14 @@ def run(
         if needs_fit(options):
             load_libraries(workers)
         source = open_input(footage, options)
+        borrowed = None
         if stretch is not None:
             stretch.enter(source)
-        plan = plan_run(source, options)
+            borrowed = stretch.borrow(footage, options)
+        plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
         identity = workers.submit(_identity, footage, stretch)
         with watch.stage("decode"):
-            store = read_frames(source, plan, options, progress)
+            store = read_frames(source, plan, options, progress, borrowed)
         with store:
             fit = None
             if needs_fit(options):
@@ -112,7 +114,7 @@ def run(
                 if table is not None:
                     write_table(results, table, options.outputs, options.plot_format, source.name)
         facts = {"command": "run", **source_facts(source, identity.result())}
-        facts |= plan_facts(plan, int(store.fit_rows.size)) | fit_facts(fit, scene.background)
+        facts |= plan_facts(plan, int(store.fit_numbers.size)) | fit_facts(fit, scene.background)
         facts |= frame_facts(outputs, scene) | object_facts(outputs, table)
         hints = camera_hints(outputs.camera) + fit_hints(fit, table)
         hints += mask_hints(outputs.tally, scene.threshold) + noise_hints(facts)

@@ -117,7 +117,7 @@ def learn_scene(
     UsageError
         If there is a single frame, of which nobody could say what is foreground.
     """
-    layout, total = source.layout, store.fit_rows.size
+    layout, total = source.layout, store.fit_numbers.size
     if total < 2:
         message = f"{source.name}: 1 frame is selected, but a background takes 2; select more"
         raise UsageError(message)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bgsub.video.entry import Entry
-from bgsub.video.source import FrameSource
+from bgsub.fit.borrowed import Borrowed
+from bgsub.options import RunOptions
+from bgsub.pipeline.inputs import open_input
+from bgsub.video.entry import Entry, Place
+from bgsub.video.source import Footage, FrameSource
 from bgsub.video.video_file import VideoFileSource
 
 
@@ -20,12 +23,27 @@ class Stretch:
         What `bgsub.pipeline.manifest.input_identity` gives for the film, which is not read again.
     entry : Entry or None
         Where decoding may begin; None is the start of the film.
+    before, after : tuple of Place
+        Frames of the film before and behind the stretch that are fitted with it.
     """
 
     identity: dict[str, Any]
     entry: Entry | None = None
+    before: tuple[Place, ...] = ()
+    after: tuple[Place, ...] = ()
 
     def enter(self, source: FrameSource) -> None:
         """Let a source begin to decode there."""
         if self.entry is not None and isinstance(source, VideoFileSource):
             source.enter(self.entry)
+
+    def borrow(self, footage: Footage, options: RunOptions) -> Borrowed | None:
+        """Open the film where frames before and behind the stretch are; None if none is fitted."""
+        places = [*self.before, *self.after]
+        if not places:
+            return None
+        first, last = places[0].number, places[-1].number
+        start = first if self.before else options.source.start
+        end = last if self.after else options.source.end
+        wider = replace(options, source=replace(options.source, start=start, end=end))
+        return Borrowed(open_input(footage, wider), self.before, self.after)

@@ -158,8 +158,7 @@ def find_changes(film: Film) -> list[Change]:
     -----
     Decodes some thousand pictures, key frames where there are enough, and around each change all.
     """
-    numbers = film.spread(LEAST_S, MOST_GLIMPSES)
-    frames = film.frames(numbers)
+    frames = film.frames(film.spread(LEAST_S, MOST_GLIMPSES))
     found = list(_changes_between(blocks_of(frames)))
     size = film.source.input_size
     return [
@@ -203,8 +202,10 @@ def _around(mask: Flags) -> Flags:
 
 
 def _without_specks(marks: Flags) -> Flags:
-    opened = cv2.morphologyEx(marks.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
-    return np.asarray(opened > 0)
+    """Keep what holds squares of 2×2 pixels, which have no middle: OpenCV would displace it."""
+    square = np.ones((2, 2), np.uint8)
+    left = cv2.erode(marks.astype(np.uint8), square, anchor=(1, 1))
+    return np.asarray(cv2.dilate(left, square, anchor=(0, 0)) > 0)
 
 
 def fit_light(before: Floats, after: Floats) -> tuple[float, float]:
@@ -233,7 +234,7 @@ def _first_behind(film: Film, found: _Found) -> int:
     limit[~found.mask[around]] = 2 * _LEAST_CHANGE
     first = int(between[0])
     is_next = False
-    for frame in film.frames(between.tolist()):
+    for frame in film.frames(film.places(between.tolist())):
         if is_next:
             first, is_next = frame.number, False
         away = np.abs(small_luma(frame)[around].astype(np.float32) - after)

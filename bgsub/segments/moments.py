@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import EmptySelectionError, InputError
-from bgsub.video.entry import Entry
+from bgsub.errors import EmptySelectionError
+from bgsub.video.entry import Entry, Place
 from bgsub.video.film_index import FilmIndex
 from bgsub.video.frames import Frame
 from bgsub.video.indexed import IndexedSource
-from bgsub.video.seeking import frames_at, index_film
+from bgsub.video.lookup import frames_at
+from bgsub.video.seeking import index_film
 from bgsub.video.source import FrameSource
 from bgsub.video.video_file import VideoFileSource
+
+_ENOUGH_KEYS = 60
+"""Key frames that show what lasts in a film, whatever their distance."""
+
+_BEHIND = 12
+"""Frames behind a key frame that are decoded for a sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +98,27 @@ class Film:
         """Say whether single frames are had without those before them."""
         return self._index is not None or isinstance(self.source, IndexedSource)
 
-    def spread(self, least_s: float, most: int) -> list[int]:
+    @cached_property
+    def _keys_stand_alone(self) -> bool:
+        """Whether a key frame is decoded without what is before it, as far as one of them shows."""
+        if self._index is None:
+            return False
+        number = int(self._index.keys[self._index.keys.size // 2]) + 1
+        places = [self._index.place(number, from_its_key=True), self._index.place(number)]
+        found = [frame.data for place in places for frame in frames_at(self.source, [place])]
+        return len(found) == len(places) and np.array_equal(found[0], found[1])
+
+    def places(self, numbers: Iterable[int], *, cheaply: bool = False) -> list[Place]:
+        """Say where frames are found; `cheaply` decodes none before the key frame of each."""
+        moments, index = self.moments, self._index
+        if index is not None:
+            alone = cheaply and self._keys_stand_alone
+            return [index.place(int(number), from_its_key=alone) for number in numbers]
+        chosen = np.fromiter(numbers, dtype=np.int64)
+        times = moments.times[np.searchsorted(moments.numbers, chosen)]
+        return [Place(*pair) for pair in zip(chosen.tolist(), times.tolist(), strict=True)]
+
+    def spread(self, least_s: float, most: int) -> list[Place]:
         """Choose frames that lie apart by `least_s` seconds or more, at most so many.
 
         They are key frames, which are decoded alone, where the film has enough of these.
@@ -100,31 +128,36 @@ class Film:
         targets = np.arange(times[0], times[-1] + 1e-6, step_s)
         places = np.unique(np.searchsorted(times, targets - 1e-6))
         chosen = numbers[places[places < times.size]]
-        if self._index is not None:
+        if self._index is not None and self._keys_stand_alone:
             keys = np.intersect1d(self._index.keys + 1, numbers)
             following = np.searchsorted(keys, chosen)
             near = np.unique(keys[following[following < keys.size]])
-            if 2 * near.size >= chosen.size:
+            if near.size >= _ENOUGH_KEYS or 2 * near.size >= chosen.size:
                 chosen = near
-        return [int(number) for number in chosen]
+        return self.places(chosen.tolist(), cheaply=True)
+
+    def samples(self, first: int, last: int, count: int) -> list[Place]:
+        """Choose frames spread over those from `first` to `last`, at most `count`.
+
+        They are near behind key frames, where the film has enough of these.
+        """
+        numbers = self.moments.numbers
+        numbers = numbers[(numbers >= first) & (numbers <= last)]
+        if self._index is not None and self._keys_stand_alone:
+            keys = self._index.keys + 1
+            before = np.searchsorted(keys, numbers, side="right") - 1
+            near = numbers[(before >= 0) & (numbers - keys[np.maximum(before, 0)] <= _BEHIND)]
+            if near.size >= count:
+                numbers = near
+        if numbers.size > count:
+            edges = (np.arange(count) + 0.5) * numbers.size / count
+            numbers = numbers[edges.astype(np.int64)]
+        return self.places(numbers.tolist(), cheaply=True)
 
     def entry(self, number: int) -> Entry | None:
         """Give where decoding of a stretch may begin; None is the start of the film."""
         return None if self._index is None else self._index.entry(number)
 
-    def frames(self, numbers: Sequence[int]) -> Iterator[Frame]:
-        """Give frames by their numbers, which increase; those that are damaged are left out."""
-        source = self.source
-        if self._index is not None and isinstance(source, VideoFileSource):
-            yield from frames_at(source, self._index, numbers)
-        elif isinstance(source, IndexedSource):
-            for place in np.searchsorted(self.moments.numbers, numbers).tolist():
-                try:
-                    yield source[place]
-                except InputError:
-                    continue
-        else:
-            wanted = set(numbers)
-            for frame in source:
-                if frame.number in wanted:
-                    yield frame
+    def frames(self, places: Sequence[Place]) -> Iterator[Frame]:
+        """Give the frames of some places, in order; those that are damaged are left out."""
+        return frames_at(self.source, places)

@@ -22,8 +22,9 @@ from bgsub.pipeline.manifest import input_identity
 from bgsub.pipeline.needs import needs_fit
 from bgsub.segments.bounds import divide
 from bgsub.segments.moments import Film
+from bgsub.segments.samples import share_sample
 from bgsub.version import __version__
-from bgsub.video.entry import Entry
+from bgsub.video.entry import Entry, Place
 from bgsub.video.source import Footage
 
 notes = logging.getLogger("bgsub.notes")
@@ -31,7 +32,7 @@ notes = logging.getLogger("bgsub.notes")
 FOLDER, PLAN = ".segments", "plan.json"
 """Where segments wait to be joined, within the folder of results, and the plan among them."""
 
-_VERSION = 1
+_VERSION = 2
 
 _SEGMENT = re.compile("[0-9]{4,}")
 
@@ -59,6 +60,10 @@ class Segment:
         Of the scene; segments of one state follow each other.
     entry : Entry or None
         Where decoding may begin; None is the start of the film.
+    fit_frames : int or None
+        Frames that are fitted where no option says how many; None is as in any run.
+    before, after : tuple of Place
+        Frames of the neighbours that are fitted with its own.
     """
 
     number: int
@@ -67,6 +72,9 @@ class Segment:
     reason: str
     state: int = 1
     entry: Entry | None = None
+    fit_frames: int | None = None
+    before: tuple[Place, ...] = ()
+    after: tuple[Place, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Give it as plain JSON values."""
@@ -76,7 +84,10 @@ class Segment:
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make one from what `to_json` gave."""
         entry = plain["entry"]
-        return cls(**{**plain, "entry": None if entry is None else Entry(*entry)})
+        places = {
+            name: tuple(Place(*place) for place in plain[name]) for name in ("before", "after")
+        }
+        return cls(**{**plain, "entry": None if entry is None else Entry(*entry), **places})
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,13 @@ class SegmentPlan:
         last = options.source.end if segment.last is None else segment.last
         source = replace(options.source, start=segment.first, end=last)
         return replace(
-            options, source=source, outputs=outputs, segment="off", resume=False, force=False
+            options,
+            source=source,
+            outputs=outputs,
+            fit_frames=options.fit_frames or segment.fit_frames,
+            segment="off",
+            resume=False,
+            force=False,
         )
 
     def missing(self, out: Path) -> list[int]:
@@ -172,7 +189,7 @@ class SegmentPlan:
         partial = path.with_name(f".{PLAN}.{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
+            text = json.dumps(self.to_json(), allow_nan=False) + "\n"
             partial.write_text(text, encoding="utf-8")
             partial.replace(path)
         except OSError as error:
@@ -248,9 +265,22 @@ def divided(plan: SegmentPlan, footage: Footage) -> SegmentPlan:
     if film.from_the_start and len(bounds) > 1:
         text = "%s: each segment is decoded from the start of the film (%s)"
         notes.info(text, film.source.name, film.from_the_start)
+    shares = share_sample(film, bounds, plan.options)
     lasts = [following.first - 1 for following in bounds[1:]]
     segments = tuple(
-        Segment(number, bound.first, last, bound.reason, bound.state, film.entry(bound.first))
-        for number, (bound, last) in enumerate(zip(bounds, [*lasts, None], strict=True), start=1)
+        Segment(
+            number=number,
+            first=bound.first,
+            last=last,
+            reason=bound.reason,
+            state=bound.state,
+            entry=film.entry(bound.first),
+            fit_frames=share.fit_frames,
+            before=share.before,
+            after=share.after,
+        )
+        for number, (bound, last, share) in enumerate(
+            zip(bounds, [*lasts, None], shares, strict=True), start=1
+        )
     )
     return replace(plan, segments=segments)

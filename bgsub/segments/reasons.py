@@ -31,7 +31,7 @@ def reason_of(before: Floats, after: Floats, mask: Flags, input_size: tuple[int,
     """
     width, height = input_size
     rows, columns = mask.shape
-    moved = _displacement(before, after, mask)
+    moved = _displacement(before, after)
     if moved is not None:
         return f"the camera moved by {np.hypot(*moved) * width / columns:.0f} pixels"
     levels = np.median(before), np.median(after)
@@ -46,7 +46,7 @@ def reason_of(before: Floats, after: Floats, mask: Flags, input_size: tuple[int,
     return f"a change at {x:.0f},{y:.0f},{right - x:.0f},{bottom - y:.0f}"
 
 
-def _displacement(before: Floats, after: Floats, mask: Flags) -> tuple[float, float] | None:
+def _displacement(before: Floats, after: Floats) -> tuple[float, float] | None:
     """Give by how much the picture was displaced, in its small pixels; None if that is not it."""
     size = before.shape[1], before.shape[0]
     (x, y), _ = cv2.phaseCorrelate(before, after, cv2.createHanningWindow(size, cv2.CV_32F))
@@ -55,5 +55,6 @@ def _displacement(before: Floats, after: Floats, mask: Flags) -> tuple[float, fl
     shifted = cv2.warpAffine(
         before, np.array([[1, 0, x], [0, 1, y]]), size, borderMode=cv2.BORDER_REPLICATE
     )
-    left = float(np.abs(after - shifted)[mask].mean())
-    return (x, y) if left < _EXPLAINED * float(np.abs(after - before)[mask].mean()) else None
+    # In all of it: a thing that was moved explains its own places, and nothing else does.
+    left, were = float(np.abs(after - shifted).mean()), float(np.abs(after - before).mean())
+    return (x, y) if left < _EXPLAINED * were else None

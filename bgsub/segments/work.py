@@ -54,7 +54,8 @@ def run_segment(
     options = replace(plan.segment_options(number), jobs=jobs)
     if footage is None:
         footage = str(plan.identity["absolute_path"])
-    stretch = Stretch(plan.identity, plan.segments[number - 1].entry)
+    segment = plan.segments[number - 1]
+    stretch = Stretch(plan.identity, segment.entry, segment.before, segment.after)
     try:
         run(footage, folder, options, progress=progress, stretch=stretch)
     except OutputError:

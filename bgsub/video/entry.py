@@ -35,6 +35,27 @@ class Entry(NamedTuple):
     sound: int
 
 
+class Place(NamedTuple):
+    """Where a frame is found.
+
+    Attributes
+    ----------
+    number : int
+        From 1 in the film.
+    time_s : float
+        Seconds from frame 1 on.
+    stamp_s : float or None
+        Its time stamp, in seconds on the stream's clock; None where the film cannot be sought.
+    key_s : float or None
+        That of the key frame at which decoding begins; None is the start of the film.
+    """
+
+    number: int
+    time_s: float
+    stamp_s: float | None = None
+    key_s: float | None = None
+
+
 def entered(events: Iterable[VideoFrame | Oddity], entry: Entry) -> Iterator[VideoFrame | Oddity]:
     """Give what a decoder gives from a key frame on, without the damage that is none.
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bgsub.video import pyav
 from bgsub.video.decoding import GAP_STEPS, RESTART_S, Decoder, is_flush
-from bgsub.video.entry import Entry
+from bgsub.video.entry import Entry, Place
 from bgsub.video.selection import Picker
 from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS, Pace, has_stamps, pace_of
 from bgsub.video.strays import without_leaps
@@ -69,7 +69,7 @@ class FilmIndex:
         """Seconds of all frames on the stream's clock, shape (n,)."""
         return _seconds(self.stamps, self.base)
 
-    @property
+    @cached_property
     def times(self) -> NDArray[np.float64]:
         """Seconds of all frames from the first one on, shape (n,)."""
         return np.asarray(np.round(self.stamps_s - self.stamps_s[0], 9))
@@ -101,6 +101,25 @@ class FilmIndex:
             origin_s=float(self.stamps_s[0]),
             packets=int(self._packets[place]),
             sound=int(self.keys[last]) + 1,
+        )
+
+    def place(self, number: int, *, from_its_key: bool = False) -> Place:
+        """Say how a frame is found.
+
+        Parameters
+        ----------
+        number : int
+        from_its_key : bool
+            Decode from the key frame before it on, which gives another picture where that is
+            refreshed bit by bit; by default from one before.
+        """
+        keys = int(np.searchsorted(self.keys, number - 1, side="right"))
+        place = keys - (1 if from_its_key else 2)
+        return Place(
+            number=number,
+            time_s=float(self.times[number - 1]),
+            stamp_s=float(self.stamps_s[number - 1]),
+            key_s=None if place <= 0 else float(self.stamps_s[self.keys[place]]),
         )
 
     def needed(self, is_wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:

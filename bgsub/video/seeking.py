@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator
 from itertools import islice, pairwise
 
 import numpy as np
@@ -117,40 +117,3 @@ def _begins_with(source: VideoFileSource, stamps: NDArray[np.float64]) -> bool:
         except FFmpegError:
             return False
     return found == list(stamps)
-
-
-def frames_at(source: VideoFileSource, index: FilmIndex, numbers: Sequence[int]) -> Iterator[Frame]:
-    """Decode single frames of a video, from the key frame before each on.
-
-    Parameters
-    ----------
-    source : VideoFileSource
-    index : FilmIndex
-        Of the source.
-    numbers : sequence of int
-        Of the frames, from 1, increasing.
-
-    Yields
-    ------
-    Frame
-        Those of them that can be decoded.
-    """
-    stamps, times = index.stamps_s, index.times
-    with source.opened() as (container, stream):
-        here = 0  # number of the frame before the next one that is decoded; 0 at the start
-        decoded = container.decode(stream)
-        for number in numbers:
-            entry = index.entry(number)
-            if entry is not None and entry.number > here + 1:
-                seek(container, stream, entry.stamp_s)
-                decoded = container.decode(stream)
-            stamp_s, time_s = float(stamps[number - 1]), float(times[number - 1])
-            for picture in decoded:
-                found = stamp_of(picture)
-                if found is None or found < stamp_s:
-                    continue
-                here = number
-                frame = source.to_frame(picture, time_s) if found == stamp_s else None
-                if frame is not None:
-                    yield Frame(number, time_s, frame.data, frame.layout)
-                break

@@ -51,6 +51,15 @@ def test_frames_in_memory_are_counted():
     assert VIDEO.size <= grown < 1.1 * VIDEO.size
 
 
+def test_borrowed_frames_are_counted_beside_those_of_the_run():
+    borrowing = replace(VIDEO, borrowed=100)
+    assert borrowing.sample == 350
+    frames = borrowing.total("memory", 250) - VIDEO.total("memory", 250)
+    assert frames >= 100 * VIDEO.size
+    short = replace(VIDEO, frames=3, fit_frames=3)
+    assert replace(short, borrowed=100).total("sample", 3) >= short.total("sample", 3)
+
+
 def test_a_spilled_video_takes_the_same_whatever_its_length():
     long, longer = (replace(VIDEO, frames=n).total("spill", 2000) for n in (3000, 10**6))
     assert long == longer

@@ -10,14 +10,15 @@ import pytest
 from bgsub.errors import MemoryLimitError
 from bgsub.fit import blocks
 from bgsub.fit import memory_plan as memory
+from bgsub.fit.borrowed import Borrowed
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan
-from bgsub.fit.store import FitColumns, FrameStore, decoded_blocks
+from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.pipeline.frame_errors import fit_errors
 from bgsub.pipeline.inputs import memory_need, open_input
 from bgsub.pipeline.run import run
+from bgsub.video.entry import Place
 from bgsub.video.frames import Frame, Layout
-from bgsub.video.matrix import FrameMatrix
 from bgsub.video.source import open_source
 
 STORAGES = ("memory", "spill", "sample")
@@ -184,6 +185,59 @@ class TestStore:
         with self.open(clip, storage, most_frames=45) as store:
             assert len(store) == 45
 
+    @pytest.mark.parametrize("storage", STORAGES)
+    @pytest.mark.parametrize(("fitted", "most"), [(2000, 2000), (25, 25), (25, 15)])
+    def test_borrowed_frames_are_fitted_and_are_none_of_the_input(
+        self, storage, fitted, most, clip, small_blocks
+    ):
+        everything = list(open_source(clip))
+        places = [Place(frame.number, frame.time_s) for frame in everything]
+        borrowed = Borrowed(open_source(clip), places[:9:2], places[31::3])
+        store = FrameStore(
+            open_source(clip, start=11, end=30),
+            plan_of(storage, most_fitted=most),
+            seed=3,
+            temp=None,
+            progress=nothing,
+            fitted=fitted,
+            borrowed=borrowed,
+        )
+        with store:
+            fitted_rows = np.concatenate([rows.copy() for _, rows in store.fit_blocks()])
+            blocks = [(block.rows.copy(), block.numbers) for block in store.all_blocks()]
+            columns = store.fit_columns(None).columns(100, 200)
+        assert not store.fits_all
+        assert len(store) == 20
+        numbers = store.fit_numbers.tolist()
+        assert numbers == sorted(numbers)
+        assert len(numbers) == min(most, 30)
+        before, after = set(range(1, 10, 2)), set(range(32, 46, 3))
+        if most == fitted:
+            assert before | after <= set(numbers)
+        assert set(numbers) - before - after <= set(range(11, 31))
+        frames = np.stack([frame.data for frame in everything])
+        np.testing.assert_array_equal(fitted_rows, frames[store.fit_numbers - 1])
+        np.testing.assert_array_equal(columns, fitted_rows[:, 100:200])
+        assert store.fit_moments == [(n, everything[n - 1].time_s) for n in numbers]
+        np.testing.assert_array_equal(np.concatenate([rows for rows, _ in blocks]), frames[10:30])
+        assert np.concatenate([found for _, found in blocks]).tolist() == list(range(11, 31))
+
+    def test_the_sample_is_the_same_in_every_storage(self, clip, small_blocks):
+        places = [Place(frame.number, frame.time_s) for frame in open_source(clip)]
+        chosen = []
+        for storage in STORAGES:
+            with FrameStore(
+                open_source(clip, start=11, end=30),
+                plan_of(storage, most_fitted=12),
+                seed=3,
+                temp=None,
+                progress=nothing,
+                fitted=25,
+                borrowed=Borrowed(open_source(clip), places[:9:2], places[31::3]),
+            ) as store:
+                chosen.append(store.fit_numbers.tolist())
+        assert chosen[0] == chosen[1] == chosen[2]
+
     def test_progress_is_told(self, clip):
         told = []
         source = open_source(clip)
@@ -236,36 +290,6 @@ def test_blocks_as_they_are_decoded(clip, small_blocks):
     found = list(decoded_blocks(open_source(clip)))
     assert [len(block.rows) for block in found] == [4] * 11 + [1]
     assert np.concatenate([block.numbers for block in found]).tolist() == list(range(1, 46))
-
-
-class TestFitColumns:
-    @pytest.fixture
-    def frames(self):
-        layout = Layout("bgr", 6, 7)
-        data = np.random.default_rng(0).integers(0, 256, (9, layout.size), dtype=np.uint8)
-        matrix = FrameMatrix(layout)
-        for number, row in enumerate(data, 1):
-            matrix.append(Frame(number, number / 25, row, layout))
-        return matrix, data[:, : layout.pixels]
-
-    def test_luma_of_all_frames(self, frames):
-        matrix, luma = frames
-        columns = FitColumns(matrix, None, None)
-        assert (columns.shape, columns.dtype) == ((9, 42), np.uint8)
-        assert np.array_equal(columns.columns(5, 42), luma[:, 5:42])
-
-    def test_inside_a_mask_and_of_a_sample(self, frames):
-        matrix, luma = frames
-        rng = np.random.default_rng(1)
-        mask, rows = rng.random((6, 7)) < 0.5, np.array([1, 4, 8])
-        columns = FitColumns(matrix, rows, mask)
-        inside = luma[rows][:, mask.ravel()]
-        assert columns.shape == inside.shape
-        parts = [
-            columns.columns(start, min(start + 4, inside.shape[1]))
-            for start in range(0, inside.shape[1], 4)
-        ]
-        assert np.array_equal(np.hstack(parts), inside)
 
 
 def test_a_demand_is_that_of_the_run(clip, options):

@@ -42,6 +42,14 @@ def test_a_thing_that_was_moved_is_found_to_the_frame_with_its_place():
     np.testing.assert_allclose(place, [10, 20, 40, 14], atol=3)
 
 
+def test_a_place_is_not_displaced_by_taking_specks_out():
+    frames = still(300)
+    frames[141:, 20:34, 40:50] = 20
+    frames[141:, 5, 5] = 255
+    (change,) = changes_of(frames)
+    assert change.reason == "a change at 40,20,10,14"
+
+
 def test_where_somebody_stands_in_front_it_is_found_when_he_goes():
     frames = still(400)
     frames[:150, 20:34, 10:20] = 20

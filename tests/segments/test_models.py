@@ -26,7 +26,8 @@ def made(tmp_path_factory):
     np.save(folder / "film.npy", scenes())
     np.save(folder / "dark.npy", scenes()[70:95])
     np.save(folder / "bright.npy", scenes()[10:35])
-    run(folder / "film.npy", folder / "out", make_options(segment=60, outputs={"model", "mask"}))
+    chosen = make_options(segment=60, fps=5, outputs={"model", "mask"})  # the change lasts
+    run(folder / "film.npy", folder / "out", chosen)
     return folder
 
 

@@ -78,17 +78,71 @@ def test_frames_and_rows_are_those_of_the_film_in_their_order(whole, film, video
     assert result.manifest["outputs"].keys() == {path.name for path in out.iterdir()} - {"run.json"}
 
 
-def test_each_segment_is_what_an_ordinary_run_of_it_gives(whole, film, options, tmp_path, video):
-    alone = run_as_one(
-        film, tmp_path / "two", options(start=61, end=120, outputs=OUTPUTS, format="mkv")
-    )
-    for name in ("background", "foreground", "mask"):
-        part = video(whole[0] / f"{name}.mkv")[60:120]
+def test_a_segment_that_borrows_nothing_is_what_an_ordinary_run_of_it_gives(
+    film, options, tmp_path, video
+):
+    chosen = {"outputs": {"background", "mask", "model", "errors"}, "format": "mkv"}
+    chosen |= {"fit_frames": "all"}
+    run(film, tmp_path / "all", options(segment=60, **chosen))
+    alone = run_as_one(film, tmp_path / "two", options(start=61, end=120, **chosen))
+    for name in ("background", "mask"):
+        part = video(tmp_path / "all" / f"{name}.mkv")[60:120]
         np.testing.assert_array_equal(part, video(alone.out / f"{name}.mkv"))
-    ours = (whole[0] / "errors.csv").read_text().splitlines()
+    ours = (tmp_path / "all" / "errors.csv").read_text().splitlines()
     assert ours[61:121] == (alone.out / "errors.csv").read_text().splitlines()[1:]
-    model = BackgroundModel.load(whole[0] / "models" / "0002.npz")
+    model = BackgroundModel.load(tmp_path / "all" / "models" / "0002.npz")
     assert model.threshold == BackgroundModel.load(alone.out / "model.npz").threshold
+
+
+@pytest.fixture(scope="module")
+def visited(tmp_path_factory):
+    """Somebody who stands still from a little before the second segment to behind its end."""
+    from tests.conftest import make_scene
+
+    path = tmp_path_factory.mktemp("film") / "visited.npy"
+    frames = make_scene(240, visit=240)
+    frames[75:165, 10:24, 20:30] = (220, 200, 70)
+    np.save(path, frames)
+    return str(path)
+
+
+class TestNeighbours:
+    """What a fit sees beyond the borders of its segment."""
+
+    @pytest.mark.parametrize("outputs", [{"mask"}, {"mask", "background"}])
+    def test_who_stands_through_a_segment_is_no_background(
+        self, visited, outputs, options, tmp_path, video
+    ):
+        run(visited, tmp_path / "out", options(segment=80, outputs=outputs, format="mkv"))
+        masks = video(tmp_path / "out" / "mask.mkv", "gray")
+        inside = masks[80:160, 11:23, 21:29] > 0
+        assert inside.mean(axis=(1, 2)).min() > 0.9
+        outside = masks.copy()
+        outside[:, 6:28, 16:34] = 0
+        assert (outside > 0).mean() < 0.01
+        if "background" in outputs:
+            there = video(tmp_path / "out" / "background.mkv")[80:160, 11:23, 21:29]
+            empty = np.load(visited)[:60, 11:23, 21:29, ::-1].mean(axis=0)
+            assert np.abs(there - empty).mean() < 20 < np.abs(there - [70, 200, 220]).mean()
+
+    def test_without_neighbours_he_would_be(self, visited, options, tmp_path, video):
+        chosen = options(segment=80, fit_frames="all", outputs={"mask"}, format="mkv")
+        run(visited, tmp_path / "out", chosen)
+        masks = video(tmp_path / "out" / "mask.mkv", "gray")
+        assert (masks[80:160, 11:23, 21:29] > 0).mean() < 0.1
+
+    def test_masks_differ_no_more_at_a_border_than_with_one_fit(self, options, tmp_path, video):
+        from tests.conftest import make_scene
+
+        film, borders = tmp_path / "film.npy", [60, 120]
+        np.save(film, make_scene(180, visit=20))
+        jumps = {}
+        for segment in (60, "off"):
+            out = tmp_path / str(segment)
+            run(film, out, options(segment=segment, outputs={"mask"}, format="mkv"))
+            masks = video(out / "mask.mkv", "gray")
+            jumps[segment] = np.mean([masks[at] != masks[at - 1] for at in borders])
+        assert jumps[60] <= 1.1 * jumps["off"] + 0.002
 
 
 def test_who_walks_on_over_a_border_is_one_object(whole):

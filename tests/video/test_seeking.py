@@ -6,10 +6,10 @@ import av
 import numpy as np
 import pytest
 
-from bgsub.video.seeking import can_seek, frames_at, frames_between, index_film
+from bgsub.video.seeking import can_seek, frames_between, index_film
 from bgsub.video.source import open_source
 from tests.video.beeps import RATE, film_with_a_beep
-from tests.video.stamped_films import FILMS, N, encode, stamped_film
+from tests.video.stamped_films import encode
 
 
 @pytest.fixture(scope="module")
@@ -47,19 +47,6 @@ def test_uneven_times_are_kept(tmp_path):
     assert [int(frame.data[0]) for frame in stretch] == [
         int(frame.data[0]) for frame in list(source)[20:41]
     ]
-
-
-@pytest.mark.parametrize("name", FILMS)
-def test_single_frames_are_those_of_a_pass_from_the_beginning(name, tmp_path):
-    source = open_source(stamped_film(tmp_path, name))
-    index = index_film(source)
-    whole = list(source)
-    wanted = [1, 2, 19, 20, 21, 22, 70, 71, 119, N]
-    found = list(frames_at(source, index, wanted))
-    assert [frame.number for frame in found] == wanted
-    for frame in found:
-        np.testing.assert_array_equal(frame.data, whole[frame.number - 1].data)
-        assert frame.time_s == whole[frame.number - 1].time_s
 
 
 @pytest.mark.parametrize(

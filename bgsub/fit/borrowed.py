@@ -1,0 +1,35 @@
+"""Frames of a film before and behind those of a run, which are fitted with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bgsub.video.entry import Place
+from bgsub.video.frames import Frame
+from bgsub.video.lookup import frames_at
+from bgsub.video.source import FrameSource
+
+
+@dataclass(frozen=True, eq=False)
+class Borrowed:
+    """Frames that a fit sees beside those of its own.
+
+    Attributes
+    ----------
+    source : FrameSource
+        One that selects all of them, in the layout of the run.
+    before, after : sequence of Place
+        In order.
+    """
+
+    source: FrameSource
+    before: Sequence[Place]
+    after: Sequence[Place]
+
+    def __len__(self) -> int:
+        return len(self.before) + len(self.after)
+
+    def frames(self, places: Sequence[Place]) -> Iterator[Frame]:
+        """Give some of them; those that cannot be decoded are left out."""
+        return frames_at(self.source, places)
