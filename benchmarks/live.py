@@ -1,6 +1,6 @@
 """Measure bgsub watch: latency and frames a second, and memory over a long time.
 
-python -m benchmarks.live latency [SECONDS]
+python -m benchmarks.live latency [SECONDS [WIDTHxHEIGHT]]
     A stream of 25 frames a second on loopback, at 320×240 and 1280×720, in which somebody walks
     through every 8 seconds. Latency is from the sending of the first frame that shows somebody to
     the line that says so; it includes the two further frames that an object must be seen in.
@@ -8,7 +8,7 @@ python -m benchmarks.live latency [SECONDS]
 python -m benchmarks.live memory [HOURS]
     Frames of 64×36 are generated, one for each two seconds, as fast as they are analysed, with
     daylight that comes and goes and a visitor now and then: resident memory after an hour of the
-    stream, and at the end.
+    stream, and at the end; which visits no event has, and which events are of no visit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -92,11 +92,11 @@ def serve(server: socket.socket, pieces: list[tuple[bytes, bool]], sent: list[fl
                 return
 
 
-def latency(seconds: int) -> None:
+def latency(seconds: int, sizes: Sequence[tuple[int, int]]) -> None:
     """Print latency, frames a second and CPU of a watch of each size."""
     print("| size | lines of visits | median latency | largest | frames/s analysed | CPU |")
     print("|---|---:|---:|---:|---:|---:|")
-    for width, height in ((320, 240), (1280, 720)):
+    for width, height in sizes:
         pieces = encoded(width, height, seconds)
         sent: list[float] = []
         server = socket.create_server(("127.0.0.1", 0))
@@ -211,12 +211,40 @@ def memory(hours: float) -> None:
     levels = GeneratedFeed.levels
     chosen = sorted({1.0, *(float(h) for h in np.linspace(2, max(levels), 6).round())})
     shown = ", ".join(f"{hour:g} h {levels[hour]:.0f} MB" for hour in chosen if hour in levels)
-    starts = sum(json.loads(line)["event"] == "start" for line in said)
-    visits = int(hours * 1800 // 500)
     cpu = sum(os.times()[:4])
-    print(f"{shown}; {starts} events of {visits} visits; {cpu:.0f} s of CPU")
+    print(f"{shown}; {cpu:.0f} s of CPU")
+    lines = [json.loads(line) for line in said]
+    compare([(each["start_s"], each["time_s"]) for each in lines if each["event"] == "end"], hours)
+
+
+def compare(events: list[tuple[float, float]], hours: float) -> None:
+    """Print which visits of the generated stream no event meets, and which events meet no visit."""
+    visits = [(2.0 * i + 960, 2.0 * i + 998) for i in range(0, round(hours * 1800) - 499, 500)]
+
+    def meets(one: tuple[float, float], other: tuple[float, float]) -> bool:
+        return one[0] <= other[1] and other[0] <= one[1]
+
+    met = [sum(meets(visit, event) for event in events) for visit in visits]
+    missed = [visit[0] for visit, count in zip(visits, met, strict=True) if not count]
+    false = [event for event in events if not any(meets(event, visit) for visit in visits)]
+    late = [
+        min(event[0] for event in events if meets(visit, event)) - visit[0]
+        for visit, count in zip(visits, met, strict=True)
+        if count
+    ]
+    print(f"{len(visits) - len(missed)} of {len(visits)} visits have an event", end="")
+    print(f" (begins {max(late, default=0):.0f} s late at most)", end="")
+    print(f", {sum(count > 1 for count in met)} have several; {len(false)} events are no visit")
+    for second in missed:
+        print(f"  missed: visit at {second / 3600:.2f} h")
+    for begin, end in false:
+        print(f"  no visit: {begin / 3600:.2f} h, {end - begin:.0f} s")
 
 
 if __name__ == "__main__":
     value = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
-    latency(int(value or 40)) if sys.argv[1:2] != ["memory"] else memory(value or 168.0)
+    if sys.argv[1:2] == ["memory"]:
+        memory(value or 168.0)
+    else:
+        given = [(int(w), int(h)) for w, h in (each.split("x") for each in sys.argv[3:])]
+        latency(int(value or 40), given or ((320, 240), (1280, 720)))

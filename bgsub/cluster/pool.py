@@ -6,6 +6,7 @@ import contextlib
 import logging
 import re
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -134,7 +135,9 @@ def connect(address: str) -> Iterator[Pool]:
         message = f"--scheduler {address}: needs Dask"
         raise UsageError(f"{message}; install it with pip install 'bgsub[cluster]'")
     import dask.config
+    import distributed
     from distributed import Client, LocalCluster
+    from distributed.versions import VersionMismatchWarning
 
     # What happens to workers is said here, in words.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -154,14 +157,47 @@ def connect(address: str) -> Iterator[Pool]:
                 )
             )
         try:
-            client = stack.enter_context(Client(place, timeout=_PATIENCE_S, set_as_default=False))
+            with warnings.catch_warnings():
+                # Other versions are named below, without a table.
+                warnings.simplefilter("ignore", VersionMismatchWarning)
+                client = stack.enter_context(
+                    Client(place, timeout=_PATIENCE_S, set_as_default=False)
+                )
+            _check_versions(client.get_versions(), address)
         except (OSError, TimeoutError, ValueError) as error:
             message = f"--scheduler {address}: no Dask scheduler answers there"
             advice = "check the address, and that `dask scheduler` runs the same version of Dask"
             raise UsageError(f"{message}; {advice}") from error
+        except BgsubError:
+            raise
+        except Exception as error:
+            # What another version says may be misunderstood in any way.
+            reason = f"{type(error).__name__}: {error}"
+            message = f"--scheduler {address}: its answer cannot be understood ({reason})"
+            advice = f"it must run the Dask that is here, {distributed.__version__}"
+            raise UsageError(f"{message}; {advice}") from error
         if not client.nthreads():
             notes.info("%s has no worker yet; waiting for some", address)
         yield Pool(client)
+
+
+def _check_versions(found: dict[str, Any], address: str) -> None:
+    """Raise UsageError if the scheduler or a worker has another Dask, which it cannot speak with.
+
+    Parameters
+    ----------
+    found : dict
+        As `distributed.Client.get_versions` gives it.
+    address : str
+    """
+    own = found["client"]["packages"]["distributed"]
+    others = {"the scheduler": found["scheduler"]}
+    others |= {f"the worker {place}": facts for place, facts in found["workers"].items()}
+    for who, facts in others.items():
+        theirs = facts["packages"]["distributed"]
+        if theirs != own:
+            message = f"--scheduler {address}: {who} has Dask {theirs}, and here is {own}"
+            raise UsageError(f"{message}; install the same version on all machines")
 
 
 def cancelled() -> Callable[[], bool]:

@@ -190,6 +190,33 @@ def test_a_worker_of_another_version_is_not_asked(address, tmp_path, monkeypatch
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.parametrize("who", ["scheduler", "worker"])
+def test_another_dask_is_refused_in_a_line(address, tmp_path, monkeypatch, who):
+    versions = distributed.Client.get_versions
+
+    def other(client):
+        found = versions(client)
+        facts = found[who] if who == "scheduler" else next(iter(found["workers"].values()))
+        facts["packages"]["distributed"] = "1.2.3"
+        return found
+
+    monkeypatch.setattr(distributed.Client, "get_versions", other)
+    failed = call("run", "a.npy", "--scheduler", address, "--out", tmp_path / "o")
+    assert (failed.exit_code, failed.stderr.count("\n")) == (2, 1)
+    assert f"the {who} " in failed.stderr
+    assert "has Dask 1.2.3, and here is" in failed.stderr
+
+
+def test_an_answer_that_is_not_understood_is_an_error_of_use(address, tmp_path, monkeypatch):
+    def misunderstood(client):
+        raise TypeError("identity() got an unexpected argument")
+
+    monkeypatch.setattr(distributed.Client, "get_versions", misunderstood)
+    failed = call("run", "a.npy", "--scheduler", address, "--out", tmp_path / "o")
+    assert (failed.exit_code, failed.stderr.count("\n")) == (2, 1)
+    assert "it must run the Dask that is here" in failed.stderr
+
+
 def test_a_worker_that_dies_as_it_joins_is_replaced(tmp_path):
     np.save(tmp_path / "a.npy", make_scene(60))
     settings = {"n_workers": 0, "threads_per_worker": 1, "dashboard_address": None}
