@@ -220,13 +220,13 @@ class ClusterRun:
 
     def _arrives(self, unit: _Unit) -> bool:
         """Wait until the results of a unit are seen here."""
-        from bgsub.pipeline.directory import is_whole
+        from bgsub.pipeline.directory import is_complete
         from bgsub.segments.plan import segment_folder
 
         job, number = unit.film.job, unit.number
         folder = segment_folder(job.out, number) if number else job.out
         until = time.monotonic() + _PATIENCE_S
-        while not is_whole(folder):
+        while not is_complete(folder):
             if time.monotonic() > until:
                 return False
             time.sleep(0.1)

@@ -75,7 +75,7 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
     if keep:
         for index, given in enumerate(inputs):
             for name in _names(given):
-                if not _is_whole(out / name):
+                if not _is_complete(out / name):
                     break
                 if name.casefold() not in taken and belongs(out / name, given):
                     taken[name.casefold()] = index
@@ -85,7 +85,7 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
     for index, given in enumerate(inputs):
         for name in _names(given):
             is_own = kept.get(index) == name.casefold()
-            is_foreign = keep and _is_whole(out / name) and not belongs(out / name, given)
+            is_foreign = keep and _is_complete(out / name) and not belongs(out / name, given)
             if is_own or (index not in kept and name.casefold() not in taken and not is_foreign):
                 taken[name.casefold()] = index
                 jobs.append(Job(given, out / name, index + 1, len(inputs)))
@@ -113,10 +113,10 @@ def _stem(given: str) -> str:
     return path.stem or "input"
 
 
-def _is_whole(folder: Path) -> bool:
-    from bgsub.pipeline.directory import is_whole
+def _is_complete(folder: Path) -> bool:
+    from bgsub.pipeline.directory import is_complete
 
-    return is_whole(folder)
+    return is_complete(folder)
 
 
 def _recover(folder: Path) -> None:
@@ -265,7 +265,7 @@ def is_done(job: Job, session: Session, skip: Recipe) -> bool:
         If they were made with other options and may not be replaced.
     """
     _recover(job.out)
-    if not _is_whole(job.out) or not belongs(job.out, job.input):
+    if not _is_complete(job.out) or not belongs(job.out, job.input):
         return False
     others = skip.differences(job.out)
     if not others:

@@ -11,7 +11,7 @@ from typing import Any
 
 from bgsub.cluster.parts import Part, PartsList, forget_parts, load_parts
 from bgsub.errors import BatchError, BgsubError, InputError
-from bgsub.pipeline.directory import is_whole
+from bgsub.pipeline.directory import is_complete
 from bgsub.pipeline.earlier import check_unchanged
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.segments.plan import FOLDER, PLAN, SegmentPlan, load_plan, segment_folder
@@ -75,7 +75,7 @@ def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> Jo
         _check_batch(out, parts, progress or (lambda _done, _total: None))
         forget_parts(out)
         return Joined(out, len(parts.units), "inputs")
-    if is_whole(out):
+    if is_complete(out):
         _check_results(out)
         forget_parts(out)
         return Joined(out, 1, "results")
@@ -147,7 +147,7 @@ def _check_batch(out: Path, parts: PartsList, progress: Callable[[int, int], Non
     for place, unit in enumerate(parts.units):
         progress(place, len(parts.units))
         folder = out / unit.folder
-        if not is_whole(folder):
+        if not is_complete(folder):
             missing.append(place)
             continue
         try:

@@ -123,26 +123,21 @@ def fit_frames(
         workers.load("bgsub.report.plots")
     columns = store.fit_columns(pixel_mask)
     gram = choice = None
-    k = settings.k
+    k, threads = settings.k, min(workers.threads, store.gram_threads)
     chooses = k == "auto" or settings.keep_choice
     if not METHODS[settings.method].needs_pixels:
         gram = gram_of(
             columns,
-            threads=min(workers.threads, store.gram_threads),
+            threads=threads,
             progress=lambda done, total: progress("fit", done, total),
             apart=share_for_rank(*columns.shape) if chooses else (),
         )
         give_back()
     if k == "auto" or chooses:
-        choice = _choose_k(columns, gram, settings, min(workers.threads, store.gram_threads))
+        choice = _choose_k(columns, gram, settings, threads)
         k = choice.rank if k == "auto" else k
     estimator = _make_estimator(k, settings, progress)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        if gram is None:
-            estimator.fit(columns)
-        else:
-            estimator.fit_gram(gram)
+    warned = _fit(estimator, columns, gram)
     table = fit_table(
         estimator,
         gram,
@@ -168,10 +163,23 @@ def fit_frames(
         coefficients=coefficients,
         weights=weights,
         basis=basis,
-        notes=[str(w.message) for w in caught],
-        converged=not any(issubclass(w.category, ConvergenceWarning) for w in caught),
+        notes=[str(each.message) for each in warned],
+        converged=not any(issubclass(each.category, ConvergenceWarning) for each in warned),
         rank=choice,
     )
+
+
+def _fit(
+    estimator: Estimator, columns: FitColumns, gram: Gram | None
+) -> list[warnings.WarningMessage]:
+    """Fit an estimator from the Gram matrix, or to the pixels; give what it warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if gram is None:
+            estimator.fit(columns)
+        else:
+            estimator.fit_gram(gram)
+    return caught
 
 
 def load_libraries(workers: Workers) -> None:

@@ -24,7 +24,7 @@ from bgsub.pipeline.earlier import (
 )
 from bgsub.runtime.temporary import Claim, abandoned, alone_in, make_folder, sync, sync_all
 
-__all__ = ["MANIFEST", "ResultsDirectory", "has_results", "is_whole", "recover"]
+__all__ = ["MANIFEST", "ResultsDirectory", "has_results", "is_complete", "recover"]
 
 notes = logging.getLogger("bgsub.notes")
 
@@ -175,7 +175,7 @@ class ResultsDirectory:
         return whole
 
 
-def is_whole(path: Path) -> bool:
+def is_complete(path: Path) -> bool:
     """Say whether a directory holds the results of a finished run: its manifest is there."""
     return (path / MANIFEST).is_file()
 
@@ -213,8 +213,8 @@ def recover(path: Path) -> None:
 def _finish(path: Path, left: Claim) -> bool:
     """Put results in place if a killed run had begun to; False if there is nothing to finish."""
     replaced = left.path / _REPLACED
-    has_begun = replaced.is_dir() and not is_whole(path)  # the old manifest goes first
-    if not has_begun or not is_whole(left.path):
+    has_begun = replaced.is_dir() and not is_complete(path)  # the old manifest goes first
+    if not has_begun or not is_complete(left.path):
         return False
     names = list(earlier_outputs(left.path))
     _put_in_place(path, left.path, names, earlier_outputs(replaced))

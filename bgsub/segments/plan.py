@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from bgsub.errors import BgsubError, InputError, OutputError
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import is_whole
+from bgsub.pipeline.directory import is_complete
 from bgsub.pipeline.inputs import open_input
 from bgsub.pipeline.manifest import input_identity
 from bgsub.pipeline.needs import needs_fit
@@ -145,7 +145,7 @@ class SegmentPlan:
     def missing(self, out: Path) -> list[int]:
         """Give the numbers of the segments that are not finished."""
         numbers = (segment.number for segment in self.segments)
-        return [number for number in numbers if not is_whole(segment_folder(out, number))]
+        return [number for number in numbers if not is_complete(segment_folder(out, number))]
 
     def to_json(self) -> dict[str, Any]:
         """Give the plan as plain JSON values."""

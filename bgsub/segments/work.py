@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bgsub.errors import OutputError
 from bgsub.options import ProgressCallback
-from bgsub.pipeline.directory import is_whole
+from bgsub.pipeline.directory import is_complete
 from bgsub.pipeline.run import run
 from bgsub.pipeline.stretch import Stretch
 from bgsub.segments.plan import SegmentPlan, load_plan, segment_folder
@@ -49,7 +49,7 @@ def run_segment(
     """
     plan = load_plan(out) if plan is None else plan
     folder = segment_folder(out, number)
-    if is_whole(folder):
+    if is_complete(folder):
         return
     options = replace(plan.segment_options(number), jobs=jobs)
     if footage is None:
@@ -59,5 +59,5 @@ def run_segment(
     try:
         run(footage, folder, options, progress=progress, stretch=stretch)
     except OutputError:
-        if not is_whole(folder):  # or else somebody else was first
+        if not is_complete(folder):  # or else somebody else was first
             raise

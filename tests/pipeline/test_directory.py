@@ -14,7 +14,7 @@ import pytest
 
 from bgsub.errors import BgsubError, OutputError
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, has_results, is_whole, recover
+from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, has_results, is_complete, recover
 from bgsub.pipeline.earlier import describe
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.output_names import output_name
@@ -60,7 +60,7 @@ class TestCommit:
             results.stage("mask").mkdir()
             (results.stage("mask") / "000001.png").write_text("x")
             assert [p for p in out.iterdir() if not p.name.startswith(".")] == []
-            assert not is_whole(out)
+            assert not is_complete(out)
             manifest = results.commit(VERSION)
         assert sorted(p.name for p in out.iterdir()) == ["compare.csv", "mask", MANIFEST]
         assert manifest == json.loads((out / MANIFEST).read_text())
@@ -68,7 +68,7 @@ class TestCommit:
         assert facts["compare.csv"]["bytes"] == 5
         assert facts["compare.csv"]["sha256"] == hashlib.sha256(b"12345").hexdigest()
         assert (facts["mask"]["pictures"], facts["mask"]["bytes"]) == (1, 1)
-        assert is_whole(out)
+        assert is_complete(out)
 
     def test_the_manifest_is_renamed_last(self, tmp_path, monkeypatch):
         renamed = []
@@ -398,7 +398,7 @@ class TestKilledRuns:
             if not killed_commit(out, NEW, step, monkeypatch, force=True):
                 break
             assert has_results(out)
-            assert is_whole(out)
+            assert is_complete(out)
         assert step > 8
         (tmp_path / "pictures").mkdir()
         assert not has_results(tmp_path / "pictures")
@@ -463,7 +463,7 @@ class TestKilledRuns:
                 run(path, out, replace(options, force=True))
             monkeypatch.setattr(Path, "rename", rename)
             monkeypatch.setattr(Claim, "remove", close)
-            assert not is_whole(out)
+            assert not is_complete(out)
             assert load_manifest(out)["frames"]["used"] == 12
             assert sorted(p.name for p in out.iterdir()) == ["errors.csv", MANIFEST]
 
