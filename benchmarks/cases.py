@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 import cv2
 import numpy as np
@@ -39,9 +39,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a model is fitted and its masks are drawn with."""
+    """What masks are drawn with, and what the model is fitted with: None is the same."""
 
     params: LocalParams = DEFAULTS
+    fitted: LocalParams | None = None
     options: MaskOptions = field(default_factory=MaskOptions)
     grey: bool = False
 
@@ -68,15 +69,22 @@ def load(footage: Footage) -> Case:
     return Case(footage.name, sample.pictures, scored, truths)
 
 
+@lru_cache(maxsize=2)
+def learned(footage: Footage, params: LocalParams, *, grey: bool) -> LocalModel:
+    """Fit a sequence; the last models are kept."""
+    change = _to_grey if grey else _as_it_is
+    sample = np.stack([change(one) for one in load(footage).sample])
+    with Workers(1) as workers:
+        return LocalModel.fit(sample, workers=workers, params=params)
+
+
 def measured(footage: Footage, setting: Setting) -> Counts:
     """Fit and score a sequence."""
-    case = load(footage)
+    fit = learned(footage, setting.fitted or setting.params, grey=setting.grey)
+    arrays = {**fit.arrays(), "local_params": setting.params.to_array()}
+    model = LocalModel.from_arrays(arrays, setting.options)
     change = _to_grey if setting.grey else _as_it_is
-    sample = np.stack([change(one) for one in case.sample])
-    with Workers(1) as workers:
-        model = LocalModel.fit(
-            sample, workers=workers, options=setting.options, params=setting.params
-        )
+    case = load(footage)
     return Counts.sum(
         count(judge(model.mask(change(frame)) > 0, truth))
         for frame, truth in zip(case.frames, case.truths, strict=True)
@@ -88,6 +96,7 @@ def _all_of(given: tuple[Footage, tuple[Setting, ...]]) -> list[Counts]:
     cv2.setNumThreads(1)
     found = [measured(footage, setting) for setting in settings]
     load.cache_clear()
+    learned.cache_clear()
     return found
 
 

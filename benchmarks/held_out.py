@@ -3,7 +3,8 @@
 The scenes fall into five groups that are fixed here. For each group the parameters are chosen among
 `CANDIDATES` by the mean F of all scenes outside of it, and scored on the scenes within. The mean
 over all scenes of these figures is the held-out mean; its difference to the mean of the shipped
-parameters says how much the scenes themselves have chosen.
+parameters says how much the scenes themselves have chosen. All candidates draw with models that are
+fitted once, with the shipped parameters: 18 fits instead of 340.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def main() -> int:
     names = [one.name for one in wanted]
     listed = {name for group in GROUPS for name in group}
     groups = [*GROUPS, tuple(name for name in names if name not in listed)]
-    rows = table(wanted, [Setting(), *(Setting(one) for one in CANDIDATES)])
+    rows = table(wanted, [Setting(), *(Setting(one, DEFAULTS) for one in CANDIDATES)])
     shipped, others = rows[0], rows[1:]
     held_out = []
     for group in groups:

@@ -1,8 +1,8 @@
 """What each piece of the local masks brings: ``python -m benchmarks.pieces DATA``.
 
 Leave-one-out: each piece is switched off alone by a parameter, models are fitted anew to the same
-sample, and all rows are scored on the same frames. DATA is as for `benchmarks.masks`. Figures are
-F, or false pixels where there is nothing to find.
+sample where the fit depends on it, and all rows are scored on the same frames. DATA is as for
+`benchmarks.masks`. Figures are F, or false pixels where there is nothing to find.
 """
 
 from __future__ import annotations
@@ -23,11 +23,22 @@ def without(**numbers: Any) -> Setting:
     return Setting(replace(DEFAULTS, **numbers))
 
 
+def drawn_without(**numbers: Any) -> Setting:
+    """Give the same for numbers that no fit depends on: one model serves them all."""
+    return Setting(replace(DEFAULTS, **numbers), fitted=DEFAULTS)
+
+
 PIECES = {
     "all pieces": Setting(),
+    "- light in parts": drawn_without(light_block=0),
+    "- contrast of the film": drawn_without(contrast_share=0.0),
+    "- shadow test": Setting(options=MaskOptions(shadows="keep")),
+    "- texture of the place": drawn_without(texture_kept=1.1),
+    "- opening, closing": drawn_without(open_px=1, close_px=1),
+    "- outlines redrawn": drawn_without(outline_edge=0.0),
+    "- hole filling": Setting(options=MaskOptions(fill=False)),
     "- scene states": without(state_share=1.1),
     "- gain and offset": without(light_bonus=1.1),
-    "- light in parts": without(light_block=0),
     "- further layers": without(kept_layers=1),
     "- clean frames of tiles": without(clean_fraction=1.0),
     "- arrivals, departures": without(change_area=1.1),
@@ -37,14 +48,9 @@ PIECES = {
     "- what came back": without(return_weight=0.0),
     "- turbulent places": without(turbulent_place=1.1),
     "- mean of 3×3 pixels": without(smooth_px=1),
-    "- contrast of the film": without(contrast_share=0.0),
     "- noise beside edges": without(noise_texture=0.0, noise_restless=0.0),
-    "- shadow test": Setting(options=MaskOptions(shadows="keep")),
-    "- texture of the place": without(texture_kept=1.1),
     "- edges that moved": without(edge_moved=1.1),
-    "- opening, closing": without(open_px=1, close_px=1),
-    "- outlines redrawn": without(outline_edge=0.0),
-    "- hole filling": Setting(options=MaskOptions(fill=False)),
+    "- depth of shadows": without(shadow_mode=1.1),
     "- colour": Setting(grey=True),
 }
 
