@@ -27,7 +27,7 @@ INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
 
 # No file has such a name; it is what a damaged file has in the place of a number.
-_ENDLESS_WORD = re.compile(r"([^\s/]{60})[^\s/]{240,}")
+_ENDLESS_WORD = re.compile(r"([^\s/]{60})[^\s/]{239,}?(?=[:;,]*(?:[\s/]|$))")
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}

@@ -212,7 +212,8 @@ def check_out(out: Path) -> None:
         message = f"--out {str(out)[:60]}…: cannot be a folder ({reason}); choose another --out"
         raise OutputError(message) from error
     if not present.is_dir():
-        message = f"{out}: {present} is a file, but results need a folder; choose another --out"
+        what = "is a file" if present == out else f"{present} is a file"
+        message = f"{out}: {what}, but results need a folder; choose another --out"
         raise OutputError(message)
     if not os.access(present, os.W_OK | os.X_OK):
         message = f"{out}: {present} may not be written to; choose another --out"

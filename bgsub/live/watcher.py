@@ -91,7 +91,7 @@ class Watcher:
         try:
             self._out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise cannot_write(self._out, error) from error
+            raise cannot_write(self._out, error, "choose another folder") from error
         drops = source.kind != "file" if options.drops is None else options.drops
         began = time.monotonic()
         analysis = Analysis(options, source.name, None if drops else stop)

@@ -124,3 +124,8 @@ def test_a_word_without_end_is_shortened() -> None:
     assert path in message
     assert len(message) < len(path) + 150
     assert message.endswith("… is not a number")
+
+
+def test_a_name_that_is_cut_short_keeps_the_colon_behind_it():
+    message, _ = describe(errors.OutputError(f"{'x' * 300}: cannot be written"))
+    assert message == f"{'x' * 60}…: cannot be written"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.cli.jobs import Job, belongs, plan
+from bgsub.cli.jobs import Job, belongs, check_out, plan
+from bgsub.errors import OutputError
 
 
 def folders(inputs: list[str], out: Path, *, keep: bool = False) -> list[str]:
@@ -140,3 +142,13 @@ def test_a_store_has_a_folder_without_its_suffix(tmp_path):
     (tmp_path / "a.zarr").mkdir()
     (job,) = plan([str(tmp_path / "a.zarr")], tmp_path / "out", subfolders=True, keep=False)
     assert job.out == tmp_path / "out" / "a"
+
+
+@pytest.mark.parametrize(
+    ("folder", "what"), [("file", "file: is a file,"), ("file/in", "in: {path}/file is a file,")]
+)
+def test_a_file_in_the_place_of_a_folder_is_named_once(tmp_path, folder, what):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError) as error:
+        check_out(tmp_path / folder)
+    assert what.format(path=tmp_path) in str(error.value)

@@ -238,6 +238,7 @@ def test_a_folder_that_cannot_be_made(invoke, tmp_path):
     film.write_bytes(transport(walk(10, [])))
     done = invoke("watch", film, "--out", tmp_path / "file")
     assert done.exit_code == 5
+    assert "choose another folder" in done.stderr
     assert "cannot be written" in done.stderr
 
 
