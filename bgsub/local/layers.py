@@ -139,10 +139,11 @@ class _Codebook:
         )
         self._channels = np.empty((3, height, width), np.uint8)
         self._apart = self._channels.reshape(-1, width)
-        self._hit, self._here = (np.empty((height, width), np.bool_) for _ in range(2))
+        self._miss, self._shown = (np.empty((height, width), np.uint8) for _ in range(2))
+        self._here = np.empty((height, width), np.bool_)
 
     def _find_nearest(self, frame: int) -> None:
-        """Distance to the nearest layer into `_best`, the layer into `_index`."""
+        """Distance to the nearest layer into `_best`, the layer or UNSEEN into `_index`."""
         planes, distance, part = self._planes[frame], self._distance, self._part
         for k in range(self._used):
             self._measure(planes, self._centers[k])
@@ -154,7 +155,9 @@ class _Codebook:
                 cv2.compare(distance, self._best, cv2.CMP_LT, dst=part)
                 cv2.min(distance, self._best, dst=self._best)
                 cv2.copyTo(self._names[k], part, self._index)
-        np.less_equal(self._best, self._tolerance, out=self._hit)
+        # UNSEEN has all bits set, as what is too far has.
+        cv2.threshold(self._best, self._tolerance, UNSEEN, cv2.THRESH_BINARY, dst=self._miss)
+        cv2.bitwise_or(self._index, self._miss, dst=self._index)
 
     def _measure(self, planes: Bytes, center: Bytes) -> None:
         """Largest channel difference of a frame and a layer into `_distance`."""
@@ -166,21 +169,18 @@ class _Codebook:
 
     def collect(self, order: NDArray[np.int64]) -> None:
         """Take up colours that no layer explains, in place of layers that were seen only once."""
-        here, hit = self._here, self._hit
         for frame in order.tolist():
             self._find_nearest(frame)
             for k in range(self._used):
-                np.equal(self._index, k, out=here)
-                here &= hit
-                self.counts[k] += here.view(np.uint8)
+                self._count(k)
             self._low[:] = self.counts[0]
             self._weakest[:] = 0
             for k in range(1, min(self._used + 1, LAYERS)):
                 cv2.compare(self.counts[k], self._low, cv2.CMP_LT, dst=self._part)
                 cv2.copyTo(self._names[k], self._part, self._weakest)
                 cv2.min(self.counts[k], self._low, dst=self._low)
-            fresh = ~hit
-            fresh &= self._low <= 1
+            fresh = self._low <= 1
+            fresh &= self._miss > 0
             if fresh.any():
                 self._replace(frame, fresh)
 
@@ -197,6 +197,11 @@ class _Codebook:
             cv2.copyTo(self._names[0], where, self._empty[k])
             self._used = max(self._used, k + 1)
 
+    def _count(self, k: int) -> None:
+        """Count the pixels that show layer k; 255 into `_shown` there, or 0."""
+        cv2.compare(self._index, self._names[k], cv2.CMP_EQ, dst=self._shown)
+        self.counts[k] -= self._shown  # 255 of a byte less is one more
+
     def refine(self, labels: Bytes) -> None:
         """Label all values, then move every layer to the mean of its own."""
         used = self._used
@@ -204,14 +209,12 @@ class _Codebook:
         self.counts[:] = 0
         for frame, planes in enumerate(self._planes):
             self._find_nearest(frame)
-            np.copyto(self._index, UNSEEN, where=~self._hit)
             labels[frame] = self._index
             for k in range(used):
-                cv2.compare(self._index, self._names[k], cv2.CMP_EQ, dst=self._low)
-                self.counts[k] -= self._low  # 255 of a byte less is one more
+                self._count(k)
                 for plane, total in zip(planes, sums[k], strict=True):
                     # Half of the time of cv2.accumulate with three channels and a mask.
-                    cv2.accumulate(cv2.bitwise_and(plane, self._low, dst=self._part), total)
+                    cv2.accumulate(cv2.bitwise_and(plane, self._shown, dst=self._part), total)
         for k in range(used):
             sums[k] /= np.maximum(self.counts[k], 1)
             self._centers[k] = np.rint(sums[k]).astype(np.uint8)
