@@ -8,9 +8,9 @@ threshold, the lowest that gives at most one false event in ten minutes, which o
 none; alarms less than a second apart are one event. bgsub learns from these frames; then squares
 wander over 240 of them, a pixel a frame, of one colour and with the camera's noise, brighter or
 darker than the mean of what they hide by some σ of the noise from frame to frame. Printed: the
-share of these frames in which there is an object (`bgsub events --min-area …`), that are above the
-cut-off (`bgsub errors --cutoff …`), or above the share of foreground of MOG2, which sees the 300
-frames before first.
+share of these frames in which there is an object (`--min-area …`), that are above the cut-off
+(`bgsub errors --cutoff …`), that are either, as `bgsub events` lists both, or that are above the
+share of foreground of MOG2, which sees the 300 frames before first.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def with_patch(frames: Frames, share: float, sigma: float, contrast: int) -> Fra
 
 
 def ways(empty: Frames, folder: Path) -> list[Way]:
-    """Learn from the empty film, and give the three ways."""
+    """Learn from the empty film, and give the ways with their thresholds."""
     outputs = frozenset({"model", "errors"})
     source = bgsub.SourceOptions(fps=RATE)
     options = bgsub.RunOptions(source=source, outputs=outputs, k=1)
@@ -124,7 +124,7 @@ def ways(empty: Frames, folder: Path) -> list[Way]:
         bgsub.apply(folder / "run" / "model.npz", folder / "shown.npy", folder / "out", chosen)
         return folder / "out"
 
-    def events(frames: Frames) -> Values:
+    def objects(frames: Frames) -> Values:
         out, largest = applied(frames, ["objects"]), np.zeros(len(frames))
         seen = read_objects(out / "objects.csv")
         for number, group in groupby(seen, lambda each: each.frame):
@@ -142,12 +142,17 @@ def ways(empty: Frames, folder: Path) -> list[Way]:
         shares[:BEFORE] = [0.0] * BEFORE  # it is still learning
         return np.array(shares)
 
-    return [Way("events", events), Way("errors", errors), Way("MOG2", mog2)]
+    flagged = Way("errors", errors).calibrated(empty)
+
+    def events(frames: Frames) -> Values:
+        return np.where(errors(frames) > flagged.threshold, np.inf, objects(frames))
+
+    others = {"objects": objects, "events": events, "MOG2": mog2}
+    return [flagged, *(Way(name, way).calibrated(empty) for name, way in others.items())]
 
 
-def table(way: Way, empty: Frames, sigma: float) -> None:
+def table(chosen: Way, empty: Frames, sigma: float) -> None:
     """Print what a way finds."""
-    chosen = way.calibrated(empty)
     print(f"\n{chosen.name}: above {chosen.threshold:.4g}")
     print("of picture " + "".join(f"{contrast:>6} σ" for contrast in CONTRASTS))
     start = START if chosen.name != "MOG2" else START - BEFORE

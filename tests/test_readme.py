@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import bgsub
 from bgsub.cli import cli
 from bgsub.cli.application import COMMANDS
 from bgsub.cli.help import exit_code_table
@@ -117,6 +118,21 @@ def test_the_commands_of_each_reader(
             (tmp_path / target.strip()).write_text(done.stdout, encoding="utf-8")
     made = {"arena.mp4": "arena.csv", "night.mp4": "night.json", "week/*.mp4": "monday.csv"}
     assert (tmp_path / made[reader]).stat().st_size > 100
+
+
+def test_the_table_of_all_objects(
+    short_film: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    options = bgsub.RunOptions(outputs=["objects", "tracks", "events"])
+    bgsub.run(short_film, "results", options)
+    (line,) = re.findall(r"`(pandas\.DataFrame\([^`]+\))`", README)
+    table = eval(line, {"pandas": pandas, "bgsub": bgsub})
+    rows = pandas.read_csv("results/objects.csv")
+    assert len(table) == len(rows) > 20
+    for column in ("frame", "time_s", "track", "x", "y", "width", "height", "area"):
+        np.testing.assert_allclose(table[column], rows[column], atol=0.01)
 
 
 def test_it_is_short() -> None:
