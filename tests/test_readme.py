@@ -125,7 +125,7 @@ def test_the_table_of_all_objects(
 ) -> None:
     pandas = pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
-    options = bgsub.RunOptions(outputs=["objects", "tracks", "events"])
+    options = bgsub.RunOptions(outputs=frozenset({"objects", "tracks", "events"}))
     bgsub.run(short_film, "results", options)
     (line,) = re.findall(r"`(pandas\.DataFrame\([^`]+\))`", README)
     table = eval(line, {"pandas": pandas, "bgsub": bgsub})
