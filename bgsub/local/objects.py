@@ -80,7 +80,7 @@ def weigh_changes(
                     is_thing[k] |= change.region & (label == k)
         _vote(change, layers, sigma, votes, cast, params)
     votes[np.abs(votes) < 0.5 * cast] = 0  # what comes and goes both ways is no object
-    return Verdict(_with_shades(votes, layers.colors, sigma) > 0, is_thing, changes)
+    return Verdict(_with_shades(votes > 0, layers.colors, sigma), is_thing, changes)
 
 
 def _vote(
@@ -167,16 +167,15 @@ def _vote_around(
     cast[:, rows, columns] += weight * fresh
 
 
-def _with_shades(votes: Singles, colors: Bytes, sigma: float) -> Singles:
+def _with_shades(is_object: NDArray[np.bool_], colors: Bytes, sigma: float) -> NDArray[np.bool_]:
     """Let shades of an object's colour count as the object."""
-    shaded = votes.copy()
-    y, x = np.nonzero((votes > 0).any(axis=0))
-    own, lively = colors[:, y, x].astype(np.int16), votes[:, y, x]
-    result = lively.copy()
+    shaded = is_object.copy()
+    y, x = np.nonzero(is_object.any(axis=0))
+    own, voted = colors[:, y, x].astype(np.int16), is_object[:, y, x]
+    result = voted.copy()
     for k in range(LAYERS):
         for other in range(LAYERS):
             alike = np.abs(own[k] - own[other]).max(axis=1) < _SHADES * sigma
-            alike &= (lively[other] > 0) & (lively[k] <= 0)
-            result[k][alike] = np.maximum(result[k], 0.5 * lively[other])[alike]
+            result[k] |= alike & voted[other]
     shaded[:, y, x] = result
     return shaded

@@ -24,15 +24,30 @@ def check_components(n_components: int) -> None:
         raise ValueError(message)
 
 
+def check_integer(name: str, value: Any, least: int) -> None:
+    """Raise ValueError unless a parameter is an integer of at least so much."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        message = f"{name}={value!r}: an integer of at least {least} is needed"
+        raise ValueError(message)
+
+
+def check_number(name: str, value: Any, least: float, *, strictly: bool = False) -> None:
+    """Raise ValueError unless a parameter is a number of at least, or strictly above, so much."""
+    if not _is_number(value) or not (value > least if strictly else value >= least):
+        rule = f"above {least:g}" if strictly else f"of at least {least:g}"
+        message = f"{name}={value!r}: a number {rule} is needed"
+        raise ValueError(message)
+
+
 def support_size(n_samples: int, support_fraction: float | None) -> int:
     """t, checked against ⌈n/2⌉ ≤ t ≤ n; None is ⌈n/2⌉."""
     least = (n_samples + 1) // 2
     if support_fraction is None:
         return least
-    if not 0.5 <= support_fraction <= 1.0:
+    if not _is_number(support_fraction) or not 0.5 <= support_fraction <= 1.0:
         message = (
-            f"support_fraction={support_fraction}: t must be at least ⌈n/2⌉ = {least} and at most "
-            f"n = {n_samples}, so a fraction from 0.5 to 1 is needed"
+            f"support_fraction={support_fraction!r}: t must be at least ⌈n/2⌉ = {least} and at "
+            f"most n = {n_samples}, so a fraction from 0.5 to 1 is needed"
         )
         raise ValueError(message)
     # Without the slack 0.55 · 200 would be rounded up to 111.
@@ -41,12 +56,12 @@ def support_size(n_samples: int, support_fraction: float | None) -> int:
 
 def check_iteration(tol: float, max_iter: int) -> None:
     """Raise ValueError unless the parameters of an iteration are in range."""
-    if not tol >= 0.0:
-        message = f"tol={tol}: at least 0 is needed"
-        raise ValueError(message)
-    if max_iter < 1:
-        message = f"max_iter={max_iter}: at least 1 iteration is needed"
-        raise ValueError(message)
+    check_number("tol", tol, 0.0)
+    check_integer("max_iter", max_iter, 1)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
 def check_matrix(X: Any, n_features: int | None = None) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.base import form_pixels, orthonormal_rows
-from bgsub.robustpca.checks import check_matrix
+from bgsub.robustpca.checks import check_integer, check_matrix
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.reweight import REWEIGHT_CUTOFF
 from bgsub.robustpca.sliding_gram import SlidingGram
@@ -155,10 +155,7 @@ class OnlineTRPCA(TRPCA):
     def _check(self, n_samples: int) -> None:
         super()._check(n_samples)
         for name, least in (("window", 2), ("refresh", 1), ("n_fresh", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                message = f"{name}={value!r}: an integer of at least {least} is needed"
-                raise ValueError(message)
+            check_integer(name, getattr(self, name), least)
 
     def _begin(self, rows: NDArray[Any]) -> None:
         kind = np.uint8 if rows.dtype == np.uint8 else np.float64

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.base import AffineEstimator, alive, orthonormal_rows
-from bgsub.robustpca.checks import check_components, check_iteration, check_matrix, support_size
+from bgsub.robustpca.checks import (
+    check_components,
+    check_integer,
+    check_iteration,
+    check_matrix,
+    check_number,
+    support_size,
+)
 from bgsub.robustpca.descent import Descent, descend
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.median import column_median
@@ -165,10 +172,9 @@ class TRPCA(AffineEstimator):
 
     def _check(self, n_samples: int) -> None:
         check_components(self.n_components)
-        if self.n_init < 1:
-            message = f"n_init={self.n_init}: at least 1 start is needed"
-            raise ValueError(message)
+        check_integer("n_init", self.n_init, 1)
         check_iteration(self.tol, self.max_iter)
+        check_number("reweight_cutoff", self.reweight_cutoff, 0.0, strictly=True)
         if self.solver not in ("gram", "reference"):
             message = f"solver={self.solver!r}: 'gram' or 'reference' is needed"
             raise ValueError(message)

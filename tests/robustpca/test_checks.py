@@ -78,7 +78,11 @@ def test_an_iteration_in_range(tol, max_iter):
 
 @pytest.mark.parametrize(
     ("tol", "max_iter", "message"),
-    [(-1e-9, 1, "tol=-1e-09"), (np.nan, 1, "tol=nan"), (0.0, 0, "max_iter=0: at least 1")],
+    [
+        (-1e-9, 1, "tol=-1e-09"),
+        (np.nan, 1, "tol=nan"),
+        (0.0, 0, "max_iter=0: an integer"),
+    ],
 )
 def test_an_iteration_out_of_range(tol, max_iter, message):
     with pytest.raises(ValueError, match=message):

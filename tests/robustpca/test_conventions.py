@@ -51,6 +51,24 @@ def test_parameters_by_name(kind):
         estimator.set_params(ranks=1)
 
 
+MAY_BE_NONE = {"support_fraction", "lam", "max_removals", "scale", "random_state", "progress"}
+
+
+@every_estimator
+@pytest.mark.parametrize("value", [None, "a", [1], float("nan"), True])
+def test_a_number_that_is_none_is_refused_by_its_name(kind, value):
+    """And not by a traceback from the depth of a fit, or not at all."""
+    X = contaminated(30, 12)
+    for name, usual in kind(2).get_params().items():
+        is_number = isinstance(usual, (int, float)) and not isinstance(usual, bool)
+        if not is_number and name not in MAY_BE_NONE - {"random_state", "progress"}:
+            continue
+        if value is None and name in MAY_BE_NONE:
+            continue
+        with pytest.raises(ValueError, match=f"{name}="):
+            kind(**{"n_components": 2, name: value}).fit(X)
+
+
 DEFAULTS = {
     "trpca": {
         "support_fraction": None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bgsub.robustpca.checks import check_components, support_size
+from bgsub.robustpca.checks import check_components, check_integer, support_size
 from bgsub.robustpca.competitors.row_method import (
     Coordinates,
     Flags,
@@ -103,9 +103,8 @@ class HRPCA(RowMethod):
     def _check(self, n_samples: int) -> None:
         check_components(self.n_components)
         support_size(n_samples, self.support_fraction)
-        if self.max_removals is not None and self.max_removals < 0:
-            message = f"max_removals={self.max_removals}: at least 0 is needed"
-            raise ValueError(message)
+        if self.max_removals is not None:
+            check_integer("max_removals", self.max_removals, 0)
 
     def _solve(self, points: Coordinates) -> Fit:
         n = len(points.points)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.robustpca.checks import check_number
 from bgsub.robustpca.competitors.pixel_method import PixelMethod, Progress, column_blocks
 from bgsub.robustpca.competitors.row_method import check_lambda, warn_not_converged
 from bgsub.robustpca.gram import ArrayColumns, ColumnReader
@@ -134,9 +135,7 @@ class PCP(PixelMethod):
     def _check(self, n_samples: int) -> None:
         super()._check(n_samples)
         check_lambda(self.lam)
-        if not self.growth > 1.0:
-            message = f"growth={self.growth}: a factor above 1 is needed"
-            raise ValueError(message)
+        check_number("growth", self.growth, 1.0, strictly=True)
 
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         n, p = reader.shape

@@ -10,6 +10,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from bgsub.errors import RankWarning
+from bgsub.robustpca.checks import check_integer, check_number
 from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.competitors.pixel_method import PixelMethod, Progress, column_blocks
 from bgsub.robustpca.competitors.row_method import warn_not_converged
@@ -123,12 +124,9 @@ class RobustSubspace(PixelMethod):
 
     def _check(self, n_samples: int) -> None:
         super()._check(n_samples)
-        if self.scale is not None and not self.scale > 0.0:
-            message = f"scale={self.scale}: a number above 0 is needed"
-            raise ValueError(message)
-        if self.n_anneal < 0:
-            message = f"n_anneal={self.n_anneal}: at least 0 is needed"
-            raise ValueError(message)
+        if self.scale is not None:
+            check_number("scale", self.scale, 0.0, strictly=True)
+        check_integer("n_anneal", self.n_anneal, 0)
 
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         with warnings.catch_warnings():

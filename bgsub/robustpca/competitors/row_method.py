@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.base import AffineEstimator
+from bgsub.robustpca.checks import check_number
 from bgsub.robustpca.descent import smallest
 from bgsub.robustpca.reweight import (
     location_and_scale,
@@ -190,9 +191,8 @@ def spatial_median(points: Floats) -> Floats:
 
 def check_lambda(lam: float | None) -> None:
     """Raise ValueError unless λ is positive (or not given)."""
-    if lam is not None and not lam > 0.0:
-        message = f"lam={lam}: a number above 0 is needed"
-        raise ValueError(message)
+    if lam is not None:
+        check_number("lam", lam, 0.0, strictly=True)
 
 
 def warn_not_converged(name: str, max_iter: int, residual: float, tol: float) -> None:
