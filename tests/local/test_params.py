@@ -110,6 +110,7 @@ SHIPPED = {
     "texture_kept": (0, 0.4, 1.1),
     "texture_least": (0.5, 4.0, 64),
     "outline_edge": (0, 0.6, 1),
+    "edge_moved": (0, 0.5, 1.1),
 }
 """Least, shipped and most of every number."""
 
