@@ -28,9 +28,9 @@ def darkest_shadow(
 
     One sun and one sky light all of a scene, so all shadows of a film leave about the same share of
     the light; things have any colour and show all shares. So the shares of what is marked and keeps
-    the colour of its place are counted in logarithmic bins: where a fifth of them, or what
-    `LocalParams.shadow_mode` says, lies within a range of 22 %, that range is the shadows', and the
-    bound lies a bin below it. Otherwise, and above it, the bound is `LocalParams.shadow_darkest`.
+    the colour of its place are counted, from .2 to 1, in bins of a tenth of the logarithm. Where
+    two bins side by side hold `LocalParams.shadow_mode` of them, they are the shadows', and the
+    bound lies two bins below. Otherwise, and at most, it is `LocalParams.shadow_darkest`.
 
     Parameters
     ----------
