@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,14 +174,13 @@ def read_csv(path: Path) -> ErrorTable:
     check_plain(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            values = _parse(csv.reader(file, strict=True), path)
+            columns = _parse(csv.reader(file, strict=True), path)
     except OSError as error:
         message = f"{path}: cannot be read ({error.strerror or error})"
         raise InputError(message) from error
     except (UnicodeDecodeError, csv.Error) as error:
         message = f"{path}: no errors.csv of bgsub, not even a CSV text file"
         raise InputError(message) from error
-    columns = {name: np.array([row[name] for row in values]) for name in values[0]}
     frames, times, errors, rmse, scores, marks = (columns[name] for name in COLUMNS)
     marked, local = marks == 1.0, columns.get("local")
     doubts = columns.get("doubtful", np.zeros(frames.size))
@@ -198,9 +198,9 @@ def read_csv(path: Path) -> ErrorTable:
     )
 
 
-def _parse(rows: Iterable[list[str]], path: Path) -> list[dict[str, float]]:
+def _parse(rows: Iterable[list[str]], path: Path) -> dict[str, NDArray[np.float64]]:
     """Read and check all lines below the header, as numbers by column."""
-    values: list[dict[str, float]] = []
+    columns: dict[str, array[float]] = {}
     header: list[str] = []
     for line, row in enumerate(rows, start=1):
         if line == 1:
@@ -213,14 +213,16 @@ def _parse(rows: Iterable[list[str]], path: Path) -> list[dict[str, float]]:
                 raise InputError(message)
         elif row:
             try:
-                values.append(_parse_row(row, header, values[-1]["frame"] if values else 0.0))
+                last = columns["frame"][-1] if columns else 0.0
+                for name, number in _parse_row(row, header, last).items():
+                    columns.setdefault(name, array("d")).append(number)
             except ValueError as error:
                 message = f"{path}, line {line}: {error}; repair the line or create the file again"
                 raise InputError(message) from error
-    if not values:
+    if not columns:
         what = "holds no frames" if header else "is empty"
         raise InputError(f"{path}: {what}; create it again with `bgsub run`")
-    return values
+    return {name: np.array(values) for name, values in columns.items()}
 
 
 def _parse_row(row: list[str], header: list[str], previous: float) -> dict[str, float]:
