@@ -19,6 +19,7 @@ from bgsub.pipeline.needs import VIDEOS
 from bgsub.pipeline.objects import object_options
 from bgsub.pipeline.outcome import RunResult, commit
 from bgsub.pipeline.output_names import output_name, output_names
+from bgsub.robustpca.rank import RankChoice
 from bgsub.segments.facts import FilmFacts, join_facts
 from bgsub.segments.overview import read_overview
 from bgsub.segments.plan import SegmentPlan, segment_folder
@@ -165,32 +166,42 @@ def _plot_spectrum(
     results: ResultsDirectory,
     options: RunOptions,
 ) -> None:
-    """Draw spectrum.png: the median of all segments."""
+    """Draw spectrum.png: the median of all segments, and what they fill around it."""
     from bgsub.report.spectrum import plot_spectrum
-    from bgsub.robustpca.rank import RankChoice
 
     found = [load_manifest(folder) for folder in folders]
-    choices = [manifest["rank_choice"] for manifest in found if "rank_choice" in manifest]
+    parts = [_choice_of(each["rank_choice"]) for each in found if "rank_choice" in each]
 
-    def median(name: str) -> NDArray[np.float64]:
-        shortest = min(len(choice[name]) for choice in choices)
-        values = [choice[name][:shortest] for choice in choices]
+    def median(curves: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        shortest = min(curve.size for curve in curves)
+        values = [curve[:shortest] for curve in curves]
         return np.asarray(np.median(values, axis=0), dtype=np.float64)
 
     plot_spectrum(
         RankChoice(
-            rank=round(float(np.median([choice["rank"] for choice in choices]))),
-            gains=median("gains"),
-            held_out=median("held_out"),
-            spectrum=median("spectrum"),
-            n_rows=sum(choice["n_rows"] for choice in choices),
-            n_inliers=sum(choice["n_inliers"] for choice in choices),
+            rank=round(float(np.median([part.rank for part in parts]))),
+            gains=median([part.gains for part in parts]),
+            held_out=median([part.held_out for part in parts]),
+            spectrum=median([part.spectrum for part in parts]),
+            n_rows=sum(part.n_rows for part in parts),
+            n_inliers=sum(part.n_inliers for part in parts),
             reason="",
         ),
         round(float(np.median([manifest["k"] for manifest in found]))),
         results.stage(output_name("spectrum", options.format, options.plot_format)),
         title=f"{facts['input']['name']}, median of {len(folders)} segments",
         plot_format=options.plot_format,
+        parts=parts,
+    )
+
+
+def _choice_of(plain: Mapping[str, Any]) -> RankChoice:
+    """Make what `RankChoice.to_json` gave a choice again."""
+    gains, held_out, spectrum = (
+        np.array(plain[name], float) for name in ("gains", "held_out", "spectrum")
+    )
+    return RankChoice(
+        plain["rank"], gains, held_out, spectrum, plain["n_rows"], plain["n_inliers"], reason=""
     )
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib.image
 import numpy as np
 import pytest
@@ -38,6 +40,19 @@ def test_svg_says_in_words_what_was_chosen_and_used(choice, tmp_path):
     before = path.read_bytes()
     plot_spectrum(choice, 10, path, title="a$b$<&>.mp4", plot_format="svg")
     assert path.read_bytes() == before
+
+
+def test_segments_fill_an_area_around_their_median(choice, tmp_path):
+    low, high = (replace(choice, spectrum=factor * choice.spectrum[:3]) for factor in (0.5, 3.0))
+    path = tmp_path / "spectrum.svg"
+    plot_spectrum(choice, 2, path, title="day", plot_format="svg")
+    assert "lowest to highest" not in path.read_text(encoding="utf-8")
+    plot_spectrum(choice, 2, path, title="day", plot_format="svg", parts=[low, choice, high])
+    assert "lowest to highest of 3 segments" in path.read_text(encoding="utf-8")
+    plot_spectrum(choice, 2, path.with_suffix(".png"), title="day", parts=[low, choice, high])
+    picture = matplotlib.image.imread(path.with_suffix(".png"))
+    is_pale_blue = (picture[..., 2] - picture[..., 0] > 0.1) & (picture[..., 0] > 0.5)
+    assert is_pale_blue[:, :450].sum() > 2000
 
 
 @pytest.mark.parametrize("n", [2, 40])
