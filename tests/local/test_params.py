@@ -1,7 +1,10 @@
-from dataclasses import fields, replace
+import importlib
+import pkgutil
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 
 import pytest
 
+import bgsub.local
 from bgsub.local.params import DEFAULTS, LocalParams
 
 
@@ -126,3 +129,16 @@ def test_archives_with_numbers_of_either_end_are_read(place):
     """A range may grow, but what was once saved with its ends stays readable."""
     ends = LocalParams(**{name: numbers[place] for name, numbers in SHIPPED.items()})
     assert LocalParams.from_array(ends.to_array()) == ends
+
+
+def test_what_was_chosen_or_decided_stays_as_it_is():
+    """Models are shared by threads, so nothing in them may be changed in place of a copy."""
+    found = {}
+    for module in pkgutil.iter_modules(bgsub.local.__path__):
+        for name, kind in vars(importlib.import_module(f"bgsub.local.{module.name}")).items():
+            if isinstance(kind, type) and is_dataclass(kind):
+                found[name] = kind.__dataclass_params__.frozen
+    assert {"LocalParams", "MaskOptions", "Scene", "Layers", "Change", "History"} <= set(found)
+    assert [name for name, frozen in found.items() if not frozen] == []
+    with pytest.raises(FrozenInstanceError):
+        DEFAULTS.threshold = 2.0
