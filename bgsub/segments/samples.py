@@ -19,10 +19,7 @@ from bgsub.segments.moments import Film
 from bgsub.video.entry import Place
 
 LEAST_FITTED = 500
-"""Frames that are fitted of every segment, if it has so many.
-
-Twice as many took four times as long and flagged the same frames.
-"""
+"""Frames that are fitted of every segment, if it has so many."""
 
 _BORROWED = 0.6
 """Share of them that are the neighbours': what stays through a segment is the smaller part."""
