@@ -1,4 +1,5 @@
 import os
+import tempfile
 import tracemalloc
 
 import numpy as np
@@ -25,12 +26,22 @@ def directory(request, tmp_path):
     return None if request.param == "memory" else tmp_path
 
 
+def spy_on(open_temporary, made):
+    def spy(**kwargs):
+        made.append(kwargs["dir"])
+        return open_temporary(**kwargs)
+
+    return spy
+
+
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 11])
-def test_gives_back_what_was_appended(directory, n):
+def test_gives_back_what_was_appended(directory, n, monkeypatch):
+    made = []
+    monkeypatch.setattr(tempfile, "TemporaryFile", spy_on(tempfile.TemporaryFile, made))
     with FrameMatrix(LAYOUT, directory, chunk_bytes=4 * LAYOUT.size) as matrix:
         rows = fill(matrix, n)
         assert matrix.shape == (n, LAYOUT.size)
-        assert matrix.spilled == (directory is not None)
+        assert made == ([] if directory is None else [directory])
         assert matrix.numbers.tolist() == list(range(1, 2 * n, 2))
         assert matrix.times.tolist() == [i / 25 for i in range(n)]
         np.testing.assert_array_equal(matrix.columns(0, LAYOUT.size), rows)
