@@ -41,7 +41,31 @@ _BASE = Facts({"bgsub_version": Text(), "command": Text()}, frozenset({"command"
 """Of every command."""
 
 _OBJECTS = ("memory", "outputs", "versions")
-_TEXTS = ("findings", "fit_warnings", "hints", "warnings")
+_TEXTS = ("findings", "fit_warnings", "hints", "mask_notes", "warnings")
+_WORDS = ("codec", "pixel_format", "unseen_damage")
+
+_REGION = Facts(
+    {
+        **dict.fromkeys(("x", "y"), _COUNT),
+        **dict.fromkeys(("first_frame", "width", "height"), _FRAME),
+        **{name: Text() for name in ("chosen", "background", "reason")},
+    }
+)
+"""Where the scene has two backgrounds."""
+
+_EVENT = Facts(
+    {
+        **dict.fromkeys(("number", "first_frame", "last_frame", "peak_frame"), _FRAME),
+        **dict.fromkeys(("start_s", "end_s", "peak_time_s"), _SECONDS),
+        "peak_score": Number("a finite number"),
+        "n_frames": _FRAME,
+    }
+)
+
+_SHOWN = (
+    *("frame_size", "components", "mask_model", "mask_states", "mask_regions"),
+    *("mask_regions_left_out", "mask_trust", "peak_memory_bytes", "events", "stages_s"),
+)
 
 RUN = Facts(
     {
@@ -57,11 +81,24 @@ RUN = Facts(
                 "height": _FRAME,
                 "frames": Nullable(_COUNT),
                 "rate": Nullable(_RATE),
+                **{name: Nullable(Text()) for name in _WORDS},
             },
-            frozenset({"absolute_path", "width", "height", "frames", "rate"}),
+            frozenset({"absolute_path", "width", "height", "frames", "rate", *_WORDS}),
         ),
         "directory": File(),
-        "frames": Facts({"used": _COUNT}),
+        "frames": Facts(
+            {"used": _COUNT, "bad": Nullable(_COUNT), "doubtful": Nullable(_COUNT)},
+            frozenset({"bad", "doubtful"}),
+        ),
+        "frame_size": Nullable(ListOf(_FRAME, 2)),
+        "components": Nullable(_COUNT),
+        "mask_model": Nullable(Text()),
+        "mask_states": Nullable(ListOf(Facts({}))),
+        "mask_regions": Nullable(ListOf(_REGION)),
+        "mask_regions_left_out": Nullable(_COUNT),
+        "events": Nullable(ListOf(_EVENT)),
+        "stages_s": Nullable(Facts({})),
+        "peak_memory_bytes": Nullable(_COUNT),
         "cutoff": Nullable(Number("a number from -1e9 to 1e9", -1e9, 1e9)),
         "scene_change": Nullable(Facts({"first_frame": _FRAME, "first_time_s": _SECONDS})),
         "bad_frames": ListOf(Facts({"frame": _FRAME, "time_s": _SECONDS, "reason": Text()})),
@@ -71,7 +108,7 @@ RUN = Facts(
         **{name: Nullable(Facts({})) for name in _OBJECTS},
         **{name: Nullable(ListOf(Text())) for name in _TEXTS},
     },
-    frozenset({"model", "model_sha256", "directory", "mask_trust", *_OBJECTS, *_TEXTS}),
+    frozenset({"model", "model_sha256", "directory", *_SHOWN, *_OBJECTS, *_TEXTS}),
 )
 """Of `bgsub run` and `bgsub apply`."""
 

@@ -102,8 +102,9 @@ class TestEscaping:
         manifest["mask_states"] = [
             {"share": EVIL, "level": 1, "noise": None, "threshold": 2, "trust": 1}
         ]
-        region = dict.fromkeys(("first_frame", "chosen", "background", "reason"), EVIL)
-        manifest["mask_regions"] = [region | {"x": 1, "y": 2, "width": 3, "height": 4}]
+        region = dict.fromkeys(("chosen", "background", "reason"), EVIL)
+        box = {"x": 1, "y": 2, "width": 3, "height": 4}
+        manifest["mask_regions"] = [region | box | {"first_frame": 1}]
         manifest["options"]["ignore"] = EVIL
         (folder / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
         return folder

@@ -151,3 +151,45 @@ def test_trust_is_spans_of_frames(value, manifest):
     with pytest.raises(UsageError, match="mask_trust"):
         check_facts({**manifest, "mask_trust": value})
     assert check_facts({**manifest, "mask_trust": [[1, 2, 0.5]]})
+
+
+REGION = {
+    "first_frame": 3,
+    "x": 0,
+    "y": 0,
+    "width": 4,
+    "height": 5,
+    "chosen": "object came",
+    "background": "before",
+    "reason": "its outline",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("frame_size", [64, 48], [[], [64], [64, "x"], "64x48", [0, 48]]),
+        ("mask_states", [{"share": 1.0}], [1e300, ["x"], [[]]]),
+        ("mask_regions", [REGION], [["x"], [{**REGION, "x": {}}], [{**REGION, "width": "x"}]]),
+        ("mask_regions", [], [[{key: REGION[key] for key in REGION if key != "reason"}]]),
+        ("mask_notes", ["two states"], [10**25, [7]]),
+        ("mask_regions_left_out", 3, ["x", -1]),
+        ("components", 4, [[], "x"]),
+        ("peak_memory_bytes", 10**9, ["x", {}]),
+        ("mask_model", "local", [[], 3]),
+        ("stages_s", {"fit": 0.5}, ["x", []]),
+        ("events", [], ["x", [{}], [7]]),
+        ("frames", {"used": 9, "bad": 0}, [{"used": 9, "bad": []}, {"used": 9, "doubtful": "x"}]),
+    ],
+)
+def test_facts_of_a_report_are_checked_where_they_are_read(name, good, bad, manifest):
+    assert check_facts({**manifest, name: good})
+    for value in bad:
+        with pytest.raises(UsageError, match=name):
+            check_facts({**manifest, name: value})
+
+
+@pytest.mark.parametrize("name", ["codec", "pixel_format", "unseen_damage"])
+def test_words_about_the_input_are_texts(name, manifest):
+    with pytest.raises(UsageError, match=name):
+        check_facts({**manifest, "input": {**manifest["input"], name: []}})
