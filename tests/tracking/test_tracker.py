@@ -86,7 +86,7 @@ def test_frames_come_in_order_and_none_is_kept_back_for_long():
     rng = np.random.default_rng(0)
     decided = []
     for number in range(1, 200):
-        mask = (rng.random((120, 160)) > 0.995).astype(np.uint8) * 255
+        mask = (rng.random((120, 160)) > 0.999).astype(np.uint8) * 255
         decided += tracker.update(number, number / RATE, find_detections(mask))
         assert number - len(decided) < 40
     assert all(each.frame == i for i, frame in enumerate(decided, 1) for each in frame)
