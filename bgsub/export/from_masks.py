@@ -26,9 +26,9 @@ from bgsub.tracking.recorder import (
     ObjectOptions,
     ObjectRecorder,
     Recorded,
-    View,
     describe,
 )
+from bgsub.tracking.view import View
 from bgsub.version import __version__
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource, open_source

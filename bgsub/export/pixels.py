@@ -41,13 +41,14 @@ def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint16]
     labels = np.zeros(mask.shape, np.uint16)
     if not objects:
         return labels
+    boxes = np.array([each.box for each in objects])
     count, regions, stats, _ = cv2.connectedComponentsWithStats(mask, ltype=cv2.CV_32S)
     for region in range(1, count):
         x, y, width, height = (int(value) for value in stats[region, :4])
         part = (slice(y, y + height), slice(x, x + width))
         inside = regions[part] == region
-        box = (float(x), float(y), float(width), float(height))
-        shares = [max(covered(box, each.box), covered(each.box, box)) for each in objects]
+        box = (x, y, width, height)
+        shares = np.maximum(covered(box, boxes), covered(boxes, box))
         owners = [each for each, share in zip(objects, shares, strict=True) if share > 0.5]
         if len(owners) == 1:
             labels[part][inside] = owners[0].track

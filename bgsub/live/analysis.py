@@ -16,9 +16,9 @@ from bgsub.live.window import LiveModel
 from bgsub.local.cleanup import SCORE_LEVEL
 from bgsub.tracking.choosing import EventFilter
 from bgsub.tracking.detections import find_detections
-from bgsub.tracking.recorder import View
 from bgsub.tracking.specks import SpeckFilter
 from bgsub.tracking.tracker import Observation, Tracker
+from bgsub.tracking.view import View
 from bgsub.video.frames import Bytes, Layout
 
 _RATE = 25.0

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bgsub.tracking.detections import Box
-from bgsub.tracking.events import surround
+from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.flicker import LASTING_S, FlickerSieve
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import Observation

@@ -188,7 +188,7 @@ class LocalModel:
         if self.finds_specks:
             raw = vote(compared.mean, self.params.vote_level)
             edge = self.params.outline_edge
-            specks = find_specks(raw, mask, compared.score, self.min_area, edge)
+            specks = find_specks(raw, mask, compared.score, compared.mean, self.min_area, edge)
         scores = in_hundredths(compared.mean) if with_scores else None
         return Seen(mask, scores, specks, self._trust(compared, mask))
 

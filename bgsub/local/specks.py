@@ -7,6 +7,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
+from bgsub.local.cleanup import SCORE_LEVEL, in_hundredths
 from bgsub.local.scoring import UNIT
 from bgsub.video.frames import Bytes
 
@@ -40,16 +41,19 @@ class Speck(NamedTuple):
         1 at its pixels, 0 elsewhere in its box.
     strength : float
         Mean score in thresholds.
+    peak : float
+        Highest of the scores that masks are cut from within it, in thresholds.
     """
 
     x: int
     y: int
     inside: Bytes
     strength: float
+    peak: float = float("nan")
 
 
 def find_specks(
-    raw: Bytes, mask: Bytes, score: Bytes, least_area: int, edge: float
+    raw: Bytes, mask: Bytes, score: Bytes, mean: Bytes, least_area: int, edge: float
 ) -> tuple[Speck, ...]:
     """Find the small regions of a raw mask that did not become objects, and how strong they are.
 
@@ -64,6 +68,8 @@ def find_specks(
         The objects in it, 0 or 255; what touches them is part of them and no speck.
     score : ndarray of uint8, shape (h, w)
         In units of `UNIT` a threshold.
+    mean : ndarray of uint8, shape (h, w)
+        What the vote was made of, in the same unit.
     least_area : int
         Pixels of an object, at least.
     edge : float
@@ -97,7 +103,8 @@ def find_specks(
         if not cv2.hasNonZero(cv2.bitwise_and(inside, mask[part])):
             strength = cv2.mean(score[part], inside)[0]
             inside &= score[part] >= edge * strength
-            found.append(Speck(x, y, inside, strength / UNIT))
+            peak = int(in_hundredths(mean[part])[inside > 0].max()) / SCORE_LEVEL
+            found.append(Speck(x, y, inside, strength / UNIT, peak))
     if len(found) > _MANY:
         found = [speck for speck in found if speck.strength >= STRONG]
     return tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -15,6 +15,7 @@ from bgsub.background.render import largest_difference
 from bgsub.local.drawing import Seen
 from bgsub.tracking.absorption import Absorber
 from bgsub.tracking.specks import SpeckFilter
+from bgsub.tracking.steadiness import Recognized
 from bgsub.video.frames import Bytes, Layout
 
 Scores = NDArray[np.uint16]
@@ -81,6 +82,8 @@ class SceneFrame:
         The frame in its layout.
     own : ndarray of uint8, shape (size,), or None
         Its background in the plain layout; None where no output needs it.
+    recognized : sequence of Recognized
+        What it shows to be objects that were specks in the frames before.
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class SceneFrame:
         self.row, self._estimate = row, own
         self._backdrop: Backdrop | None = None
         self._rested: Bytes | None = None
+        self.recognized: Sequence[Recognized] = ()
 
     @property
     def layout(self) -> Layout:
@@ -164,6 +168,7 @@ class SceneFrame:
         """Add to the mask the specks that move; frames are followed in their order."""
         seen = self._decided
         self.__dict__["_decided"] = seen._replace(mask=followed.add(seen.mask, seen.specks))
+        self.recognized = followed.recognized
 
     def settle(self, absorber: Absorber) -> None:
         """Take what has come to rest out of the mask; frames are settled in their order."""

@@ -82,7 +82,8 @@ class ObjectsOutput:
     def take(self, frame: SceneFrame, prepared: list[Detection]) -> None:
         """Link what was found to the objects of the frames before."""
         picture = frame.seen if prepared else None
-        self._announce(self.recorder.add(frame.number, frame.time_s, prepared, picture))
+        decided = self.recorder.add(frame.number, frame.time_s, prepared, picture, frame.recognized)
+        self._announce(decided)
 
     def _announce(self, decided: list[list[Observation]]) -> None:
         for objects in decided:

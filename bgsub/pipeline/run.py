@@ -41,7 +41,8 @@ from bgsub.pipeline.still import StillOutput
 from bgsub.pipeline.stretch import Stretch
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.runtime.threads import Workers
-from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, View
+from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder
+from bgsub.tracking.view import View
 from bgsub.video.source import Footage, FrameSource
 
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bgsub.tracking.detections import Box, Detection, center
+from bgsub.tracking.detections import Detection, center
 from bgsub.tracking.target import Target
 
 FORBIDDEN = 1e6
@@ -43,32 +43,41 @@ def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> 
     if not tracks or not detections:
         return np.zeros((len(tracks), len(detections)))
     own = np.array([(t.motion.x, t.motion.y, t.motion.spread, t.size, t.area) for t in tracks])
-    x, y, spread, size, area = (column[:, None] for column in own.T)
     found = np.array([(*center(d.box), d.box[2] * d.box[3], d.area) for d in detections])
-    off = np.hypot(found[:, 0] - x, found[:, 1] - y)
-    size = np.maximum(size, np.sqrt(found[:, 2]))
-    reach = _REACH[0] * size + _REACH[2] + np.minimum(_REACH[1] * spread, _FARTHEST * size + 20)
-    values = (off / reach) ** 2
-    growth = np.abs(np.log2(found[:, 3] / np.maximum(area, 1.0)))
-    values += _AREA_COST * np.minimum(1.0, growth)
-    colors = [track.color for track in tracks], [detection.color for detection in detections]
+    off = np.hypot(found[:, 0] - own[:, :1], found[:, 1] - own[:, 1:2])
+    size = np.maximum(own[:, 3:4], np.sqrt(found[:, 2]))
+    near = _REACH[0] * size + _REACH[2]
+    reach = near + np.minimum(_REACH[1] * own[:, 2:3], _FARTHEST * size + 20)
+    values = np.full(off.shape, FORBIDDEN)
+    i, j = np.nonzero(off <= reach)  # of many objects most pairs are too far apart
+    if not i.size:
+        return values
+    growth = np.abs(np.log2(found[j, 3] / np.maximum(own[i, 4], 1.0)))
+    costs = (off[i, j] / reach[i, j]) ** 2 + _AREA_COST * np.minimum(1.0, growth)
     is_alike = growth <= math.log2(_ALIKE)
+    colors = [track.color for track in tracks], [detection.color for detection in detections]
     if all(len(color) for some in colors for color in some):
         mine, theirs = (np.array(some) for some in colors)
-        apart = np.abs(mine[:, None] - theirs).max(axis=2)
-        values += _COLOR_COST * np.minimum(1.0, apart / _COLOR_SPAN)
+        apart = np.abs(mine[i] - theirs[j]).max(axis=1)
+        costs += _COLOR_COST * np.minimum(1.0, apart / _COLOR_SPAN)
         is_alike &= apart <= _ALIKE_COLOR
-    is_far = off > _REACH[0] * size + _REACH[2] + _NEAR * own[:, 3:4]
-    values[(off > reach) | (is_far & ~is_alike)] = FORBIDDEN
-    others = [[is_other(track, each) for each in detections] for track in tracks]
-    values[np.array(others)] = FORBIDDEN
-    return np.asarray(values)
+    is_far = off[i, j] > near[i, j] + _NEAR * own[i, 3]
+    is_cut = np.array([track.is_cut for track in tracks])[i]
+    is_wrong = (is_far & ~is_alike) | _are_others(is_cut, own[i, 4], found[j, 3])
+    values[i, j] = np.where(is_wrong, FORBIDDEN, costs)
+    return values
 
 
 def is_other(track: Target, detection: Detection) -> bool:
     """Say whether a region is too large or too small to be an object alone."""
-    ratio = detection.area / max(track.area, 1.0)
-    return not track.is_cut and not 1 / _OTHER <= ratio <= _OTHER
+    return bool(_are_others(np.array(track.is_cut), np.array(track.area), detection.area))
+
+
+def _are_others(
+    is_cut: NDArray[np.bool_], usual: NDArray[np.float64], areas: NDArray[np.float64] | float
+) -> NDArray[np.bool_]:
+    ratio = areas / np.maximum(usual, 1.0)
+    return np.asarray(~is_cut & ((ratio < 1 / _OTHER) | (ratio > _OTHER)))
 
 
 def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
@@ -107,10 +116,11 @@ def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
 def _groups(allowed: NDArray[np.bool_]) -> list[tuple[list[int], list[int]]]:
     """Part rows and columns into groups that no allowed pair connects."""
     groups: list[tuple[set[int], set[int]]] = []
-    for row, choices in enumerate(allowed):
-        own: tuple[set[int], set[int]] = {row}, set(np.flatnonzero(choices).tolist())
-        if not own[1]:
-            continue
+    choices: dict[int, set[int]] = {}
+    for row, column in np.argwhere(allowed).tolist():
+        choices.setdefault(row, set()).add(column)
+    for row, columns in choices.items():
+        own = {row}, columns
         for other in [each for each in groups if each[1] & own[1]]:
             own = own[0] | other[0], own[1] | other[1]
             groups.remove(other)
@@ -135,8 +145,9 @@ def _try_out(
     return best
 
 
-def covered(box: Box, by: Box) -> float:
-    """Share of a box that lies within another."""
-    width = min(box[0] + box[2], by[0] + by[2]) - max(box[0], by[0])
-    height = min(box[1] + box[3], by[1] + by[3]) - max(box[1], by[1])
-    return max(width, 0) * max(height, 0) / max(box[2] * box[3], 1e-9)
+def covered(boxes: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
+    """Share of each box that lies within another; shapes (..., 4), which broadcast."""
+    one, two = np.asarray(boxes, float), np.asarray(by, float)
+    ends = np.minimum(one[..., :2] + one[..., 2:], two[..., :2] + two[..., 2:])
+    common = np.clip(ends - np.maximum(one[..., :2], two[..., :2]), 0, None).prod(axis=-1)
+    return np.asarray(common / np.maximum(one[..., 2:].prod(axis=-1), 1e-9))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -134,17 +135,13 @@ def join(parts: list[Detection]) -> Detection:
     """Take several regions for one object: the box around all, the centroid of all pixels."""
     if len(parts) == 1:
         return parts[0]
-    left = min(part.box[0] for part in parts)
-    top = min(part.box[1] for part in parts)
-    right = max(part.box[0] + part.box[2] for part in parts)
-    bottom = max(part.box[1] + part.box[3] for part in parts)
     area = float(sum(part.area for part in parts))
     signs = {part.sign for part in parts}
     weights: NDArray[np.float64] = np.array([part.area for part in parts], dtype=float) / area
     colors = [part.color for part in parts]
     color = weights @ np.array(colors) if all(len(each) for each in colors) else ()
     return Detection(
-        (left, top, right - left, bottom - top),
+        surround(part.box for part in parts),
         float(weights @ [part.cx for part in parts]),
         float(weights @ [part.cy for part in parts]),
         area,
@@ -173,3 +170,13 @@ def _color(picture: Bytes, inside: NDArray[np.bool_]) -> NDArray[np.float64]:
 def center(box: Box) -> tuple[float, float]:
     """Give the middle of a box."""
     return box[0] + box[2] / 2, box[1] + box[3] / 2
+
+
+def surround(boxes: Iterable[Box]) -> Box:
+    """Give the smallest box around several."""
+    all_boxes = list(boxes)
+    left = min(box[0] for box in all_boxes)
+    top = min(box[1] for box in all_boxes)
+    right = max(box[0] + box[2] for box in all_boxes)
+    bottom = max(box[1] + box[3] for box in all_boxes)
+    return left, top, right - left, bottom - top

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from bgsub.outliers.events import Event
-from bgsub.tracking.detections import Box
+from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.flicker import FlickerSieve
 from bgsub.tracking.tracker import Observation
 
@@ -191,16 +191,6 @@ def _join(one: SceneEvent, two: SceneEvent) -> SceneEvent:
         tracks=tuple(sorted({*one.tracks, *two.tracks})),
         box=surround(boxes) if boxes else None,
     )
-
-
-def surround(boxes: Iterable[Box]) -> Box:
-    """Give the smallest box around several."""
-    all_boxes = list(boxes)
-    left = min(box[0] for box in all_boxes)
-    top = min(box[1] for box in all_boxes)
-    right = max(box[0] + box[2] for box in all_boxes)
-    bottom = max(box[1] + box[3] for box in all_boxes)
-    return left, top, right - left, bottom - top
 
 
 def _total_area(objects: Sequence[Observation]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.events import Event
-from bgsub.tracking.detections import Box, Detection, find_detections
+from bgsub.tracking.detections import Detection, find_detections
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.flicker import small_area
+from bgsub.tracking.hindsight import Hindsight
 from bgsub.tracking.object_tables import ObjectTables
 from bgsub.tracking.regions import Line, Region
+from bgsub.tracking.steadiness import Recognized
 from bgsub.tracking.tracker import Observation, Tracker
 from bgsub.tracking.tracks import Track
+from bgsub.tracking.view import View
 from bgsub.video.frames import Bytes
 
 FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
@@ -51,46 +54,6 @@ class ObjectOptions:
     merge_gap_s: float = 1.0
     regions: tuple[Region, ...] = ()
     lines: tuple[Line, ...] = ()
-
-
-@dataclass(frozen=True)
-class View:
-    """Where the pixels of masks lie in the input's pictures.
-
-    Attributes
-    ----------
-    size : tuple of int
-        Width and height of the input's pictures.
-    region : tuple of four ints
-        x, y, width and height of the part that the masks show.
-    mask_size : tuple of int
-        Width and height of the masks.
-    """
-
-    size: tuple[int, int]
-    region: tuple[int, int, int, int]
-    mask_size: tuple[int, int]
-
-    @property
-    def scale(self) -> tuple[float, float]:
-        """Pixels of the input for one of a mask, across and down."""
-        return self.region[2] / self.mask_size[0], self.region[3] / self.mask_size[1]
-
-    def on_mask(self, seen: Observation) -> Observation:
-        """Move an object from the input's picture back into the mask."""
-        (x0, y0), (across, down) = self.region[:2], self.scale
-        x, y, width, height = seen.box
-        return replace(
-            seen, box=((x - x0) / across, (y - y0) / down, width / across, height / down)
-        )
-
-    def place(self, seen: Observation) -> Observation:
-        """Move an object from the mask into the input's picture."""
-        (x0, y0), (across, down) = self.region[:2], self.scale
-        x, y, width, height = seen.box
-        box: Box = (x0 + across * x, y0 + down * y, across * width, down * height)
-        center = (x0 + across * seen.cx, y0 + down * seen.cy)
-        return replace(seen, box=box, cx=center[0], cy=center[1], area=across * down * seen.area)
 
 
 @dataclass(frozen=True)
@@ -139,6 +102,7 @@ class ObjectRecorder:
         self._view = view
         gap, least = self.options.max_gap_s, self.options.min_track
         self._tracker = Tracker(view.mask_size, rate=rate, max_gap_s=gap, min_track=least)
+        self._hindsight = Hindsight(view, self.options.max_area)
         self._tables = ObjectTables(
             folder,
             view.region,
@@ -201,7 +165,12 @@ class ObjectRecorder:
         )
 
     def add(
-        self, frame: int, time_s: float, found: list[Detection], picture: Bytes | None = None
+        self,
+        frame: int,
+        time_s: float,
+        found: list[Detection],
+        picture: Bytes | None = None,
+        recognized: Sequence[Recognized] = (),
     ) -> list[list[Observation]]:
         """Take in the next frame.
 
@@ -214,23 +183,30 @@ class ObjectRecorder:
             What `detect` gave for its mask.
         picture : ndarray of shape (h, w) or (h, w, 3), uint8, optional
             See `bgsub.tracking.tracker.Tracker.update`.
+        recognized : sequence of Recognized
+            Which of these were specks before, see `bgsub.tracking.specks.SpeckFilter`.
 
         Returns
         -------
         list of list of Observation
             The objects of the frames that are decided by now, in pixels of the input.
         """
+        self._hindsight.begin(frame, time_s, recognized)
         return self._record(self._tracker.update(frame, time_s, found, picture))
 
     def _record(self, frames: list[list[Observation]]) -> list[list[Observation]]:
         placed = [[self._view.place(seen) for seen in frame] for frame in frames]
         for frame in placed:
-            self._tables.add(frame)
+            for known in self._hindsight.decide(frame):
+                self._tables.add(known)
         return placed
 
     def end_tracks(self) -> list[list[Observation]]:
         """End all tracks, and give the objects of the frames that were not decided."""
-        return self._record(self._tracker.finish())
+        decided = self._record(self._tracker.finish())
+        for known in self._hindsight.finish():
+            self._tables.add(known)
+        return decided
 
     def finish(self, frame_events: Sequence[Event] = ()) -> Recorded:
         """End all tracks and write the other tables.

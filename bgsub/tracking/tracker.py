@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bgsub.tracking.association import assign, covered, is_other, pairing_costs
-from bgsub.tracking.detections import Box, Detection, Sign, center, join
+from bgsub.tracking.detections import Box, Detection, Sign, center, join, surround
 from bgsub.tracking.motion import Motion
 from bgsub.tracking.target import Target, find_shares
 from bgsub.video.frames import Bytes
@@ -154,7 +154,8 @@ class Tracker:
             track.motion.predict(step, track.size)
         pairs = assign(pairing_costs(self._tracks, detections))
         holders: dict[int, list[Target]] = {j: [self._tracks[i]] for i, j in pairs}
-        lost = [t for i, t in enumerate(self._tracks) if i not in {i for i, _ in pairs}]
+        linked = {i for i, _ in pairs}
+        lost = [track for i, track in enumerate(self._tracks) if i not in linked]
         self._merge(lost, detections, holders)
         pieces = self._claim_pieces(detections, holders)
         for j, tracks in holders.items():
@@ -172,13 +173,14 @@ class Tracker:
         self, lost: list[Target], detections: list[Detection], holders: dict[int, list[Target]]
     ) -> None:
         """Look for tracks without a detection within the region of another."""
+        boxes = [detection.box for detection in detections]
         for track in lost:
-            if track.hits < self._min_track:
+            if track.hits < self._min_track or not boxes:
                 continue
-            shares = [covered(track.box, detection.box) for detection in detections]
-            if not shares or max(shares) < _COVERED:
-                continue
+            shares = covered(track.box, boxes)
             j = int(np.argmax(shares))
+            if shares[j] < _COVERED:
+                continue
             if j in holders or not is_other(track, detections[j]):
                 holders.setdefault(j, []).append(track)
 
@@ -187,20 +189,22 @@ class Tracker:
     ) -> dict[int, list[int]]:
         """Give detections without a track to the object of which they are pieces."""
         pieces: dict[int, list[int]] = {}
+        boxes = {
+            j: detections[j].box
+            for j, (track, *others) in holders.items()
+            if not others and track.hits >= self._min_track
+        }
         for j, detection in enumerate(detections):
             if j in holders:
                 continue
-            for own, tracks in holders.items():
-                track = tracks[0]
-                if len(tracks) > 1 or track.hits < self._min_track:
-                    continue
-                parts = [detections[own], *(detections[k] for k in pieces.get(own, [])), detection]
-                _, _, width, height = join(parts).box
-                limit_x, limit_y = (
-                    _FRAGMENT_GROWTH * max(side, 3.0) for side in (track.width, track.height)
-                )
-                if width <= limit_x and height <= limit_y:
+            for own, box in boxes.items():
+                track, around = holders[own][0], surround([box, detection.box])
+                if all(
+                    side <= _FRAGMENT_GROWTH * max(usual, 3.0)
+                    for side, usual in zip(around[2:], (track.width, track.height), strict=True)
+                ):
                     pieces.setdefault(own, []).append(j)
+                    boxes[own] = around
                     break
         return pieces
 

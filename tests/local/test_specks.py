@@ -20,12 +20,14 @@ def scores(*things):
 
 
 def found(score, mask=None, edge=0.0):
-    raw = vote(mean_score(score)).copy()
-    return find_specks(raw, np.zeros(SIZE, np.uint8) if mask is None else mask, score, LEAST, edge)
+    mean = mean_score(score)
+    objects = np.zeros(SIZE, np.uint8) if mask is None else mask
+    return find_specks(vote(mean).copy(), objects, score, mean, LEAST, edge)
 
 
 def test_a_speck_is_found_at_its_place_with_its_strength():
     (speck,) = found(scores((20, 30, 5, 4)))
+    assert speck.peak == pytest.approx(1.5 / 0.9, abs=0.03)  # of at most 1.5; .9 are the level
     y, x = np.nonzero(speck.inside)
     assert abs(x.mean() + speck.x - 22) < 1
     assert abs(y.mean() + speck.y - 32) < 1
@@ -74,7 +76,7 @@ def one_blob(shape, values=4 * UNIT, at=(10, 10)):
 
 def specks(raw, score, *, mask=None, least=LEAST, edge=0.0):
     nothing = np.zeros(SIZE, np.uint8) if mask is None else mask
-    return find_specks(raw, nothing, score, least, edge)
+    return find_specks(raw, nothing, score, score, least, edge)
 
 
 @pytest.mark.parametrize(
@@ -134,5 +136,5 @@ def test_up_to_fifty_count_however_weak(many, weak):
         y, x = 1 + 5 * (i // 20), 1 + 5 * (i % 20)
         raw[y : y + 3, x : x + 3] = 1
         score[y : y + 3, x : x + 3] = round(2.9 * UNIT) if i else 3 * UNIT
-    found = find_specks(raw, np.zeros_like(raw), score, LEAST, 0.0)
+    found = find_specks(raw, np.zeros_like(raw), score, score, LEAST, 0.0)
     assert len(found) == (many if weak else 1)

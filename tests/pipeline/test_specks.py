@@ -39,7 +39,7 @@ def test_small_things_that_move_are_objects(arena, tmp_path, options):
     assert len(tracks) == 2
     for track in tracks:
         assert track.last_frame == COUNT
-        assert track.first_frame < 25
+        assert track.first_frame <= 2
 
 
 def test_a_least_area_that_is_given_is_kept_to(arena, tmp_path, options):

@@ -103,3 +103,16 @@ def test_the_border_does_not_make_a_newcomer_of_what_was_lost_far_away():
     leaf = lost(0.8)
     leaf.is_cut = True
     assert pairing_costs([leaf], [found(68, 50)])[0, 0] == FORBIDDEN
+
+
+def test_a_pair_costs_the_same_among_many():
+    rng = np.random.default_rng(0)
+    places = rng.uniform(0, 90, (12, 4))
+    tracks = [make(x, y, level=100 * z) for x, y, z, _ in places]
+    for track in tracks[::3]:
+        track.is_cut = True
+    regions = [found(x, y, 4 + 16 * z, 100 * w) for x, y, z, w in places + rng.normal(0, 6)]
+    costs = pairing_costs(tracks, regions)
+    single = [[pairing_costs([one], [two])[0, 0] for two in regions] for one in tracks]
+    np.testing.assert_array_equal(costs, single)
+    assert 0 < np.count_nonzero(costs < FORBIDDEN) < costs.size

@@ -6,9 +6,10 @@ import json
 import numpy as np
 
 from bgsub.outliers.events import Event
-from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded, View, describe
+from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded, describe
 from bgsub.tracking.regions import Line, Region
 from bgsub.tracking.tables import read_objects, read_tracks
+from bgsub.tracking.view import View
 
 from .conftest import RATE, SIZE, draw
 

@@ -136,3 +136,35 @@ def test_two_that_meet_and_part_again_are_both_shown_after_it():
             shown_last = np.count_nonzero(mask)
             assert shown_last in ({0, 50} if number < 50 else {50})
     assert shown_last == 50
+
+
+def recognized(ways, count=60):
+    """What is recognized, and in which frame, from 0."""
+    specks, found = SpeckFilter(), []
+    for number in range(count):
+        here = [square(*way(number), 5, STRONG) for way in ways if way(number) is not None]
+        specks.add(picture(), here)
+        found += [(number, each) for each in specks.recognized]
+    return found
+
+
+def test_where_it_was_before_is_told_once():
+    ((number, known),) = recognized([walking(1, x=5)])
+    assert (known.x, known.y) == (5 + number + 2.5, 22.5)
+    assert [number - each.ago for each in known.earlier] == list(range(number))
+    for each in known.earlier:
+        assert each.region.box == (5 + number - each.ago, 20, 5, 5)
+        assert each.region.area == 25
+
+
+def test_frames_in_which_the_mask_shows_it_are_not_told():
+    specks, earlier = SpeckFilter(), ()
+    for number in range(40):
+        place = walking(1)(number)
+        in_mask = number % 4 == 0
+        shown_mask = picture((*place, 5)) if in_mask else picture()
+        specks.add(shown_mask, [] if in_mask else [square(*place, 5, STRONG)])
+        for known in specks.recognized:
+            earlier = [number - each.ago for each in known.earlier]
+    assert earlier
+    assert all(number % 4 for number in earlier)
