@@ -25,7 +25,8 @@ SCORE_LEVEL = 90
 """Hundredths of a threshold from which `vote` marks, by default."""
 
 _HUNDREDTHS = np.rint(np.arange(256) * (100 / UNIT)).astype(np.uint16)
-_WINDOW = 5
+VOTE_WINDOW = 5
+"""Side in pixels of the window whose mean score decides."""
 
 
 def mean_score(score: Bytes, most: float = DEFAULTS.vote_most) -> Bytes:
@@ -43,7 +44,7 @@ def mean_score(score: Bytes, most: float = DEFAULTS.vote_most) -> Bytes:
     """
     clipped = scratch("local clipped", score.shape, np.uint8)
     cv2.threshold(score, int(most * UNIT), 0, cv2.THRESH_TRUNC, dst=clipped)
-    return np.asarray(cv2.blur(clipped, (_WINDOW, _WINDOW)), dtype=np.uint8)
+    return np.asarray(cv2.blur(clipped, (VOTE_WINDOW, VOTE_WINDOW)), dtype=np.uint8)
 
 
 def vote(mean: Bytes, level: float = DEFAULTS.vote_level) -> Bytes:
@@ -94,7 +95,7 @@ class BlobRule:
 def shadow_reach(step: int, params: LocalParams) -> int:
     """Pixels around a mask that `without_shadows` looks at, at most."""
     texture = TEXTURE_REACH if params.texture_kept <= 1 else 0
-    near = max(_WINDOW // 2, texture) * step
+    near = max(VOTE_WINDOW // 2, texture) * step
     return max(params.open_px, params.close_px // 2 + 1, near) + step
 
 
@@ -148,7 +149,7 @@ def without_shadows(
 def _near(mask: Bytes) -> tuple[slice, slice]:
     """Rows and columns of a mask, and as many around it as windows reach."""
     x, y, wide, high = cv2.boundingRect(mask)
-    reach = _WINDOW // 2
+    reach = VOTE_WINDOW // 2
     return (
         slice(max(y - reach, 0), min(y + high + reach, mask.shape[0])),
         slice(max(x - reach, 0), min(x + wide + reach, mask.shape[1])),

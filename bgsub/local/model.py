@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
@@ -12,14 +11,13 @@ from numpy.typing import NDArray
 
 from bgsub.local.archive import arrays_of, scenes_in
 from bgsub.local.clean_frames import coarseness
-from bgsub.local.cleanup import in_hundredths, mean_score, vote
+from bgsub.local.cleanup import in_hundredths, vote
+from bgsub.local.comparing import Compared, Comparer
 from bgsub.local.drawing import MaskDrawer, Seen
 from bgsub.local.history import History, Moment
 from bgsub.local.layers import MOST_FRAMES
 from bgsub.local.learning import learn_scenes
-from bgsub.local.light_field import even_out, find_light_field
 from bgsub.local.params import DEFAULTS, SENSITIVITIES, LocalParams, MaskOptions
-from bgsub.local.recognition import FrameFit, recognize
 from bgsub.local.scene import Scene
 from bgsub.local.scoring import SceneMatcher
 from bgsub.local.specks import Speck, find_specks
@@ -29,17 +27,6 @@ from bgsub.video.frames import Bytes
 
 # Grey levels that a codec's coarse colours differ by where nothing has changed.
 _LEAST_GRAIN = 1.5
-
-
-@dataclass(frozen=True, eq=False)
-class _Compared:
-    """A frame beside its background: its mean score in new memory, the rest in scratch memory."""
-
-    fit: FrameFit
-    score: Bytes
-    own: Bytes
-    mean: Bytes
-    nearest: Bytes
 
 
 class LocalModel:
@@ -77,6 +64,8 @@ class LocalModel:
         self.options = options or MaskOptions()
         factor = SENSITIVITIES[self.options.sensitivity]
         self._matchers = [SceneMatcher(scene, factor, params) for scene in scenes]
+        evens_out = self.options.shadows == "drop"
+        self._comparer = Comparer(self._matchers, usual, params, evens_out=evens_out)
         height, width = scenes[0].restless.shape
         least = self.options.min_area
         least = round(params.least_area * height * width) if least is None else least
@@ -149,7 +138,7 @@ class LocalModel:
         ndarray of uint8, shape (h, w)
             0 or 255.
         """
-        return self._draw(self._compare(picture, inside), inside)
+        return self._draw(self._comparer.compare(picture, inside), inside)
 
     def scores(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> NDArray[np.uint16]:
         """Say how far every pixel is from the background; parameters as those of `mask`.
@@ -163,7 +152,7 @@ class LocalModel:
             with. The threshold is three times the noise of the place, or a fifth of the contrast
             of the film, times that of `sensitivity`. 0 for pixels outside.
         """
-        return in_hundredths(self._compare(picture, inside).mean)
+        return in_hundredths(self._comparer.compare(picture, inside).mean)
 
     @property
     def finds_specks(self) -> bool:
@@ -182,58 +171,58 @@ class LocalModel:
             Pixels outside are never foreground.
         with_scores : bool
         """
-        compared = self._compare(picture, inside)
+        compared = self._comparer.compare(picture, inside)
+        return self._seen(compared, inside, with_scores=with_scores)
+
+    @property
+    def frames_at_once(self) -> int:
+        """Give the number of frames that `look_all` looks at in few steps together."""
+        return self._comparer.frames_at_once
+
+    def look_all(
+        self,
+        pictures: Sequence[Bytes],
+        inside: NDArray[np.bool_] | None = None,
+        *,
+        with_scores: bool = True,
+    ) -> list[Seen]:
+        """Give what `look` gives for each of some frames; small ones take a fraction of the time.
+
+        Parameters
+        ----------
+        pictures : sequence of ndarray of uint8, shape (h, w, 3) BGR or (h, w)
+        inside, with_scores
+            As for `look`.
+        """
+        return [
+            self._seen(compared, inside, with_scores=with_scores)
+            for compared in self._comparer.compare_all(pictures, inside)
+        ]
+
+    def _seen(
+        self, compared: Compared, inside: NDArray[np.bool_] | None, *, with_scores: bool
+    ) -> Seen:
+        scores = in_hundredths(compared.mean) if with_scores else None
+        raw = vote(compared.mean, self.params.vote_level)
+        if not cv2.hasNonZero(raw):
+            mask = np.zeros_like(raw)
+            return Seen(mask, scores, (), self._trust(compared, mask))
         mask = self._draw(compared, inside)
         specks: tuple[Speck, ...] = ()
         if self.finds_specks:
             raw = vote(compared.mean, self.params.vote_level)
             edge = self.params.outline_edge
             specks = find_specks(raw, mask, compared.score, compared.mean, self.min_area, edge)
-        scores = in_hundredths(compared.mean) if with_scores else None
         return Seen(mask, scores, specks, self._trust(compared, mask))
 
-    def _trust(self, compared: _Compared, mask: Bytes) -> float:
+    def _trust(self, compared: Compared, mask: Bytes) -> float:
         """Say how far a mask deserves trust, from 0 to 1."""
         fit, scene = compared.fit, compared.fit.matcher.scene
         threshold = fit.matcher.usual_threshold * fit.sigma / scene.sigma
         trust = fit.explained * seen_for_certain(scene.contrast, threshold)
         return trust * marked_for_certain(mask, compared.mean, self.params)
 
-    def _compare(self, picture: Bytes, inside: NDArray[np.bool_] | None) -> _Compared:
-        """Compare a frame with the state of the scene that it shows."""
-        fit = self._recognize(picture)
-        score, own, index = fit.matcher.score(fit.picture, fit.sigma)
-        mean = mean_score(score, self.params.vote_most)
-        evened = self._even_out(fit, mean, index)
-        if evened is not None:
-            fit = replace(fit, picture=evened)
-            score, own, index = fit.matcher.score(fit.picture, fit.sigma)
-            mean = mean_score(score, self.params.vote_most)
-        if inside is not None:
-            mean[~inside] = 0
-            own[~inside] = 0
-        return _Compared(fit, score, own, mean, index)
-
-    def _even_out(self, fit: FrameFit, mean: Bytes, index: Bytes) -> Bytes | None:
-        """Give a frame whose light has changed in a part of it the light of its background."""
-        if self.options.shadows == "keep":
-            return None
-        matcher, step = fit.matcher, coarseness(*self.shape)
-        raw = vote(mean, self.params.vote_level)
-        if cv2.countNonZero(raw) < (self.params.light_block * step) ** 2 // 2:
-            return None
-        factor = np.float32(fit.sigma / matcher.scene.sigma)
-        field = find_light_field(
-            fit.picture,
-            lambda rows, columns: matcher.background(index, rows, columns),
-            lambda rows, columns: matcher.threshold[rows, columns] * factor,
-            raw,
-            step,
-            self.params,
-        )
-        return None if field is None else even_out(fit.picture, field, step, self.params)
-
-    def _draw(self, compared: _Compared, inside: NDArray[np.bool_] | None) -> Bytes:
+    def _draw(self, compared: Compared, inside: NDArray[np.bool_] | None) -> Bytes:
         """Mask of a frame from what `_compare` gave."""
         fit = compared.fit
         mask = self._drawer.draw(
@@ -250,18 +239,15 @@ class LocalModel:
 
     def state_of(self, picture: Bytes) -> int:
         """Give the number of the state of the scene that a frame shows, from 0."""
-        matcher = self._recognize(picture).matcher
+        matcher = self._comparer.recognize(picture).matcher
         return next(i for i, one in enumerate(self._matchers) if one is matcher)
 
     def background(self, picture: Bytes) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows, (h, w, 3)."""
         if len(self.scenes) == 1:
             return np.asarray(self.scenes[0].colors[0], dtype=np.uint8)
-        colors = self._recognize(picture).matcher.scene.colors
+        colors = self._comparer.recognize(picture).matcher.scene.colors
         return np.asarray(colors[0], dtype=np.uint8)
-
-    def _recognize(self, picture: Bytes) -> FrameFit:
-        return recognize(picture, self._matchers, self._usual, self.params)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give everything that was learnt, as arrays by name, for an .npz file."""

@@ -67,6 +67,10 @@ class Palette:
             raise ValueError(distances.shape)
         return cls(cells, distances)
 
+    def at_rows(self, rows: NDArray[np.int64]) -> Palette:
+        """Give the palette of these rows, in their order."""
+        return Palette(self.cells[rows], self.distances)
+
     def keep_apart(self, distance: Bytes, picture: Bytes, other: Bytes) -> None:
         """Raise distances of pixels of a place to those from the place's colours.
 

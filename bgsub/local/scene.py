@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -80,6 +80,17 @@ class Scene:
     contrast: float = 0.0
     grain: float = 0.0
     darkest: float = 0.0
+
+    def at_rows(self, rows: NDArray[np.int64]) -> Scene:
+        """Give the scene that consists of these rows of its own, in their order."""
+        return replace(
+            self,
+            colors=self.colors[:, rows],
+            restless=self.restless[rows],
+            band=None if self.band is None else self.band[:, rows],
+            palette=None if self.palette is None else self.palette.at_rows(rows),
+            noise=None if self.noise is None else self.noise[rows],
+        )
 
 
 def fit_scene(

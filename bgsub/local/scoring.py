@@ -7,6 +7,7 @@ from functools import cached_property
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
 from bgsub.local.evidence import EvidenceMeter
@@ -24,6 +25,9 @@ UNIT = 32
 _USUAL, _MARGIN = 0.9, 0.05
 _THUMBNAIL_NOISE = 0.75
 _LEAST_NOISE = 1.5
+LIGHT_WINDOW = 5
+"""Side in pixels of the window whose light thresholds follow."""
+
 _DARK, _MEDIUM = 20.0, 128.0  # grey levels: what film adds to black, and a lit place
 
 
@@ -58,6 +62,7 @@ class SceneMatcher:
 
     def __init__(self, scene: Scene, sensitivity: float, params: LocalParams = DEFAULTS) -> None:
         self.scene = scene
+        self._sensitivity, self._params = sensitivity, params
         self.thumbnail = thumbnail(scene.colors[0]).astype(np.float32)
         self.shadows = params
         if scene.darkest:
@@ -65,6 +70,10 @@ class SceneMatcher:
         self._meter = EvidenceMeter(scene, params)
         threshold = sensitivity * thresholds(scene, params)
         self._scale = np.asarray(UNIT / (self._meter.unit * threshold), dtype=np.float32)
+
+    def at_rows(self, rows: NDArray[np.int64]) -> SceneMatcher:
+        """Give what compares frames that consist of these rows of the scene's."""
+        return SceneMatcher(self.scene.at_rows(rows), self._sensitivity, self._params)
 
     @property
     def thumbnail_noise(self) -> float:
@@ -134,7 +143,8 @@ def thresholds(scene: Scene, params: LocalParams) -> Singles:
     else:
         noise = np.asarray(scene.noise / np.float32(NOISE_UNIT))
     faint = min(params.contrast_share * scene.contrast, params.contrast_cap)
-    level = cv2.blur(scene.colors[0].max(axis=2), (5, 5)).astype(np.float32) + _DARK
+    around = cv2.blur(scene.colors[0].max(axis=2), (LIGHT_WINDOW, LIGHT_WINDOW))
+    level = around.astype(np.float32) + _DARK
     light = np.minimum(level / np.float32(_MEDIUM + _DARK), 1)
     return np.asarray(np.maximum(params.threshold * noise, faint * light), dtype=np.float32)
 

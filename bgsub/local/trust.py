@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
 from bgsub.local.params import DEFAULTS, LocalParams
@@ -53,9 +54,9 @@ def marked_for_certain(mask: Bytes, mean: Bytes, params: LocalParams = DEFAULTS)
         0 where a quarter of the mask, the clearest, is hardly above the level from which pixels are
         marked, 1 where it has as much as pixels can have; 1 for an empty mask.
     """
-    counts = np.bincount(mean[mask > 0], minlength=256).cumsum()
-    if not counts[-1]:
+    if not cv2.hasNonZero(mask):
         return 1.0
+    counts = np.bincount(mean[mask > 0], minlength=256).cumsum()
     clear = int(np.searchsorted(counts, _SURE_PART * counts[-1])) / UNIT
     span = params.vote_most - params.vote_level
     return float(np.clip((clear - params.vote_level) / max(span, 1e-3), 0, 1))

@@ -8,6 +8,7 @@ thread, and in `take` what needs the frames in their order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -114,9 +115,10 @@ class Renderer:
             )
             for i, row in enumerate(block.rows)
         ]
+        if self._masker is not None and not self._masker.needs_background:
+            self._look_at_all(self._masker, frames, workers)
         if self._specks is not None:
-            masks = _in_threads(_decide_mask, frames, frames, workers)
-            for frame, _ in zip(frames, masks, strict=True):
+            for frame in frames:
                 frame.reveal(self._specks)
         if self._background is not None and block.coefficients is not None:
             self._reconstruct(self._background, block, block.coefficients, frames, workers)
@@ -148,6 +150,18 @@ class Renderer:
         self._outside.restore(own, block.rows)
         for frame, estimate in zip(frames, own, strict=True):
             frame.place_before(estimate, backdrop)
+
+    def _look_at_all(self, masker: Masker, frames: list[SceneFrame], workers: Workers) -> None:
+        """Find the masks of frames, as many at a time as is best."""
+
+        def look(some: list[SceneFrame]) -> list[Seen]:
+            return masker.look_all(some, self._inside, with_scores=self._with_scores)
+
+        size = masker.frames_at_once
+        parts = [frames[start : start + size] for start in range(0, len(frames), size)]
+        found = chain.from_iterable(_in_threads(look, parts, frames, workers))
+        for frame, seen in zip(frames, found, strict=True):
+            frame.decide(seen)
 
     def _decide(self, frame: SceneFrame) -> Seen:
         if self._masker is None:

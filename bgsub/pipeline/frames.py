@@ -164,6 +164,10 @@ class SceneFrame:
             raise RuntimeError(message)
         return scores
 
+    def decide(self, seen: Seen) -> None:
+        """Take what it shows, which others like it were asked for at the same time."""
+        self.__dict__["_decided"] = seen
+
     def reveal(self, followed: SpeckFilter) -> None:
         """Add to the mask the specks that move; frames are followed in their order."""
         seen = self._decided

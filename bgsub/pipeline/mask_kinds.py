@@ -169,6 +169,18 @@ class LocalMasker(Masker):
         """Compare a frame with the colours of its places."""
         return self._learned().look(frame.seen, inside, with_scores=with_scores)
 
+    @property
+    def frames_at_once(self) -> int:
+        """Frames that `look_all` compares in few steps together."""
+        return self._learned().frames_at_once
+
+    def look_all(
+        self, frames: Sequence[SceneFrame], inside: Flags | None, *, with_scores: bool
+    ) -> list[Seen]:
+        """Compare frames with the colours of their places."""
+        pictures = [frame.seen for frame in frames]
+        return self._learned().look_all(pictures, inside, with_scores=with_scores)
+
     def background(self, frame: SceneFrame) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows."""
         return self._learned().background(frame.seen)

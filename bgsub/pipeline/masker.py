@@ -140,6 +140,17 @@ class Masker(Protocol):
         """Give a model that holds what was learned too, so that it can be saved."""
         return background
 
+    @property
+    def frames_at_once(self) -> int:
+        """Frames that `look_all` looks at in few steps together; 1 where it takes each alone."""
+        return 1
+
+    def look_all(
+        self, frames: Sequence[SceneFrame], inside: Flags | None, *, with_scores: bool
+    ) -> list[Seen]:
+        """Give what `look` gives for each of some frames."""
+        return [self.look(frame, inside, with_scores=with_scores) for frame in frames]
+
     @abstractmethod
     def look(self, frame: SceneFrame, inside: Flags | None, *, with_scores: bool) -> Seen:
         """Give the mask of a frame, and more of what it shows.

@@ -1,0 +1,160 @@
+"""Compare frames with the states of a scene, small ones several at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.clean_frames import coarseness
+from bgsub.local.cleanup import mean_score, vote
+from bgsub.local.light_field import even_out, find_light_field
+from bgsub.local.params import LocalParams
+from bgsub.local.recognition import FrameFit, recognize
+from bgsub.local.scoring import SceneMatcher
+from bgsub.local.stacks import SceneStack, frames_of_stack
+from bgsub.video.frames import Bytes
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A frame beside its background; scratch memory, but for the mean.
+
+    Attributes
+    ----------
+    fit : FrameFit
+        The frame in the light of the scene.
+    score, own, nearest : ndarray of uint8, shape (h, w)
+        See `SceneMatcher.score`.
+    mean : ndarray of uint8, shape (h, w)
+        See `bgsub.local.cleanup.mean_score`; 0 outside.
+    """
+
+    fit: FrameFit
+    score: Bytes
+    own: Bytes
+    nearest: Bytes
+    mean: Bytes
+
+
+class Comparer:
+    """Compares frames with the states of a scene.
+
+    Parameters
+    ----------
+    matchers : sequence of SceneMatcher
+        One for each state.
+    usual : sequence of float
+        Share of a thumbnail that each explains in a usual frame.
+    params : LocalParams
+    evens_out : bool
+        Whether light that changes in a part of a frame is taken out.
+
+    Attributes
+    ----------
+    frames_at_once : int
+        Frames that `compare_all` does in few steps together; 1 where it does them one by one.
+    """
+
+    def __init__(
+        self,
+        matchers: Sequence[SceneMatcher],
+        usual: Sequence[float],
+        params: LocalParams,
+        *,
+        evens_out: bool,
+    ) -> None:
+        self._matchers, self._usual, self._params = matchers, usual, params
+        self._evens_out = evens_out
+        height, width = matchers[0].scene.restless.shape
+        self._step = coarseness(height, width)
+        self.frames_at_once = frames_of_stack(height, width, params)
+        self._stacks: dict[SceneMatcher, SceneStack] = {}
+
+    def recognize(self, picture: Bytes) -> FrameFit:
+        """Find the state of the scene that a frame shows, and its light."""
+        return recognize(picture, self._matchers, self._usual, self._params)
+
+    def compare(self, picture: Bytes, inside: Flags | None) -> Compared:
+        """Compare a frame with the state of the scene that it shows.
+
+        Parameters
+        ----------
+        picture : ndarray of uint8, shape (h, w, 3) BGR or (h, w)
+        inside : ndarray of bool, shape (h, w), or None
+            Pixels outside have no score.
+
+        Returns
+        -------
+        Compared
+            Valid until the next frame is compared in this thread.
+        """
+        return self._finished(self._scored(self.recognize(picture)), inside)
+
+    def compare_all(self, pictures: Sequence[Bytes], inside: Flags | None) -> Iterator[Compared]:
+        """Compare frames as `compare` does, those of one state and noise together.
+
+        Yields
+        ------
+        Compared
+            Each valid until the next one is asked for.
+        """
+        fits = [self.recognize(picture) for picture in pictures]
+        alike: dict[tuple[SceneMatcher, float], list[int]] = {}
+        for i, fit in enumerate(fits):
+            alike.setdefault((fit.matcher, fit.sigma), []).append(i)
+        stacked: dict[int, Compared] = {}
+        for (matcher, sigma), places in alike.items():
+            for start in range(0, len(places), self.frames_at_once):
+                some = places[start : start + self.frames_at_once]
+                if len(some) > 1:
+                    stack = self._stack_of(matcher)
+                    found = stack.compare([fits[i].picture for i in some], sigma)
+                    for i, planes in zip(some, found, strict=True):
+                        stacked[i] = Compared(fits[i], *planes)
+        for i, fit in enumerate(fits):
+            yield self._finished(stacked[i] if i in stacked else self._scored(fit), inside)
+
+    def _stack_of(self, matcher: SceneMatcher) -> SceneStack:
+        if matcher not in self._stacks:
+            self._stacks[matcher] = SceneStack(matcher, self.frames_at_once, self._params)
+        return self._stacks[matcher]
+
+    def _scored(self, fit: FrameFit) -> Compared:
+        score, own, index = fit.matcher.score(fit.picture, fit.sigma)
+        return Compared(fit, score, own, index, mean_score(score, self._params.vote_most))
+
+    def _finished(self, compared: Compared, inside: Flags | None) -> Compared:
+        """Take out light that has changed in a part of the frame, and what is outside."""
+        evened = self._evened_out(compared)
+        if evened is not None:
+            compared = self._scored(replace(compared.fit, picture=evened))
+        if inside is not None:
+            compared.mean[~inside] = 0
+            compared.own[~inside] = 0
+        return compared
+
+    def _evened_out(self, compared: Compared) -> Bytes | None:
+        """Give a frame whose light has changed in a part of it the light of its background."""
+        if not self._evens_out:
+            return None
+        fit, index, params = compared.fit, compared.nearest, self._params
+        matcher, step = fit.matcher, self._step
+        raw = vote(compared.mean, params.vote_level)
+        if cv2.countNonZero(raw) < (params.light_block * step) ** 2 // 2:
+            return None
+        factor = np.float32(fit.sigma / matcher.scene.sigma)
+        field = find_light_field(
+            fit.picture,
+            lambda rows, columns: matcher.background(index, rows, columns),
+            lambda rows, columns: matcher.threshold[rows, columns] * factor,
+            raw,
+            step,
+            params,
+        )
+        return None if field is None else even_out(fit.picture, field, step, params)

@@ -1,0 +1,32 @@
+"""Frames are compared with the state that they show, alone or with others."""
+
+import numpy as np
+
+from bgsub.local.model import LocalModel
+from bgsub.local.params import DEFAULTS, MaskOptions
+from bgsub.local.scene import Scene
+
+
+def test_frames_in_any_state_and_light_are_as_each_alone(passing):
+    """Two states, frames in another light, a visitor, and places that do not count."""
+    first = passing.model.scenes[0]
+    dark = Scene(first.colors[..., ::-1].copy(), first.restless, 2.5, [], noise=first.noise)
+    model = LocalModel([first, dark], [0.9, 0.9], MaskOptions(), params=DEFAULTS)
+    dim = (passing.frames[3:6] * 0.7).astype(np.uint8)
+    frames = [*passing.frames[4:12], *dim, *passing.frames[7:10, ..., ::-1], passing.frames[0]]
+    frames = [np.ascontiguousarray(frame) for frame in frames]
+    inside = np.ones(model.shape, bool)
+    inside[:, :20] = False
+    assert model.frames_at_once == 5
+    for where in (None, inside):
+        found = model.look_all(frames, where)
+        for frame, seen in zip(frames, found, strict=True):
+            alone = model.look(frame, where)
+            np.testing.assert_array_equal(seen.mask, alone.mask)
+            np.testing.assert_array_equal(seen.scores, alone.scores)
+            assert seen.trust == alone.trust
+            assert [speck.strength for speck in seen.specks] == [
+                speck.strength for speck in alone.specks
+            ]
+        assert any(seen.mask.any() for seen in found)
+        assert not all(seen.mask.any() for seen in found)
