@@ -28,6 +28,8 @@ def column_median(block: NDArray[Any]) -> NDArray[Any]:
     """
     if block.dtype != np.uint8:
         return np.asarray(np.median(block, axis=0), dtype=np.float64)
+    # Columns cut out of long rows would be fetched from as many pages of memory each time.
+    block = np.ascontiguousarray(block)
     rank = (block.shape[0] - 1) // 2
     median = np.zeros(block.shape[1], dtype=np.uint8)
     below = np.empty(block.shape, dtype=bool)

@@ -25,6 +25,8 @@ from bgsub.robustpca.linalg import inverse_root, leading_eigenpairs, pivoted_fac
 Floats = NDArray[np.float64]
 
 _ROW_BLOCK_ELEMENTS = 1 << 20
+# Up to this share of the rows of K, copying them takes less time than multiplying by all.
+_WORTH_GATHERING = 0.8
 
 
 def row_blocks(n: int, p: int) -> Iterator[slice]:
@@ -128,8 +130,14 @@ class RowSpace:
         return self._K.diagonal()
 
     def project(self, C: Floats) -> Floats:
-        """K C, in C's order of memory: K is symmetric."""
-        return (C.T @ self._K).T
+        """K C, in C's order of memory: K is symmetric.
+
+        Rows without a weight cost nothing: a descent's are those outside of all supports.
+        """
+        used = np.flatnonzero(C.any(axis=1))
+        if used.size > _WORTH_GATHERING * self.n_samples:
+            return (C.T @ self._K).T
+        return (C.T[:, used] @ self._K[used]).T
 
     def metric(self, C: Floats, projected: Floats) -> Floats:  # noqa: ARG002 - the other space needs it
         """K C, which is the projection."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.robustpca.competitors.reference import random_orthonormal
+from bgsub.robustpca.gram import gram_matrix
 from bgsub.robustpca.median import column_median
 from bgsub.robustpca.spaces import RowSpace, centred_blocks, row_blocks
 
@@ -37,6 +38,16 @@ def test_maps_of_both_spaces(shape):
         np.testing.assert_allclose(space.metric(C, projected), A @ A.T @ C, rtol=1e-9, atol=1e-8)
         np.testing.assert_allclose(space.squared_norms, (centred**2).sum(axis=1))
         assert space.n_samples == shape[0]
+
+
+@pytest.mark.parametrize("weighted", [0, 1, 15, 25, 30])
+def test_rows_without_a_weight_take_no_part_in_a_product(weighted):
+    X = contaminated(30, 50)
+    K = gram_matrix(X).values
+    C = np.zeros((30, 4))
+    rows = np.random.default_rng(weighted).permutation(30)[:weighted]
+    C[rows] = np.random.default_rng(0).normal(size=(weighted, 4))
+    np.testing.assert_allclose(RowSpace(K, 50).project(C), K @ C, rtol=1e-12, atol=1e-10)
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30), (320, 40), (400, 30)])
