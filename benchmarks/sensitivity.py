@@ -7,18 +7,16 @@ nobody is there: 2.6 minutes of moved_object, and 4 of light_switch in the dark.
 threshold, the lowest that gives at most one false event in ten minutes, which of so few minutes is
 none; alarms less than a second apart are one event. bgsub learns from these frames; then squares
 wander over 240 of them, a pixel a frame, of one colour and with the camera's noise, brighter or
-darker than the mean of what they hide by some σ of the noise from frame to frame. Printed: the
-share of these frames in which there is an object (`--min-area …`), that are above the cut-off
-(`bgsub errors --cutoff …`), that are either, as `bgsub events` lists both, or that are above the
-share of foreground of MOG2, which sees the 300 frames before first.
+darker than the mean of what they hide by some σ of the noise from frame to frame. Printed, for each
+size and contrast: the share of these frames that `bgsub events` lists, that are above the cut-off
+(`bgsub errors --cutoff …`), that are above the share of foreground of MOG2, which sees the 300
+frames before first, and in which there is an object (`--min-area …`). Events are objects or errors.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -43,30 +41,10 @@ FILMS = {
 }
 """Path, and the first and the last frame, from 1, with nobody in sight."""
 
+WAYS = ("events", "errors", "MOG2", "objects")
+
 MINUTES = 10.0
 """For one false event."""
-
-
-@dataclass(frozen=True)
-class Way:
-    """A way to find frames: a value for each, and the lowest that is an alarm."""
-
-    name: str
-    measure: Callable[[Frames], Values]
-    threshold: float = np.inf
-
-    def calibrated(self, empty: Frames) -> Way:
-        """Give the way with the lowest threshold that keeps to the rate of false events."""
-        values = self.measure(empty)
-        allowed = len(empty) / RATE / 60 / MINUTES
-        for level in np.unique(values[values > 0]):
-            if false_events(values > level) <= allowed:
-                return Way(self.name, self.measure, float(level))
-        return Way(self.name, self.measure, 0.0)
-
-    def found(self, shown: Frames) -> float:
-        """Share of the last `COUNT` frames that are above the threshold."""
-        return float((self.measure(shown)[-COUNT:] > self.threshold).mean())
 
 
 def false_events(alarms: NDArray[np.bool_]) -> int:
@@ -110,71 +88,92 @@ def with_patch(frames: Frames, share: float, sigma: float, contrast: int) -> Fra
     return shown
 
 
-def ways(empty: Frames, folder: Path) -> list[Way]:
-    """Learn from the empty film, and give the ways with their thresholds."""
-    outputs = frozenset({"model", "errors"})
-    source = bgsub.SourceOptions(fps=RATE)
-    options = bgsub.RunOptions(source=source, outputs=outputs, k=1)
-    np.save(folder / "empty.npy", empty[..., ::-1])
-    bgsub.run(folder / "empty.npy", folder / "run", options)
+def lowest_level(values: Values) -> float:
+    """Give the lowest threshold that keeps to the rate of false events in an empty film."""
+    allowed = len(values) / RATE / 60 / MINUTES
+    levels = (float(level) for level in np.unique(values[values > 0]))
+    return next((level for level in levels if false_events(values > level) <= allowed), 0.0)
 
-    def applied(frames: Frames, wanted: Sequence[str]) -> Path:
-        np.save(folder / "shown.npy", frames[..., ::-1])
-        chosen = bgsub.RunOptions(source=source, outputs=frozenset(wanted), min_area=1, force=True)
-        bgsub.apply(folder / "run" / "model.npz", folder / "shown.npy", folder / "out", chosen)
-        return folder / "out"
 
-    def objects(frames: Frames) -> Values:
-        out, largest = applied(frames, ["objects"]), np.zeros(len(frames))
-        seen = read_objects(out / "objects.csv")
-        for number, group in groupby(seen, lambda each: each.frame):
+class Meter:
+    """Learns from an empty film, and says in what share of the frames each way finds something.
+
+    Parameters
+    ----------
+    empty : ndarray of uint8, shape (n, h, w, 3)
+    folder : Path
+        For the model and the results.
+
+    Attributes
+    ----------
+    thresholds : dict of str to float
+        Of each way, the lowest that gives no more false events than are allowed.
+    """
+
+    def __init__(self, empty: Frames, folder: Path) -> None:
+        self._folder = folder
+        outputs = frozenset({"model", "errors"})
+        self._source = bgsub.SourceOptions(fps=RATE)
+        options = bgsub.RunOptions(source=self._source, outputs=outputs, k=1)
+        np.save(folder / "empty.npy", empty[..., ::-1])
+        bgsub.run(folder / "empty.npy", folder / "run", options)
+        values = self._of_bgsub(empty) | {"MOG2": of_mog2(empty)}
+        self.thresholds = {name: lowest_level(own) for name, own in values.items()}
+
+    def found(self, shown: Frames) -> dict[str, float]:
+        """Share of the last `COUNT` frames that each way finds; those before are empty."""
+        values = self._of_bgsub(shown[-COUNT:]) | {"MOG2": of_mog2(shown)[-COUNT:]}
+        alarms = {name: own > self.thresholds[name] for name, own in values.items()}
+        alarms["events"] = alarms["objects"] | alarms["errors"]
+        return {name: float(own.mean()) for name, own in alarms.items()}
+
+    def _of_bgsub(self, frames: Frames) -> dict[str, Values]:
+        """Largest object of each frame, and its score."""
+        np.save(self._folder / "shown.npy", frames[..., ::-1])
+        wanted = frozenset({"objects", "errors"})
+        options = bgsub.RunOptions(source=self._source, outputs=wanted, min_area=1, force=True)
+        out = self._folder / "out"
+        bgsub.apply(self._folder / "run" / "model.npz", self._folder / "shown.npy", out, options)
+        largest = np.zeros(len(frames))
+        for number, group in groupby(read_objects(out / "objects.csv"), lambda each: each.frame):
             largest[number - 1] = max(each.area for each in group)
-        return largest
-
-    def errors(frames: Frames) -> Values:
-        table = read_csv(applied(frames, ["errors"]) / "errors.csv")
+        table = read_csv(out / "errors.csv")
         local = table.scores if table.local is None else table.local
-        return np.maximum(np.maximum(table.scores, local), 0.0)
-
-    def mog2(frames: Frames) -> Values:
-        subtractor = cv2.createBackgroundSubtractorMOG2()
-        shares = [float((subtractor.apply(frame) == 255).mean()) for frame in frames]
-        shares[:BEFORE] = [0.0] * BEFORE  # it is still learning
-        return np.array(shares)
-
-    flagged = Way("errors", errors).calibrated(empty)
-
-    def events(frames: Frames) -> Values:
-        return np.where(errors(frames) > flagged.threshold, np.inf, objects(frames))
-
-    others = {"objects": objects, "events": events, "MOG2": mog2}
-    return [flagged, *(Way(name, way).calibrated(empty) for name, way in others.items())]
+        return {
+            "objects": largest,
+            "errors": np.maximum(np.maximum(table.scores, local), 0.0),
+        }
 
 
-def table(chosen: Way, empty: Frames, sigma: float) -> None:
-    """Print what a way finds."""
-    print(f"\n{chosen.name}: above {chosen.threshold:.4g}")
-    print("of picture " + "".join(f"{contrast:>6} σ" for contrast in CONTRASTS))
-    start = START if chosen.name != "MOG2" else START - BEFORE
-    for share in AREAS:
-        cells = []
-        for contrast in CONTRASTS:
-            shown = empty[start : START + COUNT].copy()
-            shown[-COUNT:] = with_patch(shown[-COUNT:], share, sigma, contrast)
-            cells.append(chosen.found(shown))
-        print(f"{100 * share:8.2f} % " + "".join(f"{cell:8.2f}" for cell in cells), flush=True)
+def of_mog2(frames: Frames) -> Values:
+    """Share of each frame that is foreground, 0 while it learns."""
+    subtractor = cv2.createBackgroundSubtractorMOG2()
+    shares = [float((subtractor.apply(frame) == 255).mean()) for frame in frames]
+    shares[:BEFORE] = [0.0] * BEFORE
+    return np.array(shares)
 
 
 def main() -> None:
-    """Print a table for each film and way."""
+    """Print a table for each film: events / errors / MOG2, and objects alone."""
     for name, (path, first, last) in FILMS.items():
         empty = empty_film(Path(sys.argv[1]) / path, first, last)
         sigma = noise_of(empty)
         minutes = len(empty) / RATE / 60
         print(f"\n{name}: {len(empty)} frames, {minutes:.1f} minutes, σ {sigma:.2f} grey levels")
         with tempfile.TemporaryDirectory() as place:
-            for way in ways(empty, Path(place)):
-                table(way, empty, sigma)
+            meter = Meter(empty, Path(place))
+            print("  ".join(f"{way} above {own:.4g}" for way, own in meter.thresholds.items()))
+            heads = [f"{contrast} σ" for contrast in CONTRASTS]
+            print("of picture  " + "".join(f"{head:>24}" for head in heads))
+            for share in AREAS:
+                print(f"{100 * share:8.2f} %  ", end="")
+                for contrast in CONTRASTS:
+                    shown = empty[START - BEFORE : START + COUNT].copy()
+                    shown[-COUNT:] = with_patch(shown[-COUNT:], share, sigma, contrast)
+                    found = meter.found(shown)
+                    cell = " / ".join(f"{found[way]:.2f}" for way in WAYS)
+                    print(f"{cell:>24}", end="", flush=True)
+                print(flush=True)
 
 
 if __name__ == "__main__":
