@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bgsub.export.clips import Span
     from bgsub.export.run_data import RunData
 
-_SECONDS = click.FloatRange(min=0)
+_SECONDS = values.Seconds()
 _MASKS = {"mask", "side-by-side"}
 _OWN = (
     *("mode", "overlay", "caption", "reel", "before", "after", "merge", "max_events"),

@@ -40,7 +40,7 @@ _choice_options = together(
     option(
         "Events",
         "--merge-gap",
-        type=click.FloatRange(min=0),
+        type=values.Seconds(),
         default=1.0,
         show_default=True,
         metavar="SECONDS",

@@ -35,6 +35,20 @@ class _FiniteRange(click.FloatRange):
         return number
 
 
+class Seconds(_FiniteRange):
+    """Seconds from 0 on, as ``1.5`` or ``1.5s``."""
+
+    name = "number of seconds"
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the number without its unit."""
+        plain = value.removesuffix("s") if isinstance(value, str) else value
+        return super().convert(plain, param, ctx)
+
+
 class ByRule(ParamType):
     """A value that a rule reads; what it refuses is a UsageError.
 

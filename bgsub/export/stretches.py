@@ -42,7 +42,8 @@ class Stretches:
             return self._next(start_s, end_s)
         if self._sought and isinstance(self.source, VideoFileSource):
             return frames_between(self.source, start_s, end_s)
-        return iter(open_source(self.source.path, start=f"{start_s:.6f}s", end=f"{end_s:.6f}s"))
+        start, end = max(start_s - self._half, 0.0), end_s + self._half
+        return iter(open_source(self.source.path, start=f"{start:.6f}s", end=f"{end:.6f}s"))
 
     def _next(self, start_s: float, end_s: float) -> Iterator[Frame]:
         for frame in self._rest:

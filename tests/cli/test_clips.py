@@ -54,6 +54,17 @@ def test_options_that_cannot_be(results, tmp_path, invoke, more, message):
     assert (done.exit_code, message in done.stderr) == (2, True)
 
 
+def test_seconds_may_say_so(results, tmp_path, invoke):
+    given = ["clips", results / "results", "--before", "0.5s", "--after", "1s", "--merge", "2s"]
+    assert invoke(*given, "--out", tmp_path / "c").exit_code == 0
+    assert invoke("events", results / "results", "--merge-gap", "1s").exit_code == 0
+    manifest = json.loads((tmp_path / "c" / "run.json").read_text(encoding="utf-8"))
+    assert manifest["options"]["before"] == 0.5
+    for wrong in ("-1s", "s", "nans", "soon", "inf"):
+        done = invoke(*given[:2], "--before", wrong, "--out", tmp_path / "d")
+        assert (done.exit_code, "--before" in done.stderr) == (2, True)
+
+
 def test_run_json_says_how_the_clips_were_cut(results, tmp_path, invoke):
     given = ["clips", results / "results", "--out", tmp_path / "c", "--before", "0.5"]
     assert invoke(*given, "--caption", "--clock", "2026-05-01T22:00").exit_code == 0
