@@ -119,7 +119,7 @@ _event_options = together(
     option(
         "Events",
         "--max-events",
-        type=click.IntRange(min=1),
+        type=values.IntegerRange(1),
         metavar="N",
         help="Keep the N clips with the largest objects.",
     ),

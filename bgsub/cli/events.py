@@ -24,14 +24,14 @@ _choice_options = together(
     option(
         "Events",
         "--min-area",
-        type=click.IntRange(min=1),
+        type=values.IntegerRange(1),
         metavar="PIXELS",
         help="Leave out objects of fewer pixels of the input.",
     ),
     option(
         "Events",
         "--min-length",
-        type=click.IntRange(min=1),
+        type=values.IntegerRange(1),
         default=1,
         show_default=True,
         metavar="N",

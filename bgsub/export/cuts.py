@@ -36,7 +36,9 @@ def write_edl(run: RunData, path: Path) -> None:
         track.append(otio.schema.Clip(f"event {event.number}", media, span))
     timeline = otio.schema.Timeline(name=Path(run.name).stem)
     timeline.tracks.append(track)
-    text = otio.adapters.write_to_string(timeline, "cmx_3600", rate=rate)
+    text = f"TITLE: {timeline.name}\n"
+    if len(track):  # the library cannot write a list without any
+        text = otio.adapters.write_to_string(timeline, "cmx_3600", rate=rate)
     path.write_text(text, encoding="utf-8")
 
 

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -74,7 +75,9 @@ def read_regions(path: Path) -> list[Region]:
         If the file is something else; says what is wrong.
     """
     try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
+        plain = json.loads(
+            path.read_text(encoding="utf-8"), object_pairs_hook=partial(_named_once, path)
+        )
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ValueError, RecursionError) as error:
@@ -85,7 +88,19 @@ def read_regions(path: Path) -> list[Region]:
     return [Region(name, _polygon(path, name, points)) for name, points in plain.items()]
 
 
+def _named_once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a dictionary of an object of the file, in which no name may be there twice."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise InputError(f"{path}: {name!r} is there twice; give each region its own name")
+        found[name] = value
+    return found
+
+
 def _polygon(path: Path, name: str, points: Any) -> NDArray[np.float32]:
+    if not name.strip():
+        raise InputError(f"{path}: a region needs a name, since objects outside all have none")
     message = f"{path}: region {name!r} must be a list of three or more points [x, y]"
     if not isinstance(points, list) or len(points) < 3:
         raise InputError(message)

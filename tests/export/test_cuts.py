@@ -3,6 +3,7 @@
 import csv
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import av
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from bgsub.errors import UsageError
 from bgsub.export.cuts import write_edl, write_ffconcat, write_seconds
+from bgsub.tracking.event_files import write_events
 
 
 def test_seconds_reach_to_the_end_of_the_last_frame(run, tmp_path):
@@ -27,6 +29,16 @@ def test_opentimelineio_reads_the_edl(run, tmp_path):
     (clip,) = timeline.find_clips()
     assert clip.source_range.start_time.to_frames() == 4
     assert clip.source_range.duration.to_frames() == 21
+
+
+def test_an_edl_without_events_has_its_title_alone(run, tmp_path):
+    otio = pytest.importorskip("opentimelineio")
+    path = tmp_path / "cuts.edl"
+    write_events([], run.folder)
+    write_edl(run, path)
+    assert path.read_text() == f"TITLE: {Path(run.name).stem}\n"
+    timeline = otio.adapters.read_from_string(path.read_text(), "cmx_3600", rate=25)
+    assert list(timeline.find_clips()) == []
 
 
 @pytest.mark.parametrize("rate", [None, Fraction(7)])

@@ -62,6 +62,8 @@ def test_past_the_end_of_a_line_is_no_crossing():
 
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"a": 1}', '{"a": [[1, 2], [3, 4]]}', '{"a": [[1, 2], [3], [4, 5]]}',
+             '{"a": [[1, 2], [3, 2], [3, 5]], "a": [[1, 2], [3, 2], [3, 5]]}',
+             '{"": [[1, 2], [3, 2], [3, 5]]}',
              '{"a": [[1, 2], [3, NaN], [4, 5]]}', '{"a": [[1, 2], [3, true], [4, 5]]}', "[" * 9999]
 )  # fmt: skip
 def test_anything_else_is_an_input_error(text, tmp_path):
