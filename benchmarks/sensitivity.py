@@ -164,7 +164,7 @@ def main() -> None:
             meter = Meter(empty, Path(place))
             print("  ".join(f"{way} above {own:.4g}" for way, own in meter.thresholds.items()))
             heads = [f"{contrast} σ" for contrast in CONTRASTS]
-            print("of picture  " + "".join(f"{head:>24}" for head in heads))
+            print("of picture  " + "".join(f"{head:>28}" for head in heads))
             for share in AREAS:
                 print(f"{100 * share:8.2f} %  ", end="")
                 for contrast in CONTRASTS:
@@ -172,7 +172,7 @@ def main() -> None:
                     shown[-COUNT:] = with_patch(shown[-COUNT:], share, sigma, contrast)
                     found = meter.found(shown)
                     cell = " / ".join(f"{found[way]:.2f}" for way in WAYS)
-                    print(f"{cell:>24}", end="", flush=True)
+                    print(f"{cell:>28}", end="", flush=True)
                 print(flush=True)
 
 
