@@ -15,7 +15,7 @@ export MPLBACKEND := Agg
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-browser test-servers test-cluster test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-tracks clean
+.PHONY: help demo test test-browser test-servers test-cluster test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-long bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -161,6 +161,9 @@ bench-pieces: $(VENV)/.installed-dev  ## what each piece of the local masks brin
 
 bench-memory: $(VENV)/.installed-dev  ## estimated against measured peak memory
 	$(BIN)/python -m benchmarks.memory
+
+bench-long: $(VENV)/.installed-dev  ## what segments cost beside one fit, and how masks jump at their borders
+	$(BIN)/python -m benchmarks.segments
 
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-* results build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

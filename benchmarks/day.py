@@ -42,27 +42,30 @@ def visits(frames: int) -> list[tuple[int, int]]:
     return [(start + 1, start + VISIT_S * FPS) for start in starts]
 
 
-def make_film(path: Path, frames: int) -> None:
-    """Write the film."""
+def make_film(path: Path, frames: int, size: tuple[int, int] = SIZE) -> None:
+    """Write the film, of a height and width."""
     rng = np.random.default_rng(0)
+    unit = size[0] / SIZE[0]
+    tall, wide = round(16 * unit), round(8 * unit)
     coarse = rng.uniform(60, 220, (9, 16, 3)).astype(np.float32)
-    room = cv2.resize(coarse, SIZE[::-1], interpolation=cv2.INTER_CUBIC)
-    visitor = rng.uniform(0, 255, (16, 8, 3)).astype(np.float32)
-    noise = rng.normal(0, 2, (64, *SIZE, 3)).astype(np.float32)
+    room = cv2.resize(coarse, size[::-1], interpolation=cv2.INTER_CUBIC)
+    visitor = rng.uniform(0, 255, (tall, wide, 3)).astype(np.float32)
+    noise = rng.normal(0, 2, (64, *size, 3)).astype(np.float32)
     comings = iter(visits(frames))
     first, last = next(comings, (frames + 1, frames + 1))
-    sink = open_sink(path, "day", layout=Layout("bgr", *SIZE), kind="mp4", rate=Fraction(FPS))
+    sink = open_sink(path, "day", layout=Layout("bgr", *size), kind="mp4", rate=Fraction(FPS))
     for number in range(1, frames + 1):
         light = 0.15 + 0.85 * max(0.0, np.sin(np.pi * (24 * number / frames - 6) / 12))
         picture = room.copy()
         if number > last:
             first, last = next(comings, (frames + 1, frames + 1))
         if first <= number <= last:
-            left = int(-8 + 72 * (number - first) / (last - first))
-            x0, x1 = max(left, 0), min(left + 8, SIZE[1])
-            picture[14:30, x0:x1] = visitor[:, x0 - left : x1 - left]
+            left = int(-wide + (size[1] + wide) * (number - first) / (last - first))
+            x0, x1 = max(left, 0), min(left + wide, size[1])
+            top = round(14 * unit)
+            picture[top : top + tall, x0:x1] = visitor[:, x0 - left : x1 - left]
         if number > KNOCK * frames:
-            picture = np.roll(picture, (2, 3), axis=(0, 1))
+            picture = np.roll(picture, (round(2 * unit), round(3 * unit)), axis=(0, 1))
         picture = light * picture + noise[int(rng.integers(64))]
         sink.write(np.clip(picture, 0, 255).astype(np.uint8), (number - 1) / FPS)
     sink.close()
@@ -116,9 +119,9 @@ def _run(film: Path, out: Path, frames: int) -> None:
             line = f"{number:7} {span:>17} {cost:9.2f} {now:12.0f} {most:5.0f}  {segment.reason}"
             print(line, flush=True)
 
-    outputs = frozenset({"mask", "errors", "plot", "objects", "tracks", "events"})
+    outputs = {"mask", "errors", "plot", "spectrum", "objects", "tracks", "events"}
     start = time.process_time()
-    run(str(film), out, RunOptions(outputs=outputs, threads=1, resume=True), work=work)
+    run(str(film), out, RunOptions(outputs=frozenset(outputs), threads=1, resume=True), work=work)
     now, most = resident()
     took = time.process_time() - start
     print(f"joined, resident {now:.0f} MB, most {most:.0f}; {took:.0f} s of CPU in all", flush=True)

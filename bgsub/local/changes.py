@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
-from bgsub.local.presence import motion_around, moving_colors, what_came_back
+from bgsub.local.presence import LEAST_WALK, motion_around, moving_colors, what_came_back
 from bgsub.robustpca.median import level_median
 from bgsub.video.frames import Bytes
 
@@ -20,9 +20,6 @@ _LEAN = 0.1
 
 COLORS = 0.5
 """Weight of the colours that move beside that of the outline."""
-
-_WALKED = 0.25
-"""Share of the motion before and after a change by which they must differ to tell."""
 
 _ALONE = 0.4
 """The same, from which nothing else can have moved: the visitor need not stir."""
@@ -142,7 +139,7 @@ def find_changes(
             if abs(colors) > params.color_balance:
                 balance += COLORS * colors
             walked = motion_around(layers, kept, int(edges[min(end, c)]), int(edges[c]))
-            if abs(walked) > _WALKED:
+            if abs(walked) > LEAST_WALK:
                 balance += params.walk_weight * walked
             returned = what_came_back(layers, kept, (before, after))
             balance += params.return_weight * returned

@@ -80,7 +80,9 @@ def weigh_changes(
                     is_thing[k] |= change.region & (label == k)
         _vote(change, layers, sigma, votes, cast, params)
     votes[np.abs(votes) < 0.5 * cast] = 0  # what comes and goes both ways is no object
-    return Verdict(_with_shades(votes > 0, layers.colors, sigma), is_thing, changes)
+    is_object = _with_shades(votes > 0, layers.colors, sigma)
+    is_object[0] &= votes[0] >= 0  # likeness alone does not overrule what is seen most
+    return Verdict(is_object, is_thing, changes)
 
 
 def _vote(

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from bgsub.local.layers import LAYERS, Layers
 from bgsub.video.frames import Bytes
 
+LEAST_WALK = 0.25
+"""Share of the motion before and after a change by which they must differ to tell."""
+
 Label = NDArray[np.int8]
 
 _FRAMES = 10
@@ -19,6 +22,7 @@ _LEVELS = 1 << _BITS
 _USUAL = 0.002
 _LEAST_PIXELS = 20
 _RETURN, _RETURN_FRAMES = 0.03, 2
+_STAYS = 0.25
 _MOST_OF_IT = 0.5
 
 
@@ -76,7 +80,8 @@ def motion_around(
     """Compare how much moves elsewhere before a change and after it.
 
     Who sits down walked in and does not walk out; who gets up and leaves is seen to walk out. Who
-    puts something down does both.
+    puts something down does both. Motion that begins with the change and never ends is somebody who
+    came, moved a thing and stays: that tells nothing.
 
     Parameters
     ----------
@@ -90,21 +95,28 @@ def motion_around(
     float
         From 1, all motion comes after, to −1, all came before.
     """
-    rare = layers.rare
+    first = first_after + 1
+    spans = range(last_before - _FRAMES, last_before), range(first, first + _FRAMES)
+    near = [_motion(layers, region, span) for span in spans]
+    if min(moving.size for moving in near) < _FRAMES // 2:
+        return 0.0
+    before, after = (float(moving.mean()) for moving in near)
+    walked = (after - before) / (after + before + float(region.sum()))
+    if walked > LEAST_WALK:
+        later = _motion(layers, region, range(spans[1].stop, len(layers.labels)))
+        if later.size >= _FRAMES and later.min() > before + _STAYS * (after - before):
+            return 0.0
+    return walked
+
+
+def _motion(layers: Layers, region: NDArray[np.bool_], span: range) -> NDArray[np.int64]:
+    """Count the pixels outside a region that move, in each frame of a stretch."""
     window = np.ones((3, 3), np.uint8)
     outside = (~region).view(np.uint8)
-    means = []
-    for first in (last_before - _FRAMES, first_after + 1):
-        span = range(max(first, 0), min(max(first + _FRAMES, 0), len(layers.labels)))
-        moving = [
-            cv2.countNonZero(cv2.erode(_moves(layers.labels[j], rare) * outside, window))
-            for j in span
-        ]
-        if len(moving) < _FRAMES // 2:
-            return 0.0
-        means.append(float(np.mean(moving)))
-    before, after = means
-    return (after - before) / (after + before + float(region.sum()))
+    frames = layers.labels[max(span.start, 0) : max(span.stop, 0)]
+    moving = (_moves(shown, layers.rare) * outside for shown in frames)
+    counts = [cv2.countNonZero(cv2.erode(each, window)) for each in moving]
+    return np.array(counts, dtype=np.int64)
 
 
 def _moves(shown: Bytes, rare: Bytes) -> Bytes:
