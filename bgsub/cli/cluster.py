@@ -17,7 +17,7 @@ from bgsub.cli.parallel import KILLED
 from bgsub.cli.progress import make_progress
 from bgsub.cli.run_input import show_result
 from bgsub.cli.unit import request_for
-from bgsub.errors import BgsubError, Interrupted, OutputError
+from bgsub.errors import BatchError, BgsubError, Interrupted, OutputError
 from bgsub.options import RunOptions
 
 if TYPE_CHECKING:
@@ -92,23 +92,36 @@ class ClusterRun:
             If some of several jobs failed.
         Exit
             With the exit code of the only one, if that failed.
+        NoWorkersError
+            If there is nobody to do it; what is finished is kept.
         Interrupted
-            If it was stopped; what is finished is kept.
+            If it was stopped; likewise.
         """
+        from bgsub.cluster.absence import NoWorkersError
+
         try:
             films = [film for job in jobs if (film := self._prepared(job, skip)) is not None]
             self._work(films)
         except (KeyboardInterrupt, Interrupted) as error:
-            self._session.input = self._session.label = None
-            done = f"{len(self._outcomes)} of {len(jobs)} inputs were finished"
-            advice = "--skip-existing (--resume with --segment) goes on from there"
-            raise Interrupted(f"{failures.INTERRUPTED}; {done}, {advice}") from error
+            raise Interrupted(f"{failures.INTERRUPTED}; {self._so_far(jobs)}") from error
+        except NoWorkersError as error:
+            message = f"{error}; {self._so_far(jobs)}"
+            if any(outcome.status != "failed" for outcome in self._outcomes):
+                raise BatchError(message) from error
+            raise NoWorkersError(message) from error
         order = {job: place for place, job in enumerate(jobs)}
         outcomes = sorted(self._outcomes, key=lambda outcome: order[outcome.job])
         if len(jobs) > 1:
             summarize(outcomes, self._session)
         elif outcomes[0].status == "failed":
             raise click.exceptions.Exit(outcomes[0].exit_code)  # what is wrong was said
+
+    def _so_far(self, jobs: Sequence[Job]) -> str:
+        """Say how much is done as the run ends early."""
+        self._session.input = self._session.label = None
+        done = sum(outcome.status != "failed" for outcome in self._outcomes)
+        advice = "--skip-existing (--resume with --segment) goes on from there"
+        return f"{done} of {len(jobs)} inputs were finished, {advice}"
 
     def _prepared(self, job: Job, skip: Recipe | None) -> _Film | None:
         """Look for results that are there, and divide the film; None if nothing is left to do."""
@@ -144,6 +157,7 @@ class ClusterRun:
 
     def _fit_here(self, job: Job) -> None:
         """Run a film here, but let workers sum up the tiles of its Gram matrix."""
+        from bgsub.cluster.absence import NoWorkersError
         from bgsub.cluster.gram import cluster_gram
         from bgsub.pipeline.run import run
 
@@ -152,7 +166,7 @@ class ClusterRun:
                 gram_of = cluster_gram(self._pool, job.out)
                 result = run(job.input, job.out, self._options, progress=progress, gram_of=gram_of)
             show_result(result, self._session)
-        except Interrupted:
+        except (Interrupted, NoWorkersError):
             raise
         except Exception as error:  # noqa: BLE001 - one bad input must not stop the others
             code = failures.log_error(error, self._session)

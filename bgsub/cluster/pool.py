@@ -7,11 +7,12 @@ import logging
 import re
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from bgsub.cluster.absence import Absence, NoWorkersError
 from bgsub.errors import BgsubError, UsageError
 from bgsub.runtime.cores import own_threads
 from bgsub.version import __version__
@@ -24,6 +25,8 @@ TRIES = 3
 _LOCAL = re.compile(r"local(?::([0-9]{1,4}))?")
 _REMOTE = re.compile(r"(tcp|tls|ws|wss|ucx)://[^/]+:[0-9]{1,5}/?")
 _PATIENCE_S = 15.0
+_LOOK_S = 10.0
+_ABSENCE = "1h"
 
 
 class TaskLostError(BgsubError):
@@ -45,10 +48,12 @@ class Pool:
     Parameters
     ----------
     client : distributed.Client
+    address : str
+        As it was given, for messages.
     """
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, client: Any, address: str) -> None:
+        self._client, self._address = client, address
 
     def slots(self) -> dict[str, int]:
         """Count the tasks that the workers of each machine do at the same time, by its address."""
@@ -69,9 +74,13 @@ class Pool:
         ------
         int, Any
             The result, or the error that the function raised, or TaskLostError.
-        """
-        from distributed import as_completed
 
+        Raises
+        ------
+        NoWorkersError
+            If the cluster has had no worker for an hour, or for as long as Dask's setting
+            ``distributed.scheduler.no-workers-timeout`` says here, or its scheduler is gone.
+        """
         places = {}
         for place, task in enumerate(tasks):
             key = f"{task.name}-{uuid.uuid4().hex}"
@@ -79,12 +88,33 @@ class Pool:
             future = self._client.submit(_call_of_version, *call, key=key, pure=False)
             places[future] = place
         try:
-            for future in as_completed(list(places), loop=self._client.loop):
+            for future in self._completed(places):
                 yield places.pop(future), _result(future)
                 future.release()
         finally:
             if places:
-                self._client.cancel(list(places), force=True)
+                with contextlib.suppress(OSError, TimeoutError):  # nobody is there to be told
+                    self._client.cancel(list(places), force=True)
+
+    def _completed(self, futures: Collection[Any]) -> Iterator[Any]:
+        """Give futures as they are ready, and look now and then whether anybody works on them."""
+        import dask.config
+        from dask.utils import parse_timedelta
+        from distributed import as_completed
+
+        most = dask.config.get("distributed.scheduler.no-workers-timeout", None) or _ABSENCE
+        absence = Absence(self._address, parse_timedelta(most))
+        left = set(futures)
+        while left:
+            try:
+                for future in as_completed(list(left), loop=self._client.loop, timeout=_LOOK_S):
+                    if future.cancelled():
+                        message = f"--scheduler {self._address}: the scheduler is gone"
+                        raise NoWorkersError(f"{message}; start it again")
+                    left.discard(future)
+                    yield future
+            except TimeoutError:
+                absence.look(len(self._client.nthreads()), len(left))
 
 
 def _call_of_version(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -178,7 +208,7 @@ def connect(address: str) -> Iterator[Pool]:
             raise UsageError(f"{message}; {advice}") from error
         if not client.nthreads():
             notes.info("%s has no worker yet; waiting for some", address)
-        yield Pool(client)
+        yield Pool(client, address)
 
 
 def _check_versions(found: dict[str, Any], address: str) -> None:

@@ -1,6 +1,7 @@
 """Films and segments on a real Dask cluster of two worker processes."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from bgsub.cluster.pool import Task, connect
 from bgsub.robustpca.gram import ArrayColumns, gram_matrix
 from tests.conftest import make_scene
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 pytestmark = [
@@ -243,6 +245,60 @@ def test_a_worker_that_dies_as_it_joins_is_replaced(tmp_path):
     assert done.exit_code == 0, done.stderr
     assert "has no worker yet" in done.stderr
     assert set(contents(tmp_path / "o")) == {"errors.csv", "mask.mkv", "model.npz"}
+
+
+def test_a_cluster_that_loses_all_workers_is_left_with_what_is_done(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("bgsub.cluster.pool._LOOK_S", 0.1)
+    monkeypatch.setattr("bgsub.cluster.absence._SAID_EVERY_S", 0.2)
+    monkeypatch.setattr(cli_cluster, "_MODULE", "tests.cluster.poisoned")
+    np.save("good.npy", make_scene(60))
+    np.save("sleeper.npy", make_scene(60))
+    wait = dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"})
+    settings = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    with distributed.LocalCluster(**settings, memory_limit=0, silence_logs=50) as cluster:
+
+        def leave():
+            while not (tmp_path / "out" / "good" / "run.json").exists():
+                time.sleep(0.02)
+            while len(cluster.scheduler.tasks) > 1:  # its reply is still on its way
+                time.sleep(0.02)
+            cluster.scale(0)
+
+        thread = threading.Thread(target=leave)
+        thread.start()
+        with wait:
+            done = call(
+                *("run", "good.npy", "sleeper.npy", *FAST, "--out", "out"),
+                *("--scheduler", cluster.scheduler_address),
+            )
+        thread.join()
+    assert done.exit_code == 6, done.stderr
+    assert "has had no worker for" in done.stderr
+    assert "1 task waits" in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert "had no worker for 1 s; start some" in last
+    assert "1 of 2 inputs were finished, --skip-existing" in last
+
+
+def test_a_scheduler_that_goes_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli_cluster, "_MODULE", "tests.cluster.poisoned")
+    monkeypatch.setattr("bgsub.cluster.pool._PATIENCE_S", 1.0)
+    np.save("sleeper.npy", make_scene(60))
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]
+    command += ["--no-dashboard", "--host", "127.0.0.1", "--scheduler-file", "where.json"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as scheduler:
+        while not (tmp_path / "where.json").exists():
+            time.sleep(0.02)
+        time.sleep(0.2)
+        address = json.loads((tmp_path / "where.json").read_text())["address"]
+        killer = threading.Timer(3.0, scheduler.kill)
+        killer.start()
+        done = call("run", "sleeper.npy", *FAST, "--scheduler", address, "--out", "out")
+        killer.join()
+    assert done.exit_code == 2, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"bgsub: --scheduler {address}: ")
 
 
 def test_other_ways_to_share_the_work_are_refused(tmp_path):
