@@ -18,6 +18,10 @@ _REAL_DATA, _REAL_DATA_HEADER = b"DATA", 18
 _REAL_SLACK = 32  # bytes of a packet before the data of its picture
 
 _TRANSPORT_PACKET, _TRANSPORT_SYNC = 188, 0x47
+_TRANSPORT_ERROR, _TRANSPORT_BEGINS = 0x80, 0x40
+_TRANSPORT_SCRAMBLED, _TRANSPORT_CONTENT = 0xC0, 0x30  # it has data, other things or both
+
+_OGG_PAGE, _OGG_HEADER = b"OggS", 27
 
 _FLV_HEADER = 13
 _FLV_VIDEO, _FLV_OTHERS = 9, {8, 18}
@@ -81,10 +85,25 @@ def _transport_packets_are_lost(head: bytes, place: int, stream_id: int) -> bool
     if head[0] != _TRANSPORT_SYNC or place % _TRANSPORT_PACKET:
         return False  # of another size, or it begins amid a packet
     for start in range(0, place, _TRANSPORT_PACKET):
-        sync, flags, low = head[start : start + 3]
-        if sync != _TRANSPORT_SYNC or (flags & 0x40 and (flags & 0x1F) << 8 | low == stream_id):
+        sync, flags, low, control = head[start : start + 4]
+        is_packet = sync == _TRANSPORT_SYNC and control & _TRANSPORT_CONTENT != 0
+        if not is_packet or flags & _TRANSPORT_ERROR or control & _TRANSPORT_SCRAMBLED:
+            return True
+        if flags & _TRANSPORT_BEGINS and (flags & 0x1F) << 8 | low == stream_id:
             return True
     return False
+
+
+def _pages_are_lost(head: bytes, place: int, _: int) -> bool:
+    """Go through the pages of an ogg, up to the first with a picture; others are at time 0."""
+    start = 0
+    while start < place:
+        time = int.from_bytes(head[start + 6 : start + 14], "little", signed=True)
+        if head[start : start + len(_OGG_PAGE)] != _OGG_PAGE or time > 0:
+            return True
+        sizes = head[start + _OGG_HEADER :][: head[start + _OGG_HEADER - 1]]
+        start += _OGG_HEADER + len(sizes) + sum(sizes)
+    return start != place
 
 
 def _tags_are_lost(head: bytes, place: int, _: int) -> bool:
@@ -131,6 +150,7 @@ _CHECKS: dict[str, Callable[[bytes, int, int], bool]] = {
     "ivf": _ivf_frames_are_lost,
     "mpegts": _transport_packets_are_lost,
     "flv": _tags_are_lost,
+    "ogg": _pages_are_lost,
     "avi": _chunks_are_lost,
     "rm": _records_are_lost,
 }

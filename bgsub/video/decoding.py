@@ -116,6 +116,9 @@ class Decoder:
         self.packets, self.empty_packets = passed, 0
         self.reach = Reach()
         self._latest_packet = self._latest_frame = -1
+        self._last_stamp: int | None = None
+        self._behind_s = 0.0
+        self._stamps_since: set[int | None] = set()
         self._rank = -1
         self._last_s: float | None = None
         self._passed_s: float | None = None
@@ -144,7 +147,8 @@ class Decoder:
                     yield Oddity("a packet gave no frame", is_guess=True)
         except FFmpegError as error:
             yield Oddity(error_reason(error))
-        if self._latest_frame < self._latest_packet or self._lacks_frames():
+        is_late = self._latest_frame < self._latest_packet
+        if is_late or self._lacks_last_frame() or self._lacks_frames():
             yield Oddity("the last packets gave no frame", is_guess=True)
 
     def look_at(self, packet: Packet[VideoStream]) -> str:
@@ -153,6 +157,8 @@ class Decoder:
         codec = self._stream.codec_context.name
         self._pictures += is_picture(codec, packet.size) and not packet.is_discard
         self.reach.place = None if packet.pos is None else packet.pos + packet.size
+        self._last_stamp = None if packet.is_discard else packet.pts
+        self._stamps_since.clear()
         if packet.pts is not None:
             if not packet.is_discard:
                 self._latest_packet = max(self._latest_packet, packet.pts)
@@ -160,6 +166,7 @@ class Decoder:
             length_s = pyav.seconds(packet.duration, packet.time_base) or 0.0
             self.reach.first_s = min(self.reach.first_s, last_s)
             self.reach.last_s = max(self.reach.last_s, last_s)
+            self._behind_s = self.reach.last_s - last_s
             self.reach.end_s = max(self.reach.end_s, last_s + length_s)
         if packet.is_corrupt:
             return "its data are incomplete"
@@ -186,8 +193,16 @@ class Decoder:
             return False
         return 0 < self._frames < self._pictures
 
+    def _lacks_last_frame(self) -> bool:
+        """Say whether the last packet, far behind its place, gave no frame; FFmpeg may not tell."""
+        if self.step_s is None or self._last_stamp is None:
+            return False
+        steps = self._stream.codec_context.has_b_frames + 1.5
+        return self._behind_s > steps * self.step_s and self._last_stamp not in self._stamps_since
+
     def _comes_late(self, frame: VideoFrame) -> bool:
         time_s = stamp_of(frame, by_decoding_order=self._by_decoding_order)
+        self._stamps_since.add(frame.pts)
         if frame.pts is not None:
             self._latest_frame = max(self._latest_frame, frame.pts)
         before, self._last_s = self._last_s, time_s

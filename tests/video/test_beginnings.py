@@ -13,6 +13,7 @@ FILMS = [
     *(("libvpx", "webm"), ("mpeg4", "nut"), ("rawvideo", "nut"), ("libvpx-vp9", "ivf")),
     *(("libx264", "mpegts"), ("mpeg2video", "mpegts"), ("libx264", "flv"), ("flv", "flv")),
     *(("libx265", "flv"), ("libsvtav1", "flv"), ("libvpx-vp9", "flv"), ("rv10", "rm")),
+    ("libvpx", "ogg"),
 ]
 NAMES = {"matroska": "matroska,webm", "webm": "matroska,webm"}
 
@@ -44,6 +45,17 @@ def test_numbers_are_unsure_where_the_first_picture_is_lost(codec, container, tm
     frames = list(source)
     named = [*(frame.number for frame in frames), *(bad.number for bad in source.bad_frames)]
     assert len(named) == 40 or any("unsure" in text for text in source.warnings)
+
+
+@pytest.mark.parametrize("header", ["47074849", "47024080", "47824010", "00410030"])
+def test_noise_that_looks_like_a_transport_packet_is_none(header, tmp_path):
+    """A reserved field, scrambled data, an error that the receiver noticed; no packet at all."""
+    data = bytearray(film("mpeg1video", "mpegts"))
+    places = [place for place, _ in packet_places(bytes(data))]
+    path = tmp_path / "film.ts"
+    data[places[0] : places[0] + 4] = bytes.fromhex(header)
+    path.write_bytes(data)
+    assert lacks_its_beginning("mpegts", path, places[1], 256)
 
 
 def test_of_other_formats_nothing_is_known(tmp_path):

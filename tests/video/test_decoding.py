@@ -88,7 +88,8 @@ class Packet:
 
 
 def decode(packets, threads=1, **settings):
-    stream = SimpleNamespace(thread_type="", codec_context=SimpleNamespace(name="h264"))
+    codec = SimpleNamespace(name="h264", has_b_frames=2)
+    stream = SimpleNamespace(thread_type="", codec_context=codec)
     container = SimpleNamespace(demux=lambda _: iter(packets))
     decoder = Decoder(container, stream, threads, **settings)
     events = [
@@ -130,6 +131,17 @@ def test_every_error_is_reported_at_once(threads):
 def test_frames_that_a_flush_lost_are_noticed():
     packets = [Packet(0, [0]), Packet(1, []), END]
     assert decode(packets, threads=4, step_s=0.04)[0] == [0, "the last packets gave no frame"]
+
+
+def test_a_last_packet_of_a_wrong_time_that_gave_no_frame_is_noticed():
+    """On several threads FFmpeg keeps to itself what was wrong with the very last one."""
+    sound = [Packet(n, [n]) for n in range(9)]
+    events, _ = decode([*sound, Packet(2, []), END], threads=4, step_s=0.04)
+    assert events == [*range(9), "the last packets gave no frame"]
+    reordered = [*(Packet(n, [n]) for n in range(7)), Packet(9, []), Packet(7, [7])]
+    reordered.append(Packet(None, [9], **FLUSH))
+    events, _ = decode(reordered, threads=4, step_s=0.04)
+    assert events == [*range(8), "frames are missing before it (gap)", 9]
 
 
 def test_incomplete_packets_are_noticed():
