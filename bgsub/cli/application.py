@@ -114,7 +114,7 @@ class Application(click.Group):
                 result = super().invoke(ctx)
             except KeyboardInterrupt as error:
                 # Click would turn it into an empty line and an Abort.
-                raise Interrupted(failures.INTERRUPTED) from error
+                raise Interrupted(str(error) or failures.INTERRUPTED) from error
             sys.stdout.flush()
             return result
 

@@ -15,6 +15,7 @@ from bgsub.cli import values
 from bgsub.cli.analysed import results_of
 from bgsub.cli.files import check_free, preamble
 from bgsub.cli.help import Command, examples, option, together
+from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import UsageError
@@ -238,4 +239,4 @@ def _say(session: Any, out: str, clips: int, reel: str | None) -> None:
         session.log("finding", "no event was found: clips.csv has no rows")
         if reel is not None:
             session.log("warning", f"{reel}: is not written, for there is nothing to join")
-    session.log("result", f"{clips} {'clip' if clips == 1 else 'clips'} in {out}", out=out)
+    log_results(out, session, f"{clips} {'clip' if clips == 1 else 'clips'} in {{}}")

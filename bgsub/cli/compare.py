@@ -55,14 +55,15 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
     options = shared.chosen(CompareOptions, {**params, "run": shared.run_options(params)})
     session = current_session()
     names = ["compare.csv", "frame_errors.csv", "errors.png", "decomposition.png"]
-    with session.about(path), ResultsDirectory(Path(out), names, force=force) as results:
-        watch = Stopwatch()
-        comparison = run_comparison(path, options, session)
-        rows = [row.cells() for row in comparison.rows]
-        with watch.stage("write"):
-            _write_comparison(results, comparison)
-        stages = {**comparison.stages, **watch.seconds}
-        results.commit(manifest("compare", path, comparison, options.to_json(), stages))
+    with session.about(path):
+        with ResultsDirectory(Path(out), names, force=force) as results:
+            watch = Stopwatch()
+            comparison = run_comparison(path, options, session)
+            rows = [row.cells() for row in comparison.rows]
+            with watch.stage("write"):
+                _write_comparison(results, comparison)
+            stages = {**comparison.stages, **watch.seconds}
+            results.commit(manifest("compare", path, comparison, options.to_json(), stages))
         click.echo(list_rows(form, COLUMNS, rows, **_listing(comparison)), nl=False)
         log_comparison(comparison, session)
         log_results(out, session)

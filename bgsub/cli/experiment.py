@@ -167,18 +167,19 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
     options = shared.chosen(TimesOptions, {**params, "run": shared.run_options(params)})
     session = current_session()
     names = ["times.csv", "times.png", "frame_errors.csv", "errors.png", *_SHEETS]
-    with session.about(path), ResultsDirectory(Path(out), names, force=force) as results:
-        comparison = comparing.run_comparison(path, options, session)
-        rows = time_rows(comparison)
-        write(results, "times.csv", list_rows("csv", TIMES_COLUMNS, rows))
-        write(results, "times.png", render_times(comparison, PAPER_TIMES))
-        _write_errors(results, comparison)
-        _write_sheets(results, comparison)
-        facts = comparing.manifest(
-            "experiment background", path, comparison, options.to_json(), comparison.stages
-        )
-        paper = {name: asdict(column) for name, column in PAPER_TIMES.items()}
-        results.commit({**facts, "paper_2014_seconds": paper})
+    with session.about(path):
+        with ResultsDirectory(Path(out), names, force=force) as results:
+            comparison = comparing.run_comparison(path, options, session)
+            rows = time_rows(comparison)
+            write(results, "times.csv", list_rows("csv", TIMES_COLUMNS, rows))
+            write(results, "times.png", render_times(comparison, PAPER_TIMES))
+            _write_errors(results, comparison)
+            _write_sheets(results, comparison)
+            facts = comparing.manifest(
+                "experiment background", path, comparison, options.to_json(), comparison.stages
+            )
+            paper = {name: asdict(column) for name, column in PAPER_TIMES.items()}
+            results.commit({**facts, "paper_2014_seconds": paper})
         header: Sequence[str] = TIMES_COLUMNS
         if form not in {"csv", "json"}:
             header, rows = table_one(comparison)
@@ -219,21 +220,20 @@ def moved_object_command(path: str, out: str, form: str, force: bool, **params: 
     session = current_session()
     parts = ("whole", "part")
     errors = [f"{name}-{part}.{kind}" for part in parts for name, kind in _ERRORS]
-    with (
-        session.about(path),
-        ResultsDirectory(Path(out), ["compare.csv", *errors, *_SHEETS], force=force) as results,
-    ):
-        whole = comparing.run_comparison(path, of_whole(options), session)
-        part = comparing.run_comparison(path, of_part(options), session)
-        for name, comparison in zip(parts, (whole, part), strict=True):
-            _write_errors(results, comparison, f"-{name}")
-        _write_sheets(results, part)
-        rows = [*row_cells("all", whole), *row_cells(f"1-{options.part}", part)]
-        write(results, "compare.csv", list_rows("csv", MOVED_COLUMNS, rows))
-        facts = comparing.manifest(
-            "experiment moved-object", path, part, options.to_json(), part.stages
-        )
-        results.commit({**facts, "rows": rows})
+    names = ["compare.csv", *errors, *_SHEETS]
+    with session.about(path):
+        with ResultsDirectory(Path(out), names, force=force) as results:
+            whole = comparing.run_comparison(path, of_whole(options), session)
+            part = comparing.run_comparison(path, of_part(options), session)
+            for name, comparison in zip(parts, (whole, part), strict=True):
+                _write_errors(results, comparison, f"-{name}")
+            _write_sheets(results, part)
+            rows = [*row_cells("all", whole), *row_cells(f"1-{options.part}", part)]
+            write(results, "compare.csv", list_rows("csv", MOVED_COLUMNS, rows))
+            facts = comparing.manifest(
+                "experiment moved-object", path, part, options.to_json(), part.stages
+            )
+            results.commit({**facts, "rows": rows})
         click.echo(list_rows(form, MOVED_COLUMNS, rows), nl=False)
         for comparison in (whole, part):
             comparing.log_comparison(comparison, session)

@@ -9,6 +9,7 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.help import Command, examples, option
+from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import current_session, log_options
 
 NAMES = (
@@ -66,4 +67,4 @@ def export_command(results: str, form: str, out: str, force: bool) -> None:
         export(run, form, Path(out), force=force)
         if not (run.events() if form in OF_EVENTS else run.objects()):
             session.log("finding", f"nothing was found in {run.name}: {out} holds none")
-        session.log("result", f"{out} is written", out=out)
+        log_results(out, session, "{} is written")

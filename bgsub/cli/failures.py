@@ -55,7 +55,7 @@ def _describe(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return _describe_click(error)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return INTERRUPTED, Interrupted.exit_code
+        return str(error) or INTERRUPTED, Interrupted.exit_code
     found = _describe_system(error) if isinstance(error, OSError) else None
     if found is not None:
         return found

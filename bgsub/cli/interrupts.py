@@ -58,11 +58,13 @@ def asked_to_stop() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def log_results(out: str | os.PathLike[str], session: Session) -> None:
+def log_results(
+    out: str | os.PathLike[str], session: Session, message: str = "results are in {}"
+) -> None:
     """Say where results are; if they are all that was asked for, no signal makes them a failure."""
     if session.label is None:
         work_is_done()
-    session.log("result", f"results are in {os.fspath(out)}", out=os.fspath(out))
+    session.log("result", message.format(os.fspath(out)), out=os.fspath(out))
 
 
 def _numbers() -> list[signal.Signals]:

@@ -11,6 +11,7 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.help import Command, examples, option
+from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import UsageError
@@ -82,4 +83,4 @@ def objects_command(
         for note in notes:
             session.log("warning", note)
         session.log("finding", describe(found))
-        session.log("result", f"results are in {out}", out=out)
+        log_results(out, session)

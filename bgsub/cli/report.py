@@ -17,6 +17,7 @@ from bgsub.cli import failures, values
 from bgsub.cli import options as shared
 from bgsub.cli.files import check_free
 from bgsub.cli.help import Command, examples, option
+from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError
@@ -88,7 +89,7 @@ def report_command(
             _check(path, force=force)
             how = Films(copies=copies, standalone=standalone)
             _write_report(folders[0], path, session, how, force=force)
-            session.log("result", f"{path} is written", out=str(path))
+            log_results(path, session, "{} is written")
         return
     if standalone:
         raise UsageError("--standalone makes one page; give one folder of results")

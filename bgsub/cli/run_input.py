@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from bgsub.cli.failures import INTERRUPTED
-from bgsub.cli.interrupts import log_results
+from bgsub.cli.interrupts import log_results, work_is_done
 from bgsub.cli.jobs import Job
 from bgsub.cli.logs import Session
 from bgsub.cli.progress import make_progress
@@ -51,6 +51,8 @@ def run_one(
 
 def show_result(result: RunResult, session: Session) -> None:
     """Log what a run found."""
+    if session.label is None:
+        work_is_done()
     for warning in result.warnings:
         session.log("warning", warning)
     for finding in result.findings:

@@ -66,6 +66,8 @@ class ResultsDirectory:
         self._names = names
         self._force = force
         self._made: list[Path] = []
+        self._held = contextlib.ExitStack()
+        self._is_in_place = False
         try:
             recover(path)
             self._earlier = self._check()
@@ -92,6 +94,13 @@ class ResultsDirectory:
     ) -> None:
         self._claim.remove()
         self._remove_made()
+        try:
+            self._held.close()
+        except KeyboardInterrupt as error:
+            if not self._is_in_place:
+                raise
+            message = f"interrupted, but the results are complete, in {self.path}"
+            raise KeyboardInterrupt(message) from error
 
     def _remove_made(self) -> None:
         for folder in self._made:
@@ -153,6 +162,8 @@ class ResultsDirectory:
 
         Notes
         -----
+        Signals wait from here to the end of the context; the KeyboardInterrupt that they raise then
+        says that the results are complete.
         What it replaces goes only when the new results are on the disk. A kill at any moment leaves
         one of the two whole, in place or, until the next run on that folder, aside.
         """
@@ -164,8 +175,9 @@ class ResultsDirectory:
             sync_all([self.stage(name) for name in [*self._names, MANIFEST]])
             sync(self._claim.path)
             self._earlier = self._check()
-            with _uninterrupted():
-                _put_in_place(self.path, self._claim.path, self._names, self._earlier)
+            self._held.enter_context(_uninterrupted())
+            _put_in_place(self.path, self._claim.path, self._names, self._earlier)
+            self._is_in_place = True
         except OSError as error:
             message = (
                 f"{self.path}: the results cannot be written ({error.strerror}); "

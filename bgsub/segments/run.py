@@ -116,7 +116,7 @@ def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunR
     names, force = joined_names(plan.options), plan.options.force
     with ResultsDirectory(out, names, force=force) as results:
         result = join_segments(out, results, plan, watch or Stopwatch())
-    clear(out)
+        clear(out)
     return result
 
 

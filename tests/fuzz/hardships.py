@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +17,9 @@ from tests.fuzz.parts import Place
 
 _LONGEST_RUN_S = 1.5
 _LARGEST_FILE = 30_000
+
+# Seconds that the last steps of a run take, and somewhat more.
+_LAST_STEPS_S = {"writes": 0.4, "replaces": 0.03, "ends": 0.05}
 
 
 def _command(place: Place, *more: str) -> list[str]:
@@ -85,4 +91,80 @@ def full_disk(place: Place, tree: Path, rng: Rng) -> list[str]:
     return broken
 
 
-HARDSHIPS = {"kills": killed, "disks": full_disk}
+def exchanged(place: Place, tree: Path, rng: Rng) -> list[str]:
+    """Stop a run that replaces earlier results near its end: these or its own are there.
+
+    It comes while its writers end, while names change, or when the results are said to be in.
+    """
+    shutil.copytree(place.sound / "results", place.out)
+    earlier = _contents(place.out)
+    which = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[int(rng.integers(4))]
+    step = sorted(_LAST_STEPS_S)[int(rng.integers(len(_LAST_STEPS_S)))]
+    log = place.work / "stderr"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bgsub", *_command(place, "--force")],
+            cwd=tree,
+            env=environment(tree),
+            stderr=file,
+        )
+        while process.poll() is None and not _has_come_to(step, place.out, log):
+            time.sleep(0.0002)
+        time.sleep(float(rng.uniform(0.0, _LAST_STEPS_S[step])))
+        process.send_signal(which)
+        code = process.wait()
+    stderr = log.read_text(errors="replace")
+    broken = []
+    if which == signal.SIGKILL:
+        # Whatever reads there next finishes what was begun.
+        command = [sys.executable, "-m", "bgsub", "errors", str(place.out)]
+        following = subprocess.run(
+            command, cwd=tree, env=environment(tree), capture_output=True, text=True, check=False
+        )
+        if following.returncode != 0:
+            broken.append(f"the command after SIGKILL ends with {following.returncode}")
+    else:
+        broken += violations(Try([]), Ending(code, stderr))
+        if code not in {0, 130}:
+            broken.append(f"{which.name} ends with {code}")
+        if "results are in" in stderr and code != 0:
+            broken.append("results are said to be in, but the code says another thing")
+        if "bgsub: warning" in stderr or "warning:" in stderr:
+            broken.append("a warning of what is no damage")
+        if code == 130 and (_contents(place.out) == earlier) == ("are complete" in stderr):
+            broken.append("an interrupted run does not say which results are there")
+        broken += left_behind(place.out, 0)
+    return broken + _mixed_up(place.out)
+
+
+def _has_come_to(step: str, out: Path, log: Path) -> bool:
+    if step == "writes":
+        return any(path.stat().st_size for path in out.glob(".bgsub-partial-*/*.mp4"))
+    if step == "replaces":
+        return any(out.glob(".bgsub-partial-*/run.json"))
+    return b"results are in" in log.read_bytes()
+
+
+def _contents(out: Path) -> dict[str, str]:
+    """Give the SHA-256 of all files but those under temporary names."""
+    return {
+        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and not path.relative_to(out).parts[0].startswith(".bgsub-")
+    }
+
+
+def _mixed_up(out: Path) -> list[str]:
+    """Say whether a folder holds anything but the results that its run.json names."""
+    found = _contents(out)
+    if "run.json" not in found:
+        return ["neither the earlier results nor the new ones are there"]
+    outputs = json.loads((out / "run.json").read_text())["outputs"]
+    names = {name.split("/")[0] for name in found} - {"run.json"}
+    if names != set(outputs):
+        return [f"files and run.json differ: {sorted(names ^ set(outputs))}"]
+    changed = [name for name in names if name in found and found[name] != outputs[name]["sha256"]]
+    return [f"{name} is not what run.json says" for name in changed]
+
+
+HARDSHIPS = {"kills": killed, "exchanges": exchanged, "disks": full_disk}

@@ -17,6 +17,7 @@ TRIES = {
     "truths": 10,
     "witnesses": 10,
     "kills": 1,
+    "exchanges": 1,
     "disks": 1,
 }
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,10 +114,11 @@ class TestCommit:
             write(tmp_path / "out", {"compare.csv": "1", "digits.csv": "2"})
         assert not (tmp_path / "out").exists()
 
+    @pytest.mark.parametrize("moment", ["names change", "the earlier ones are removed"])
     @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-    def test_a_signal_waits_until_the_names_are_complete(self, tmp_path, monkeypatch, name):
+    def test_a_signal_waits_until_the_names_are_complete(self, tmp_path, monkeypatch, name, moment):
         number = getattr(signal, name)
-        rename = type(tmp_path).rename
+        rename, rmtree = type(tmp_path).rename, shutil.rmtree
 
         def interrupt(number, frame):
             raise KeyboardInterrupt
@@ -126,10 +128,17 @@ class TestCommit:
             if target.name == "compare.csv":
                 os.kill(os.getpid(), number)
 
-        monkeypatch.setattr(type(tmp_path), "rename", rename_and_signal)
+        def signal_and_remove(path, **options):
+            os.kill(os.getpid(), number)
+            rmtree(path, **options)
+
+        if moment == "names change":
+            monkeypatch.setattr(type(tmp_path), "rename", rename_and_signal)
+        else:
+            monkeypatch.setattr(shutil, "rmtree", signal_and_remove)
         before = signal.signal(number, interrupt)
         try:
-            with pytest.raises(KeyboardInterrupt):
+            with pytest.raises(KeyboardInterrupt, match=r"the results are complete, in .*out$"):
                 write(tmp_path / "out", {"compare.csv": "1", "digits.csv": "2"})
             assert signal.getsignal(number) is interrupt
         finally:
