@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError
 from bgsub.evaluation.mask_files import MaskFiles, open_masks
@@ -32,6 +33,9 @@ from bgsub.tracking.view import View
 from bgsub.version import __version__
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource, open_source
+
+_GREYS = 4
+"""Levels between black and white that masks have: shadows, borders, what is not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +194,25 @@ def _frames(
             shown = "{}×{}".format(*size)
             own = "{}×{}".format(*footage.view.mask_size)
             raise InputError(f"{masks.path}: frame {frame} is {shown}, but the others are {own}")
+        if _is_picture(small):
+            message = f"{masks.path}: frame {frame} is a picture, and no mask"
+            raise InputError(f"{message}: give bgsub run the film, which makes them")
         shown_frame = next((f for f in film if f.number >= frame), None) if film else None
         if shown_frame is None or shown_frame.number != frame:
             yield frame, (frame - 1) / per_second, mask, None
         else:
             picture = shown_frame.layout.to_bgr(shown_frame.data)
             yield frame, shown_frame.time_s, mask, picture
+
+
+def _is_picture(mask: NDArray[np.integer[Any]]) -> bool:
+    """Say whether most of a picture is neither black, white nor one of a few greys.
+
+    Shadows and places of which nothing is known have greys of their own in masks.
+    """
+    most = np.iinfo(mask.dtype).max
+    between = mask[(mask > most // 8) & (mask < most - most // 8)]
+    if 2 * between.size < mask.size:
+        return False
+    _, counts = np.unique(between, return_counts=True)
+    return bool(2 * (between.size - np.sort(counts)[-_GREYS:].sum()) > mask.size)

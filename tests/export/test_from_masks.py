@@ -51,3 +51,28 @@ def test_masks_of_two_sizes_are_refused_by_name(masks, tmp_path):
     with pytest.raises(InputError, match=r"20×20"):
         follow_masks(str(masks), tmp_path / "o", ObjectOptions())
     assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("fading", [False, True])
+def test_a_film_is_no_masks(masks, tmp_path, fading):
+    for number in range(20):
+        rng = np.random.default_rng(number)
+        light = number / 19 if fading else 1
+        write_image(
+            masks / f"m{number:04d}.png", (light * rng.integers(0, 255, (40, 60))).astype(np.uint8)
+        )
+    with pytest.raises(InputError, match=r"is a picture, and no mask: give bgsub run the film"):
+        follow_masks(str(masks), tmp_path / "o", ObjectOptions(), rate=Fraction(10))
+    assert not (tmp_path / "o").exists()
+
+
+def test_masks_may_have_shadows_unknown_parts_and_noise(masks, tmp_path):
+    rng = np.random.default_rng(0)
+    for number in range(20):
+        mask = np.full((40, 60), 127, np.uint8)
+        mask[:15], mask[15:20] = 85, 170
+        mask[10:20, number : number + 9] = 255
+        mask[20:25] = rng.integers(0, 255, (5, 60))
+        write_image(masks / f"m{number:04d}.png", mask)
+    found, _ = follow_masks(str(masks), tmp_path / "o", ObjectOptions(), rate=Fraction(10))
+    assert found.tracks
