@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.noise import NOISE_BINS
 from bgsub.local.palette import Palette
 from bgsub.local.scene import Scene
 
@@ -24,6 +25,8 @@ def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
         if scene.noise is not None:
             found[f"local_noise_{i}"] = scene.noise
             found[f"local_contrast_{i}"] = np.array([scene.contrast, scene.grain, scene.darkest])
+        if scene.grain_shares is not None:
+            found[f"local_grain_shares_{i}"] = scene.grain_shares
         if scene.band is not None:
             found[f"local_band_{i}"] = scene.band
         if scene.palette is not None:
@@ -63,6 +66,12 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
             darkest = rest[0] if rest else 0.0  # models of earlier versions have none
             if noise.dtype != np.uint8 or noise.shape != restless.shape or not noise.all():
                 raise ValueError(noise.shape)
+        shares = arrays.get(f"local_grain_shares_{i}")  # models of earlier versions have none
+        if shares is not None:
+            if shares.dtype != np.float32 or shares.shape != (NOISE_BINS,):
+                raise ValueError(shares.shape)
+            if not ((shares >= 0) & (shares <= 1)).all():
+                raise ValueError(shares)
         scenes.append(
             Scene(
                 colors,
@@ -75,6 +84,7 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
                 contrast=contrast,
                 grain=grain,
                 darkest=darkest,
+                grain_shares=shares,
             )
         )
     return scenes

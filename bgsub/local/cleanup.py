@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.clean_frames import Singles
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.regions import thinned
 from bgsub.local.scoring import UNIT
@@ -103,7 +104,7 @@ def without_shadows(
     mask: Bytes,
     picture: Bytes,
     background: Callable[[slice, slice], Bytes],
-    sigma: float,
+    noise: float | Singles,
     step: int,
     params: LocalParams = DEFAULTS,
 ) -> Bytes:
@@ -116,7 +117,8 @@ def without_shadows(
     picture : ndarray of uint8, shape (h, w, 3)
     background : callable
         Gives the background of some rows and columns.
-    sigma : float
+    noise : float or ndarray of float32, shape (256,)
+        In grey levels, of all pixels or by their luma.
     step : int
         Every so many pixels are looked at, down and across.
     params : LocalParams, optional
@@ -135,7 +137,7 @@ def without_shadows(
         thinned(picture[full], step),
         thinned(background(*full), step),
         np.ascontiguousarray(thin[rows, columns]),
-        sigma,
+        noise,
         params,
     )
     found = _solid(evidence, thin, step, params)

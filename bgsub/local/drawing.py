@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.clean_frames import Singles
 from bgsub.local.cleanup import BlobRule, shadow_reach, vote, without_shadows
 from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
@@ -69,7 +70,7 @@ class MaskDrawer:
         picture: Bytes,
         background: Part,
         own: Part,
-        grain: float,
+        grain: float | Singles,
         shadows: LocalParams,
     ) -> Bytes:
         """Draw a mask.
@@ -84,8 +85,8 @@ class MaskDrawer:
             Gives the colours behind a part of the frame.
         own : callable
             Gives the scores of the single pixels of a part.
-        grain : float
-            Noise of single pixels in grey levels.
+        grain : float or ndarray of float32, shape (256,)
+            Noise of single pixels in grey levels, of all or by their luma.
         shadows : LocalParams
             With the bounds of the shadows of this scene.
 

@@ -230,7 +230,7 @@ class LocalModel:
             fit.picture,
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
             lambda rows, columns: fit.matcher.in_units(compared.own, fit.sigma, rows, columns),
-            max(fit.grain, _LEAST_GRAIN),
+            np.maximum(fit.grain, _LEAST_GRAIN),
             fit.matcher.shadows,
         )
         if inside is not None:

@@ -10,11 +10,15 @@ import numpy as np
 from bgsub.local.clean_frames import Singles, coarseness
 from bgsub.local.evidence import EvidenceMeter
 from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.regions import thinned
 from bgsub.local.scene import Scene
 from bgsub.video.frames import Bytes
 
 NOISE_UNIT = 8
 """Steps of a noise map, a grey level."""
+
+NOISE_BINS = 16
+"""Levels of which the noise is known one by one: 0 to 15, 16 to 31, …"""
 
 _FRAMES = 40
 _FINE = 8
@@ -24,6 +28,7 @@ _QUANTILE, _TO_MEDIAN = 0.3, 1.75
 _AROUND = 9
 _CLEAR = 1.5
 _LEAST_VALUES = 100
+_LEVELS, _LEAST_SHARE = 16, 0.002
 
 
 def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) -> Scene:
@@ -33,6 +38,10 @@ def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) ->
     those around. It is not believed beyond what could be noise there, so that people who are often
     at one place do not raise it: `LocalParams.least_noise` or the noise of most places, or a share
     of the texture, which tremor moves, and which is larger where the background is restless.
+
+    Cameras add less noise to what is dark, or white, than to what is between in one film, and more
+    in another. So of all pixels at rest the mean difference is taken by their level, beside that of
+    all: where it is less, the grain of that level is so much smaller.
 
     The contrast is the median of all evidence well above the noise, every value weighted by itself:
     half of the strength of all that moves comes from what is stronger.
@@ -53,9 +62,12 @@ def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) ->
     meter = EvidenceMeter(scene, params)
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
     fine = np.empty((chosen.size, -(-height // step), -(-width // step)), np.uint16)
-    for row, j in zip(fine, chosen.tolist(), strict=True):
-        evidence, _, _ = meter.measure(pictures[j])
-        row[:] = evidence[::step, ::step] * np.float32(_FINE / meter.unit)
+    single, level = np.empty(fine.shape, np.uint8), np.empty(fine.shape, np.uint8)
+    for i, j in enumerate(chosen.tolist()):
+        evidence, own, _ = meter.measure(pictures[j])
+        fine[i] = evidence[::step, ::step] * np.float32(_FINE / meter.unit)
+        single[i] = own[::step, ::step]
+        level[i] = cv2.cvtColor(thinned(pictures[j], step), cv2.COLOR_BGR2GRAY)
     rank = int(_QUANTILE * (chosen.size - 1))
     usual = np.partition(fine, rank, axis=0)[rank].astype(np.float32) * (_TO_MEDIAN / _FINE)
     believed = np.minimum(usual, _most_noise(scene, usual, step, params))
@@ -63,13 +75,28 @@ def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) ->
     if scene.band is not None:  # at rest there is no evidence there, and then a great deal
         turbulent = (scene.band[0] < scene.band[1]).any(axis=2)[::step, ::step]
         noise[turbulent] = np.maximum(noise[turbulent], np.float32(scene.sigma))
+    calm = fine <= noise * np.float32(_FINE * params.threshold)
     clear = fine[fine > noise * np.float32(_CLEAR * _FINE * params.threshold)]
     steps = cv2.resize(noise, (width, height), interpolation=cv2.INTER_LINEAR) * NOISE_UNIT
     return replace(
         scene,
         noise=np.clip(np.rint(steps), 1, 255).astype(np.uint8),
         contrast=_contrast(clear) / _FINE,
+        grain_shares=_by_level(single[calm], level[calm]),
     )
+
+
+def _by_level(differences: Bytes, levels: Bytes) -> Singles | None:
+    """Mean of differences by level, as share of that of all, 1 at most; None where all are 0."""
+    bins = levels // _LEVELS
+    counts = np.bincount(bins, minlength=NOISE_BINS)
+    sums = np.bincount(bins, differences, minlength=NOISE_BINS)
+    known = np.flatnonzero(counts >= max(_LEAST_VALUES, _LEAST_SHARE * counts.sum()))
+    if not known.size or not sums.any():
+        return None
+    means = sums[known] / counts[known]
+    shares = np.interp(np.arange(NOISE_BINS), known, means / (sums.sum() / counts.sum()))
+    return np.asarray(np.minimum(shares, 1), dtype=np.float32)
 
 
 def _most_noise(scene: Scene, usual: Singles, step: int, params: LocalParams) -> Singles:

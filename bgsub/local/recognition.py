@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from bgsub.local.clean_frames import Singles
 from bgsub.local.layers import largest_channel
 from bgsub.local.light import Light, explained, find_light, relight, thumbnail, tone_curve
 from bgsub.local.params import LocalParams
@@ -38,10 +39,10 @@ class FrameFit:
     explained: float = 1.0
 
     @property
-    def grain(self) -> float:
-        """Noise of single pixels in grey levels."""
+    def grain(self) -> Singles:
+        """Noise of single pixels by their luma, in grey levels, shape (256,)."""
         scene = self.matcher.scene
-        return (scene.grain or scene.sigma) * self.sigma / scene.sigma
+        return scene.grain_by_level * np.float32(self.sigma / scene.sigma)
 
 
 def recognize(

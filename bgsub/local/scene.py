@@ -67,6 +67,9 @@ class Scene:
     darkest : float
         Share of the light that shadows leave, at least, see `shadow_depth`; 0 is
         `LocalParams.shadow_darkest`.
+    grain_shares : ndarray of float32, shape (16,), or None
+        Share of the grain that pixels of 0 to 15, 16 to 31, … grey levels have, see `noise`; None
+        is all of it everywhere.
     """
 
     colors: Bytes
@@ -80,6 +83,17 @@ class Scene:
     contrast: float = 0.0
     grain: float = 0.0
     darkest: float = 0.0
+    grain_shares: Singles | None = None
+
+    @property
+    def grain_by_level(self) -> Singles:
+        """Noise of single pixels by their luma, in grey levels, shape (256,)."""
+        grain = np.full(256, self.grain or self.sigma, np.float32)
+        if self.grain_shares is not None:
+            bins = self.grain_shares.size
+            middles = (np.arange(bins) + 0.5) * (grain.size / bins)
+            grain *= np.interp(np.arange(grain.size), middles, self.grain_shares)
+        return grain
 
     def at_rows(self, rows: NDArray[np.int64]) -> Scene:
         """Give the scene that consists of these rows of its own, in their order."""

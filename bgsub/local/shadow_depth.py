@@ -9,7 +9,7 @@ from bgsub.local.marked import MarkedPixels
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.regions import thinned
 from bgsub.local.scoring import SceneMatcher
-from bgsub.local.shadows import light_of
+from bgsub.local.shadows import light_of, noise_of
 from bgsub.video.frames import Bytes
 
 _FRAMES = 15
@@ -46,7 +46,7 @@ def darkest_shadow(
     float
     """
     scene = matcher.scene
-    sigma = scene.grain or scene.sigma
+    noise = scene.grain_by_level
     counts = np.zeros(_BINS, np.int64)
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
     for j in chosen.tolist():
@@ -58,7 +58,8 @@ def darkest_shadow(
         everywhere = slice(None)
         behind = thinned(matcher.background(index, everywhere, everywhere), step)
         light = light_of(marked, marked.of(thinned(pictures[j], step)), marked.of(behind))
-        plain = (light.chroma < params.shadow_chroma * sigma) & (light.share > _WHOLE)
+        keeps_color = light.chroma < params.shadow_chroma * noise_of(light, noise)
+        plain = keeps_color & (light.share > _WHOLE)
         found, _ = np.histogram(light.ratio[plain], _BINS, (-_BIN * _BINS, 0))
         counts += found
     return _below_mode(counts, params)

@@ -27,24 +27,24 @@ def object_evidence(
     picture: Bytes,
     background: Bytes,
     mask: Bytes,
-    sigma: float,
+    noise: float | Singles,
     params: LocalParams = DEFAULTS,
 ) -> Bytes:
     """Mark where a mask cannot be the background in shadow or in other light.
 
     With l_c = log (x_c + 4)/(b_c + 4), the ratio of light in channel c, and all means taken over
     those of 5×5 pixels that are in the mask: a shadow leaves the same share of light in every
-    channel and at every pixel around. Evidence is any of: |mean l_c − mean l| · x̄ / σ over 2.5;
-    the deviation of l · x̄ / σ over 2.5; a ratio outside 0.4 to 1.3. None of them counts where the
-    background's texture is still seen, see `texture`.
+    channel and at every pixel around, but for noise. Evidence is any of: |mean l_c − mean l| · x̄
+    over 2.5 σ; the deviation of l · x̄ over 2.5 σ; a ratio outside 0.6 to 1.3. None of them counts
+    where the background's texture is still seen, see `texture`.
 
     Parameters
     ----------
     picture, background : ndarray of uint8, shape (h, w, 3)
     mask : ndarray of uint8, shape (h, w)
         0 or 1.
-    sigma : float
-        Noise in grey levels.
+    noise : float or ndarray of float32, shape (256,)
+        σ in grey levels, of all pixels or by their luma.
     params : LocalParams, optional
 
     Returns
@@ -60,6 +60,7 @@ def object_evidence(
     low, high = (
         math.log(max(one, 1e-6)) for one in (params.shadow_darkest, params.shadow_brightest)
     )
+    sigma = noise_of(light, noise)
     found: NDArray[np.bool_] = light.chroma > params.shadow_chroma * sigma
     found |= light.texture > params.shadow_texture * sigma
     found |= light.ratio < low
@@ -92,6 +93,12 @@ class Light(NamedTuple):
     share: Singles
     level: Singles
     place: Singles
+
+
+def noise_of(light: Light, noise: float | Singles) -> Singles:
+    """Noise of pixels in grey levels, shape (m,): the same of all, or that of their luma."""
+    table = np.broadcast_to(np.float32(noise), (256,))
+    return np.asarray(table.take((light.level - _OFFSET).astype(np.uint8)), dtype=np.float32)
 
 
 def light_of(marked: MarkedPixels, seen: Bytes, there: Bytes) -> Light:

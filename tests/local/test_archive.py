@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bgsub.local.archive import arrays_of, scenes_in
+from bgsub.local.noise import NOISE_BINS
 from bgsub.local.palette import _COLORS, Palette
 from bgsub.local.scene import Scene
 
@@ -30,6 +31,7 @@ def full():
         contrast=31.5,
         grain=1.75,
         darkest=0.3,
+        grain_shares=np.linspace(0, 1, NOISE_BINS, dtype=np.float32),
     )
 
 
@@ -77,6 +79,13 @@ BAD = {
     "sigma": [np.array(0.99), np.array(255.5), np.array(np.nan), np.array(-3.0)],
     "band": [levels(3, *SHAPE, 3), np.zeros((2, *SHAPE, 3)), levels(2, 6, 9, 3)],
     "noise": [levels(6, 9), np.ones(SHAPE), np.zeros(SHAPE, np.uint8)],
+    "grain_shares": [
+        np.ones(NOISE_BINS),
+        np.ones(NOISE_BINS + 1, np.float32),
+        np.full(NOISE_BINS, 1.01, np.float32),
+        np.full(NOISE_BINS, -0.01, np.float32),
+        np.full(NOISE_BINS, np.nan, np.float32),
+    ],
     "cells": [np.zeros(SHAPE, np.int32), np.full(SHAPE, 2, np.int16), np.full(SHAPE, -2, np.int16)],
     "distances": [levels(2, _COLORS + 1), np.zeros((2, _COLORS))],
 }

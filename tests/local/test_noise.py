@@ -47,6 +47,45 @@ def test_what_is_faint_beside_strong_objects_is_a_halo_and_otherwise_an_object(s
         assert scenes.f_measure(masks, truths) > 0.85
 
 
+def dim_room(scenes, dark):
+    """A light wall over a dark floor, before which somebody in dark clothes walks by."""
+    rng, frames, truths = np.random.default_rng(7), [], []
+    height, width = scenes.shape
+    place = np.full((height, width, 3), 150.0)
+    place[height // 2 + 8 :] = 28
+    noise = np.where(place > 100, 4.0, dark)
+    clothes = np.full((30, 14, 3), (16.0, 19.0, 27.0))
+    clothes[:8] = (120, 150, 190)  # the head
+    for i in range(scenes.frames):
+        frame, truth = place.copy(), np.zeros(scenes.shape, bool)
+        scenes.put(frame, truth, 38, 7 * (i % 30) - 20, clothes)
+        frame += rng.normal(0, 1, frame.shape) * noise
+        frames.append(np.clip(np.rint(frame), 0, 255).astype(np.uint8))
+        truths.append(truth)
+    return np.stack(frames), truths
+
+
+@pytest.mark.parametrize(("dark", "expected"), [(0.8, 0.8 / 4), (4.0, 1)])
+def test_grain_is_measured_by_level(scenes, learn, dark, expected):
+    shares = learn(dim_room(scenes, dark)[0]).scenes[0].grain_shares
+    assert shares[28 // 16] < 2 * expected
+    assert shares[150 // 16] > 0.95
+    assert shares[28 // 16] > 0.6 * expected
+    assert (shares <= 1).all()
+
+
+def test_dark_clothes_where_darkness_has_no_noise_are_no_shadow(scenes, learn):
+    frames, truths = dim_room(scenes, 0.8)
+    model = learn(frames)
+    chosen = [i for i, one in enumerate(truths) if one.any()][::4]
+    found = sum(np.count_nonzero(model.mask(frames[i])[truths[i]]) for i in chosen)
+    assert found > 0.75 * sum(np.count_nonzero(truths[i]) for i in chosen)
+
+
+def test_a_film_without_any_noise_says_nothing_of_levels(scenes, learn):
+    assert learn(np.full((20, *scenes.shape, 3), 90, np.uint8)).scenes[0].grain_shares is None
+
+
 def test_models_without_a_map_of_noise_draw_masks(passing):
     arrays = passing.model.arrays()
     for name in [one for one in arrays if "noise" in one or "contrast" in one]:

@@ -10,6 +10,7 @@ from bgsub.local.layers import LAYERS, MOST_FRAMES, Layers
 from bgsub.local.objects import Verdict
 from bgsub.local.params import DEFAULTS
 from bgsub.local.scene import (
+    Scene,
     _accept,
     _disputed,
     _farness,
@@ -313,6 +314,18 @@ def test_noise_is_the_median_deviation_of_every_other_pixel_of_up_to_a_hundred_f
     eighths = np.sort(np.floor(8 * (100 + deviation[chosen] - 99.7)))[49]
     expected = (eighths + 0.5) / 8 / NORMAL_MAD
     assert measure_noise(pictures, center) == pytest.approx(expected, rel=1e-6)
+
+
+def test_grain_is_interpolated_between_the_middles_of_levels():
+    shares = np.ones(16, np.float32)
+    shares[1] = 0.5  # levels 16 to 31
+    size = (4, 4)
+    colors, restless = np.zeros((1, *size, 3), np.uint8), np.zeros(size, np.uint8)
+    scene = Scene(colors, restless, 3.0, [], grain=2.0, grain_shares=shares)
+    assert scene.grain_by_level.shape == (256,)
+    assert scene.grain_by_level[[0, 8, 24, 40, 255]].tolist() == [2.0, 2.0, 1.0, 2.0, 2.0]
+    assert 1.0 < scene.grain_by_level[30] < 2.0
+    assert (Scene(colors, restless, 3.0, []).grain_by_level == 3.0).all()
 
 
 def test_noise_beyond_counting_is_as_large_as_can_be_counted():

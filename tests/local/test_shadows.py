@@ -120,6 +120,14 @@ def evidence_by_definition(picture, background, mask, sigma, params):
     return found & (inside > 0)
 
 
+def test_noise_by_level_is_that_of_what_is_seen():
+    place, seen = tinted(10)
+    noise = np.full(256, 1.0, np.float32)
+    assert share(place, seen, noise) == 1
+    noise[round(seen[0, 0] @ [0.114, 0.587, 0.299])] = 4.0
+    assert share(place, seen, noise) == share(place, seen, 4.0) == 0
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_evidence_is_its_definition(seed):
     rng = np.random.default_rng(seed)
