@@ -18,6 +18,8 @@ CHUNK_BYTES = 64 * 2**20
 _RENDER_BYTES = 64 * 2**20
 _SUM_BYTES = 128 * 2**20
 _QUEUE_FRAMES = 8
+# Small frames come in blocks, faster than an encoder takes them: as many wait as these bytes hold.
+_QUEUE_BYTES, _MOST_QUEUED = 2 * 2**20, 64
 
 
 def render_rows(size: int) -> int:
@@ -45,4 +47,5 @@ def chunk_bytes(size: int) -> int:
 
 def queue_frames(size: int) -> int:
     """Give the most frames that wait for an encoder."""
-    return max(2, min(_QUEUE_FRAMES, _RENDER_BYTES // size))
+    small = min(_MOST_QUEUED, _QUEUE_BYTES // size)
+    return max(2, small, min(_QUEUE_FRAMES, _RENDER_BYTES // size))

@@ -34,6 +34,9 @@ Floats = NDArray[np.float64]
 BATCH = 8
 """Frames whose light is regressed at a time."""
 
+_TOGETHER = 20_000
+"""Pixels that are measured together, about: calls of small pictures take longer than arithmetic."""
+
 
 # Things that move reach so much further, as a share of the shorter side, than they were seen to; a
 # pixel is no steadier than this share of what moves most within that distance.
@@ -100,10 +103,13 @@ class FrameScorer:
         In their own units; the parameters are those of `scores`.
         """
         factor = shrinking(*luma.shape[1:])
-        pictures = np.stack([shrink(one, factor) * self.light.inside for one in luma])
+        pictures = np.stack([shrink(one, factor) for one in luma]) * self.light.inside
         changes = self.light.regress(pictures, coefficients)
-        parts = zip(pictures, changes, left_out.tolist(), strict=True)
-        return np.array([measure(self, *one) for one in parts])
+        together = max(1, _TOGETHER // self.noise.size)
+        parts = [slice(i, i + together) for i in range(0, len(luma), together)]
+        return np.concatenate(
+            [measure(self, pictures[part], changes[part], left_out[part]) for part in parts]
+        )
 
     def scores_of(self, measured: Floats) -> Floats:
         """Give both scores of frames that `measure_frames` or learning has measured, (m, 2)."""
@@ -195,34 +201,44 @@ def scene_light(
     )
 
 
-def own_residual(
-    scorer: FrameScorer, picture: Singles, change: Singles, left_out: float
+def own_residuals(
+    scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
 ) -> Singles:
-    """Give |residual| of a frame in its own light and noise, grey levels, (h, w).
+    """Give |residual| of m frames in their own light and noise, grey levels, (m, h, w).
 
-    Outside of the pixels that count the picture must be 0: nothing there may matter, not even by
+    Outside of the pixels that count the pictures must be 0: nothing there may matter, not even by
     its neighbours.
     """
     light = scorer.light
-    expected = light.expected(change)
-    residual = light.residual(picture, expected)
-    factor = _noise_factor(scorer, residual)
-    shadowless = light.shadow.taken_out(picture, expected, residual, scorer.noise * factor)
-    if shadowless is not residual:
-        factor = _noise_factor(scorer, shadowless)
-    return np.asarray(np.abs(shadowless) / np.float32(factor * left_out))
+    expected = np.stack([light.expected(change) for change in changes])
+    residuals = light.residual(pictures, expected)
+    factors = _noise_factors(scorer, residuals)
+    noises = scorer.noise * factors.astype(np.float32)[:, None, None]
+    for i in light.shadow.candidates(residuals, noises).tolist():
+        parts = pictures[i], expected[i], residuals[i], noises[i]
+        shadowless = light.shadow.taken_out(*parts)
+        if shadowless is not parts[2]:
+            residuals[i] = shadowless
+            factors[i] = _noise_factors(scorer, shadowless[None])[0]
+    scale = (factors * left_out).astype(np.float32)
+    np.abs(residuals, out=residuals)
+    residuals /= scale[:, None, None]
+    return residuals
 
 
-def _noise_factor(scorer: FrameScorer, residual: Singles) -> float:
-    """Say how many times the usual noise a frame has, from 1 on."""
-    return min(max(chosen_median(scorer, residual) / scorer.usual_noise, 1.0), _MOST_NOISE)
+def _noise_factors(scorer: FrameScorer, residuals: Singles) -> Floats:
+    """Say how many times the usual noise m frames have, from 1 on."""
+    medians = chosen_medians(scorer, residuals).astype(np.float64)
+    return np.asarray(np.clip(medians / scorer.usual_noise, 1.0, _MOST_NOISE))
 
 
-def chosen_median(scorer: FrameScorer, residual: NDArray[np.floating[Any]]) -> float:
-    """Median over a picture of |residual| / noise, from some of its pixels."""
+def chosen_medians(scorer: FrameScorer, residuals: NDArray[np.floating[Any]]) -> Singles:
+    """Medians over m pictures of |residual| / noise, from some of their pixels, shape (m,)."""
     chosen = scorer.light.chosen
-    values = np.abs(residual.ravel()[chosen]) / scorer.noise.ravel()[chosen]
-    return float(np.partition(values, values.size // 2)[values.size // 2])
+    values = np.abs(residuals.reshape(len(residuals), -1)[:, chosen])
+    values /= scorer.noise.ravel()[chosen]
+    middle = values.shape[1] // 2
+    return np.asarray(np.partition(values, middle, axis=1)[:, middle])
 
 
 def _reaching(noise: Singles) -> Singles:
@@ -232,10 +248,13 @@ def _reaching(noise: Singles) -> Singles:
     return np.asarray(np.maximum(noise, np.float32(_OF_NEAR) * near), dtype=np.float32)
 
 
-def measure(scorer: FrameScorer, picture: Singles, change: Singles, left_out: float) -> list[float]:
-    """Give √r and the highest value of each window of a frame, in their own units."""
-    residual = own_residual(scorer, picture, change, left_out)
-    flat = residual.ravel()
-    deviations = residual / scorer.reach
-    places = [highest(deviations, window, scorer.light.step) for window in scorer.windows]
-    return [float(np.sqrt(flat @ flat)), *places]
+def measure(
+    scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
+) -> Floats:
+    """Give √r and the highest value of each window of m frames, in their own units."""
+    residuals = own_residuals(scorer, pictures, changes, left_out)
+    # One by one: a sum is rounded in an order of its own.
+    totals = [np.sqrt(flat @ flat) for flat in residuals.reshape(len(residuals), -1)]
+    residuals /= scorer.reach
+    places = [highest(residuals, window, scorer.light.step) for window in scorer.windows]
+    return np.column_stack([totals, *places]).astype(np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel, clean_level
-from bgsub.outliers.frame_scorer import BATCH, FrameScorer, chosen_median, measure, own_residual
+from bgsub.outliers.frame_scorer import BATCH, FrameScorer, chosen_medians, measure, own_residuals
 from bgsub.outliers.frame_scores import score_scale
 from bgsub.outliers.own_light import OwnLight
 from bgsub.outliers.scorer_size import (
@@ -166,13 +166,13 @@ class ScorerLearner:
         def own(scorer: FrameScorer, i: int) -> None:
             one = noisy[i]
             picture = self._picture(one)
-            residual = own_residual(scorer, picture, changes[one], float(left_out[one]))
+            (residual,) = own_residuals(scorer, picture[None], changes[[one]], left_out[[one]])
             packed[i] = _packed(residual / scorer.reach, _DEVIATION)
 
         self._workers.each(partial(own, start), range(noisy.size))
         noise = _quantiles(packed, (0.5,))[0] * np.float32(_DEVIATION / NORMAL_MAD)
         start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
-        medians = [chosen_median(start, _unpacked(one, _DEVIATION)) for one in packed]
+        medians = [chosen_medians(start, _unpacked(one, _DEVIATION)[None]).item() for one in packed]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
         self._workers.each(partial(own, start), range(noisy.size))
         sizes = [(WINDOW_SIDE * factor, factor) for factor in WINDOW_FACTORS]
@@ -214,16 +214,17 @@ class ScorerLearner:
         spread *= np.float32(1.0 + _FEW_FRAMES / len(means))
         level = CleanLevel(0.0, 1.0)
         window = Window(side, factor, usual, spread.astype(np.float32), 1.0, level)
-        quantiles = [restlessness(excess(one, window), window, scorer.light.step) for one in means]
+        step = scorer.light.step
+        quantiles = [restlessness(excess(one[None], window), window, step).item() for one in means]
         return replace(window, restless=max(float(np.median(quantiles)), 0.5))
 
     def _with_levels(self, scorer: FrameScorer, changes: Singles, left_out: Singles) -> FrameScorer:
         """Add where the statistics of clean frames lie."""
 
-        def one(i: int) -> list[float]:
-            return measure(scorer, self._picture(i), changes[i], float(left_out[i]))
+        def one(i: int) -> Floats:
+            return measure(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
 
-        values = np.array(list(self._workers.map(one, range(self._chosen.size))))
+        values = np.concatenate(list(self._workers.map(one, range(self._chosen.size))))
         self.measured = np.full((len(self._fitted.support), values.shape[1]), np.nan)
         self.measured[self._chosen] = values
         totals, places = values[:, 0], values[:, 1:]

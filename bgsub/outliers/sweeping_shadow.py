@@ -54,6 +54,11 @@ class SweepingShadow:
     def _ground(self) -> _Ground:
         return _Ground(self._center)
 
+    def candidates(self, residuals: Singles, noises: Singles) -> NDArray[np.int64]:
+        """Give those of m pictures in which many pixels deviate; parameters as of `taken_out`."""
+        found = _deviate(residuals, noises).reshape(len(residuals), -1)
+        return np.flatnonzero(np.count_nonzero(found, axis=1) >= self._least)
+
     def taken_out(
         self, picture: Singles, expected: Singles, residual: Singles, noise: Singles
     ) -> Singles:
@@ -65,7 +70,7 @@ class SweepingShadow:
         noise : ndarray of float32, shape (h, w)
             Standard deviation of the residual in this frame.
         """
-        deviates = np.flatnonzero(np.abs(residual) > np.float32(_DEVIATES) * noise)
+        deviates = np.flatnonzero(_deviate(residual, noise))
         if deviates.size < self._least:
             return residual
         lights = [_Light(ground, picture) for ground in (_Ground(expected), self._ground)]
@@ -149,6 +154,10 @@ def _is_shadow(
     )
     steadier |= left_by_gain < _STEADIER * left_by_offset
     return left_by_gain < _LEFT_BY_GAIN and steadier
+
+
+def _deviate(residuals: Singles, noises: Singles) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(residuals) > np.float32(_DEVIATES) * noises)
 
 
 def _gain(picture: Singles, model: Singles, squares: Singles, side: int) -> Singles:

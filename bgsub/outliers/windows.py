@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel
 from bgsub.outliers.scorer_size import shrink
@@ -56,25 +57,30 @@ def windowed(deviations: Singles, side: int, factor: int) -> Singles:
 def excess(means: Singles, window: Window) -> Singles:
     """Say how far every window lies above its usual mean, in spreads, away from the margin.
 
-    In the margin windows are half mirrored; in a tiny picture there is none.
+    Of some pictures, shape (m, h, w). In the margin windows are half mirrored; in a tiny picture
+    there is none.
     """
     width = _MARGIN // window.factor
     cut = tuple(
-        slice(width, side - width) if side > 4 * width else slice(None) for side in means.shape
+        slice(width, side - width) if side > 4 * width else slice(None) for side in means.shape[1:]
     )
-    return (means[cut] - window.usual[cut]) / window.spread[cut]
+    above = means[:, *cut] - window.usual[cut]
+    above /= window.spread[cut]
+    return np.asarray(above, dtype=np.float32)
 
 
-def restlessness(above: Singles, window: Window, step: int) -> float:
-    """Give what a fifth of the places of a picture exceed."""
+def restlessness(above: Singles, window: Window, step: int) -> Singles:
+    """Give what a fifth of the places of each of m pictures exceed, shape (m,)."""
     step = max(1, step // window.factor)
-    values = above[::step, ::step].ravel()
-    rank = int(_RESTLESS_QUANTILE * (values.size - 1))
-    return float(np.partition(values, rank)[rank])
+    values = above[:, ::step, ::step].reshape(len(above), -1)
+    rank = int(_RESTLESS_QUANTILE * (values.shape[1] - 1))
+    return np.asarray(np.partition(values, rank, axis=1)[:, rank])
 
 
-def highest(deviations: Singles, window: Window, step: int) -> float:
-    """Highest value of a picture, relative to how restless the picture is as a whole."""
-    above = excess(windowed(deviations, window.side, window.factor), window)
-    factor = min(max(restlessness(above, window, step) / window.restless, 1.0), _MOST_RESTLESS)
-    return float(above.max()) / factor
+def highest(deviations: Singles, window: Window, step: int) -> NDArray[np.float64]:
+    """Highest value of each of m pictures, relative to how restless it is as a whole, (m,)."""
+    means = np.stack([windowed(one, window.side, window.factor) for one in deviations])
+    above = excess(means, window)
+    restless = restlessness(above, window, step).astype(np.float64) / window.restless
+    factors = np.clip(restless, 1.0, _MOST_RESTLESS)
+    return np.asarray(above.reshape(len(above), -1).max(axis=1) / factors)

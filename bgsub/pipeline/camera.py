@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -34,6 +35,13 @@ _LONGEST_STEP = 3 * _SHIFT
 _DISAGREEMENT = 0.3 * _DRIFT
 
 
+class _Look(NamedTuple):
+    """A picture as others are compared with it: its spectrum within a window, and its shape."""
+
+    spectrum: NDArray[np.complexfloating[Any]]
+    shape: tuple[int, int]
+
+
 class _Drift:
     """Follow a picture that moves slowly, step by step.
 
@@ -45,34 +53,34 @@ class _Drift:
 
     def __init__(self) -> None:
         self.is_far = False
-        self._mark: _Luma | None = None
-        self._steps: deque[tuple[_Luma, float, float]] = deque(
+        self._mark: _Look | None = None
+        self._steps: deque[tuple[_Look, float, float]] = deque(
             maxlen=math.ceil(_DRIFT / _SHIFT) + 1
         )
 
-    def look(self, now: _Luma, window: _Luma) -> None:
+    def look(self, now: _Look) -> None:
         """Compare a picture with the mark; make it the next mark if it has moved."""
         if self.is_far:
             return
         mark, self._mark = self._mark, now
         if mark is None:
             return
-        x, y, clarity = _displacement(mark, now, window)
+        x, y, clarity = _displacement(mark, now)
         if clarity <= 1.0 or math.hypot(x, y) > _LONGEST_STEP:
             self._steps.clear()  # a cut, a jolt or a mistake is no slow pan
         elif math.hypot(x, y) > _SHIFT:
             self._steps.append((mark, x, y))
-            self.is_far = self._leads_away(now, window)
+            self.is_far = self._leads_away(now)
         else:
             self._mark = mark
 
-    def _leads_away(self, now: _Luma, window: _Luma) -> bool:
+    def _leads_away(self, now: _Look) -> bool:
         if len(self._steps) < _FEWEST_STEPS:
             return False
-        x, y = (sum(step[axis] for step in self._steps) for axis in (1, 2))
+        x, y = sum(x for _, x, _ in self._steps), sum(y for _, _, y in self._steps)
         if math.hypot(x, y) <= _DRIFT:
             return False
-        seen_x, seen_y, clarity = _displacement(self._steps[0][0], now, window)
+        seen_x, seen_y, clarity = _displacement(self._steps[0][0], now)
         agrees = math.hypot(seen_x - x, seen_y - y) < _DISAGREEMENT
         return agrees and clarity > 1.0
 
@@ -91,7 +99,7 @@ class CameraWatch:
     def __init__(self) -> None:
         self.pairs = self.moved = 0
         self._frames = 0
-        self._before: _Luma | None = None
+        self._before: _Look | None = None
         self._drift = _Drift()
         self._window: _Luma | None = None
 
@@ -104,14 +112,15 @@ class CameraWatch:
         self._frames += 1
         if self._frames % _EVERY != 1:
             return
-        now = _small(frame)
-        if self._before is not None and self._window is not None:
-            x, y, clarity = _displacement(self._before, now, self._window)
+        luma = _small(frame)
+        if self._window is None:
+            self._window = np.outer(*(np.hanning(side) for side in luma.shape)).astype(np.float32)
+        now = _look_at(luma, self._window)
+        if self._before is not None:
+            x, y, clarity = _displacement(self._before, now)
             self.pairs += 1
             self.moved += math.hypot(x, y) > _SHIFT and clarity > 1.0
-            self._drift.look(now, self._window)
-        elif self._window is None:
-            self._window = np.outer(*(np.hanning(side) for side in now.shape)).astype(np.float32)
+            self._drift.look(now)
         self._before = now
 
     @property
@@ -131,13 +140,19 @@ class CameraWatch:
         """Do nothing."""
 
 
-def _displacement(one: _Luma, other: _Luma, window: _Luma) -> tuple[float, float, float]:
+def _look_at(luma: _Luma, window: _Luma) -> _Look:
+    """Transform a picture once, however many others it is compared with."""
+    height, width = luma.shape
+    return _Look(np.fft.rfft2(luma * window), (height, width))
+
+
+def _displacement(one: _Look, other: _Look) -> tuple[float, float, float]:
     """Find by how many pixels a picture lies beside another, and how clear that is, above 1.
 
     By phase correlation. That of OpenCV 4.13 gives other numbers each time where the sides are
     those of a fast Fourier transform (160 × 120, for example).
     """
-    cross = np.fft.rfft2(one * window) * np.fft.rfft2(other * window).conj()
+    cross = one.spectrum * other.spectrum.conj()
     cross /= np.maximum(np.abs(cross), np.finfo(np.float32).tiny)
     found = np.fft.irfft2(cross, s=one.shape)
     height, width = found.shape

@@ -136,7 +136,8 @@ class Tracker:
         self._last = time_s
         now = _Frame(frame, time_s)
         largest = sorted(detections, key=lambda each: -each.area)[:_MOST_DETECTIONS]
-        self._link(largest, step, now, picture)
+        if self._tracks or largest:
+            self._link(largest, step, now, picture)
         self._pending.append(now)
         return self._decided()
 

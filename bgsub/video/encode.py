@@ -203,10 +203,11 @@ class FrameClock:
     def __init__(self, rate: Fraction | None, kind: VideoKind = "mp4") -> None:
         self.rate = sane_rate(rate)
         self.time_base = time_base(self.rate)
+        self._tick_s = float(self.time_base)
         self._interval = int(1 / (self.rate * self.time_base))
         smallest_s = Fraction(1, 1000) if kind == "mkv" else self.time_base
         self._smallest_step = math.ceil(smallest_s / self.time_base)
-        self._tolerance = max(0.1 * self._interval, 0.001 / float(self.time_base))
+        self._tolerance = max(0.1 * self._interval, 0.001 / self._tick_s)
         self._start_s: float | None = None
         self._last_s = -math.inf
         self._last = 0
@@ -230,9 +231,9 @@ class FrameClock:
             self._last = following
             return following
         self._last_s = time_s
-        exact = (time_s - self._start_s) / float(self.time_base)
+        exact = (time_s - self._start_s) / self._tick_s
         if exact - self._last > _LONGEST_STEP:
-            self._start_s = time_s - following * float(self.time_base)
+            self._start_s = time_s - following * self._tick_s
             self._last = following
             return following
         on_grid = round(exact / self._interval) * self._interval

@@ -8,6 +8,7 @@ leading columns are the data of the fit.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import cv2
@@ -81,17 +82,17 @@ class Layout:
         if self.with_chroma and self.kind != "bgr":
             raise ValueError(f"{self.kind} has no colours beside its own")
 
-    @property
+    @cached_property
     def pixels(self) -> int:
         """Number of pixels, h·w, which is the number of bytes of the luma plane."""
         return self.height * self.width
 
-    @property
+    @cached_property
     def chroma_shape(self) -> tuple[int, int]:
         """Rows and columns of each chroma plane of 4:2:0."""
         return (self.height + 1) // 2, (self.width + 1) // 2
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of bytes of a frame."""
         if self.kind == "gray":

@@ -104,7 +104,7 @@ class FrameMatrix:
             If the temporary file cannot grow.
         """
         self._check_open()
-        if frame.layout != self.layout:
+        if frame.layout is not self.layout and frame.layout != self.layout:
             raise ValueError(f"a frame in {frame.layout} does not fit a matrix of {self.layout}")
         row = self.room()
         if frame.data.ctypes.data != row.ctypes.data:

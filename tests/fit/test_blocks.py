@@ -15,7 +15,8 @@ def test_blocks_are_small_and_do_not_lie_across_chunks(size):
     assert sum_rows(size) == render_rows(size) or sum_rows(size) * size <= 128 * 2**20
     assert sum_rows(size) % render_rows(size) == 0
     assert chunk_bytes(size) % (sum_rows(size) * size) == 0
-    assert 2 <= queue_frames(size) <= 8
+    assert 2 <= queue_frames(size) <= 64
+    assert queue_frames(size) <= 8 or queue_frames(size) * size <= 2 * 2**20
 
 
 @given(SIZES, SIZES)
