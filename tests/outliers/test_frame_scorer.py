@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
-from bgsub.outliers.frame_scorer import FrameScorer, scene_light
+from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, CleanLevel
+from bgsub.outliers.frame_scorer import FrameScorer, measure, own_residual, scene_light
 from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.threads import Workers
@@ -231,3 +231,36 @@ def test_tiny_pictures(shape: tuple[int, int]) -> None:
     pictures = np.full((12, *shape), 90.0)
     pictures[7] = 200
     assert np.isfinite(scored(noisy(pictures, 1.0))).all()
+
+
+@pytest.mark.parametrize(("shape", "far"), [((20, 30), 1), ((40, 60), 2), ((120, 90), 5)])
+def test_a_pixel_is_no_steadier_than_half_of_what_is_near(shape: tuple[int, int], far: int) -> None:
+    noise = np.random.default_rng(0).uniform(1, 6, shape).astype(np.float32)
+    light = scene_light(np.ones(shape, np.float32), np.zeros((0, noise.size)), shape, None)
+    scorer = FrameScorer(light, noise, 1.0, (), CleanLevel(0.0, 1.0))
+    for y, x in ((0, 0), (11, 17), (shape[0] - 1, 9)):
+        near = noise[max(y - far, 0) : y + far + 1, max(x - far, 0) : x + far + 1].max()
+        assert scorer.reach[y, x] == max(noise[y, x], near / 2)
+
+
+@pytest.mark.parametrize(
+    ("usual", "factor"), [(1e9, 1.0), (None, 1.0), (0.5, 2.0), (1 / 3, 3.0), (1e-6, 4.0)]
+)
+def test_a_frame_is_measured_in_its_own_noise(usual: float | None, factor: float) -> None:
+    """From the usual noise to four times that; what was fitted as if it had been left out."""
+    shape = (20, 30)
+    generator = np.random.default_rng(2)
+    picture = (GROUND[:20, :30] + generator.normal(0, 2, shape)).astype(np.float32)
+    noise = generator.uniform(4, 9, shape).astype(np.float32)
+    light = scene_light(
+        GROUND[:20, :30].astype(np.float32), np.zeros((0, 600), np.float32), shape, None
+    )
+    change = np.zeros(4, np.float32)
+    own = float(np.sort((np.abs(picture - light.center) / noise).ravel())[300])
+    scorer = FrameScorer(light, noise, own * (usual or 1.0), (), CleanLevel(0.0, 1.0))
+    residual = own_residual(scorer, picture, change, 0.8)
+    np.testing.assert_allclose(
+        residual, np.abs(picture - light.center) / (0.8 * factor), rtol=1e-4, atol=1e-4
+    )
+    (total,) = measure(scorer, picture, change, 0.8)
+    assert total == pytest.approx(float(np.sqrt((residual**2).sum())), rel=1e-5)

@@ -90,3 +90,74 @@ def test_a_statistic_of_a_picture_takes_some_thousand_pixels(size):
         np.ones(size, bool),
     )
     assert 1500 < light.chosen.size < 4500
+
+
+def plain_regression(terms, difference):
+    """Tukey's biweight by repeated least squares, one frame at a time."""
+    solution, scale_before = np.zeros(len(terms)), np.inf
+    ordered = np.sort(difference)
+    left = difference - ordered[len(ordered) // 2]
+    for _ in range(5):
+        magnitudes = np.sort(np.abs(left))
+        scale = magnitudes[len(magnitudes) // 2] / 0.6745 + 0.01
+        if abs(scale - scale_before) < 0.01 * scale_before:
+            break
+        scale_before = scale
+        weights = np.maximum(0, 1 - (left / (4.685 * scale)) ** 2) ** 2
+        normal = (terms * weights) @ terms.T
+        normal += np.diag(1e-6 * np.diag(normal) + 1e-3)
+        solution = np.linalg.solve(normal, (terms * weights) @ difference)
+        left = difference - solution @ terms
+    return solution
+
+
+@pytest.mark.parametrize("noise", [0.05, 1.0, 6.0])
+@pytest.mark.parametrize("k", [0, 2])
+def test_the_light_is_that_of_its_definition(noise, k):
+    rng = np.random.default_rng(3)
+    inside = INSIDE.copy()
+    inside[:7, 11:] = False
+    components = rng.normal(size=(k, inside.size)).astype(np.float32) / np.sqrt(inside.size)
+    light = OwnLight(CENTER, components, inside)
+    pictures = np.stack([gain * CENTER + 4 for gain in (0.8, 1.0, 1.1, 1.25)])
+    pictures += rng.normal(0, noise, pictures.shape)
+    pictures[1, 20:40, 30:70] += 90
+    pictures[2, 10:50, :40] = rng.uniform(0, 255, (40, 40))
+    pictures = (pictures * inside).astype(np.float32)
+    given = rng.normal(0, 3, (4, k)).astype(np.float32)
+    changes = light.regress(pictures, given)
+
+    center = CENTER * inside
+    own = (components * inside.ravel()).astype(float)
+    whole = cv2.erode(inside.astype(np.float32), np.ones((3, 3), np.uint8))
+    fixed = [center, np.ones_like(center)]
+    fixed += [cv2.Scharr(center, -1, *axis) / 32 * whole for axis in ((1, 0), (0, 1))]
+    fixed = np.stack(fixed).reshape(4, -1) * inside.ravel()
+    for component in own:
+        fixed = fixed - np.outer(fixed @ component / (component @ component), component)
+    assert k == 0 or abs(own[0] @ own[1]) < 0.05
+    terms = np.concatenate([fixed, own])
+    some = light.chosen
+    for picture, start, change in zip(pictures, given, changes, strict=True):
+        fitted = np.concatenate([np.zeros(4), start]) @ terms
+        left = picture.ravel() - center.ravel() - fitted
+        plain = np.concatenate([np.zeros(4), start]) + plain_regression(terms[:, some], left[some])
+        expected = center.ravel() + plain @ terms
+        np.testing.assert_allclose(light.expected(change).ravel(), expected, atol=0.05 + noise / 40)
+
+
+@pytest.mark.parametrize(("shape", "step"), [((40, 50), 1), ((60, 80), 1), ((120, 160), 3)])
+def test_a_statistic_looks_at_a_grid_of_what_counts(shape, step):
+    inside = np.random.default_rng(0).random(shape) < 0.7
+    light = OwnLight(np.ones(shape, np.float32), np.zeros((0, inside.size), np.float32), inside)
+    assert light.step == step
+    rows, columns = np.nonzero(inside)
+    grid = (rows % step == 0) & (columns % step == 0)
+    np.testing.assert_array_equal(light.chosen, rows[grid] * shape[1] + columns[grid])
+
+
+def test_where_the_grid_meets_nothing_that_counts_all_of_it_is_looked_at():
+    inside = np.zeros((120, 160), bool)
+    inside[1, 1:3] = True
+    light = OwnLight(np.ones((120, 160), np.float32), np.zeros((0, inside.size)), inside)
+    assert light.chosen.tolist() == [161, 162]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
-from bgsub.outliers.scorer_size import scorer_bytes, shrink, shrinking
+from bgsub.outliers.scorer_size import scorer_bytes, shrink, shrink_inside, shrinking
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Layout
 
@@ -45,3 +45,20 @@ def test_large_pictures_are_shrunk_by_means() -> None:
     small = shrink(picture, 3)
     assert small.shape == (2, 2)
     assert small[0, 0] == picture[:3, :3].mean()
+
+
+def test_squares_count_all_pixels_of_which_count() -> None:
+    shape = (720, 1280)
+    inside = np.ones(shape, bool)
+    inside[:, :100] = False
+    small = shrink_inside(inside, shape)
+    assert small.shape == (240, 426)
+    assert not small[:, :34].any()
+    assert small[:, 34:].all()
+    assert shrink_inside(None, shape).shape == (240, 426)
+
+
+def test_where_no_square_counts_as_a_whole_the_best_ones_do() -> None:
+    inside = np.zeros((720, 1280), bool)
+    inside[3:5, 3:5] = inside[9:11, 9:12] = True
+    assert np.argwhere(shrink_inside(inside, inside.shape)).tolist() == [[3, 3]]

@@ -77,3 +77,86 @@ def test_what_does_not_count_stays_out():
     inside[:20] = False
     _, left = without(noisy(picture), center, inside)
     assert not left[:20].any()
+
+
+def plain_gain(picture, model, side):
+    """Gain of the square around every pixel, of that side, from 0.3 to 3."""
+    sums = [
+        cv2.blur(np.asarray(one, np.float32), (side, side))
+        for one in (picture * model, model * model)
+    ]
+    return np.clip(sums[0] / sums[1], 0.3, 3.0)
+
+
+def upper_median(values):
+    return np.sort(values)[len(values) // 2]
+
+
+def variation(values):
+    middle = upper_median(values)
+    return upper_median(np.abs(values - middle)) / max(abs(middle), 1e-6)
+
+
+def plainly_without(picture, expected, center, inside, noise):
+    """The residual without a shadow as the module describes it, and whether there is one."""
+    residual = (picture - expected) * inside
+    height, width = picture.shape
+    at = np.argwhere(np.abs(residual) > 4 * noise)
+    if len(at) < max(1, round(0.01 * inside.sum())):
+        return residual, None
+    best, best_gain, best_offset = np.abs(residual), np.abs(residual), np.abs(residual)
+    left = residual
+    steadier = False
+    for model in (expected, center):
+        floored = np.maximum(model, 1)
+        gain = plain_gain(picture, floored, 15)
+        offset = cv2.blur((picture - floored).astype(np.float32), (15, 15))
+        steadier |= variation(gain[tuple(at.T)] - 1) < 0.6 * variation(offset[tuple(at.T)])
+        rows, columns = np.mgrid[:height, :width]
+        for down in (-7, 0, 7):
+            for right in (-7, 0, 7):
+                there = np.clip(rows + down, 0, height - 1), np.clip(columns + right, 0, width - 1)
+                by_gain = picture - gain[there] * model
+                best_gain = np.minimum(best_gain, np.abs(by_gain))
+                best_offset = np.minimum(best_offset, np.abs(picture - model - offset[there]))
+                left = np.where(np.abs(by_gain) < best, by_gain, left)
+                best = np.minimum(best, np.abs(by_gain))
+    squares = [
+        (np.minimum(one / noise, 20)[tuple(at.T)] ** 2).mean() for one in (best_gain, best_offset)
+    ]
+    if not (squares[0] < 8 and (steadier or squares[0] < 0.6 * squares[1])):
+        return residual, False
+    gain = plain_gain(picture, np.maximum(center, 1), 7).astype(np.float32)
+    around = np.ones((7, 7), np.uint8)
+    edge = cv2.dilate(gain, around) - cv2.erode(gain, around) > 0.1
+    return left * (inside & ~edge), True
+
+
+def test_a_shadow_is_its_definition():
+    """Scenes on both sides of every bound, small enough for all that deviates to be looked at."""
+    verdicts = []
+    for seed in range(90):
+        rng = np.random.default_rng(seed)
+        size = (28, 34)
+        center = np.clip(
+            rng.uniform(60, 160) + rng.uniform(5, 40) * textured(size, seed) / 60, 2, 240
+        )
+        center = center.astype(np.float32)
+        inside = np.ones(size, bool)
+        inside[:, : seed % 3] = False
+        expected = (center * rng.uniform(0.9, 1.1) + rng.normal(0, 1)).astype(np.float32)
+        picture = expected.copy()
+        part = np.s_[: rng.integers(1, 28), : rng.integers(2, 34)]
+        other = textured(size, seed + 100)
+        blend = rng.uniform(0, 0.5) * (seed % 2)
+        picture[part] = (rng.uniform(0.4, 1.4) * ((1 - blend) * picture + blend * other))[part]
+        picture[part] += rng.uniform(-25, 25) * (seed % 5 == 0)
+        picture = (picture + rng.normal(0, 1.2, size)).astype(np.float32)
+        noise = np.full(size, rng.uniform(0.8, 2.5), np.float32)
+        residual = ((picture - expected) * inside).astype(np.float32)
+        left = SweepingShadow(center, inside).taken_out(picture, expected, residual, noise)
+        plain, verdict = plainly_without(picture, expected, center, inside, noise)
+        assert (left is residual) == (not verdict), seed
+        np.testing.assert_allclose(left, plain, atol=0.02, err_msg=str(seed))
+        verdicts.append(verdict)
+    assert min(verdicts.count(verdict) for verdict in (None, False, True)) >= 5, verdicts
