@@ -67,3 +67,15 @@ def test_levels_within_a_band_are_no_evidence_unless_their_colour_is_foreign(has
         assert (evidence(beyond) == 40).all()
     assert (evidence((70, 70, 130)) > 15).all() == has_palette
     assert evidence((70, 70, 130)).any() == has_palette
+
+
+def test_beside_a_band_evidence_reaches_one_pixel_to_all_sides():
+    shape = (9, 11)
+    band = np.stack([np.full((*shape, 3), 60), np.full((*shape, 3), 140)]).astype(np.uint8)
+    scene = Scene(np.full((1, *shape, 3), 100, np.uint8), np.zeros(shape, np.uint8), 2.5, [], band)
+    picture = np.full((*shape, 3), 100, np.uint8)
+    picture[4, 5] = 200
+    found = EvidenceMeter(scene).measure(picture)[0]
+    reached = np.zeros(shape, bool)
+    reached[3:6, 4:7] = True
+    np.testing.assert_array_equal(found > 0, reached)

@@ -261,6 +261,26 @@ class TestOneLight:
         assert relit == 0
         np.testing.assert_array_equal(found, before)
 
+    @pytest.mark.parametrize("noise", [1.0, 3.0, 12.0])
+    def test_the_noise_is_that_around_the_median_and_at_least_a_level_and_a_half(
+        self, noise, workers, monkeypatch
+    ):
+        """A thumbnail is a mean over 2×2 pixels, so it has half of their noise."""
+        taken = []
+
+        def find(seen, model, sigma, **options):
+            taken.append(sigma)
+            return find_light(seen, model, sigma, **options)
+
+        monkeypatch.setattr("bgsub.local.light.find_light", find)
+        pictures = self.film([1] * 15, noise=noise)
+        size = thumbnail(pictures[0]).shape[:2]
+        share = np.sqrt(size[0] * size[1] / (60 * 80))
+        self.put(pictures, range(15), workers)
+        assert len(taken) == 15
+        assert np.ptp(taken) == 0
+        assert taken[0] == pytest.approx(max(noise * share, 1.5), rel=0.2)
+
     def test_one_frame_is_its_own_light(self, workers):
         pictures = self.film([1, 0.6])
         found, relit = self.put(pictures, [1], workers)

@@ -243,3 +243,7 @@ def test_a_change_begins_behind_the_last_ordinary_frame(ordinary: int) -> None:
     states = np.zeros((120, 1))
     states[ordinary:] = 10.0
     assert change_of(states, np.ones(120), ordinary) == SceneChange(ordinary + 1, ordinary / 10)
+
+
+def test_where_no_frame_is_ordinary_there_is_nothing_to_differ_from() -> None:
+    assert change_of(np.full((120, 1), 10.0), np.ones(120), 0) is None

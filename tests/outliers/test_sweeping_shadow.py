@@ -160,3 +160,15 @@ def test_a_shadow_is_its_definition():
         np.testing.assert_allclose(left, plain, atol=0.02, err_msg=str(seed))
         verdicts.append(verdict)
     assert min(verdicts.count(verdict) for verdict in (None, False, True)) >= 5, verdicts
+
+
+@pytest.mark.parametrize(
+    ("light", "is_taken_out"), [(0.35, True), (0.2, False), (2.8, True), (3.6, False)]
+)
+def test_light_is_between_three_tenths_and_three_times_the_ground_s(light, is_taken_out):
+    center = (textured((60, 80)) / 4 + 8).astype(np.float32)
+    picture = center.copy()
+    picture[:, 40:] *= light
+    residual, left = without(picture, center)
+    bright = np.s_[10:50, 58:]
+    assert (np.abs(left[bright]).mean() < 0.1 * np.abs(residual[bright]).mean()) == is_taken_out

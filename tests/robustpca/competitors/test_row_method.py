@@ -15,11 +15,13 @@ from bgsub.robustpca.competitors.orpca import ORPCA
 from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
 from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.competitors.row_method import (
+    _principal_axes,
     coordinates,
     spatial_median,
     warn_not_converged,
 )
 from bgsub.robustpca.competitors.synthetic import data1
+from bgsub.robustpca.spaces import Fit
 from tests.robustpca.helpers import both_spaces, contaminated, subspace_angle
 
 
@@ -146,3 +148,17 @@ def test_how_huge_a_row_is_does_not_matter_to_the_others(method, p, direction):
             fit.outlier_scores_[others], expected.outlier_scores_[others], rtol=1e-3, atol=1e-3
         )
         np.testing.assert_allclose(fit.errors_[others], expected.errors_[others], rtol=1e-3)
+
+
+@pytest.mark.parametrize("supported", [40, 3])
+def test_components_follow_the_variance_of_the_support_or_of_all_where_it_is_too_small(supported):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
+    support = np.arange(60) < supported
+    fit = Fit(np.zeros(60), np.eye(60)[:, :3], scores, rng.random(60), support)
+    turned = _principal_axes(fit)
+    judged = turned.scores[:supported] if supported > 3 else turned.scores
+    covariance = np.cov(judged.T)
+    np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-10)
+    assert (np.diff(np.diag(covariance)) < 0).all()
+    np.testing.assert_array_equal(turned.support, support)
