@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import tracemalloc
+import warnings
+
 import numpy as np
 import pytest
 
@@ -100,6 +103,20 @@ def test_not_converging_is_said():
 
 def test_memory_is_less_than_that_of_the_matrix_for_long_rows():
     assert memory_bytes(600, 1_000_000) < 4 * 600 * 1_000_000
+
+
+@pytest.mark.parametrize(("n", "p"), [(700, 5000), (2000, 500)])
+def test_a_fit_takes_the_memory_that_is_announced(n, p):
+    X = np.random.default_rng(0).integers(0, 256, (n, p)).astype(np.float32)
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            RobustSubspace(3, max_iter=2, n_anneal=1).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 0.7 * memory_bytes(n, p, 3) <= peak <= memory_bytes(n, p, 3)
 
 
 @pytest.mark.parametrize(("name", "value"), [("scale", 0.0), ("n_anneal", -1)])
