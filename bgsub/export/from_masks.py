@@ -18,7 +18,7 @@ from bgsub.options import ProgressCallback
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.pipeline.directory import MANIFEST, ResultsDirectory
-from bgsub.pipeline.manifest import load_manifest, versions
+from bgsub.pipeline.manifest import load_manifest, recorded_path, versions
 from bgsub.pipeline.schema import SCHEMA_VERSION
 from bgsub.source_options import SourceOptions
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
@@ -144,6 +144,7 @@ def _of_results(given: str, masks: MaskFiles) -> _Footage | None:
     manifest = load_manifest(folder)
     try:
         facts = dict(manifest["input"])
+        facts["path"] = recorded_path(manifest, facts["path"])
         options = SourceOptions.from_json(manifest["options"]["source"])
         width, height = int(facts["width"]), int(facts["height"])
         small = (int(manifest["frame_size"][0]), int(manifest["frame_size"][1]))

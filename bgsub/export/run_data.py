@@ -17,7 +17,7 @@ from bgsub.errors import InputError
 from bgsub.evaluation.mask_files import open_masks
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST
-from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.tracking.event_files import read_events
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tables import read_objects
@@ -35,7 +35,7 @@ class RunData:
     name : str
         File name of the film.
     path : str
-        Its path as run.json says it.
+        Its path, from whatever folder this is.
     width, height : int
         Of its pictures in pixels.
     frames : int
@@ -130,7 +130,7 @@ def load_run(folder: Path) -> RunData:
         return RunData(
             folder,
             str(source["name"]),
-            str(source["path"]),
+            str(recorded_path(manifest, str(source["path"]))),
             width,
             height,
             int(source["frames"] or 0),

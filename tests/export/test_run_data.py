@@ -45,3 +45,14 @@ def test_objects_by_frame(objects):
     frames = by_frame(objects[::-1])
     assert list(frames) == sorted(frames)
     assert [each.track for each in frames[10]] == [1, 2]
+
+
+def test_the_film_is_found_from_another_folder(tmp_path, monkeypatch):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "film.avi").touch()
+    write(tmp_path, path="film.avi")
+    facts = json.loads((tmp_path / "run.json").read_text())
+    facts["directory"] = str(tmp_path / "there")
+    (tmp_path / "run.json").write_text(json.dumps(facts))
+    monkeypatch.chdir(tmp_path)
+    assert load_run(tmp_path).path == str(tmp_path / "there" / "film.avi")
