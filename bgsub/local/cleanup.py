@@ -116,7 +116,7 @@ def without_shadows(
         0 or 1; of a part of a picture, which ends `shadow_reach` from the mask or with the picture.
     picture : ndarray of uint8, shape (h, w, 3)
     background : callable
-        Gives the background of some rows and columns.
+        Gives the background of some rows and columns, by slices that may have a step.
     noise : float or ndarray of float32, shape (256,)
         In grey levels, of all pixels or by their luma.
     step : int
@@ -135,7 +135,7 @@ def without_shadows(
     evidence = np.zeros_like(thin)
     evidence[rows, columns] = object_evidence(
         thinned(picture[full], step),
-        thinned(background(*full), step),
+        background(*(slice(one.start, one.stop, step) for one in full)),
         np.ascontiguousarray(thin[rows, columns]),
         noise,
         params,

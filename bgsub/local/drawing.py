@@ -19,7 +19,9 @@ from bgsub.local.tremor import without_moved_edges
 from bgsub.video.frames import Bytes
 
 Part = Callable[[slice, slice], Bytes]
-"""Gives something of a frame in some rows and columns, (h', w') or (h', w', 3)."""
+"""Gives something of a frame in some rows and columns, (h', w') or (h', w', 3).
+
+The slices may have a step, as those of an array."""
 
 
 class Seen(NamedTuple):
@@ -118,6 +120,6 @@ class MaskDrawer:
 def _shifted(background: Part, down: int, right: int) -> Part:
     """Cut out the background of a part that begins at some row and column."""
     return lambda rows, columns: background(
-        slice(rows.start + down, rows.stop + down),
-        slice(columns.start + right, columns.stop + right),
+        slice(rows.start + down, rows.stop + down, rows.step),
+        slice(columns.start + right, columns.stop + right, columns.step),
     )

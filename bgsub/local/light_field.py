@@ -47,9 +47,9 @@ def find_light_field(
     ----------
     picture : ndarray of uint8, shape (h, w, 3)
     background : callable
-        Gives the colours behind some rows and columns.
+        Gives the colours behind some rows and columns, by slices that may have a step.
     threshold : callable
-        Gives the grey levels by which an object differs, at least, in some rows and columns.
+        Gives the grey levels by which an object differs there, at least.
     raw : ndarray of uint8, shape (h, w)
         Mask of 0 and 1 without the field.
     step : int
@@ -143,14 +143,13 @@ class _Blocks:
         side: int,
         step: int,
     ) -> None:
-        self.picture, self.background = (
-            thinned(one, step) for one in (picture[part], background(*part))
-        )
+        every = tuple(slice(one.start, one.stop, step) for one in part)
+        self.picture, self.background = thinned(picture[part], step), background(*every)
         self._levels, self._behind = (
             _blocks(np.asarray(cv2.cvtColor(one, cv2.COLOR_BGR2GRAY)), side)
             for one in (self.picture, self.background)
         )
-        self._threshold, self._part, self._step = threshold, part, step
+        self._threshold, self._part = threshold, every
         self._side, self._pixels = side, side * side
 
     def agreeing(
@@ -182,7 +181,7 @@ class _Blocks:
         alike = np.flatnonzero(agrees)
         if alike.size < least:
             return np.zeros_like(agrees), np.zeros((0, self._pixels), np.bool_)
-        limits = thinned(self._threshold(*self._part), self._step)
+        limits = self._threshold(*self._part)
         widths = _blocks(limits, self._side)[chosen][alike].reshape(-1, self._pixels)
         x, b = x[alike], b[alike]
         gain = np.median(x / b, axis=1, keepdims=True)

@@ -68,6 +68,7 @@ class SceneMatcher:
         if scene.darkest:
             self.shadows = replace(params, shadow_darkest=scene.darkest)
         self._meter = EvidenceMeter(scene, params)
+        self._coarse: dict[int, Bytes] = {}
         threshold = sensitivity * thresholds(scene, params)
         self._scale = np.asarray(UNIT / (self._meter.unit * threshold), dtype=np.float32)
 
@@ -123,13 +124,39 @@ class SceneMatcher:
         return np.asarray(cv2.multiply(part, scale, scale=factor, dtype=cv2.CV_8U), dtype=np.uint8)
 
     def background(self, index: Bytes, rows: slice, columns: slice) -> Bytes:
-        """Colours of the nearest layers in a part of the picture, shape (h', w', 3)."""
-        shown = self.scene.colors[0, rows, columns].copy()
-        for k in range(1, len(self.scene.colors)):
-            here = (index[rows, columns] == k).view(np.uint8)
+        """Colours of the nearest layers in a part of the picture.
+
+        Parameters
+        ----------
+        index : ndarray of uint8, shape (h, w)
+            The nearest layer.
+        rows, columns : slice
+            With a step, the same for both, every so many pixels; then they begin at its multiples.
+
+        Returns
+        -------
+        ndarray of uint8, shape (h', w', 3)
+            New memory.
+        """
+        nearest, colors = index[rows, columns], self.scene.colors
+        step = rows.step or 1
+        if step > 1:
+            if step not in self._coarse:
+                self._coarse[step] = np.ascontiguousarray(colors[:, ::step, ::step])
+            colors = self._coarse[step]
+            rows, columns = _coarsened(rows), _coarsened(columns)
+        shown = colors[0, rows, columns].copy()
+        for k in range(1, len(colors)):
+            here = (nearest == k).view(np.uint8)
             if here.any():
-                cv2.copyTo(self.scene.colors[k, rows, columns], here, shown)
+                cv2.copyTo(colors[k, rows, columns], here, shown)
         return shown
+
+
+def _coarsened(part: slice) -> slice:
+    """Give the rows or columns of a picture of every so many that a slice with that step names."""
+    stop = None if part.stop is None else -(-part.stop // part.step)
+    return slice((part.start or 0) // part.step, stop)
 
 
 def thresholds(scene: Scene, params: LocalParams) -> Singles:

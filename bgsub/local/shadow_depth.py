@@ -55,8 +55,8 @@ def darkest_shadow(
         marked = MarkedPixels(mask)
         if not marked.count:
             continue
-        everywhere = slice(None)
-        behind = thinned(matcher.background(index, everywhere, everywhere), step)
+        every = slice(None, None, step)
+        behind = matcher.background(index, every, every)
         light = light_of(marked, marked.of(thinned(pictures[j], step)), marked.of(behind))
         keeps_color = light.chroma < params.shadow_chroma * noise_of(light, noise)
         plain = keeps_color & (light.share > _WHOLE)

@@ -151,7 +151,7 @@ def test_shadows_are_taken_out_part_by_part_as_from_all_of_the_picture(seed, ste
             np.ascontiguousarray(alone[rows, columns]),
             seen[rows, columns],
             lambda r, c, down=rows.start, over=columns.start: place[
-                r.start + down : r.stop + down, c.start + over : c.stop + over
+                r.start + down : r.stop + down : r.step, c.start + over : c.stop + over : c.step
             ],
             3.0,
             step,

@@ -87,6 +87,23 @@ def test_the_background_is_that_of_the_nearest_layer():
     assert (shown[:, 15:] == 180).all()
 
 
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_the_background_of_every_so_many_pixels_is_cut_out_of_all(step):
+    rng = np.random.default_rng(0)
+    colors = rng.integers(0, 256, (3, 25, 34, 3), dtype=np.uint8)
+    grey = np.full((25, 34), 8, np.uint8)
+    matcher = SceneMatcher(Scene(colors, grey, 2.5, [], noise=grey), 1.0)
+    index = rng.integers(0, 3, (25, 34), dtype=np.uint8)
+    everywhere = matcher.background(index, slice(0, 25), slice(0, 34))
+    for rows, columns in ((slice(0, 25), slice(6, 34)), (slice(6, 40), slice(12, 21))):
+        some = [slice(one.start, one.stop, step) for one in (rows, columns)]
+        found = matcher.background(index, *some)
+        np.testing.assert_array_equal(found, everywhere[tuple(some)])
+        assert found.flags.c_contiguous
+    every = slice(None, None, step)
+    np.testing.assert_array_equal(matcher.background(index, every, every), everywhere[every, every])
+
+
 def test_a_usual_frame_is_explained_a_little_less_than_most_are():
     assert usual_share(np.ones(8, np.float32)) == 0.9
     assert usual_share(np.array([0.2, 0.8, 0.8, 0.8, 0.8])) == pytest.approx(0.75)
