@@ -170,7 +170,8 @@ def connect(address: str) -> Iterator[Pool]:
     from distributed.versions import VersionMismatchWarning
 
     # What happens to workers is said here, in words.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for library in ("distributed", "distributed.client", "tornado.application", "asyncio"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
         settings = {"distributed.scheduler.allowed-failures": TRIES - 1}
         stack.enter_context(dask.config.set(settings))
