@@ -127,6 +127,11 @@ class TestFrames:
         opened.settle(number)
         assert (number, opened.number_on_screen()) == (number, number)
 
+    def test_times_of_the_timeline_are_those_of_a_clock(self, open_page, report):
+        opened = open_page(report)
+        shown = opened.tab.evaluate("[0, 61.25, 59.96, 1199.96, 3599.96, 86399.94].map(shortClock)")
+        assert shown == ["0:00", "1:01.3", "1:00", "20:00", "1:00:00", "23:59:59.9"]
+
     def test_fast_wishes_end_at_the_last_one(self, open_page, report):
         opened = open_page(report)
         opened.tab.evaluate("for (let i = 0; i < 100; i += 7) select(i)")

@@ -88,7 +88,7 @@ class Timeline {
     return {
       width,
       height: chart.height + (isLast ? 32 : 0),
-      padding: [14, 8, 0, 0],
+      padding: [14, 28, 0, 0], // half of the last number is beyond the axis
       legend: { show: false },
       cursor: {
         sync: { key: "frames", setSeries: false },
@@ -249,7 +249,7 @@ function isRound(value, all) {
 }
 
 function shortClock(seconds) {
-  const [hours, minutes, rest] = clock(seconds).split(":");
-  const tail = Number(rest).toFixed(1).replace(/\.0$/, "").padStart(2, "0");
+  const [hours, minutes, rest] = clock(Math.round(10 * seconds) / 10).split(":");
+  const tail = Number(rest).toFixed(1).padStart(4, "0").replace(/\.0$/, "");
   return hours === "00" ? `${Number(minutes)}:${tail}` : `${Number(hours)}:${minutes}:${tail}`;
 }
