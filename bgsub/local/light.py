@@ -127,7 +127,7 @@ def _channel_light(
     usable = np.abs(contrast) > _LEAST_CONTRAST
     first, second, contrast = first[usable], second[usable], contrast[usable]
     gains = np.append((x[first] - x[second]) / contrast, np.float32(1))
-    offsets = np.append(x[first] - gains[:-1] * c[first], np.median(x - c))
+    offsets = np.append(x[first] - gains[:-1] * c[first], _median(x - c))
     likely = (gains > _GAINS[0]) & (gains < _GAINS[1]) & (np.abs(offsets) < _LARGEST_OFFSET)
     gains, offsets = gains[likely].astype(np.float32), offsets[likely].astype(np.float32)
     if not gains.size:
@@ -144,6 +144,14 @@ def _channel_light(
     gain, offset = _line(c[inside], x[inside])
     # A frame without contrast, such as a black one, has any offset and no gain: that is no light.
     return (gain, offset) if _GAINS[0] < gain < _GAINS[1] else (1.0, 0.0)
+
+
+def _median(values: Singles) -> np.float32:
+    """Median as NumPy's, whose checks take longer than the median of a thumbnail."""
+    middle = values.size // 2
+    first = middle - 1 + values.size % 2
+    one, two = np.partition(values, [first, middle])[[first, middle]]
+    return np.float32((one + two) / np.float32(2))
 
 
 def _line(c: Singles, x: Singles) -> tuple[float, float]:

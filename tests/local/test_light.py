@@ -4,6 +4,7 @@ import pytest
 from bgsub.local.light import (
     THUMBNAIL,
     Light,
+    _median,
     explained,
     find_light,
     in_one_light,
@@ -286,3 +287,11 @@ class TestOneLight:
         found, relit = self.put(pictures, [1], workers)
         assert relit == 0
         np.testing.assert_array_equal(found[0], pictures[1])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1199, 1200])
+def test_the_median_is_numpys(size):
+    values = np.random.default_rng(size).normal(0, 9, size).astype(np.float32)
+    found = _median(values)
+    assert found.dtype == np.float32
+    assert found == np.median(values)
