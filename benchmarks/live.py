@@ -198,7 +198,7 @@ def memory(hours: float) -> None:
     GeneratedFeed.hours = hours
     said: list[str] = []
     options = WatchOptions(
-        drops=False, clips=False, warm_up_s=120, refresh_s=600, window_s=3600, after_s=10, threads=1
+        drop=False, clips=False, warm_up_s=120, refresh_s=600, window_s=3600, after_s=10, threads=1
     )
 
     def note(text: str, kind: str) -> None:

@@ -17,10 +17,14 @@ from bgsub.experiments.options import (
     SyntheticOptions,
     TimesOptions,
 )
+from bgsub.export.options import ClipOptions
+from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.options import RunOptions
 from bgsub.outliers.event_options import EventOptions
+from bgsub.pipeline.plate_options import PlateOptions
 from bgsub.rules import Switch
 from bgsub.source_options import SourceOptions
+from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 
 INTRODUCTION = """\
 # Options
@@ -30,14 +34,18 @@ options of `bgsub run` are fields of `bgsub.RunOptions` in Python, those of the 
 `bgsub.SourceOptions`. `--help` of a command says which of them it takes.
 """
 
-OTHERS: dict[str, type[Declared]] = {
-    "bgsub errors": EventOptions,
-    "bgsub evaluate": EvaluationOptions,
-    "bgsub compare": CompareOptions,
-    "bgsub experiment synthetic": SyntheticOptions,
-    "bgsub experiment digits": DigitOptions,
-    "bgsub experiment background": TimesOptions,
-    "bgsub experiment moved-object": MovedObjectOptions,
+OTHERS: dict[str, tuple[type[Declared], ...]] = {
+    "bgsub errors": (EventOptions,),
+    "bgsub events": (ListingOptions, PlaceOptions),
+    "bgsub clips": (ClipOptions,),
+    "bgsub background": (PlateOptions,),
+    "bgsub watch": (StreamOptions, WatchOptions, PlaceOptions),
+    "bgsub evaluate": (EvaluationOptions,),
+    "bgsub compare": (CompareOptions,),
+    "bgsub experiment synthetic": (SyntheticOptions,),
+    "bgsub experiment digits": (DigitOptions,),
+    "bgsub experiment background": (TimesOptions,),
+    "bgsub experiment moved-object": (MovedObjectOptions,),
 }
 """What other commands take besides, by their names."""
 
@@ -48,9 +56,11 @@ def row(one: Field[Any]) -> str:
     """Give the row of an option."""
     declared, name = declaration(one), flag(one)
     names = ", ".join(f"`{each}`" for each in (declared.short, name) if each)
-    value, default = declared.rule.words(), "" if one.default is None else f"`{one.default}`"
+    value, default = declared.rule.words(), ""
+    if one.default is not None:
+        default = f"`{declared.rule.to_text(one.default)}`"
     if isinstance(declared.rule, Switch):
-        names += f", `--no-{name[2:]}`" if one.default else ""
+        names += f", `--no-{name[2:]}`" if one.default is not False else ""
         value, default = "", "on" if one.default else "off"
     cells = (names, f"`{one.name}`", declared.help, value, default_in_words(one) or default)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
@@ -70,8 +80,8 @@ def main() -> None:
     parts = [f"{INTRODUCTION}\n## bgsub run"]
     for title, rows in by_section(SourceOptions, RunOptions).items():
         parts.append(f"### {title}\n\n{HEAD}" + "\n".join(rows))
-    for command, kind in OTHERS.items():
-        rows = [line for lines in by_section(kind).values() for line in lines]
+    for command, kinds in OTHERS.items():
+        rows = [line for lines in by_section(*kinds).values() for line in lines]
         parts.append(f"## {command}\n\n{HEAD}" + "\n".join(rows))
     print("\n\n".join(parts))
 

@@ -66,8 +66,11 @@ def declared_fields(kind: type[Declared]) -> list[Field[Any]]:
 
 
 def flag(one: Field[Any]) -> str:
-    """Give the name of an option on the command line, such as ``--on-bad-frame``."""
-    return declaration(one).flag or f"--{one.name.replace('_', '-')}"
+    """Give the name of an option on the command line, such as ``--on-bad-frame``.
+
+    The unit that a name ends with, as `stall_s` does, is left out: a value may bring its own.
+    """
+    return declaration(one).flag or f"--{one.name.removesuffix('_s').replace('_', '-')}"
 
 
 def default_in_words(one: Field[Any]) -> str:

@@ -15,8 +15,8 @@ from typing import Any, Literal, Self
 from bgsub.declared import declared_fields, documented, option
 from bgsub.errors import UsageError
 from bgsub.fit_options import FitOptions
-from bgsub.input_rules import File, Folder, Memory, Place, Segment
-from bgsub.rules import Choice, Integer, Number, Or, Several, Share, Switch
+from bgsub.input_rules import File, Folder, Memory, Place, Segment, Share
+from bgsub.rules import Choice, Integer, Number, Or, Several, Switch
 from bgsub.source_options import SourceOptions
 
 OUTPUTS = (

@@ -1,6 +1,6 @@
 """Check values that people give: each rule knows its words, reads text and plain JSON values.
 
-Those of paths, places in the input and amounts of memory are in `bgsub.input_rules`.
+Those of paths, places in the input, times, rates and amounts are in `bgsub.input_rules`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import numbers
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, NoReturn
 
 from bgsub.errors import UsageError
@@ -49,6 +48,10 @@ class Rule:
         """Give a stored value as a plain JSON value that `read` accepts."""
         return value
 
+    def to_text(self, value: Any) -> Any:
+        """Write a stored value as it is given on the command line, for the help."""
+        return value
+
     def refuse(self, name: str, value: object) -> NoReturn:
         """Raise the UsageError that says the rule."""
         raise UsageError(f"{name} {value}: must be {self.words()}")
@@ -84,35 +87,6 @@ class Integer(Rule):
         except ValueError:
             self.refuse(name, text)
         return self.read(name, number)
-
-
-@dataclass(frozen=True)
-class Share(Rule):
-    """A share above 0 and up to a half, as a fraction such as 1/1000 or a number such as 0.001."""
-
-    metavar = "RATE"
-
-    def words(self) -> str:
-        """Say the rule."""
-        return "a share such as 1/1000, above 0 and up to 1/2"
-
-    def read(self, name: str, value: Any) -> float:
-        """Check the number."""
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            self.refuse(name, value)
-        if not 0.0 < float(value) <= 0.5:
-            self.refuse(name, value)
-        return float(value)
-
-    def parse(self, name: str, text: str) -> float:
-        """Read a fraction or a number."""
-        try:
-            share = float(Fraction(text))
-        except (ValueError, ZeroDivisionError, OverflowError):
-            self.refuse(name, text)
-        if not 0.0 < share <= 0.5:
-            self.refuse(name, text)
-        return share
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.errors import UsageError
-from bgsub.input_rules import File, Memory, Place, Rectangle, Segment
+from bgsub.input_rules import (
+    Duration,
+    File,
+    FileOfKind,
+    Memory,
+    PictureSize,
+    Place,
+    Rectangle,
+    Segment,
+    Share,
+    Text,
+)
 from bgsub.rules import POSITIVE, Choice, Integer, Number, OrAuto, Several, Switch
 
 SHARE = Number("a share from 0 to below 1", 0.0, 1.0, open_most=True)
@@ -32,6 +43,11 @@ RULES = [
     ),
     (OrAuto(Integer(2), auto=None), [("auto", None), (3, 3)], [1]),
     (File(), [("a", "a"), (Path("b/c"), str(Path("b/c")))], ["", "a\0b", 7, None, []]),
+    (FileOfKind((".png",)), [("a.PNG", "a.PNG")], ["a", ".png/b", "", 7]),
+    (Text(), [("a", "a")], [7, None, [], {}]),
+    (PictureSize(), [("64x48", "64x48")], ["64", 64, None, [64, 48]]),
+    (Duration(), [("10m", 600.0), (np.float32(0.5), 0.5)], ["soon", 0, math.inf, True, None, []]),
+    (Share(), [(Fraction(1, 4), 0.25)], [0, 0.6, "1/4", True, None]),
     (Place(), [("12.5s", "12.5s"), (3, 3)], [0, "soon", True, None, [1], 1.5, math.inf]),
     (Place(step=True), [("2s", "2s"), ("5", "5")], [0, "0s"]),
     (

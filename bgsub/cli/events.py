@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,44 +10,15 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.analysed import results_of
-from bgsub.cli.help import Command, examples, option, together
+from bgsub.cli.help import Command, examples, option
 from bgsub.cli.logs import current_session, log_options
-from bgsub.cli.places import find_region, place_options, read_ignored
+from bgsub.cli.places import find_region, read_ignored
 from bgsub.errors import InputError, OutliersFound
+from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 
 _OUTPUTS = frozenset({"objects", "tracks", "events", "errors"})
 
 FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
-
-_choice_options = together(
-    option(
-        "Events",
-        "--min-area",
-        type=values.IntegerRange(1),
-        metavar="PIXELS",
-        help="Leave out objects of fewer pixels of the input.",
-    ),
-    option(
-        "Events",
-        "--min-length",
-        type=values.IntegerRange(1),
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Leave out events of fewer than N frames.",
-    ),
-    option(
-        "Events",
-        "--merge-gap",
-        type=values.Seconds(),
-        default=1.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="Join events with at most this many seconds between them.",
-    ),
-    place_options,
-)
-"""--min-area --min-length --merge-gap --max-area --regions --region --ignore"""
 
 
 @click.command(
@@ -77,13 +47,12 @@ _choice_options = together(
     is_flag=True,
     help="Exit with 8 if an event is listed.",
 )
-@_choice_options
+@shared.section("Events", kind=ListingOptions)
+@shared.section("Events", kind=PlaceOptions)
 @shared.source_options
 @shared.resource_options
 @log_options
-def events_command(
-    given: str, form: str, fail_on_events: bool, ignore: str | None, **params: Any
-) -> None:
+def events_command(given: str, form: str, fail_on_events: bool, **params: Any) -> None:
     """List when objects were in sight, or when whole frames stood out.
 
     RESULTS is a folder that `bgsub run` or `bgsub objects` wrote. INPUT, a video or a folder of
@@ -93,9 +62,12 @@ def events_command(
     from bgsub.report.event_listing import list_events
 
     session = current_session()
+    listing, places = shared.chosen(ListingOptions, params), shared.chosen(PlaceOptions, params)
+    # All objects are followed, wherever they are: which of them count is decided afterwards.
+    run = {**params, "regions": None, "ignore": None}
     with session.about(given):
-        with results_of(given, _OUTPUTS, {**params, "regions": None}, session) as folder:
-            events = _of_results(folder, params, ignore)
+        with results_of(given, _OUTPUTS, run, session) as folder:
+            events = _of_results(folder, listing, places)
         click.echo(list_events(form, events, Path(given).resolve().name), nl=False)
         noun = "event" if len(events) == 1 else "events"
         session.log("summary", f"{given}: {len(events) or 'no'} {noun}", events=len(events))
@@ -103,7 +75,7 @@ def events_command(
         raise OutliersFound(f"{given}: events were found")
 
 
-def _of_results(folder: Path, params: Mapping[str, Any], ignore: str | None) -> list[Any]:
+def _of_results(folder: Path, listing: ListingOptions, places: PlaceOptions) -> list[Any]:
     """Form events of what a run has written."""
     from bgsub.export.run_data import load_run
     from bgsub.outliers.errors_table import read_csv
@@ -119,14 +91,14 @@ def _of_results(folder: Path, params: Mapping[str, Any], ignore: str | None) -> 
     errors = folder / "errors.csv"
     frames = find_events(read_csv(errors)) if errors.is_file() else []
     run = load_run(folder)
-    is_given = params["min_area"] is not None or run.min_area is not None
+    is_given = listing.min_area is not None or run.min_area is not None
     chosen = EventFilter(
-        min_area=params["min_area"],
-        max_area=params["max_area"],
+        min_area=listing.min_area,
+        max_area=places.max_area,
         small_area=0.0 if is_given else small_area(run.region),
-        min_length=params["min_length"],
-        merge_gap_s=params["merge_gap"],
-        region=find_region(params["regions"], params["region"]),
-        ignored=read_ignored(ignore),
+        min_length=listing.min_length,
+        merge_gap_s=listing.merge_gap,
+        region=find_region(places),
+        ignored=read_ignored(places),
     )
     return choose_events(read_objects(table), frames, chosen)

@@ -37,11 +37,12 @@ def section(
 
 def _click_option(one: Field[Any], title: str) -> Callable[[Any], Any]:
     declared, name, words = declaration(one), flag(one), default_in_words(one)
-    settings: dict[str, Any] = {"default": None if words else one.default}
+    default = one.default if one.default is None else declared.rule.to_text(one.default)
+    settings: dict[str, Any] = {"default": None if words else default}
     if not isinstance(declared.rule, Switch):
         metavar = declared.metavar or declared.rule.metavar or None
         settings |= {"type": click_type(declared.rule), "metavar": metavar}
-    elif one.default:
+    elif one.default is not False:
         name = f"{name}/--no-{name.removeprefix('--')}"
     else:
         settings["is_flag"] = True

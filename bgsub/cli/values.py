@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.input_rules import Drawing, File, Folder
+from bgsub.input_rules import File, FileOfKind, Folder
 from bgsub.rules import Choice, Integer, Number, Rule
 
 if TYPE_CHECKING:
@@ -33,20 +33,6 @@ class _FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
-
-
-class Seconds(_FiniteRange):
-    """Seconds from 0 on, as ``1.5`` or ``1.5s``."""
-
-    name = "number of seconds"
-
-    def __init__(self) -> None:
-        super().__init__(0)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read the number without its unit."""
-        plain = value.removesuffix("s") if isinstance(value, str) else value
-        return super().convert(plain, param, ctx)
 
 
 class ByRule(ParamType):
@@ -90,4 +76,4 @@ def click_type(rule: Rule) -> ParamType:
     return PATH if type(rule) in {File, Folder} else ByRule(rule)
 
 
-PLOT = ByRule(Drawing())
+PLOT = ByRule(FileOfKind((".png", ".svg")))

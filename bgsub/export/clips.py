@@ -18,8 +18,6 @@ from bgsub.video.source import FrameSource, open_source
 from bgsub.video.timecode import format_time
 from bgsub.video.video_file import VideoFileSource
 
-Mode = Literal["encode", "copy"]
-
 _CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
 """Header of clips.csv; a copied clip begins with a key frame, so its frames are not counted."""
 
@@ -91,7 +89,7 @@ def write_clips(
     folder: Path,
     spans: Sequence[Span],
     *,
-    mode: Mode = "encode",
+    mode: Literal["encode", "copy"] = "encode",
     painter: Painter | None = None,
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> list[str]:

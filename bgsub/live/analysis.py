@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import cv2
 import numpy as np
 
+from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
 from bgsub.live.learner import Learner, Schedule
 from bgsub.live.messages import Header, LearningSettings
 from bgsub.live.options import WatchOptions
 from bgsub.live.window import LiveModel
 from bgsub.local.cleanup import SCORE_LEVEL
+from bgsub.local.params import MaskOptions
 from bgsub.tracking.choosing import EventFilter
 from bgsub.tracking.detections import find_detections
+from bgsub.tracking.regions import Region
 from bgsub.tracking.specks import SpeckFilter
 from bgsub.tracking.tracker import Observation, Tracker
 from bgsub.tracking.view import View
 from bgsub.video.frames import Bytes, Layout
 
 _RATE = 25.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sought:
+    """What counts as an object, and where.
+
+    Attributes
+    ----------
+    masks : MaskOptions
+        Those of a model that is learned, and of one that is given.
+    min_area : int, optional
+        Pixels of the stream that an object covers at least.
+    counted : EventFilter
+        Which objects make events; of it, their largest area and the places.
+    regions : tuple of Region
+        Whose names are said of what was in them.
+    """
+
+    masks: MaskOptions = field(default_factory=MaskOptions)
+    min_area: int | None = None
+    counted: EventFilter = field(default_factory=EventFilter)
+    regions: tuple[Region, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,6 +73,7 @@ class Analysis:
     Parameters
     ----------
     options : WatchOptions
+    sought : Sought
     name : str
         Of the stream, for messages.
     stop : threading.Event, optional
@@ -62,19 +88,24 @@ class Analysis:
     ------
     UsageError
         If the model that is to be used can make no masks of a stream.
+    InputError
+        If it cannot be read.
     """
 
-    def __init__(self, options: WatchOptions, name: str, stop: threading.Event | None) -> None:
-        self._options, self._name, self._stop = options, name, stop
+    def __init__(
+        self, options: WatchOptions, sought: Sought, name: str, stop: threading.Event | None
+    ) -> None:
+        self._options, self._sought, self._name, self._stop = options, sought, name, stop
         self._learner: Learner | None = None
         self._model: LiveModel | None = None
         self._header: Header | None = None
         self._number = self._first_track = self._last_track = 0
         self.models = 0
-        if options.model is not None:
-            if options.model.local is None:
+        self._given = None if options.model is None else BackgroundModel.load(options.model)
+        if self._given is not None:
+            if self._given.local is None:
                 raise UsageError("the model has no local masks; make one with `bgsub run`")
-            if options.model.geometry.get("roi"):
+            if self._given.geometry.get("roi"):
                 raise UsageError(
                     "the model is of a part of the picture (--roi); watch needs a whole one"
                 )
@@ -82,8 +113,9 @@ class Analysis:
     @property
     def scale(self) -> float | None:
         """Of the pictures that it wants; None to choose."""
-        model = self._options.model
-        return self._options.scale if model is None else float(model.geometry.get("scale", 1.0))
+        if self._given is None:
+            return self._options.scale
+        return float(self._given.geometry.get("scale", 1.0))
 
     def open(self, header: Header) -> bool:
         """Begin with a connection; gives whether the scene is as it was before.
@@ -98,7 +130,7 @@ class Analysis:
         is_same = before is not None and before.layout == layout
         if not is_same:
             self._begin_learning(layout)
-        self._counted = _fitted(self._options.counted, header.size)
+        self._counted = _fitted(self._sought.counted, header.size)
         self._view = View(header.size, (0, 0, *header.size), (layout.width, layout.height))
         self._first_track = self._last_track
         self._specks = SpeckFilter()
@@ -108,22 +140,22 @@ class Analysis:
         return is_same
 
     def _begin_learning(self, layout: Layout) -> None:
-        options = self._options
+        options, given, masks = self._options, self._given, self._sought.masks
         self.close()
         self._model = None
-        if options.model is not None and options.model.local is not None:
-            theirs = options.model.layout
+        if given is not None and given.local is not None:
+            theirs = given.layout
             if (theirs.height, theirs.width) != (layout.height, layout.width):
                 size = f"{layout.width}×{layout.height}"
                 message = f"{self._name}: its pictures are analysed at {size}"
                 raise InputError(f"{message}, but the model is of {theirs.width}×{theirs.height}")
-            self._model = LiveModel(options.model.local.with_options(options.masks))
+            self._model = LiveModel(given.local.with_options(masks))
             return
         settings = LearningSettings(
             layout,
-            options.masks,
+            masks,
             options.window_s,
-            options.threads or 1,
+            options.threads,
             gives_way=self._stop is None,
         )
         schedule = Schedule(
@@ -161,7 +193,7 @@ class Analysis:
         return Found(mask, self._placed(followed), frame_score)
 
     def _least_area(self) -> int:
-        least = self._options.min_area
+        least = self._sought.min_area
         if least is None:
             return 1
         across, down = self._view.scale

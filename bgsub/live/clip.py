@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import av
 from av.error import FFmpegError
@@ -13,8 +13,6 @@ from av.packet import Packet
 from bgsub.errors import OutputError
 from bgsub.live.messages import Header, StreamPacket
 from bgsub.live.sound import IN_MP4
-
-ClipFormat = Literal["auto", "mp4", "mkv"]
 
 _OPTIONS = {
     "mp4": {

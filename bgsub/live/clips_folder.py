@@ -8,13 +8,14 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from bgsub.errors import UsageError
+from bgsub.input_rules import SECONDS
+from bgsub.rules import Rule
 
 _NAME = re.compile(r"event-\d{8}T\d{6}Z-\d{4,}(-mask)?\.(mp4|mkv)")
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTsmhd])B?", re.ASCII)
 _BYTES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,30 @@ class Keep:
     age_s: float | None = None
 
 
+class KeepRule(Rule):
+    """An amount of memory, or a time, kept as it is written."""
+
+    metavar = "AMOUNT"
+
+    def words(self) -> str:
+        """Say it."""
+        return "an amount such as 10G, or a time such as 7d"
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the amount."""
+        try:
+            parse_keep(value)
+        except (AttributeError, ValueError):
+            self.refuse(name, value)
+        return str(value)
+
+
 def parse_keep(text: str) -> Keep:
     """Read ``10G`` or ``7d``: capital letters are bytes, small ones time.
 
     Raises
     ------
-    UsageError
+    ValueError
         If it is neither.
 
     Examples
@@ -48,31 +67,11 @@ def parse_keep(text: str) -> Keep:
     """
     match = _AMOUNT.fullmatch(text.strip())
     if match is None or float(match[1]) == 0:
-        raise UsageError(f"--keep {text}: must be an amount such as 10G, or a time such as 7d")
+        raise ValueError(text)
     amount, unit = float(match[1]), match[2]
     if unit in _BYTES:
         return Keep(size=int(amount * _BYTES[unit]))
-    return Keep(age_s=amount * _SECONDS[unit])
-
-
-def parse_seconds(name: str, text: str) -> float:
-    """Read a time such as ``30s``, ``10m`` or ``90``, in seconds.
-
-    Raises
-    ------
-    UsageError
-        If it is none.
-
-    Examples
-    --------
-    >>> parse_seconds("--window", "10m"), parse_seconds("--refresh", "2.5")
-    (600.0, 2.5)
-    """
-    plain = text.strip()
-    match = _AMOUNT.fullmatch(plain if plain[-1:].isalpha() else f"{plain}s")
-    if match is None or match[2] not in _SECONDS or float(match[1]) == 0:
-        raise UsageError(f"{name} {text}: must be a time above 0, such as 30s or 10m")
-    return float(match[1]) * _SECONDS[match[2]]
+    return Keep(age_s=amount * SECONDS[unit])
 
 
 def clip_name(wall_s: float, number: int, suffix: str) -> str:

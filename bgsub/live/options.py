@@ -1,80 +1,136 @@
-"""Hold how a stream is watched."""
+"""Declare how a stream is opened and watched."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+import functools
+from dataclasses import dataclass
+from typing import Literal
 
-from bgsub.background.model import BackgroundModel
-from bgsub.live.clip import ClipFormat
-from bgsub.live.clips_folder import Keep
-from bgsub.live.feed import PAUSES_S
-from bgsub.local.params import MaskOptions
-from bgsub.tracking.choosing import EventFilter
-from bgsub.tracking.regions import Region
+from bgsub.declared import Declared, documented, option
+from bgsub.errors import UsageError
+from bgsub.input_rules import Duration, File, PictureSize, Rate, Text
+from bgsub.live.clips_folder import KeepRule
+from bgsub.rules import Choice, Integer, Number, Switch
+
+_stream = functools.partial(option, "Stream")
+_model = functools.partial(option, "Model")
+_events = functools.partial(option, "Events")
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
-class WatchOptions:
+class StreamOptions(Declared):
+    """What raw pictures on standard input are, or what a camera is asked for."""
+
+    size: str | None = _stream(
+        None, PictureSize(), "Size of the raw pictures on standard input, or of a camera's."
+    )
+    pixel_format: str | None = _stream(
+        None, Text(), "Pixel format of raw pictures, such as yuv420p.", metavar="NAME"
+    )
+    rate: str | None = _stream(None, Rate(), "Frames per second of raw pictures.")
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions(Declared):
     """How a stream is watched.
 
-    Attributes
-    ----------
-    window_s, refresh_s, warm_up_s : float
-        See `Learner`.
-    before_s, after_s : float
-        Seconds of a clip before an event, and without objects after which it ends.
-    min_area : int, optional
-        Pixels of the stream that an object covers at least.
-    min_track : int
-        Frames in which an object must have been seen.
-    counted : EventFilter
-        Which objects make events; of it, their largest area and the places.
-    regions : tuple of Region
-        Whose names are said of what was in them.
-    masks : MaskOptions
-    model : BackgroundModel, optional
-        Used instead of learning.
-    scale : float, optional
-        Of the pictures that are analysed; None is chosen from their size.
-    every_s : float
-        Seconds between them; 0 for all.
-    drops : bool, optional
-        Whether frames for which there is no time are left out; None is for all but files.
-    clips, sound, writes_masks : bool
-        Whether there are clips, whether they have sound, and whether there are masks too.
-    clip_format : {"auto", "mp4", "mkv"}
-    keep : Keep
-    stall_s : float
-    pauses_s : sequence of float
-        As of `Feed`.
-    threads : int, optional
-        For learning; None is one, so that another core is free for what is seen meanwhile.
-    status : Path, optional
-        Where the status is written.
+    Raises
+    ------
+    UsageError
+        For a value out of range, or options that exclude each other.
     """
 
-    window_s: float = 600.0
-    refresh_s: float = 30.0
-    warm_up_s: float = 5.0
-    before_s: float = 5.0
-    after_s: float = 2.0
-    min_area: int | None = None
-    min_track: int = 3
-    counted: EventFilter = field(default_factory=EventFilter)
-    regions: tuple[Region, ...] = ()
-    masks: MaskOptions = field(default_factory=MaskOptions)
-    model: BackgroundModel | None = None
-    scale: float | None = None
-    every_s: float = 0.0
-    drops: bool | None = None
-    clips: bool = True
-    sound: bool = True
-    writes_masks: bool = False
-    clip_format: ClipFormat = "auto"
-    keep: Keep = field(default_factory=Keep)
-    stall_s: float = 20.0
-    pauses_s: Sequence[float] = PAUSES_S
-    threads: int | None = None
-    status: Path | None = None
+    stall_s: float = _stream(
+        20.0, Duration(), "Open the stream again when no frame has come for this long."
+    )
+    drop: bool | None = _stream(
+        None,
+        Switch(),
+        "Leave out frames that the analysis has no time for; clips keep them.",
+        unset="drop, except for files",
+    )
+    window_s: float = _model(
+        600.0,
+        Duration(),
+        "Learn from the frames of the last while of this length, 500 of them at most.",
+    )
+    refresh_s: float = _model(30.0, Duration(), "Learn again after this time.")
+    warm_up_s: float = _model(
+        5.0, Duration(), "Learn for this long at first; nothing is reported meanwhile."
+    )
+    model: str | None = _model(None, File(), "Use the model.npz of a run, and learn nothing.")
+    scale: float | None = _model(
+        None,
+        Number("a factor above 0, up to 1", 0, 1, open_least=True),
+        "Resize the pictures that are analysed.",
+        metavar="SCALE",
+        unset="to about 480×320 pixels",
+    )
+    every_s: float | None = _model(
+        None,
+        Duration(),
+        "Analyse one frame in this time; clips have all frames.",
+        unset="every frame",
+    )
+    before_s: float = _events(
+        5.0, Duration(), "Begin clips this long before an event, at the key frame before that."
+    )
+    after_s: float = _events(
+        2.0, Duration(), "End an event when nothing has been in sight for this long."
+    )
+    min_track: int = _events(3, Integer(1), "Frames in which an object must be seen to count.")
+    on_event: str | None = _events(
+        None,
+        Text(),
+        "Run this program when an event starts, goes on and ends, with {event}, {id} and {file} "
+        "filled in, and the JSON line on its standard input; no shell is used.",
+        metavar="CMD",
+    )
+    clips: bool = _events(True, Switch(), "Write a clip of each event.")
+    sound: bool = _events(True, Switch(), "Write the stream's sound into clips.")
+    writes_masks: bool = _events(
+        False,
+        Switch(),
+        "Write the masks of events beside their clips, as -mask.mkv (FFV1).",
+        flag="--masks",
+    )
+    clip_format: Literal["auto", "mp4", "mkv"] = _events(
+        "auto",
+        Choice(("auto", "mp4", "mkv")),
+        "Format of clips; auto is mp4 where it can hold the stream, else mkv.",
+    )
+    keep: str | None = _events(
+        None,
+        KeepRule(),
+        "Remove the oldest clips when there are more than this, as 10G, or older ones, as 7d.",
+    )
+    status: str | None = option(
+        "Supervision",
+        None,
+        File(),
+        "Write the state of the watch to FILE as JSON, every two seconds.",
+    )
+    metrics: int | None = option(
+        "Supervision",
+        None,
+        Integer(0, 65535),
+        "Serve metrics for Prometheus on http://127.0.0.1:PORT/metrics.",
+        metavar="PORT",
+    )
+    threads: int = option(
+        "Resources",
+        1,
+        Integer(1, 1024),
+        "Threads that learn; the stream is decoded and the model learned in processes apart.",
+    )
+
+    def __post_init__(self) -> None:
+        """Check every value, and those that go together."""
+        super().__post_init__()
+        if self.warm_up_s > self.window_s:
+            raise UsageError("--warm-up is longer than --window; make it shorter")
+        if self.writes_masks and not self.clips:
+            message = "--masks belong to clips, which --no-clips leaves out; give one of them"
+            raise UsageError(message)

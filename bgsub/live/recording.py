@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from bgsub.errors import OutputError
-from bgsub.live.clip import ClipFormat, ClipWriter
+from bgsub.live.clip import ClipWriter
 from bgsub.live.clips_folder import clip_name
 from bgsub.live.feed import Opened
 from bgsub.live.ring import PacketRing
@@ -28,7 +29,9 @@ class Recording:
     path : Path or None
     """
 
-    def __init__(self, folder: Path, ring: PacketRing, clip_format: ClipFormat) -> None:
+    def __init__(
+        self, folder: Path, ring: PacketRing, clip_format: Literal["auto", "mp4", "mkv"]
+    ) -> None:
         self._folder, self._ring, self._format = folder, ring, clip_format
         self._clip: ClipWriter | None = None
         self._next = self._epoch = 0

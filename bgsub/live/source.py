@@ -10,6 +10,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from bgsub.errors import InputError, UsageError
+from bgsub.live.options import StreamOptions
 
 Kind = Literal["file", "url", "device", "stdin"]
 
@@ -26,8 +27,6 @@ _PROTOCOLS = {
     "srt": "srt",
 }
 """Schemes, and what FFmpeg may connect by when it opens one: never a file of this machine."""
-
-_SIZE = re.compile(r"[1-9]\d{0,4}x[1-9]\d{0,4}")
 
 
 @dataclass(frozen=True)
@@ -77,22 +76,14 @@ class LiveSource:
         return {"stdin": "pipe", "file": "file", "device": ""}[self.kind]
 
 
-def read_source(
-    text: str,
-    *,
-    size: str | None = None,
-    pixel_format: str | None = None,
-    rate: str | None = None,
-) -> LiveSource:
+def read_source(text: str, raw: StreamOptions | None = None) -> LiveSource:
     """Find out what a source is.
 
     Parameters
     ----------
     text : str
         ``-``, a URL, a device such as ``/dev/video0``, or a file.
-    size, pixel_format, rate : str, optional
-        Of raw pictures on standard input, or what a camera is asked for: ``640x480``, ``yuv420p``,
-        ``25``.
+    raw : StreamOptions, optional
 
     Raises
     ------
@@ -101,10 +92,13 @@ def read_source(
     InputError
         If there is no such file.
     """
-    options = {"video_size": size, "pixel_format": pixel_format, "framerate": rate}
+    raw = raw or StreamOptions()
+    options = {
+        "video_size": raw.size,
+        "pixel_format": raw.pixel_format,
+        "framerate": raw.rate,
+    }
     given = {name: value for name, value in options.items() if value is not None}
-    if size is not None and not _SIZE.fullmatch(size):
-        raise UsageError(f"--size {size}: must be WIDTHxHEIGHT, such as 640x480")
     if text == "-":
         if given and len(given) < len(options):
             message = "raw pictures on standard input need --size, --pixel-format and --rate"

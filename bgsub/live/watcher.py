@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from bgsub.errors import InputError, OutputError, cannot_write
-from bgsub.live.analysis import Analysis
-from bgsub.live.clips_folder import Keep, remove_oldest
+from bgsub.live.analysis import Analysis, Sought
+from bgsub.live.clips_folder import parse_keep, remove_oldest
 from bgsub.live.event_files import EventFiles
 from bgsub.live.events import LiveEvent, LiveEvents, Reason, What
-from bgsub.live.feed import Feed, Lost, Opened, Seen
+from bgsub.live.feed import PAUSES_S, Feed, Lost, Opened, Seen
 from bgsub.live.hooks import EventHook
 from bgsub.live.messages import Note
 from bgsub.live.options import WatchOptions
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import LiveSource
-from bgsub.live.status import Status
+from bgsub.live.status import MetricsServer, Status
 from bgsub.tracking.flicker import WEAK_LASTING_S, small_area
 
 _RING_SLACK_S = WEAK_LASTING_S + 5.0
@@ -48,11 +49,19 @@ class Watcher:
         Takes each JSON line.
     note : callable
         Takes what a person should know, and whether it is a warning.
-    hook : EventHook, optional
+    sought : Sought, optional
+        What counts as an object.
+    pauses_s : sequence of float
+        As of `Feed`.
 
     Attributes
     ----------
     status : Status
+
+    Raises
+    ------
+    UsageError
+        If what is to be run at events is no command.
     """
 
     def __init__(
@@ -63,13 +72,18 @@ class Watcher:
         *,
         say: Callable[[str], None],
         note: Callable[[str, Literal["note", "warning"]], None],
-        hook: EventHook | None = None,
+        sought: Sought | None = None,
+        pauses_s: Sequence[float] = PAUSES_S,
     ) -> None:
         self._source, self._out, self._options = source, out, options
-        self._say, self._note, self._hook = say, note, hook
+        self._sought, self._pauses_s = sought or Sought(), pauses_s
+        self._say, self._note = say, note
+        self._hook = None if options.on_event is None else EventHook(options.on_event)
         self.status = Status()
         self._ring = PacketRing(options.before_s + _RING_SLACK_S)
-        self._events = LiveEvents(self._announce, regions=options.regions, after_s=options.after_s)
+        self._events = LiveEvents(
+            self._announce, regions=self._sought.regions, after_s=options.after_s
+        )
         self._files = EventFiles(out, self._ring, options, self._fail_clip)
         self._opened: Opened | None = None
         self._lost_since: float | None = None
@@ -83,28 +97,31 @@ class Watcher:
         Raises
         ------
         InputError
-            If the source cannot be opened, and is none that is tried again.
+            If the source cannot be opened, and is none that is tried again, or the model cannot.
         OutputError
-            If the folder cannot be made.
+            If the folder cannot be made, or the port is taken.
         """
         options, source = self._options, self._source
+        drops = source.kind != "file" if options.drop is None else options.drop
+        analysis = Analysis(options, self._sought, source.name, None if drops else stop)
         try:
             self._out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(self._out, error, "choose another folder") from error
-        drops = source.kind != "file" if options.drops is None else options.drops
         began = time.monotonic()
-        analysis = Analysis(options, source.name, None if drops else stop)
-        with Feed(
-            source,
-            self._ring,
-            scale=analysis.scale,
-            every_s=options.every_s,
-            sound=options.sound and options.clips,
-            drops=drops,
-            stall_s=options.stall_s,
-            pauses_s=options.pauses_s,
-        ) as feed:
+        with (
+            self._metrics(),
+            Feed(
+                source,
+                self._ring,
+                scale=analysis.scale,
+                every_s=options.every_s or 0.0,
+                sound=options.sound and options.clips,
+                drops=drops,
+                stall_s=options.stall_s,
+                pauses_s=self._pauses_s,
+            ) as feed,
+        ):
             reason: Reason = "stopped"
             try:
                 while not stop.is_set():
@@ -125,6 +142,14 @@ class Watcher:
                 analysis.close()
                 self._finish(reason, feed, analysis, time.monotonic() - began)
 
+    def _metrics(self) -> AbstractContextManager[object]:
+        """Serve the status, where a port says so."""
+        if self._options.metrics is None:
+            return nullcontext()
+        server = MetricsServer(self.status, self._options.metrics)
+        self._note(f"metrics are on http://127.0.0.1:{server.port}/metrics", "note")
+        return server
+
     def _open(self, opened: Opened, analysis: Analysis) -> None:
         """Begin with a stream, or go on with one that is as it was."""
         before, self._opened = self._opened, opened
@@ -132,7 +157,7 @@ class Watcher:
         self._files.close()
         if not analysis.open(header):
             self._events.end("changed")
-        is_given = self._options.min_area is not None
+        is_given = self._sought.min_area is not None
         small = 0.0 if is_given else small_area((0, 0, *header.size))
         self._events.resume(opened.base_s, small)
         if self._events.open is not None:
@@ -243,9 +268,8 @@ class Watcher:
             self._tell_status(feed, now_s)
 
     def _keep_few(self) -> None:
-        keep = self._options.keep
-        if keep != Keep():
-            remove_oldest(self._out, keep, self._files.path)
+        if self._options.keep is not None:
+            remove_oldest(self._out, parse_keep(self._options.keep), self._files.path)
 
     def _tell_status(self, feed: Feed, now_s: float) -> None:
         status = self.status
@@ -253,7 +277,7 @@ class Watcher:
         status.connections = feed.connections
         if self._options.status is not None:
             try:
-                status.write(self._options.status)
+                status.write(Path(self._options.status))
             except OutputError as error:
                 self._note(str(error), "warning")
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
+from bgsub.input_rules import Share
 from bgsub.outliers.false_alarms import cutoff_for
-from bgsub.rules import Integer, Number, Rule, Share
+from bgsub.rules import Integer, Number, Rule
 
 _events = functools.partial(option, "Events")
 

@@ -14,7 +14,6 @@ import av
 import numpy as np
 import pytest
 
-from bgsub.live.clips_folder import Keep
 from bgsub.live.options import WatchOptions
 from bgsub.live.source import LiveSource, read_source
 from bgsub.live.watcher import Watcher
@@ -182,12 +181,14 @@ class Watched:
         self.lines, self.notes, self.error = [], [], None
         self.stop = threading.Event()
         settings = {"warm_up_s": 1.0, "refresh_s": 2.0, "before_s": 0.5, "after_s": 0.6}
-        settings |= {"drops": False, "pauses_s": (0.1,), "threads": 1, "keep": Keep()} | options
+        settings |= {"drop": False} | options
+        pauses_s = settings.pop("pauses_s", (0.1,))
         live = source if isinstance(source, LiveSource) else read_source(str(source))
         self.watcher = Watcher(
             live,
             out,
             WatchOptions(**settings),
+            pauses_s=pauses_s,
             say=lambda text: self.lines.append(json.loads(text)),
             note=lambda text, kind: self.notes.append(text),
         )

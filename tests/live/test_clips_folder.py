@@ -8,18 +8,16 @@ import time
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.live.clips_folder import Keep, clip_name, parse_keep, parse_seconds, remove_oldest
+from bgsub.live.clips_folder import Keep, KeepRule, clip_name, parse_keep, remove_oldest
 
 
-def test_amounts_and_times():
+def test_amounts():
     assert parse_keep("2.5G") == Keep(size=2_500_000_000)
     assert parse_keep("12 h").age_s == 43200
-    for text in ("", "10", "G", "-1G", "0d", "1e3G"):
+    assert KeepRule().read("--keep", "7d") == "7d"
+    for value in ("", "10", "G", "-1G", "0d", "1e3G", 10):
         with pytest.raises(UsageError, match="--keep"):
-            parse_keep(text)
-    for text in ("", "0", "5G", "-3s", "ten"):
-        with pytest.raises(UsageError, match="--window"):
-            parse_seconds("--window", text)
+            KeepRule().read("--keep", value)
 
 
 def test_the_oldest_clips_go_first_but_never_the_one_being_written(tmp_path):

@@ -15,7 +15,7 @@ import pytest
 
 from bgsub.errors import InputError
 from bgsub.live import source
-from bgsub.live.analysis import Analysis
+from bgsub.live.analysis import Analysis, Sought
 from bgsub.live.feed import Feed, Opened, Seen
 from bgsub.live.messages import Header
 from bgsub.live.options import WatchOptions
@@ -281,7 +281,7 @@ def test_clips_have_the_frames_that_were_not_analysed(watch, serve, monkeypatch)
     film = transport(walk(1000, [(i, i + 50) for i in range(60, 1000, 110)]))
     pieces = [film[i : i + 2000] for i in range(0, len(film), 2000)]
     paced = [step for piece in pieces for step in (piece, 40.0 / len(pieces))]
-    watched = watch(serve([*paced, 30.0]).url, drops=True, min_track=2, after_s=1.0)
+    watched = watch(serve([*paced, 30.0]).url, drop=True, min_track=2, after_s=1.0)
     watched.until(lambda w: w.count("end") == 1)
     status = watched.watcher.status
     assert status.dropped > status.frames > 0
@@ -330,7 +330,7 @@ def test_a_model_that_does_not_come_is_said_once(tmp_path):
     )
     header = Header("h264", (4, 4), Layout("gray", 4, 4), Fraction(1, 25), b"", "mp4")
     watcher._opened = Opened(header, 100.0, time.time(), 0)
-    analysis = Analysis(options, stream.name, None)
+    analysis = Analysis(options, Sought(), stream.name, None)
     for now_s in (100.0, 124.0, 125.5, 126.0, 300.0):
         watcher._look(Seen(now_s, b"", time.monotonic()), analysis)
     ((kind, text),) = notes

@@ -1,0 +1,33 @@
+"""Declare what `bgsub background` makes of the empty scene besides its picture."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from bgsub.declared import Declared, documented, option
+from bgsub.input_rules import FileOfKind
+from bgsub.rules import Switch
+
+PICTURE = FileOfKind((".png", ".tif", ".tiff"))
+"""Files of pictures without loss, of 8 or 16 bits."""
+
+_results = functools.partial(option, "Results")
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class PlateOptions(Declared):
+    """What is made of the empty scene besides its picture."""
+
+    per_state: bool = _results(
+        False,
+        Switch(),
+        "Make a picture for each state of the scene (lights on, lights off): FILE-1, FILE-2, …",
+    )
+    coverage: str | None = _results(
+        None,
+        PICTURE,
+        "Write in how many of the frames the background of each pixel is seen, as a picture of 16 "
+        "bits; pixels with 0 are filled in from around them.",
+    )

@@ -1,0 +1,66 @@
+"""Declare where objects count, and which events are listed."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from bgsub.declared import Declared, documented, option
+from bgsub.errors import UsageError
+from bgsub.input_rules import Duration, File, Text
+from bgsub.rules import Integer
+
+_events = functools.partial(option, "Events")
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions(Declared):
+    """Which objects count by their size and place.
+
+    Raises
+    ------
+    UsageError
+        For a value out of range, or a region without the file that says where it is.
+    """
+
+    max_area: int | None = _events(
+        None, Integer(1), "Leave out objects of more pixels of the input.", metavar="PIXELS"
+    )
+    regions: str | None = _events(
+        None, File(), "File of named regions, as for bgsub run.", metavar="JSON"
+    )
+    region: str | None = _events(
+        None,
+        Text(),
+        "Count only objects in the region of this name in --regions.",
+        metavar="NAME",
+    )
+    ignore: str | None = _events(
+        None,
+        File(),
+        "Image of the input's size: objects do not count where it is white.",
+        metavar="IMAGE",
+    )
+
+    def __post_init__(self) -> None:
+        """Check every value, and that a region's file is there."""
+        super().__post_init__()
+        if self.region is not None and self.regions is None:
+            raise UsageError("--region needs --regions, the file that says where it is")
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class ListingOptions(Declared):
+    """Which of the events that a run has found are listed."""
+
+    min_area: int | None = _events(
+        None, Integer(1), "Leave out objects of fewer pixels of the input.", metavar="PIXELS"
+    )
+    min_length: int = _events(1, Integer(1), "Leave out events of fewer than N frames.")
+    merge_gap: float = _events(
+        1.0,
+        Duration(zero=True),
+        "Join events with at most this time between them.",
+    )
