@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import cv2
-import matplotlib as mpl
-import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from bgsub.evaluation.confusion import Counts, Verdict
 from bgsub.evaluation.result import SequenceScore
 from bgsub.evaluation.score_curve import ScoreCurve
+from bgsub.report.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    PlotFormat,
+    render,
+)
 
-PlotFormat = Literal["png", "svg"]
 Picture = NDArray[np.uint8]
 
 # Okabe and Ito's vermillion and sky blue, which people with any colour vision tell apart, also by
@@ -33,7 +39,7 @@ _LEGEND = (
     ("false negative", FALSE_NEGATIVE),
     ("not scored", UNSCORED),
 )
-_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 _STYLES = ("solid", "dashed", "dotted", "dashdot")
 
 _PANEL_WIDTH = 480
@@ -131,17 +137,13 @@ def render_curves(
     plot_format : {"png", "svg"}
         A PNG file has 800 × 700 pixels.
     """
-    with mpl.rc_context():
-        mpl.style.use("default")
-        mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "bgsub", "font.size": 11})
-        metadata = {"Date": None} if plot_format == "svg" else {"Software": "bgsub"}
-        figure = Figure(figsize=(8.0, 7.0), dpi=100, layout="constrained")
-        FigureCanvasAgg(figure)
+    named = [(one.name, one.curve) for one in sequences if one.curve is not None]
+    if total is not None and len(named) > 1:
+        named.append(("all, one threshold", total))
+
+    def draw(figure: Figure) -> None:
         axes = figure.add_subplot()
         _draw_levels(axes)
-        named = [(one.name, one.curve) for one in sequences if one.curve is not None]
-        if total is not None and len(named) > 1:
-            named.append(("all, one threshold", total))
         for place, (name, curve) in enumerate(named):
             color = _COLORS[place % len(_COLORS)]
             _draw_curve(axes, curve, name, color, _STYLES[place // len(_COLORS) % len(_STYLES)])
@@ -150,9 +152,8 @@ def render_curves(
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         figure.legend(loc="outside lower left", frameon=False, ncols=1, fontsize=10)
-        file = io.BytesIO()
-        figure.savefig(file, format=plot_format, dpi=100, metadata=metadata)
-    return file.getvalue()
+
+    return render(draw, (8.0, 7.0), plot_format, letters=11)
 
 
 def _draw_curve(
