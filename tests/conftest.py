@@ -9,12 +9,14 @@ import av
 import numpy as np
 import pytest
 from hypothesis import settings
+from matplotlib.figure import Figure
 
 from bgsub.options import OUTPUTS, RunOptions
 from bgsub.pipeline.run import run
 from bgsub.runtime.threads import Workers
 from bgsub.source_options import SourceOptions
 from bgsub.video.images import write_image
+from tests.white_figures import paint, save_white
 
 # A busy machine is no failure. Where a change is judged, it meets the same examples every time.
 settings.register_profile("unhurried", deadline=None, derandomize="CI" in os.environ)
@@ -77,6 +79,17 @@ def make_facts(path="/gone/a.avi", **changes):
         | changes.pop("input", {}),
         **changes,
     }
+
+
+# Figures are put together, but their paper stays white: to paint one takes longer than many runs.
+Figure.savefig = save_white
+
+
+@pytest.fixture(autouse=True)
+def _painted_figures(request, monkeypatch):
+    """Paint figures in tests that look at them, which have the mark `figures`."""
+    if request.node.get_closest_marker("figures") is not None:
+        monkeypatch.setattr(Figure, "savefig", paint)
 
 
 @pytest.fixture

@@ -5,13 +5,16 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
-
 import bgsub
 
 ROOT = Path(bgsub.__file__).parent
 TESTS = Path(__file__).parent
-MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+MODULES = {
+    path: path.read_text(encoding="utf-8")
+    for path in sorted(ROOT.rglob("*.py"))
+    if path.name != "__init__.py"
+}
+"""All modules with their texts."""
 
 MOST_LINES = 310
 LARGE = 100
@@ -36,9 +39,9 @@ def place(path):
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=place)
-def test_a_module_can_be_read_in_one_go(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+def test_a_module_can_be_read_in_one_go():
+    lines = {place(path): len(text.splitlines()) for path, text in MODULES.items()}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
 
 
 def has_functions(tree):
@@ -47,8 +50,7 @@ def has_functions(tree):
 
 def test_large_modules_have_tests_of_their_own_name():
     missing = []
-    for path in MODULES:
-        text = path.read_text(encoding="utf-8")
+    for path, text in MODULES.items():
         if len(text.splitlines()) <= LARGE or not has_functions(ast.parse(text)):
             continue
         test = TESTS / path.relative_to(ROOT).with_name(f"test_{path.name}")
@@ -62,25 +64,24 @@ def is_property(node):
     return bool(names & {"property", "cached_property", "setter"})
 
 
-@pytest.mark.parametrize("path", MODULES, ids=place)
-def test_docstrings_begin_with_a_verb(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module) or (
-            isinstance(node, ast.FunctionDef) and not is_property(node)
-        ):
-            said = (ast.get_docstring(node) or "Say").split()[0]
-            assert said not in FIRST_WORDS, f"{getattr(node, 'name', place(path))}: {said} …"
+def test_docstrings_begin_with_a_verb():
+    for path, text in MODULES.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Module) or (
+                isinstance(node, ast.FunctionDef) and not is_property(node)
+            ):
+                said = (ast.get_docstring(node) or "Say").split()[0]
+                where = f"{place(path)} {getattr(node, 'name', '')}"
+                assert said not in FIRST_WORDS, f"{where}: {said} …"
 
 
 def test_exceptions_are_modules():
     assert all((ROOT / name).is_file() for name in TESTED_ELSEWHERE)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=place)
-def test_retired_words_stay_away(path):
-    found = re.search(RETIRED, path.read_text(encoding="utf-8"))
-    assert found is None, found
+def test_retired_words_stay_away():
+    found = {place(path): re.findall(RETIRED, text) for path, text in MODULES.items()}
+    assert {name: words for name, words in found.items() if words} == {}
 
 
 def names_in(tree):
@@ -94,13 +95,12 @@ def names_in(tree):
 
 
 def test_what_one_module_uses_alone_is_private():
-    texts = {path: path.read_text(encoding="utf-8") for path in MODULES}
     elsewhere = [*ROOT.rglob("__init__.py"), *TESTS.rglob("*.py")]
     elsewhere += [*(ROOT.parent / "benchmarks").glob("*.py")]
-    words = {path: set(re.findall(r"\w+", text)) for path, text in texts.items()}
+    words = {path: set(re.findall(r"\w+", text)) for path, text in MODULES.items()}
     words |= {path: set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) for path in elsewhere}
     homes = defaultdict(list)
-    for path, text in texts.items():
+    for path, text in MODULES.items():
         for name in names_in(ast.parse(text)):
             if not name.startswith("_"):
                 homes[name].append(path)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 
 import matplotlib.image
+import pytest
 
 from bgsub.comparison.report import render_decomposition, render_errors
+
+pytestmark = pytest.mark.figures
 
 
 def image(data):

@@ -9,6 +9,8 @@ from bgsub.evaluation.figures import colored, draw_verdicts, render_curves
 from bgsub.evaluation.score_curve import ScoreCurve
 from bgsub.video.images import decode_image
 
+pytestmark = pytest.mark.figures
+
 VERDICTS = np.array([[0, 1, 2], [3, 4, 5]], np.uint8)
 
 

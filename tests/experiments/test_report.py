@@ -6,8 +6,11 @@ import io
 from dataclasses import dataclass
 
 import matplotlib.image
+import pytest
 
 from bgsub.experiments.report import Panel, render_tre
+
+pytestmark = pytest.mark.figures
 
 
 def image(data):

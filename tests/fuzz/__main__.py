@@ -23,23 +23,22 @@ WITNESSES = "witnesses"
 
 
 def fuzz(
-    part: str, *, seed: int, tries: int, tree: Path, first: int = 0, place: Place
+    part: str, *, seed: int, tries: int, first: int = 0, place: Place, crew: Crew
 ) -> list[tuple[int, str, list[str]]]:
     """Make the tries of a part; give number, command and broken rules of those that broke some."""
     found = []
-    with Crew(tree) as crew:
-        for number in range(first, first + tries):
-            rng = np.random.default_rng([seed, number, *part.encode()])
-            place.clear()
-            if part in HARDSHIPS:
-                broken, command = HARDSHIPS[part](place, tree, rng), ""
-            elif part == WITNESSES:
-                command, broken = witnessed(crew, place.work, rng)
-            else:
-                one = PARTS[part](place, rng)
-                broken, command = violations(one, crew.run(one)), " ".join(one.arguments)[:300]
-            if broken:
-                found.append((number, command, broken))
+    for number in range(first, first + tries):
+        rng = np.random.default_rng([seed, number, *part.encode()])
+        place.clear()
+        if part in HARDSHIPS:
+            broken, command = HARDSHIPS[part](place, crew.tree, rng), ""
+        elif part == WITNESSES:
+            command, broken = witnessed(crew, place.work, rng)
+        else:
+            one = PARTS[part](place, rng)
+            broken, command = violations(one, crew.run(one)), " ".join(one.arguments)[:300]
+        if broken:
+            found.append((number, command, broken))
     return found
 
 
@@ -60,15 +59,15 @@ def main() -> int:
             # What takes a process of its own is tried less often.
             tries = max(1, options.tries // 20) if part in HARDSHIPS else options.tries
             begun = time.perf_counter()
-            place = prepare(Path(folder) / part, options.tree.resolve())
-            found = fuzz(
-                part,
-                seed=options.seed,
-                tries=tries,
-                tree=options.tree.resolve(),
-                first=options.first,
-                place=place,
-            )
+            with Crew(options.tree.resolve()) as crew:
+                found = fuzz(
+                    part,
+                    seed=options.seed,
+                    tries=tries,
+                    first=options.first,
+                    place=prepare(Path(folder) / part, crew),
+                    crew=crew,
+                )
             seconds = time.perf_counter() - begun
             print(f"{part}: {tries} tries, {len(found)} break a rule ({seconds:.0f} s)", flush=True)
             kinds = collections.Counter(rule for _, _, broken in found for rule in broken)

@@ -45,7 +45,7 @@ class Place:
         self.work.mkdir(parents=True)
 
 
-def prepare(folder: Path, tree: Path) -> Place:
+def prepare(folder: Path, crew: Crew) -> Place:
     """Make undamaged inputs of every kind, and the results of a run."""
     import cv2
 
@@ -77,9 +77,8 @@ def prepare(folder: Path, tree: Path) -> Place:
     (place.sound / "mask.png").write_bytes(cv2.imencode(".png", mask)[1].tobytes())
     spans = "frame,outlier\n" + "".join(f"{i},{int(i > 9)}\n" for i in range(1, 15))
     (place.sound / "spans.csv").write_text(spans)
-    with Crew(tree) as crew:
-        clip, results = str(place.sound / "clip.npy"), str(place.sound / "results")
-        ending = crew.run(Try(["run", clip, "--k", "1", "--out", results, "--format", "png"]))
+    clip, results = str(place.sound / "clip.npy"), str(place.sound / "results")
+    ending = crew.run(Try(["run", clip, "--k", "1", "--out", results, "--format", "png"]))
     if ending.code != 0:
         raise RuntimeError(f"the undamaged run fails: {ending.stderr}{ending.failure}")
     return place

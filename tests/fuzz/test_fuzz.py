@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.__main__ import fuzz
-from tests.fuzz.judging import Ending, Try, violations
+from tests.fuzz.judging import Crew, Ending, Try, violations
 from tests.fuzz.parts import prepare
 
 TREE = Path(__file__).parents[2]
@@ -23,13 +23,19 @@ TRIES = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    return prepare(tmp_path_factory.mktemp("fuzz"), TREE)
+def crew():
+    with Crew(TREE, paints=False) as workers:
+        yield workers
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, crew):
+    return prepare(tmp_path_factory.mktemp("fuzz"), crew)
 
 
 @pytest.mark.parametrize("part", TRIES)
-def test_no_rule_is_broken(part, place):
-    assert fuzz(part, seed=10, tries=TRIES[part], tree=TREE, place=place) == []
+def test_no_rule_is_broken(part, place, crew):
+    assert fuzz(part, seed=10, tries=TRIES[part], place=place, crew=crew) == []
 
 
 @pytest.mark.parametrize(

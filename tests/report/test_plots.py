@@ -16,6 +16,8 @@ from bgsub.outliers.events import find_events
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.report.plots import Film, plot_errors, render_errors
 
+pytestmark = pytest.mark.figures
+
 
 def make_table(n: int, spans=(), *, height: float = 20.0, first: int | None = None) -> ErrorTable:
     """Noise of about 1.2 grey levels, and spans of frames with about `height`."""

@@ -10,6 +10,8 @@ from bgsub.errors import OutputError
 from bgsub.report.spectrum import plot_spectrum
 from bgsub.robustpca.rank import RankChoice, choose_rank
 
+pytestmark = pytest.mark.figures
+
 
 @pytest.fixture
 def choice():
