@@ -34,6 +34,12 @@ class TestCutoff:
         assert EventOptions(false_alarms=0.001).chosen_cutoff == pytest.approx(12)
         assert EventOptions(cutoff=7.5).chosen_cutoff == 7.5
 
+    @pytest.mark.parametrize("sign", [-1, 1])
+    def test_it_lies_within_a_milliard(self, sign):
+        assert EventOptions(cutoff=sign * 1e9).chosen_cutoff == sign * 1e9
+        with pytest.raises(UsageError, match="from -1e9 to 1e9"):
+            EventOptions(cutoff=sign * 1.0000001e9)
+
     @pytest.mark.parametrize(
         ("given", "said"),
         [

@@ -172,3 +172,28 @@ def test_light_is_between_three_tenths_and_three_times_the_ground_s(light, is_ta
     residual, left = without(picture, center)
     bright = np.s_[10:50, 58:]
     assert (np.abs(left[bright]).mean() < 0.1 * np.abs(residual[bright]).mean()) == is_taken_out
+
+
+def test_pictures_in_which_a_hundredth_deviates_are_candidates():
+    """By four standard deviations, of the pixels that count; here 6 of 600."""
+    inside = np.ones((20, 40), bool)
+    inside[:, 30:] = False
+    noises = np.full((5, 20, 40), 2.0, np.float32)
+    residuals = np.zeros_like(noises)
+    for picture, count in enumerate((0, 5, 6, 7, 600)):
+        residuals[picture].reshape(-1)[:count] = -8.1
+    shadow = SweepingShadow(textured((20, 40)), inside)
+    assert shadow.candidates(residuals, noises).tolist() == [2, 3, 4]
+    residuals *= 0.98
+    assert not shadow.candidates(residuals, noises).size
+    for residual, noise in zip(residuals, noises, strict=True):
+        picture = shadow._center + residual
+        assert shadow.taken_out(picture, shadow._center, residual, noise) is residual
+
+
+def test_a_picture_of_one_row_is_not_halved():
+    center = np.repeat(textured((1, 500)), 100, axis=1)
+    picture = 0.6 * center
+    residual, left = without(picture, center)
+    assert left.shape == residual.shape == (1, 50_000)
+    assert np.isfinite(left).all()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal, residuals
+from bgsub.robustpca.median import column_median
 from tests.robustpca.helpers import contaminated
 
 
@@ -53,3 +54,13 @@ def test_no_direction_at_all(X):
     descent = algorithm1(X, U, (len(X) + 1) // 2)
     assert descent.objective == 0.0
     assert np.isfinite(descent.fit.basis).all()
+
+
+def test_weights_scores_and_residuals_belong_to_the_centre_and_the_basis():
+    X = contaminated(41, 25)
+    fit = algorithm1(X, random_orthonormal(25, 3, np.random.default_rng(1)), 21).fit
+    m = column_median(X) + fit.weights
+    np.testing.assert_allclose(fit.scores, (X - m) @ fit.basis, atol=1e-10)
+    np.testing.assert_allclose(fit.residuals, residuals(X, m, fit.basis), atol=1e-10)
+    assert fit.support.sum() == 21
+    assert fit.residuals[fit.support].max() <= fit.residuals[~fit.support].min()
