@@ -162,7 +162,7 @@ def test_a_real_batch_is_the_same_with_two_processes(tmp_path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=600,
         )
         assert (done.returncode, done.stdout) == (6, ""), done.stderr
         # How far a run has come is said where it takes its time, as it does on a busy machine.
