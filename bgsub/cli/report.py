@@ -21,6 +21,7 @@ from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError
+from bgsub.files import check_plain
 from bgsub.runtime.temporary import write_file
 
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ def _folders(given: tuple[str, ...]) -> list[Path]:
     found: list[Path] = []
     for each in given:
         folder = Path(each)
+        check_plain(folder)
+        if len(given) == 1 and not folder.exists():
+            raise InputError(f"{folder}: no such folder; name one that bgsub run wrote")
         inside = []
         if folder.is_dir() and not (folder / MANIFEST).is_file():
             inside = sorted(child for child in folder.iterdir() if (child / MANIFEST).is_file())

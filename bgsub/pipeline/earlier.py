@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bgsub.errors import OutputError
+from bgsub.errors import InputError, OutputError
+from bgsub.files import check_plain
 
 MANIFEST = "run.json"
 
@@ -56,10 +57,11 @@ def earlier_outputs(path: Path) -> dict[str, Facts]:
         If that file is not one of ours.
     """
     try:
+        check_plain(path / MANIFEST)
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, ValueError, RecursionError) as error:
+    except (InputError, OSError, ValueError, RecursionError) as error:
         raise _foreign_manifest(path) from error
     outputs = manifest.get("outputs") if isinstance(manifest, dict) else None
     if not isinstance(outputs, dict) or "bgsub_version" not in manifest:

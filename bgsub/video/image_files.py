@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from bgsub.errors import InputError
+from bgsub.files import check_plain
 from bgsub.video.base import BadPicture, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import Image, ImageError, decode_image, is_image_name, read_header
@@ -101,7 +102,7 @@ def list_printf(path: Path) -> list[Path]:
     Raises
     ------
     InputError
-        If there are none.
+        If there are none, or only what is no file.
     """
     before, after = _PRINTF.split(path.name.replace("%%", "\0"))
     before, after = (re.escape(part.replace("\0", "%")) for part in (before, after))
@@ -119,7 +120,10 @@ def list_printf(path: Path) -> list[Path]:
         message = f"{path}: no file has a name of this pattern"
         raise InputError(f"{message}; check the folder and the number of digits")
     files = [path.parent / name for _, name in sorted(found)]
-    return [file for file in files if file.is_file()] or files
+    plain = [file for file in files if file.is_file()]
+    if not plain:
+        check_plain(files[0])
+    return plain or files
 
 
 def list_glob(pattern: str) -> list[Path]:

@@ -31,6 +31,7 @@ def place(tmp_path: Path, scene, monkeypatch) -> Path:
     np.save(tmp_path / "clip.npy", scene(12, visit=9))
     os.mkfifo(tmp_path / "pipe")
     os.mkfifo(tmp_path / "pipe.png")
+    os.mkfifo(tmp_path / "p1e.png")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -43,6 +44,7 @@ READING = [
     "run --from-file pipe --out out",
     "run --from-file /dev/urandom --out out",
     "run p%de.png --out out",
+    "run p*e.png --out out",
     "apply pipe clip.npy --out out",
     "errors pipe",
     "errors pipe clip.npy",
@@ -52,6 +54,13 @@ READING = [
     "compare clip.npy --methods pca --k 1 --truth pipe --out out",
     "experiment digits --data pipe --out out",
     "info pipe",
+    "report pipe",
+    "report nowhere",
+    "view pipe",
+    "clips pipe --out out",
+    "export pipe --to coco --out out",
+    "objects pipe --out out",
+    "join pipe",
 ]
 
 

@@ -1,6 +1,7 @@
 """What an earlier run wrote may be replaced; nothing else in its folder may."""
 
 import json
+import os
 
 import pytest
 
@@ -105,6 +106,13 @@ def test_a_manifest_that_no_run_wrote_is_left_alone(tmp_path, facts):
 def test_what_is_no_manifest_is_left_alone(tmp_path, text):
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(OutputError, match="move it away or choose"):
+        earlier_outputs(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
+def test_a_pipe_in_its_place_makes_nobody_wait(tmp_path):
+    os.mkfifo(tmp_path / "run.json")
+    with pytest.raises(OutputError, match="is not a manifest"):
         earlier_outputs(tmp_path)
 
 
