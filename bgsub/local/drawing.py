@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.blobs import Blob
 from bgsub.local.clean_frames import Singles
 from bgsub.local.cleanup import BlobRule, shadow_reach, vote, without_shadows
 from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines
@@ -37,12 +38,18 @@ class Seen(NamedTuple):
         See `bgsub.local.specks.find_specks`.
     trust : float or None
         From 0 to 1, see `bgsub.local.trust`; None where nothing says.
+    blobs : tuple of Blob
+        Of the mask, where they are wanted, see `bgsub.local.blobs.find_blobs`.
+    contrast : float
+        Evidence that what moves usually has, in grey levels; 0 where nothing does.
     """
 
     mask: Bytes
     scores: NDArray[np.uint16] | None = None
     specks: tuple[Speck, ...] = ()
     trust: float | None = None
+    blobs: tuple[Blob, ...] = ()
+    contrast: float = 0.0
 
 
 class MaskDrawer:

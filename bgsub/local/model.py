@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.archive import arrays_of, scenes_in
+from bgsub.local.blobs import find_blobs
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.cleanup import in_hundredths, vote
 from bgsub.local.comparing import Compared, Comparer
@@ -159,6 +160,11 @@ class LocalModel:
         """Say whether small things may be objects if they move: not where a least area is given."""
         return self.options.min_area is None
 
+    @property
+    def finds_blobs(self) -> bool:
+        """Say whether blobs must last to be objects: not where a least area is given."""
+        return self.options.min_area is None and self.params.lasting_frames > 0
+
     def look(
         self, picture: Bytes, inside: NDArray[np.bool_] | None = None, *, with_scores: bool = True
     ) -> Seen:
@@ -213,7 +219,9 @@ class LocalModel:
             raw = vote(compared.mean, self.params.vote_level)
             edge = self.params.outline_edge
             specks = find_specks(raw, mask, compared.score, compared.mean, self.min_area, edge)
-        return Seen(mask, scores, specks, self._trust(compared, mask))
+        blobs = find_blobs(mask, compared.mean) if self.finds_blobs else ()
+        contrast = float(compared.fit.matcher.scene.contrast)
+        return Seen(mask, scores, specks, self._trust(compared, mask), blobs, contrast)
 
     def _trust(self, compared: Compared, mask: Bytes) -> float:
         """Say how far a mask deserves trust, from 0 to 1."""

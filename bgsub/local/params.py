@@ -205,6 +205,19 @@ class LocalParams:
         (0, 1),
         "an edge lies at half of the step; 0: outlines stay as they are",
     )
+    # Tracks
+    lasting_frames: int = _number(
+        8, "frames", (0, 100), "leaves, waves and halos come and go in fewer; 0: not asked"
+    )
+    lasting_way: float = _number(
+        1.0, "its sizes", (0, 100), "an object that is seen for less has left its place"
+    )
+    lasting_contrast: float = _number(
+        40.0, "grey levels", (1, 255), "fainter objects fall below the threshold and back by chance"
+    )
+    lasting_strength: float = _number(
+        1.15, "thresholds", (0, 4), "mean of a blob in one frame of its track at least"
+    )
 
     def __post_init__(self) -> None:
         """Check all ranges."""

@@ -7,7 +7,8 @@ thread, and in `take` what needs the frames in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -102,9 +103,27 @@ class Renderer:
         self._specks: SpeckFilter | None = None
         if masker is not None and masker.finds_specks:
             self._specks = SpeckFilter()
+        self._sieve = None if masker is None else masker.sieve(inside)
 
-    def frames(self, block: FrameBlock, workers: Workers) -> list[SceneFrame]:
-        """Give the frames of a block; their backgrounds are reconstructed together."""
+    def frames(self, blocks: Iterable[FrameBlock], workers: Workers) -> Iterator[list[SceneFrame]]:
+        """Give the frames of blocks, block by block; their backgrounds are reconstructed together.
+
+        Where masks depend on the frames after them, a block waits for as many.
+        """
+        sieve, waiting = self._sieve, deque[tuple[FrameBlock, list[SceneFrame]]]()
+        for block in blocks:
+            waiting.append((block, self._look_at(block, workers)))
+            while waiting and (
+                sieve is None or sieve.waiting >= sieve.ahead + len(waiting[0][0].rows)
+            ):
+                yield self._complete(*waiting.popleft(), workers)
+        if sieve is not None:
+            sieve.end()
+        while waiting:
+            yield self._complete(*waiting.popleft(), workers)
+
+    def _look_at(self, block: FrameBlock, workers: Workers) -> list[SceneFrame]:
+        """Give the frames of a block with the masks that each has by itself."""
         frames = [
             SceneFrame(
                 self._rules,
@@ -117,6 +136,18 @@ class Renderer:
         ]
         if self._masker is not None and not self._masker.needs_background:
             self._look_at_all(self._masker, frames, workers)
+        if self._sieve is not None:
+            for frame in frames:
+                frame.pass_to(self._sieve)
+        return frames
+
+    def _complete(
+        self, block: FrameBlock, frames: list[SceneFrame], workers: Workers
+    ) -> list[SceneFrame]:
+        """Add to frames what depends on others."""
+        if self._sieve is not None:
+            for frame in frames:
+                frame.decide(self._sieve.take())
         if self._specks is not None:
             for frame in frames:
                 frame.reveal(self._specks)

@@ -14,6 +14,7 @@ from bgsub.background.backdrop import Backdrop
 from bgsub.background.render import largest_difference
 from bgsub.local.drawing import Seen
 from bgsub.tracking.absorption import Absorber
+from bgsub.tracking.fleeting import BlobSieve
 from bgsub.tracking.specks import SpeckFilter
 from bgsub.tracking.steadiness import Recognized
 from bgsub.video.frames import Bytes, Layout
@@ -165,8 +166,12 @@ class SceneFrame:
         return scores
 
     def decide(self, seen: Seen) -> None:
-        """Take what it shows, which others like it were asked for at the same time."""
+        """Take what it shows, which was found out together with other frames."""
         self.__dict__["_decided"] = seen
+
+    def pass_to(self, sieve: BlobSieve) -> None:
+        """Let a sieve see what it shows; frames come in their order."""
+        sieve.add(self._decided, self.time_s)
 
     def reveal(self, followed: SpeckFilter) -> None:
         """Add to the mask the specks that move; frames are followed in their order."""

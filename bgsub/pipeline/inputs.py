@@ -11,12 +11,14 @@ from typing import Any
 from bgsub.background.backdrop import backdrop_bytes
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
+from bgsub.fit.blocks import render_rows
 from bgsub.fit.borrowed import Borrowed
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
+from bgsub.pipeline.masker import Masker
 from bgsub.pipeline.needs import (
     chosen_cutoff,
     fitted_at_most,
@@ -30,8 +32,12 @@ from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
 from bgsub.source_options import SourceOptions
 from bgsub.tracking.absorption import absorbed_after, kept_bytes
+from bgsub.video.frames import Layout
 from bgsub.video.geometry import ColorMode
 from bgsub.video.source import Footage, FrameSource, open_source
+
+# Mask, scores and blobs of a frame that waits.
+_OF_A_PIXEL = 4
 
 notes = logging.getLogger("bgsub.notes")
 """What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""
@@ -168,7 +174,8 @@ def memory_need(
     kept = kept_bytes(*size) if absorbed_after(options.still_objects) else 0
     kept += still_bytes(frames, *size) if "still" in options.outputs else 0
     threads = own_threads(options.threads, options.jobs)
-    kept += kind.masking_bytes(*size, threads) if needs_masks(options) else 0
+    if needs_masks(options):
+        kept += kind.masking_bytes(*size, threads) + _waiting_bytes(source.layout, kind)
     if kind.corrects_background and options.outputs & {"background", "foreground", "preview"}:
         kept += backdrop_bytes(source.layout, threads)
     return MemoryNeed(
@@ -224,6 +231,14 @@ def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> 
     if plan.reason:
         notes.info("%s: %s", source.name, plan.reason)
     return plan
+
+
+def _waiting_bytes(layout: Layout, kind: type[Masker]) -> int:
+    """Give the memory of the frames that wait for those after them, masks and scores included."""
+    if not kind.frames_ahead:
+        return 0
+    frames = kind.frames_ahead + render_rows(layout.size)
+    return frames * (layout.size + _OF_A_PIXEL * layout.pixels)
 
 
 def read_frames(

@@ -25,6 +25,7 @@ from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Flags, Masker, MaskSettings
 from bgsub.pipeline.plate import plates_of
 from bgsub.runtime.threads import Workers
+from bgsub.tracking.fleeting import BlobSieve
 from bgsub.video.frames import Bytes, Layout
 
 
@@ -93,6 +94,7 @@ class LocalMasker(Masker):
     name = "local"
     corrects_background = True
     score_level = LOCAL_SCORE_LEVEL
+    frames_ahead = DEFAULTS.lasting_frames
 
     def __init__(self, layout: Layout, settings: MaskSettings) -> None:
         super().__init__(layout, settings)
@@ -180,6 +182,11 @@ class LocalMasker(Masker):
         """Compare frames with the colours of their places."""
         pictures = [frame.seen for frame in frames]
         return self._learned().look_all(pictures, inside, with_scores=with_scores)
+
+    def sieve(self, inside: Flags | None) -> BlobSieve | None:
+        """Give what leaves fleeting blobs out of masks, unless a least area was asked for."""
+        model = self._learned()
+        return BlobSieve(model.params, inside) if model.finds_blobs else None
 
     def background(self, frame: SceneFrame) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows."""

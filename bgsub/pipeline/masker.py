@@ -21,6 +21,7 @@ from bgsub.local.drawing import Seen
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.absorption import Stillness
+from bgsub.tracking.fleeting import BlobSieve
 from bgsub.video.frames import Bytes, Layout
 
 Flags = NDArray[np.bool_]
@@ -74,6 +75,8 @@ class Masker(Protocol):
         Pixels that a blob covers, at least.
     finds_specks : bool
         Whether it gives specks that may be objects if they move.
+    frames_ahead : int
+        Frames after one that its mask depends on, at most.
     threshold : float or None
         Grey levels above which a pixel is foreground, where that is one number.
     """
@@ -82,6 +85,7 @@ class Masker(Protocol):
     needs_background: ClassVar[bool] = False
     corrects_background: ClassVar[bool] = False
     score_level: ClassVar[int] = 100
+    frames_ahead: ClassVar[int] = 0
     layout: Layout
     settings: MaskSettings
     min_area: int
@@ -167,6 +171,11 @@ class Masker(Protocol):
         -------
         Seen
         """
+
+    def sieve(self, inside: Flags | None) -> BlobSieve | None:
+        """Give what leaves fleeting blobs out of masks; None where all blobs stay."""
+        del inside
+        return None
 
     def background(self, frame: SceneFrame) -> Bytes:
         """Give what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""

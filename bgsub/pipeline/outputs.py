@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
@@ -217,13 +217,18 @@ class FrameOutputs:
     ) -> None:
         """Give the frames of some blocks to all consumers; blocks pass even if there is none."""
         renderer, done = self._renderer(), 0
+        stage = "write" if self.consumers else "errors"
+        for frames in renderer.frames(self._passing(blocks), self._workers):
+            if self.consumers:
+                feed(frames, self.consumers, self._workers)
+            done += len(frames)
+            progress(stage, done, total)
+        self.frames = done
+
+    def _passing(self, blocks: Iterable[FrameBlock]) -> Iterator[FrameBlock]:
         for block in blocks:
             self.span = Span.through(self.span, block)
-            if self.consumers:
-                feed(renderer.frames(block, self._workers), self.consumers, self._workers)
-            done += len(block.rows)
-            progress("write" if self.consumers else "errors", done, total)
-        self.frames = done
+            yield block
 
     def _renderer(self) -> Renderer:
         scene, masker = self._scene, self._scene.masker

@@ -84,7 +84,7 @@ def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple
                 with_scores=False,
             )
             frames = ScoredFrames(store, fit, scene, workers)
-            for block in frames.blocks():
-                for frame in renderer.frames(block, workers):
+            for block in renderer.frames(frames.blocks(), workers):
+                for frame in block:
                     one = Frame(frame.number, frame.time_s, frame.row.copy(), frame.layout)
                     yield one, frame.mask

@@ -113,6 +113,10 @@ SHIPPED = {
     "texture_kept": (0, 0.4, 1.1),
     "texture_least": (0.5, 4.0, 64),
     "outline_edge": (0, 0.6, 1),
+    "lasting_frames": (0, 8, 100),
+    "lasting_way": (0, 1.0, 100),
+    "lasting_contrast": (1, 40.0, 255),
+    "lasting_strength": (0, 1.15, 4),
     "edge_moved": (0, 0.5, 1.1),
 }
 """Least, shipped and most of every number."""

@@ -35,7 +35,7 @@ def renderer_of(model, background):
 
 
 def test_frames_have_their_backgrounds(model, block, workers):
-    frames = renderer_of(model, model).frames(block, workers)
+    (frames,) = renderer_of(model, model).frames([block], workers)
     expected = reconstruct(model, block.coefficients, workers)
     assert [frame.number for frame in frames] == block.numbers.tolist()
     for i, frame in enumerate(frames):
@@ -45,7 +45,7 @@ def test_frames_have_their_backgrounds(model, block, workers):
 
 def test_frames_of_which_nothing_is_fitted(model, block, workers):
     plain = block._replace(coefficients=None, outlier_scores=None)
-    (first, *_) = renderer_of(model, None).frames(plain, workers)
+    ((first, *_),) = renderer_of(model, None).frames([plain], workers)
     assert first.outlier_score is None
     with pytest.raises(RuntimeError, match="no masks"):
         _ = first.mask
@@ -77,7 +77,8 @@ def test_frames_come_in_order_in_one_thread_whoever_prepares_them(size):
     one, other = Recorder(), Recorder()
     renderer = Renderer(layout, None, None, None, no_foreground, with_scores=False)
     with Workers(3) as workers:
-        feed(renderer.frames(block, workers), [one, other], workers)
+        for frames in renderer.frames([block], workers):
+            feed(frames, [one, other], workers)
     own = threading.current_thread().name
     assert one.seen == other.seen == [(n, -n, own) for n in range(1, 10)]
     # Small pictures are not worth a thread of their own.

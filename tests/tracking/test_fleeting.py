@@ -1,0 +1,172 @@
+"""What lasts or moves on stays in the masks; what comes and goes where it is does not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bgsub.local.blobs import find_blobs
+from bgsub.local.drawing import Seen
+from bgsub.local.params import DEFAULTS
+from bgsub.local.scoring import UNIT
+from bgsub.local.specks import Speck
+from bgsub.tracking.fleeting import BlobSieve
+
+SIZE = (60, 80)
+FRAMES = 40
+STRONG, WEAK = 1.45, 1.1
+AHEAD = DEFAULTS.lasting_frames
+
+
+def film(*things, frames=FRAMES, contrast=100.0):
+    """Frames with rectangles: first and last frame, x, y and side in the first, step, strength."""
+    masks = np.zeros((frames, *SIZE), np.uint8)
+    means = np.zeros_like(masks)
+    for first, last, x, y, side, step, strength in things:
+        for i in range(first, last + 1):
+            left = x + step * (i - first)
+            part = i, slice(y, y + side), slice(left, left + side)
+            masks[part], means[part] = 255, round(strength * UNIT)
+    return [
+        Seen(mask, None, (), None, find_blobs(mask, mean), contrast)
+        for mask, mean in zip(masks, means, strict=True)
+    ]
+
+
+def sifted(frames, *, params=DEFAULTS, inside=None, rate=25.0, jump=None):
+    sieve = BlobSieve(params, inside)
+    found = []
+    for i, seen in enumerate(frames):
+        late = 10.0 if jump is not None and i >= jump else 0.0
+        sieve.add(seen, i / rate + late)
+        if sieve.waiting > sieve.ahead:
+            found.append(sieve.take().mask)
+    sieve.end()
+    while sieve.waiting:
+        found.append(sieve.take().mask)
+    return np.array(found)
+
+
+def marked(*things, frames=FRAMES, contrast=100.0, **settings):
+    """Frames in which anything is left."""
+    masks = sifted(film(*things, frames=frames, contrast=contrast), **settings)
+    return np.flatnonzero(masks.any(axis=(1, 2))).tolist()
+
+
+@pytest.mark.parametrize("lasts", [1, 2, 5, AHEAD])
+def test_what_comes_and_goes_where_it_is_is_left_out(lasts):
+    assert marked((12, 11 + lasts, 30, 20, 9, 0, STRONG)) == []
+
+
+def test_what_lasts_stays_from_its_first_frame_to_its_last():
+    assert marked((12, 30, 30, 20, 9, 0, STRONG)) == list(range(12, 31))
+
+
+def test_what_moves_on_stays_however_short_it_is_seen():
+    assert marked((12, 16, 30, 20, 9, 4, STRONG)) == list(range(12, 17))
+
+
+def test_what_moves_by_more_than_it_covers_is_followed():
+    assert marked((12, 15, 20, 20, 9, 10, STRONG)) == list(range(12, 16))
+
+
+@pytest.mark.parametrize("x", [0, 2, SIZE[1] - 9])
+def test_what_meets_the_border_stays(x):
+    assert marked((12, 14, x, 20, 9, 0, STRONG)) == [12, 13, 14]
+
+
+def test_what_meets_pixels_that_do_not_count_stays():
+    inside = np.ones(SIZE, np.bool_)
+    inside[:, :28] = False
+    assert marked((12, 14, 30, 20, 9, 0, STRONG), inside=inside) == [12, 13, 14]
+    assert marked((12, 14, 40, 20, 9, 0, STRONG), inside=inside) == []
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 3), (FRAMES - 4, FRAMES - 1)])
+def test_what_the_film_begins_or_ends_with_stays(first, last):
+    assert marked((first, last, 30, 20, 9, 0, STRONG)) == list(range(first, last + 1))
+
+
+def test_a_gap_in_time_tells_nothing():
+    assert marked((12, 14, 30, 20, 9, 0, STRONG), jump=15) == [12, 13, 14]
+    assert marked((12, 14, 30, 20, 9, 0, STRONG), jump=12) == [12, 13, 14]
+    assert marked((12, 14, 30, 20, 9, 0, STRONG), jump=20) == []
+
+
+def test_frames_that_are_far_apart_keep_all_blobs():
+    assert marked((12, 12, 30, 20, 9, 0, WEAK), (20, 20, 50, 40, 9, 0, STRONG), rate=5) == [12, 20]
+
+
+def test_what_never_stands_out_is_left_out_however_long_it_lasts():
+    assert marked((8, 33, 30, 20, 9, 0, WEAK)) == []
+    assert marked((8, 20, 2, 20, 9, 4, WEAK)) == []
+
+
+def test_what_stands_out_once_stays_near_that():
+    weak, strong = (8, 30, 30, 20, 9, 0, WEAK), (19, 19, 30, 20, 9, 0, STRONG)
+    assert marked(weak, strong) == list(range(19 - AHEAD, 20 + AHEAD))
+
+
+def test_weak_blobs_of_the_shortest_films_stay():
+    assert marked((0, 3, 30, 20, 9, 0, WEAK), frames=4) == [0, 1, 2, 3]
+
+
+def test_where_objects_are_faint_short_tracks_stay():
+    thing = (12, 14, 30, 20, 9, 0, STRONG)
+    assert marked(thing, contrast=DEFAULTS.lasting_contrast) == [12, 13, 14]
+    assert marked(thing, contrast=DEFAULTS.lasting_contrast + 1) == []
+
+
+def test_what_is_now_and_then_a_speck_is_followed_and_specks_stay_as_they_are():
+    frames = film((12, 29, 30, 20, 9, 0, STRONG))
+    bare = film()
+    for i in range(12, 30):
+        if i % 3:
+            (blob,) = frames[i].blobs
+            speck = Speck(blob.x + 1, blob.y, blob.inside[:6, :6], 4.0)
+            frames[i] = bare[i]._replace(specks=(speck,))
+    kept = sifted(frames)
+    np.testing.assert_array_equal(kept, np.array([seen.mask for seen in frames]))
+    alone = [seen._replace(specks=()) for seen in frames]
+    assert not sifted(alone).any()
+
+
+def test_other_blobs_of_the_frame_stay_to_the_pixel():
+    lasting = (0, FRAMES - 1, 5, 40, 12, 0, STRONG)
+    both = sifted(film(lasting, (12, 14, 30, 20, 9, 0, STRONG)))
+    np.testing.assert_array_equal(both, np.array([seen.mask for seen in film(lasting)]))
+
+
+def test_nothing_that_was_given_is_changed():
+    frames = film((12, 14, 30, 20, 9, 0, STRONG))
+    sifted(frames)
+    assert frames[13].mask.any()
+
+
+def test_two_that_meet_and_part_last():
+    one, two = (10, 20, 20, 20, 9, 1, STRONG), (10, 20, 48, 20, 9, -1, STRONG)
+    together = (21, 24, 30, 20, 18, 0, STRONG)
+    assert marked(one, two, together) == list(range(10, 25))
+
+
+def test_without_frames_ahead_nothing_is_asked():
+    params = replace(DEFAULTS, lasting_frames=0, lasting_strength=0.0)
+    assert marked((12, 12, 30, 20, 9, 0, STRONG), params=params) == [12]
+
+
+def test_a_sieve_keeps_no_more_than_it_needs():
+    sieve = BlobSieve(DEFAULTS)
+    for i, seen in enumerate(film((0, 199, 30, 20, 9, 0, STRONG), frames=200)):
+        sieve.add(seen, i / 25)
+        if sieve.waiting > sieve.ahead:
+            sieve.take()
+        assert len(sieve._looks) <= 2 * sieve.ahead + 1
+    track, count = sieve._looks[-1].nodes[0], 0
+    while track.before is not None:
+        track, count = track.before, count + 1
+    assert count <= 2 * sieve.ahead
+
+
+def test_frames_must_be_added_before_they_are_taken():
+    with pytest.raises((RuntimeError, IndexError)):
+        BlobSieve(DEFAULTS).take()
