@@ -20,12 +20,6 @@ MOST_LINES = 310
 LARGE = 100
 """Lines from which a module has a test file of its own name."""
 
-_BY_WATCHING = "tests/live/test_watcher.py plays streams through the processes of which it is one"
-
-TESTED_ELSEWHERE = dict.fromkeys(
-    ("live/analysis.py", "live/reader.py", "live/recording.py"), _BY_WATCHING
-)
-
 FIRST_WORDS = {
     *("A", "All", "An", "Everything", "How", "Of", "The", "What", "Where", "Whether", "Which"),
 }
@@ -54,7 +48,7 @@ def test_large_modules_have_tests_of_their_own_name():
         if len(text.splitlines()) <= LARGE or not has_functions(ast.parse(text)):
             continue
         test = TESTS / path.relative_to(ROOT).with_name(f"test_{path.name}")
-        if not test.exists() and place(path) not in TESTED_ELSEWHERE:
+        if not test.exists():
             missing.append(place(path))
     assert missing == []
 
@@ -73,10 +67,6 @@ def test_docstrings_begin_with_a_verb():
                 said = (ast.get_docstring(node) or "Say").split()[0]
                 where = f"{place(path)} {getattr(node, 'name', '')}"
                 assert said not in FIRST_WORDS, f"{where}: {said} …"
-
-
-def test_exceptions_are_modules():
-    assert all((ROOT / name).is_file() for name in TESTED_ELSEWHERE)
 
 
 def test_retired_words_stay_away():

@@ -165,9 +165,7 @@ def connect(address: str) -> Iterator[Pool]:
         message = f"--scheduler {address}: needs Dask"
         raise UsageError(f"{message}; install it with pip install 'bgsub[cluster]'")
     import dask.config
-    import distributed
-    from distributed import Client, LocalCluster
-    from distributed.versions import VersionMismatchWarning
+    from distributed import LocalCluster
 
     # What happens to workers is said here, in words.
     for library in ("distributed", "distributed.client", "tornado.application", "asyncio"):
@@ -187,12 +185,25 @@ def connect(address: str) -> Iterator[Pool]:
                     silence_logs=logging.CRITICAL,
                 )
             )
+        client = stack.enter_context(_client(place, address))
+        if not client.nthreads():
+            notes.info("%s has no worker yet; waiting for some", address)
+        yield Pool(client, address)
+
+
+@contextlib.contextmanager
+def _client(place: Any, address: str) -> Iterator[Any]:
+    """Open a connection whose other end has the Dask that is here, and close it."""
+    import distributed
+    from distributed.versions import VersionMismatchWarning
+
+    with contextlib.ExitStack() as stack:
         try:
             with warnings.catch_warnings():
                 # Other versions are named below, without a table.
                 warnings.simplefilter("ignore", VersionMismatchWarning)
                 client = stack.enter_context(
-                    Client(place, timeout=_PATIENCE_S, set_as_default=False)
+                    distributed.Client(place, timeout=_PATIENCE_S, set_as_default=False)
                 )
             _check_versions(client.get_versions(), address)
         except (OSError, TimeoutError, ValueError) as error:
@@ -207,9 +218,7 @@ def connect(address: str) -> Iterator[Pool]:
             message = f"--scheduler {address}: its answer cannot be understood ({reason})"
             advice = f"it must run the Dask that is here, {distributed.__version__}"
             raise UsageError(f"{message}; {advice}") from error
-        if not client.nthreads():
-            notes.info("%s has no worker yet; waiting for some", address)
-        yield Pool(client, address)
+        yield client
 
 
 def _check_versions(found: dict[str, Any], address: str) -> None:

@@ -151,10 +151,7 @@ def fit_frames(
     support = estimator.support_
     if not isinstance(estimator, TRPCA):
         support = ordinary_frames(table.scores, table.errors, table.cutoff)
-    if gram is None:
-        weights, basis = regression_weights(coefficients, support)
-    else:
-        weights, basis = estimator.center_weights_, estimator.component_weights_
+    weights, basis = _row_weights(estimator, gram, coefficients, support)
     return FrameFit(
         estimator=estimator,
         gram=gram,
@@ -167,6 +164,18 @@ def fit_frames(
         converged=not any(issubclass(each.category, ConvergenceWarning) for each in warned),
         rank=choice,
     )
+
+
+def _row_weights(
+    estimator: Estimator,
+    gram: Gram | None,
+    coefficients: NDArray[np.float64],
+    support: NDArray[np.bool_],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the weights of the frames of which the centre and the components are sums."""
+    if gram is None:
+        return regression_weights(coefficients, support)
+    return estimator.center_weights_, estimator.component_weights_
 
 
 def _fit(

@@ -1,0 +1,50 @@
+"""The process that decodes: its messages, its last one, and its end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from bgsub.live.messages import End, Header, LivePicture, receive
+
+from .conftest import transport, walk
+
+
+def messages_of(path, **more):
+    """Run the process on a file, and read what it sends."""
+    settings = {"address": f"file:{path}", "format": None, "options": {}, "protocols": "file"}
+    settings |= {"scale": None, "every": 0.0, "sound": True, "drops": False} | more
+    with subprocess.Popen(
+        [sys.executable, "-m", "bgsub.live.reader", json.dumps(settings)], stdout=subprocess.PIPE
+    ) as process:
+        found = []
+        while not found or not isinstance(found[-1], End):
+            found.append(receive(process.stdout))
+        assert process.wait(60) == 0
+    return found
+
+
+def test_a_stream_is_sent_from_its_header_to_its_end(tmp_path):
+    (tmp_path / "film.ts").write_bytes(transport(walk(20, [])))
+    header, *others, end = messages_of(tmp_path / "film.ts")
+    assert isinstance(header, Header)
+    assert sum(isinstance(each, LivePicture) for each in others) == 20
+    assert end == End("")
+
+
+@pytest.mark.parametrize(
+    ("more", "reason", "is_final"),
+    [
+        ({}, "its data are damaged", False),
+        ({"address": "srt://127.0.0.1:1", "protocols": "srt"}, "ffmpeg -i srt://", True),
+        ({"address": "file:/none.ts"}, "o such file", False),
+    ],
+)
+def test_what_cannot_be_read_is_the_last_message(tmp_path, more, reason, is_final):
+    (tmp_path / "film.ts").write_bytes(b"no film" * 100)
+    (end,) = messages_of(tmp_path / "film.ts", **more)
+    assert reason in end.reason
+    assert end.is_final == is_final
