@@ -115,15 +115,16 @@ def _estimate(
     """Make the plan that a run would make, or say why there is none."""
     from bgsub.fit.estimate import run_seconds
     from bgsub.fit.memory_need import Storage
-    from bgsub.pipeline.inputs import memory_limit, memory_need, plan_memory
+    from bgsub.fit.memory_plan import make_plan
+    from bgsub.pipeline.inputs import memory_limit, memory_need
 
     need = memory_need(source, options, frames)
     unrestricted = need.total("memory", need.sample)
-    limit = memory_limit(options)
+    limit = memory_limit(options.memory, options.jobs)
     storage: Storage | None = None
     needed, sample = unrestricted, need.sample
     try:
-        plan = plan_memory(need, limit, options, source.name)
+        plan = make_plan(need, limit, options.temp, name=source.name, jobs=options.jobs)
         storage, needed, sample, reason = plan.storage, plan.bytes, plan.fit_frames, plan.reason
     except MemoryLimitError as error:
         reason = str(error).removeprefix(f"{source.name}: ")

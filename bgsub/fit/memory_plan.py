@@ -55,7 +55,12 @@ class Plan:
 
 
 def make_plan(
-    need: MemoryNeed, limit: int, temp: Path | None = None, *, name: str = "input", jobs: int = 1
+    need: MemoryNeed,
+    limit: int,
+    temp: str | Path | None = None,
+    *,
+    name: str = "input",
+    jobs: int = 1,
 ) -> Plan:
     """Choose the first storage that fits: memory, a file, a smaller sample decoded again.
 
@@ -64,7 +69,7 @@ def make_plan(
     need : MemoryNeed
     limit : int
         Bytes.
-    temp : Path, optional
+    temp : str or Path, optional
         Where frames may be spilled to; None is `spill_folder`.
     name : str
         Of the input, for the message.
@@ -76,7 +81,7 @@ def make_plan(
     MemoryLimitError
         If no storage fits, with what is needed and what would help.
     """
-    folder = temp or spill_folder()
+    folder = spill_folder() if temp is None else Path(temp)
     spill = free_space(folder) > 1.1 * on_disk(need)
     plan = _first_that_fits(need, limit, folder, spill=spill)
     if plan is None:

@@ -76,7 +76,10 @@ def open_frames(
 def open_input(
     footage: Footage, options: RunOptions, like: BackgroundModel | None = None
 ) -> FrameSource:
-    """Open an input in the layout that the outputs need, or in that of a model."""
+    """Open an input in the layout that the outputs need, or in that of a model.
+
+    Outputs, format, kind of masks and all options of the source decide together: hence all options.
+    """
     color, wanted = options.source.color, options.source
     exact = options.format != "mp4"
     kind = MASKERS[options.mask_model]
@@ -162,7 +165,10 @@ def model_for(
 def memory_need(
     source: FrameSource, options: RunOptions, frames: int, borrowed: int = 0
 ) -> MemoryNeed:
-    """Collect what decides how much memory a run on so many frames takes, some more borrowed."""
+    """Collect what decides how much memory a run on so many frames takes, some more borrowed.
+
+    Every output and every product of a run takes its part: hence all options.
+    """
     width, height = source.input_size
     size = source.layout.height, source.layout.width
     kind = MASKERS[options.mask_model]
@@ -200,15 +206,9 @@ def memory_need(
     )
 
 
-def memory_limit(options: RunOptions) -> int:
-    """Give the bytes that a run may take."""
-    return max(1, memory_bytes(options.memory or DEFAULT_MEMORY) // options.jobs)
-
-
-def plan_memory(need: MemoryNeed, limit: int, options: RunOptions, name: str) -> Plan:
-    """Choose where the frames of a run will be; see `plan_run` for the errors."""
-    temp = None if options.temp is None else Path(options.temp)
-    return make_plan(need, limit, temp, name=name, jobs=options.jobs)
+def memory_limit(memory: str | None, jobs: int) -> int:
+    """Give the bytes that each of some runs may take."""
+    return max(1, memory_bytes(memory or DEFAULT_MEMORY) // jobs)
 
 
 def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> Plan:
@@ -227,7 +227,8 @@ def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> 
     if frames is None:
         frames = sum(1 for _ in source)
     need = memory_need(source, options, frames, borrowed)
-    plan = plan_memory(need, memory_limit(options), options, source.name)
+    limit = memory_limit(options.memory, options.jobs)
+    plan = make_plan(need, limit, options.temp, name=source.name, jobs=options.jobs)
     if plan.reason:
         notes.info("%s: %s", source.name, plan.reason)
     return plan

@@ -1,4 +1,7 @@
-"""Derive from the options what a run has to compute, and the values that each part of it needs."""
+"""Derive from the options what a run has to compute, and the values that each part of it needs.
+
+Here all options come together, so that what is below gets the values that it needs and no more.
+"""
 
 from __future__ import annotations
 

@@ -146,7 +146,10 @@ def finish(
     facts: dict[str, Any],
     hints: list[str],
 ) -> RunResult:
-    """Write the manifest last, and say what was found; no table where no frame was fitted."""
+    """Write the manifest last, and say what was found; no table where no frame was fitted.
+
+    It records all options, so that the run can be repeated.
+    """
     errors = _no_errors(facts) if table is None else _error_facts(table)
     findings = [] if table is None else outlier_findings(table)
     findings += mask_findings(facts)
