@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from bgsub.local.layers import LAYERS, Layers, find_layers
-from bgsub.local.presence import motion_around, moving_colors, what_came_back
+from bgsub.local.presence import (
+    _with_neighbours,
+    motion_around,
+    moving_colors,
+    what_came_back,
+)
 from bgsub.runtime.threads import Workers
 
 SHAPE = 40, 60
@@ -281,3 +286,12 @@ def test_a_place_shows_what_more_than_half_of_it_shows(rows, expected):
     layers = Layers(np.zeros((LAYERS, 4, 5, 3), np.uint8), empty, empty, empty, labels)
     sides = np.zeros((4, 5), np.int8), np.ones((4, 5), np.int8)
     assert what_came_back(layers, np.ones((4, 5), bool), sides) == expected
+
+
+def test_a_bin_counts_what_is_in_it_or_in_one_of_its_26_neighbours():
+    for at in np.ndindex(3, 4, 5):
+        seen = np.zeros((3, 4, 5), np.float32)
+        seen[at] = 7
+        places = np.indices(seen.shape) - np.reshape(at, (3, 1, 1, 1))
+        near = np.abs(places).max(axis=0) < 2
+        np.testing.assert_array_equal(_with_neighbours(seen), 7.0 * near)

@@ -38,6 +38,11 @@ def fitted(kind, X, **parameters):
 
 
 @every_estimator
+def test_ten_components_are_the_default(kind):
+    assert kind().n_components == 10
+
+
+@every_estimator
 def test_parameters_by_name(kind):
     estimator = kind(3)
     parameters = estimator.get_params()
