@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from bgsub.local.model import LocalModel
 from bgsub.local.params import MaskOptions
 from bgsub.local.sampling import sample_size
 from bgsub.outliers.scorer_size import shrink, shrinking
+from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.runtime.threads import Workers
@@ -24,6 +25,9 @@ MOST_FRAMES = 500
 """Frames of a window."""
 
 _COMPONENTS = 3
+
+_FRAMES_A_COMPONENT = 3
+"""Frames of the support for each component, at least: fewer fit but themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,14 +117,15 @@ class Window:
         chosen = self._chosen(np.array([time_s for time_s, _ in frames]))
         pictures = np.stack([layout.to_bgr(frames[i][1]) for i in chosen])
         local = LocalModel.fit(pictures, workers=workers, options=self._options)
-        return LiveModel(
-            local,
-            frames[-1][0],
-            len(frames),
-            self._fit.center_,
-            self._fit.components_,
-            self._fit.error_location_,
-            self._fit.error_scale_,
+        learned = LiveModel(local, frames[-1][0], len(frames))
+        if support_size(self._fit.errors_.size, None) < _FRAMES_A_COMPONENT * _COMPONENTS:
+            return learned
+        return replace(
+            learned,
+            center=self._fit.center_,
+            components=self._fit.components_,
+            location=self._fit.error_location_,
+            scale=self._fit.error_scale_,
         )
 
     def _chosen(self, times: NDArray[np.float64]) -> list[int]:

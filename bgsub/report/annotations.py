@@ -17,6 +17,8 @@ _LABEL_DISTANCE = 0.016  # of the width of the axes
 
 
 _TITLE_LETTERS = 60
+_MOST_LINES = 40
+_TICK = 0.04  # of the height of the axes: borders by length alone, where there are more
 _EVENT, _BORDER, _BORDER_WORDS = "#E69F00", "#8a5fbf", "#5b3a8c"
 
 
@@ -84,15 +86,19 @@ def _free_height(axes: Axes, table: ErrorTable, x: float) -> float:
 
 
 def draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
-    """Draw where segments begin, with the reason where it is another than the length."""
+    """Draw where segments begin, with the reason where it is another than the length.
+
+    Where there are many, lines would hide the curves: those without a reason are ticks.
+    """
     first, last = panels[0].get_xlim()
     before = -1.0
+    are_many = len(borders) > _MOST_LINES
     for number, (frame, reason) in enumerate(borders.items()):
         for axes in panels:
             label = "segment begins" if axes is panels[0] and not number else None
-            axes.axvline(
-                frame - 0.5, color=_BORDER, linewidth=1.0, linestyle=(0, (2, 2)), label=label
-            )
+            height = _TICK if are_many and not reason else 1.0
+            look: dict[str, Any] = {"color": _BORDER, "linewidth": 1.0, "linestyle": (0, (2, 2))}
+            axes.axvline(frame - 0.5, ymax=height, label=label, **look)
         x = (frame - first) / (last - first)
         if reason and x - before > _LABEL_DISTANCE:
             panels[0].text(
@@ -105,6 +111,7 @@ def draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
                 va="bottom",
                 fontsize=8,
                 color=_BORDER_WORDS,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
                 parse_math=False,
                 zorder=6,
             )

@@ -90,6 +90,15 @@ def test_reasons_of_borders_are_left_out_where_there_is_no_room(axes):
     assert [line.get_label() for line in axes.lines].count("segment begins") == 1
 
 
+@pytest.mark.parametrize(("many", "height"), [(40, 1.0), (60, 0.04)])
+def test_of_many_borders_those_without_a_reason_are_ticks(axes, many, height):
+    borders = {10 * number: "" for number in range(1, many)} | {10 * many: "a knock"}
+    draw_borders([axes], borders)
+    heights = [line.get_ydata()[1] for line in axes.lines]
+    assert heights == [height] * (many - 1) + [1.0]
+    assert words_on(axes) == ["a knock"]
+
+
 @pytest.mark.parametrize(
     ("counts", "words"),
     [
