@@ -20,7 +20,7 @@ STRONG = 3
 _LEAST_PIXELS = 9
 """Smallest speck: what a single pixel's noise can leave of a mean over 3×3 pixels."""
 
-_MOST_AREA = 2
+MOST_AREA = 2
 """Least areas of an object below which a speck is: what is larger, light and shadows make too."""
 
 _LONGEST = 3
@@ -87,7 +87,7 @@ def find_specks(
     peaks = cv2.bitwise_and(peaks, cv2.subtract(raw, mask))
     if not cv2.hasNonZero(peaks):
         return ()
-    most = _MOST_AREA * least_area
+    most = MOST_AREA * least_area
     longest = _LONGEST * most**0.5
     found = []
     outlines, _ = cv2.findContours(raw, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)

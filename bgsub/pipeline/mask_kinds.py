@@ -21,6 +21,7 @@ from bgsub.local.drawing import Seen
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, LocalParams, MaskOptions
 from bgsub.local.scoring import comparing_bytes
+from bgsub.local.specks import MOST_AREA
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Flags, Masker, MaskSettings
 from bgsub.pipeline.plate import plates_of
@@ -186,7 +187,8 @@ class LocalMasker(Masker):
     def sieve(self, inside: Flags | None) -> BlobSieve | None:
         """Give what leaves fleeting blobs out of masks, unless a least area was asked for."""
         model = self._learned()
-        return BlobSieve(model.params, inside) if model.finds_blobs else None
+        small = MOST_AREA * model.min_area
+        return BlobSieve(model.params, inside, small) if model.finds_blobs else None
 
     def background(self, frame: SceneFrame) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows."""

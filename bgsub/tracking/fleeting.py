@@ -85,13 +85,18 @@ class BlobSieve:
     params : LocalParams
     inside : ndarray of bool, shape (h, w), optional
         Pixels outside show no blobs: objects come from there as from behind the border.
+    small : int
+        Pixels below which a blob that goes is a speck: it may be an object if it moves steadily.
 
     Notes
     -----
     A frame waits for `ahead` more. O(m·n) for m and n blobs of two frames; nothing for empty masks.
     """
 
-    def __init__(self, params: LocalParams, inside: NDArray[np.bool_] | None = None) -> None:
+    def __init__(
+        self, params: LocalParams, inside: NDArray[np.bool_] | None = None, small: int = 0
+    ) -> None:
+        self._small = small
         self.ahead = params.lasting_frames
         self._params = params
         self._rim: Bytes | None = None
@@ -140,7 +145,8 @@ class BlobSieve:
         self._decided += 1
         if self._decided > self.ahead:
             self._forget()
-        return seen._replace(mask=_without(seen.mask, gone), blobs=())
+        specks = (*seen.specks, *(_as_speck(blob) for blob in gone if blob.area < self._small))
+        return seen._replace(mask=_without(seen.mask, gone), specks=specks, blobs=())
 
     def _forget(self) -> None:
         """Give up the oldest frame; no blob holds on to it."""
@@ -194,6 +200,11 @@ def _as_blob(speck: Speck) -> Blob:
     down, across = speck.inside.shape
     cx, cy = speck.x + (across - 1) / 2, speck.y + (down - 1) / 2
     return Blob(speck.x, speck.y, speck.inside, area, cx, cy, 0.0)
+
+
+def _as_speck(blob: Blob) -> Speck:
+    """Take a blob for a speck: what it lacks in strength, motion may make up for."""
+    return Speck(blob.x, blob.y, blob.inside, blob.strength, blob.strength)
 
 
 def _following(node: _Node) -> Iterator[_Node]:

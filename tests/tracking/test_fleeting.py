@@ -170,3 +170,21 @@ def test_a_sieve_keeps_no_more_than_it_needs():
 def test_frames_must_be_added_before_they_are_taken():
     with pytest.raises((RuntimeError, IndexError)):
         BlobSieve(DEFAULTS).take()
+
+
+@pytest.mark.parametrize(("side", "is_speck"), [(4, True), (5, False)])
+def test_a_small_one_that_goes_may_still_be_an_object_by_its_motion(side, is_speck):
+    """Leave a faint insect that walks steadily to the specks, which motion tells apart."""
+    weak = 1.05
+    sieve = BlobSieve(DEFAULTS, small=25)
+    taken = []
+    for i, seen in enumerate(film((0, FRAMES - 1, 10, 20, side, 1, weak))):
+        sieve.add(seen, i / 25)
+        if sieve.waiting > sieve.ahead:
+            taken.append(sieve.take())
+    assert not any(seen.mask.any() for seen in taken[1:])
+    assert [len(seen.specks) for seen in taken[1:]] == [int(is_speck)] * (len(taken) - 1)
+    if is_speck:
+        speck = taken[5].specks[0]
+        assert (speck.x, speck.y, speck.inside.sum()) == (15, 20, side**2)
+        assert speck.strength == pytest.approx(weak, abs=0.05)
