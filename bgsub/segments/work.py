@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from bgsub.options import ProgressCallback
 from bgsub.pipeline.directory import is_complete
 from bgsub.pipeline.run import run
 from bgsub.pipeline.stretch import Stretch
+from bgsub.runtime.limits import give_back
 from bgsub.segments.plan import SegmentPlan, load_plan, segment_folder
 from bgsub.video.source import Footage
 
@@ -61,3 +63,7 @@ def run_segment(
     except OutputError:
         if not is_complete(folder):  # or else somebody else was first
             raise
+    finally:
+        # What one segment has taken would be added to what the next one takes.
+        gc.collect()
+        give_back()

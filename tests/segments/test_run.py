@@ -262,3 +262,10 @@ def test_nothing_is_joined_while_a_segment_is_missing(film, options, tmp_path):
 def test_resume_is_for_segments(options):
     with pytest.raises(UsageError, match="--segment"):
         options(resume=True, segment="off")
+
+
+def test_memory_is_given_back_behind_each_segment(film, options, tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr("bgsub.segments.work.give_back", lambda: given.append(1))
+    run(film, tmp_path / "out", options(segment=60, outputs={"errors"}))
+    assert len(given) == 3
