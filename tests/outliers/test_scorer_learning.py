@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bgsub.outliers.false_alarms import CleanLevel, clean_level
-from bgsub.outliers.frame_scorer import FrameScorer, own_residual
+from bgsub.outliers.frame_scorer import FrameScorer, own_residuals
 from bgsub.outliers.frame_scores import score_scale
 from bgsub.outliers.own_light import OwnLight
 from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
@@ -103,8 +103,7 @@ def plainly_learned(frames, inside):
     changes = light.regress(pictures, np.zeros((n, 1), np.float32))
 
     def residuals(scorer):
-        pairs = zip(pictures, changes, strict=True)
-        return np.array([own_residual(scorer, *pair, left_out) for pair in pairs])
+        return own_residuals(scorer, pictures, changes, np.full(n, left_out))
 
     def ranked(values, share):
         return np.sort(values, axis=0)[round(share * (n - 1))]
@@ -167,9 +166,9 @@ def test_a_scorer_is_its_definition(frames, cut):
     for i, (window, (usual, spread)) in enumerate(zip(scorer.windows, windows, strict=True)):
         np.testing.assert_allclose(window.usual, usual, atol=0.02)
         np.testing.assert_allclose(window.spread, spread, rtol=0.03, atol=0.01)
-        above = [restlessness(excess(one, window), window, step) for one in places[i]]
+        above = restlessness(excess(places[i], window), window, step)
         assert window.restless == pytest.approx(max(np.median(above), 0.5), rel=0.03, abs=0.02)
-        values = np.array([highest(one.astype(np.float32), window, step) for one in deviations])
+        values = highest(deviations.astype(np.float32), window, step)
         np.testing.assert_allclose(learner.measured[:, 1 + i], values, rtol=0.05, atol=0.2)
         assert window.level == clean_level(learner.measured[:, 1 + i], 0.7)
     np.testing.assert_allclose(learner.measured[:, 0], totals, rtol=0.015)

@@ -39,15 +39,16 @@ def test_a_window_is_the_mean_around_a_pixel_of_the_shrunk_picture(side, factor,
 def test_two_pixels_of_the_picture_are_left_out_at_its_border(shape, factor, rows, columns):
     window, means = window_of(shape, 5 * factor, factor), rng.uniform(0, 3, shape)
     direct = ((means - window.usual) / window.spread)[rows, columns]
-    np.testing.assert_allclose(excess(means, window), direct, rtol=1e-6)
+    np.testing.assert_allclose(excess(means[None], window), direct[None], rtol=1e-6)
 
 
 @pytest.mark.parametrize(("step", "factor", "every"), [(1, 1, 1), (3, 1, 3), (4, 2, 2), (1, 4, 1)])
 def test_restlessness_is_what_a_fifth_of_the_places_exceed(step, factor, every):
-    above = rng.normal(size=(13, 17)).astype(np.float32)
-    values = np.sort(above[::every, ::every].ravel())
-    value = restlessness(above, window_of((13, 17), factor=factor), step)
-    assert value == values[int(0.8 * (len(values) - 1))]
+    pictures = rng.normal(size=(3, 13, 17)).astype(np.float32)
+    found = restlessness(pictures, window_of((13, 17), factor=factor), step)
+    for above, value in zip(pictures, found, strict=True):
+        values = np.sort(above[::every, ::every].ravel())
+        assert value == values[int(0.8 * (len(values) - 1))]
 
 
 @pytest.mark.parametrize(("restless", "divisor"), [(1e-3, 2.0), (None, 1.6), (1e3, 1.0)])
@@ -55,7 +56,7 @@ def test_a_restless_picture_counts_less_up_to_twice(restless, divisor):
     shape = (20, 24)
     window = window_of(shape)
     picture = rng.uniform(1, 4, shape).astype(np.float32)
-    above = excess(windowed(picture, 5, 1), window)
-    restless = restless or restlessness(above, window, 1) / 1.6
+    above = excess(windowed(picture, 5, 1)[None], window)
+    restless = restless or float(restlessness(above, window, 1)[0]) / 1.6
     window = Window(5, 1, window.usual, window.spread, restless, window.level)
-    assert highest(picture, window, 1) == pytest.approx(above.max() / divisor, rel=1e-5)
+    assert highest(picture[None], window, 1) == pytest.approx([above.max() / divisor], rel=1e-5)
