@@ -59,15 +59,17 @@ def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]
 
 # glibc's names for its settings, and what they are set to: arrays below the first size come from
 # memory that was freed before, and up to the second size of it is kept.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_REUSED_BYTES, _KEPT_BYTES = 32 << 20, 64 << 20
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_REUSED_BYTES, _KEPT_BYTES, _ARENAS = 32 << 20, 64 << 20, 1
 
 
-def _keep_freed_memory() -> None:
+def keep_freed_memory() -> None:
     """Let the allocator keep what arrays of a frame's size free, where it is glibc's.
 
     It gives such memory back to the system at once and asks for it again for the next array, and
-    the page faults of that cost several times as much as the arithmetic on the arrays.
+    the page faults of that cost several times as much as the arithmetic on the arrays. All threads
+    share what is kept: with a pool for each, as is usual, what the threads of one segment of a film
+    have freed would not serve those of the next, and `give_back` would not reach it.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -75,6 +77,7 @@ def _keep_freed_memory() -> None:
         return
     mallopt(_M_MMAP_THRESHOLD, _REUSED_BYTES)
     mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+    mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def one_blas_thread() -> threadpool_limits:
@@ -115,7 +118,7 @@ class Workers:
         check_address_space(self.threads)
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bgsub-worker")
         self._background = ThreadPoolExecutor(2, thread_name_prefix="bgsub-background")
-        _keep_freed_memory()
+        keep_freed_memory()
         self._limits = [one_blas_thread()]
         self._opencv_threads = cv2.getNumThreads()
         cv2.setNumThreads(1)

@@ -14,6 +14,7 @@ from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.inputs import StrPath, no_progress, open_input
 from bgsub.pipeline.manifest import Stopwatch
 from bgsub.pipeline.outcome import RunResult
+from bgsub.runtime.threads import keep_freed_memory
 from bgsub.segments.bounds import AUTO_FRAMES
 from bgsub.segments.join import join_segments, joined_names
 from bgsub.segments.plan import SegmentPlan, clear, divided, draft_plan, in_words, load_plan
@@ -68,6 +69,7 @@ def run(
     options, progress = options or RunOptions(), progress or no_progress
     out = Path(out)
     watch = Stopwatch()
+    keep_freed_memory()  # before any thread, also of the first look, has a pool of its own
     with watch.stage("plan"):
         plan = prepare(footage, out, options)
     if plan is None:

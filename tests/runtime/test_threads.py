@@ -1,5 +1,6 @@
 """Threads that work side by side."""
 
+import subprocess
 import sys
 import textwrap
 import threading
@@ -152,3 +153,36 @@ def test_loaded_libraries_are_not_walked_while_one_is_being_imported(tmp_path, m
     assert len(seen) == 3
     for name in ("slow_one", "slow_two"):
         del sys.modules[name]
+
+
+_WORK_AND_FREE = """
+import os, threading
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+from pathlib import Path
+import numpy as np
+from bgsub.runtime.limits import give_back
+from bgsub.runtime.threads import Workers
+
+def megabytes():
+    return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) / 1024
+
+def work(number):
+    arrays = [np.full(100_000, number, np.uint8) for _ in range(200)]
+    all_four.wait()
+    del arrays
+
+all_four = threading.Barrier(4)
+with Workers(4) as workers:
+    before = megabytes()
+    workers.each(work, range(16))
+give_back()
+print(megabytes() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_what_threads_have_freed_is_given_back():
+    """Each of them frees 20 MB; in pools of their own they would keep it for ever."""
+    command = [sys.executable, "-c", _WORK_AND_FREE]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 8
