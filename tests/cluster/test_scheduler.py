@@ -248,15 +248,16 @@ def test_a_worker_that_dies_as_it_joins_is_replaced(tmp_path):
 
 
 def test_a_cluster_that_loses_all_workers_is_left_with_what_is_done(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("bgsub.cluster.pool._LOOK_S", 0.1)
     monkeypatch.setattr("bgsub.cluster.absence._SAID_EVERY_S", 0.2)
     monkeypatch.setattr(cli_cluster, "_MODULE", "tests.cluster.poisoned")
-    np.save("good.npy", make_scene(60))
-    np.save("sleeper.npy", make_scene(60))
     wait = dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"})
     settings = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
     with distributed.LocalCluster(**settings, memory_limit=0, silence_logs=50) as cluster:
+        # Not before: its worker runs a module of these tests, which it finds from this folder.
+        monkeypatch.chdir(tmp_path)
+        np.save("good.npy", make_scene(60))
+        np.save("sleeper.npy", make_scene(60))
 
         def leave():
             while not (tmp_path / "out" / "good" / "run.json").exists():
@@ -265,14 +266,14 @@ def test_a_cluster_that_loses_all_workers_is_left_with_what_is_done(tmp_path, mo
                 time.sleep(0.02)
             cluster.scale(0)
 
-        thread = threading.Thread(target=leave)
+        thread = threading.Thread(target=leave, daemon=True)
         thread.start()
         with wait:
             done = call(
                 *("run", "good.npy", "sleeper.npy", *FAST, "--out", "out"),
                 *("--scheduler", cluster.scheduler_address),
             )
-        thread.join()
+        thread.join(60)
     assert done.exit_code == 6, done.stderr
     assert "has had no worker for" in done.stderr
     assert "1 task waits" in done.stderr
