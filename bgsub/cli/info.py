@@ -17,6 +17,8 @@ from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
 
 if TYPE_CHECKING:
+    from bgsub.fit.memory_need import MemoryNeed
+    from bgsub.segments.plan import Segment
     from bgsub.video.source import FrameSource
 
 SCHEMA_VERSION = 1
@@ -33,7 +35,7 @@ SCHEMA_VERSION = 1
 )
 @click.argument("path", type=values.PATH, metavar="INPUT")
 @option("Results", "--json", "as_json", is_flag=True, help="Print one JSON object.")
-@shared.named("k", "fit_frames")
+@shared.named("k", "fit_frames", "segment")
 @shared.source_options
 @shared.resource_options
 @log_options
@@ -112,33 +114,59 @@ def _facts(
 def _estimate(
     source: FrameSource, options: RunOptions, frames: int, decode_s: float
 ) -> dict[str, Any]:
-    """Make the plan that a run would make, or say why there is none."""
+    """Make the plan that a run would make, or say why there is none.
+
+    That of a film in segments is the plan of the segment that takes most.
+    """
+    from bgsub.pipeline.inputs import memory_limit, memory_need
+    from bgsub.segments.needs import segment_needs
+
+    began = time.perf_counter()
+    pieces: list[tuple[Segment | None, MemoryNeed]] = [*segment_needs(source.path, options)]
+    seconds = time.perf_counter() - began if pieces else 0.0
+    limit, share_s = memory_limit(options.memory, options.jobs), decode_s / max(1, frames)
+    found = []
+    for own, need in pieces or [(None, memory_need(source, options, frames))]:
+        # A segment that no key frame leads to is decoded from the beginning of the film.
+        before = own.first - 1 if own is not None and own.entry is None else 0
+        plan, took_s = _planned(need, limit, options, source.name, share_s * (need.frames + before))
+        found.append(plan)
+        seconds += took_s
+    largest = max(found, key=lambda each: (not each["fits"], each["memory_bytes"]))
+    return {
+        "k": options.k,
+        **largest,
+        "limit_bytes": limit,
+        "segments": len(found),
+        "seconds": round(seconds, 1),
+    }
+
+
+def _planned(
+    need: MemoryNeed, limit: int, options: RunOptions, name: str, decode_s: float
+) -> tuple[dict[str, Any], float]:
+    """Plan a film or a segment; give the plan, and the seconds that it takes."""
     from bgsub.fit.estimate import run_seconds
     from bgsub.fit.memory_need import Storage
     from bgsub.fit.memory_plan import make_plan
-    from bgsub.pipeline.inputs import memory_limit, memory_need
 
-    need = memory_need(source, options, frames)
     unrestricted = need.total("memory", need.sample)
-    limit = memory_limit(options.memory, options.jobs)
     storage: Storage | None = None
     needed, sample = unrestricted, need.sample
     try:
-        plan = make_plan(need, limit, options.temp, name=source.name, jobs=options.jobs)
+        plan = make_plan(need, limit, options.temp, name=name, jobs=options.jobs)
         storage, needed, sample, reason = plan.storage, plan.bytes, plan.fit_frames, plan.reason
     except MemoryLimitError as error:
-        reason = str(error).removeprefix(f"{source.name}: ")
-    return {
-        "k": options.k,
+        reason = str(error).removeprefix(f"{name}: ")
+    found = {
         "memory_bytes": needed,
         "unrestricted_bytes": unrestricted,
-        "limit_bytes": limit,
         "fits": storage is not None,
         "frames_kept": storage,
         "fit_frames": sample,
         "reason": reason,
-        "seconds": round(run_seconds(need, storage or "memory", sample, decode_s), 1),
     }
+    return found, run_seconds(need, storage or "memory", sample, decode_s)
 
 
 def describe(facts: dict[str, Any]) -> str:
@@ -167,6 +195,8 @@ def describe(facts: dict[str, Any]) -> str:
         "a run needs": f"about {memory(needs['memory_bytes'])} of memory and "
         f"{duration(max(1.0, needs['seconds']))}, with --k {needs['k']}",
     }
+    if needs["segments"] > 1:
+        lines["a run needs"] += f", in {needs['segments']} segments"
     if not facts["unseen_damage"]:
         del lines["damage"]
     if needs["reason"]:

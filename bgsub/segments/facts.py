@@ -60,6 +60,7 @@ class FilmFacts:
     frames: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(_SUMMED, 0))
     stages_s: dict[str, float] = field(default_factory=dict)
     peak_bytes: int = 0
+    memory: dict[str, Any] = field(default_factory=dict)
     masks: dict[str, float] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
     has_events: bool = True
@@ -87,6 +88,9 @@ class FilmFacts:
         for name, seconds in found["stages_s"].items():
             self.stages_s[name] = round(self.stages_s.get(name, 0.0) + seconds, 4)
         self.peak_bytes = max(self.peak_bytes, found["peak_memory_bytes"] or 0)
+        memory = found.get("memory") or {}
+        if memory.get("expected_bytes", 0) > self.memory.get("expected_bytes", 0):
+            self.memory = memory  # that of the film is that of the segment that takes most
         self._add_masks(found)
         for name, count in found.get("frames_written", {}).items():
             self.written[name] = self.written.get(name, 0) + count
@@ -150,6 +154,8 @@ class FilmFacts:
             "stages_s": self.stages_s,
             "peak_memory_bytes": max(self.peak_bytes, manifests.peak_memory() or 0),
         }
+        if self.memory:
+            facts["memory"] = self.memory
         if self.masks:
             frames = int(self.masks["frames"])
             facts |= {"mask_share": round(self.masks["share"] / max(1, frames), 6)}

@@ -253,21 +253,26 @@ def draft_plan(footage: Footage, options: RunOptions) -> SegmentPlan:
 
 
 def divided(plan: SegmentPlan, footage: Footage) -> SegmentPlan:
-    """Divide the film of a plan into segments; it is one where the film is too short for two.
+    """Divide the film of a plan into segments; see `segments_of` for the errors."""
+    return replace(plan, segments=segments_of(footage, plan.options))
+
+
+def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
+    """Divide a film into segments; it is one where the film is too short for two.
 
     Raises
     ------
     BgsubError
         As for `bgsub.open_source`.
     """
-    film = Film(open_input(footage, plan.options))
-    bounds = divide(film, plan.options)
+    film = Film(open_input(footage, options))
+    bounds = divide(film, options)
     if film.from_the_start and len(bounds) > 1:
         text = "%s: each segment is decoded from the start of the film (%s)"
         notes.info(text, film.source.name, film.from_the_start)
-    shares = share_sample(film, bounds, plan.options)
+    shares = share_sample(film, bounds, options)
     lasts = [following.first - 1 for following in bounds[1:]]
-    segments = tuple(
+    return tuple(
         Segment(
             number=number,
             first=bound.first,
@@ -283,4 +288,3 @@ def divided(plan: SegmentPlan, footage: Footage) -> SegmentPlan:
             zip(bounds, [*lasts, None], shares, strict=True), start=1
         )
     )
-    return replace(plan, segments=segments)

@@ -51,6 +51,33 @@ def test_the_estimate_is_the_plan_of_the_run(clip, invoke, tmp_path) -> None:
     assert planned["frames_kept"] == told["frames_kept"]
 
 
+def test_the_estimate_of_a_film_in_segments_is_the_plan_of_its_largest(invoke, tmp_path) -> None:
+    clip, out, chosen = tmp_path / "long.npy", tmp_path / "r", ("--threads", 1, "--segment", 60)
+    frames = np.random.default_rng(0).integers(0, 255, size=(190, 20, 30), dtype=np.uint8)
+    np.save(clip, frames)
+    told = json.loads(invoke("info", clip, *chosen, "--json").stdout)["estimate"]
+    done = invoke("run", clip, *chosen, "--out", out)
+    assert done.exit_code == 0, done.stderr
+    manifest = json.loads((out / "run.json").read_text())
+    assert told["segments"] == len(manifest["segments"]) == 3
+    assert told["memory_bytes"] == manifest["memory"]["expected_bytes"]
+    assert told["frames_kept"] == manifest["memory"]["frames_kept"]
+    as_one = json.loads(invoke("info", clip, "--threads", 1, "--json").stdout)["estimate"]
+    assert as_one["segments"] == 1
+    assert told["memory_bytes"] < as_one["memory_bytes"]
+    text = " ".join(invoke("info", clip, *chosen).stdout.split())
+    assert re.search(r"with --k auto, in 3 segments$", text)
+
+
+def test_segments_of_which_one_does_not_fit(invoke, tmp_path) -> None:
+    clip = tmp_path / "long.npy"
+    np.save(clip, np.zeros((190, 20, 30), dtype=np.uint8))
+    done = invoke("info", clip, "--segment", 60, "--memory", "20M", "--json")
+    needs = json.loads(done.stdout)["estimate"]
+    assert (needs["fits"], needs["segments"]) == (False, 3)
+    assert needs["reason"].startswith("needs at least")
+
+
 def test_a_limit_and_the_road_it_leads_to(clip, invoke, monkeypatch) -> None:
     def told(*options):
         command = ("info", clip, "--threads", 1, "--json", *options)

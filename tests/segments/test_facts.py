@@ -69,6 +69,13 @@ def test_frames_and_seconds_add_up_and_the_input_is_the_film():
     assert [each["reason"] for each in facts["segments"]] == ["", "it became darker"]
 
 
+def test_memory_is_that_of_the_segment_that_takes_most():
+    plans = [{"expected_bytes": size, "frames_kept": kept} for size, kept in ((7, "a"), (9, "b"))]
+    facts = facts_of(said(memory=plans[1]), said(memory=plans[0]))
+    assert facts["memory"] == plans[1]
+    assert "memory" not in facts_of(said(), said())
+
+
 def test_an_event_that_goes_on_over_a_border_is_one():
     first, second = event(90, 100, score=20.0), event(101, 108, peak=104, score=50.0, flag=PLACE)
     (joined,) = facts_of(said(event(5, 6), first), said(second))["events"][1:]
