@@ -55,13 +55,17 @@ class Absence:
             self._since = now
         away_s = now - self._since
         if away_s >= self._most_s:
-            message = f"--scheduler {self._address}: had no worker for {_in_words(self._most_s)}"
-            raise NoWorkersError(f"{message}; start some with `dask worker {self._address}`")
+            raise self.ended()
         if away_s - self._said_s >= _SAID_EVERY_S:
             self._said_s = away_s
             text = "%s has had no worker for %s, and %d %s; start some, or stop with Ctrl-C"
             waits = "task waits" if tasks == 1 else "tasks wait"
             notes.warning(text, self._address, _in_words(away_s), tasks, waits)
+
+    def ended(self) -> NoWorkersError:
+        """Make the error that ends the wait."""
+        message = f"--scheduler {self._address}: had no worker for {_in_words(self._most_s)}"
+        return NoWorkersError(f"{message}; start some with `dask worker {self._address}`")
 
 
 def _in_words(seconds: float) -> str:

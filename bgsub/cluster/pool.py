@@ -101,6 +101,7 @@ class Pool:
         import dask.config
         from dask.utils import parse_timedelta
         from distributed import as_completed
+        from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
         most = dask.config.get("distributed.scheduler.no-workers-timeout", None) or _ABSENCE
         absence = Absence(self._address, parse_timedelta(most))
@@ -111,6 +112,9 @@ class Pool:
                     if future.cancelled():
                         message = f"--scheduler {self._address}: the scheduler is gone"
                         raise NoWorkersError(f"{message}; start it again")
+                    # The scheduler may have the same patience, and be the first to lose it.
+                    if isinstance(future.exception(), NoValidWorkerError | NoWorkerError):
+                        raise absence.ended()
                     left.discard(future)
                     yield future
             except TimeoutError:
