@@ -63,10 +63,13 @@ def _examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]
     ------
     BgsubError
         As `open_source`.
+    MemoryLimitError
+        If one picture alone is larger than the memory limit.
     """
     from bgsub.pipeline.inputs import open_frames
 
     source = open_frames(path, options.source, threads=options.threads)
+    _check_picture(source, options)
     selected, last_time = 0, 0.0
     began = time.perf_counter()
     with make_progress(current_session()) as progress:
@@ -75,6 +78,20 @@ def _examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]
             progress("decode", selected, source.frames_estimate)
     decode_s = time.perf_counter() - began
     return _facts(source, options, selected, last_time, decode_s), source.warnings
+
+
+def _check_picture(source: FrameSource, options: RunOptions) -> None:
+    """Refuse pictures that are larger than the memory limit, before the first is decoded."""
+    from bgsub.pipeline.inputs import memory_limit
+    from bgsub.runtime.limits import amount
+
+    width, height = source.input_size
+    size, limit = 3 * width * height, memory_limit(options.memory, options.jobs)
+    if size > limit:
+        message = f"{source.name}: a picture of {width} x {height} pixels takes at least"
+        raise MemoryLimitError(
+            f"{message} {amount(size)}, but the limit is {amount(limit)}; raise --memory"
+        )
 
 
 def _facts(

@@ -130,3 +130,11 @@ def test_what_cannot_be_described(arguments, code, clip, invoke) -> None:
     assert (done.exit_code, done.stdout) == (code, "")
     assert done.stderr.startswith("bgsub: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_picture_that_is_larger_than_the_limit_is_not_decoded(invoke, tmp_path) -> None:
+    path = tmp_path / "large.npy"
+    np.save(path, np.zeros((1, 500, 800, 3), np.uint8))
+    done = invoke("info", path, "--memory", "1M")
+    assert (done.exit_code, done.stdout) == (7, "")
+    assert "a picture of 800 x 500 pixels takes at least 2M, but the limit is 1M" in done.stderr
