@@ -33,7 +33,7 @@ Need = Literal["background", "mask", "scores"]
 """What has to be computed of a frame for a consumer, besides its picture."""
 
 # Pixels from which a picture takes long enough that two threads at it do not wait for each other.
-_WORTH_A_THREAD = 50_000
+_WORTH_A_THREAD = 100_000
 
 
 class FrameConsumer(Protocol):
