@@ -16,7 +16,7 @@ MODULES = {
 }
 """All modules with their texts."""
 
-MOST_LINES = 310
+MOST_LINES = 300
 LARGE = 100
 """Lines from which a module has a test file of its own name."""
 

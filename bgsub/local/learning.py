@@ -13,7 +13,8 @@ from bgsub.local.light import explained, in_one_light, thumbnail
 from bgsub.local.noise import with_noise
 from bgsub.local.params import LocalParams
 from bgsub.local.recognition import colored
-from bgsub.local.scene import Scene, fit_scene
+from bgsub.local.scene import Scene
+from bgsub.local.scene_fit import fit_scene
 from bgsub.local.scoring import SceneMatcher, usual_share
 from bgsub.local.shadow_depth import darkest_shadow
 from bgsub.local.states import find_states

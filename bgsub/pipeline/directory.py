@@ -6,9 +6,7 @@ import contextlib
 import json
 import logging
 import os
-import signal
-import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +20,7 @@ from bgsub.pipeline.earlier import (
     earlier_outputs,
     is_output_name,
 )
+from bgsub.runtime.signals import uninterrupted
 from bgsub.runtime.temporary import Claim, abandoned, alone_in, make_folder, sync, sync_all
 
 __all__ = ["MANIFEST", "ResultsDirectory", "has_results", "is_complete", "recover"]
@@ -30,8 +29,6 @@ notes = logging.getLogger("bgsub.notes")
 
 # Within the hidden folder of a run that puts its results in place: those that they replace.
 _REPLACED = "replaced"
-
-_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class ResultsDirectory:
@@ -175,7 +172,7 @@ class ResultsDirectory:
             sync_all([self.stage(name) for name in [*self._names, MANIFEST]])
             sync(self._claim.path)
             self._earlier = self._check()
-            self._held.enter_context(_uninterrupted())
+            self._held.enter_context(uninterrupted())
             _put_in_place(self.path, self._claim.path, self._names, self._earlier)
             self._is_in_place = True
         except OSError as error:
@@ -280,28 +277,3 @@ def _check_free(path: Path) -> None:
     if os.path.lexists(path):
         message = f"{path}: has appeared meanwhile; move it away"
         raise OutputError(message)
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Hold signals back while names change, so that a folder is never half old and half new.
-
-    Blocking them for this thread would not do: the system would hand them to another one, and
-    Python would still run their handler in this one.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # handlers run in the main thread alone
-        return
-    came: list[int] = []
-    numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
-    handlers = {number: signal.getsignal(number) for number in numbers}
-    handlers = {number: own for number, own in handlers.items() if own is not None}
-    for number in handlers:
-        signal.signal(number, lambda number, _frame: came.append(number))
-    try:
-        yield
-    finally:
-        for number, own in handlers.items():
-            signal.signal(number, own)
-        for number in came[:1]:
-            signal.raise_signal(number)

@@ -20,7 +20,8 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from bgsub.video import pyav
-from bgsub.video.decoding import GAP_STEPS, RESTART_S, Decoder, is_flush
+from bgsub.video.clock import RESTART_S
+from bgsub.video.decoding import GAP_STEPS, Decoder, is_flush
 from bgsub.video.entry import Entry, Place
 from bgsub.video.selection import Picker
 from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS, Pace, has_stamps, pace_of

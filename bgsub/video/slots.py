@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bgsub.video.decoding import RESTART_S, is_picture
+from bgsub.video.clock import RESTART_S
+from bgsub.video.decoding import is_picture
 from bgsub.video.film_header import FilmHeader
 from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS
 from bgsub.video.survey import PacketNote, Survey

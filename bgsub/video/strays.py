@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.video.decoding import RESTART_S
+from bgsub.video.clock import RESTART_S
 from bgsub.video.survey import PictureNote, Survey
 
 # So many stamps before and after one say whether it is alone with its time.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from bgsub.video.decoding import Clock
+from bgsub.video.clock import Clock
 from bgsub.video.film_header import FilmHeader, Reach
 from bgsub.video.slots import NO_PACKET, Slot, arrange, by_order, decoding_orders, has_own_stamps
 from bgsub.video.stamps import Pace, has_stamps, pace_of

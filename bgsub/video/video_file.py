@@ -16,7 +16,8 @@ from bgsub.runtime.cores import available_cores
 from bgsub.video import pixels
 from bgsub.video.base import BaseSource, Item, Options
 from bgsub.video.checksums import has_checksums, unseen_damage
-from bgsub.video.decoding import Clock, Decoder, Oddity, seek, stamp_of
+from bgsub.video.clock import Clock
+from bgsub.video.decoding import Decoder, Oddity, seek, stamp_of
 from bgsub.video.diagnosis import decode_timeline, diagnose, has_unknown_holes, shortfall
 from bgsub.video.entry import Entry, entered
 from bgsub.video.film_header import read_header

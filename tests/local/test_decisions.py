@@ -8,7 +8,7 @@ from bgsub.local.changes import UNKNOWN, Change
 from bgsub.local.decisions import Region, describe_changes
 from bgsub.local.layers import LAYERS, Layers, find_layers
 from bgsub.local.objects import Verdict, judge_changes
-from bgsub.local.scene import fit_scene
+from bgsub.local.scene_fit import fit_scene
 
 BODY = (slice(30, 54), slice(40, 54))
 

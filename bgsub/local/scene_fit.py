@@ -1,0 +1,230 @@
+"""Fit one state of a scene: find which colours of which pixels are its background."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.clean_frames import Singles, coarseness, find_clean_frames, trimmed_mean
+from bgsub.local.decisions import describe_changes
+from bgsub.local.filling import fill_inwards
+from bgsub.local.layers import (
+    Layers,
+    clean_shares,
+    find_layers,
+    largest_channel,
+)
+from bgsub.local.objects import Verdict, judge_changes
+from bgsub.local.palette import Palette, find_palette
+from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.scene import Scene
+from bgsub.local.turbulence import CALMER, large_places, level_band, turbulent_pixels
+from bgsub.robustpca.median import NORMAL_MAD, column_median
+from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Bytes
+
+_VISIT_FRAMES = 1.6
+_NEARBY_PIXELS = 3
+_NEARBY_SIGMAS = 3.0
+_LEAST_SHARE = 0.04
+# Around an object that stood for most of the time, in pixels, its colours may be the most frequent
+# ones of some more pixels: of those where another layer is shown at least half as often.
+_BESIDE, _RIVAL = 15, 0.5
+
+_NOISE_FRAMES = 100
+
+
+def fit_scene(
+    pictures: Bytes, *, seed: int, workers: Workers, params: LocalParams = DEFAULTS
+) -> Scene:
+    """Learn the background of pictures of one state of a scene.
+
+    Parameters
+    ----------
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+        In order of time, at most `MOST_FRAMES`.
+    seed : int
+    workers : Workers
+    params : LocalParams, optional
+
+    Returns
+    -------
+    Scene
+    """
+    height, width = pictures.shape[1:3]
+    luma = np.stack([cv2.cvtColor(one, cv2.COLOR_BGR2GRAY) for one in pictures])
+    clean = find_clean_frames(luma, params.clean_fraction)
+    del luma
+    center = trimmed_mean(pictures, clean)
+    grain = measure_noise(pictures, center)
+    sigma = max(grain, params.least_noise)
+    first = np.rint(center).astype(np.uint8)
+    del center
+    tolerance = int(min(params.layer_width * sigma, 60))
+    layers = find_layers(pictures, first, tolerance, seed=seed, workers=workers)
+    colors = layers.colors[: params.kept_layers].copy()
+    rates = _restlessness(layers, params.kept_layers)
+    shares = clean_shares(layers.labels, clean, params.kept_layers)
+    accepted = _accept(layers, colors, shares, rates, sigma, workers, params)
+    del shares
+    step = coarseness(height, width)
+    fewer = _every(layers, step)
+    verdict = judge_changes(pictures[:, ::step, ::step], fewer, sigma, params)
+    regions = tuple(describe_changes(verdict, fewer, step, (height, width)))
+    notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
+    band, palette = _band(pictures, layers, accepted, colors[0], params)
+    for k in range(1, params.kept_layers):
+        colors[k][~accepted[k]] = colors[0][~accepted[k]]
+    moving = (accepted[1:] * rates[1:]).max(axis=0, initial=0).astype(np.float32)
+    restless = np.rint(255 * cv2.blur(moving, (7, 7))).astype(np.uint8)
+    used = 1 + max((k for k in range(1, params.kept_layers) if accepted[k].any()), default=0)
+    return Scene(
+        np.ascontiguousarray(colors[:used]),
+        restless,
+        sigma,
+        notes,
+        band,
+        regions,
+        palette,
+        grain=grain,
+    )
+
+
+def _band(
+    pictures: Bytes,
+    layers: Layers,
+    accepted: NDArray[np.bool_],
+    color: Bytes,
+    params: LocalParams,
+) -> tuple[Bytes, Palette] | tuple[None, None]:
+    """Range of levels and the colours of turbulent places, of those large enough to be one."""
+    large = large_places(
+        turbulent_pixels(layers, accepted, params=params),
+        turbulent_pixels(layers, accepted, CALMER, params),
+        params,
+    )
+    if not large.any():
+        return None, None
+    band = np.stack(level_band(pictures, large, color))
+    return band, find_palette(pictures, large, coarseness(*large.shape))
+
+
+def measure_noise(pictures: Bytes, center: Singles) -> float:
+    """Median over pixels and channels of their noise, in grey levels."""
+    chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _NOISE_FRAMES)).astype(np.int64)
+    step = 2 * coarseness(*center.shape[:2])
+    part = center[::step, ::step]
+    eighths = np.empty((chosen.size, part.size), np.uint8)
+    for row, j in zip(eighths, chosen, strict=True):
+        difference = np.abs(pictures[j, ::step, ::step] - part).ravel()
+        np.copyto(row, np.minimum(8 * difference, 255), casting="unsafe")
+    middle = (column_median(eighths) + 0.5) / 8
+    return float(np.median(middle)) / NORMAL_MAD
+
+
+def _restlessness(layers: Layers, kept: int) -> Singles:
+    """1 for layers that come for a frame or two, towards 0 for those that stay, (K', h, w)."""
+    visits = layers.visits[:kept].astype(np.float32)
+    rate = np.minimum(_VISIT_FRAMES * visits / np.maximum(layers.counts[:kept], 1), 1)
+    return np.asarray(rate * rate, dtype=np.float32)
+
+
+def _accept(
+    layers: Layers,
+    colors: Bytes,
+    shares: Singles,
+    rates: Singles,
+    sigma: float,
+    workers: Workers,
+    params: LocalParams,
+) -> NDArray[np.bool_]:
+    """Choose the layers that are background, by how often, where else and how they are seen."""
+    accepted = np.ones(shares.shape, np.bool_)
+    n = np.float32(len(layers.labels))
+
+    def judge(k: int) -> None:
+        far = _farness(colors, k, sigma)
+        lowest = params.near_share + (params.staying_share - params.near_share) * (1 - rates[k])
+        absence = layers.absences[k] / n
+        accepted[k] = (shares[k] >= lowest + (params.far_share - lowest) * far) & (
+            absence <= params.longest_absence
+        )
+        more = (params.often_far - params.often_near) * far
+        often = layers.counts[k] / n >= params.often_near + more
+        accepted[k] |= often & (rates[k] > 0.5) & (absence <= params.often_absence)
+
+    workers.each(judge, range(1, params.kept_layers))
+    return accepted
+
+
+def _farness(colors: Bytes, k: int, sigma: float) -> Singles:
+    """0 where the colour of layer k is a first layer's within 3 pixels, up to 1 where it is not."""
+    reach = _NEARBY_PIXELS
+    height, width = colors.shape[1:3]
+    wide = cv2.copyMakeBorder(colors[0], reach, reach, reach, reach, cv2.BORDER_REPLICATE)
+    nearest = np.full((height, width), 255, np.uint8)
+    for down in range(2 * reach + 1):
+        for right in range(2 * reach + 1):
+            shifted = wide[down : down + height, right : right + width]
+            cv2.min(nearest, largest_channel(colors[k], shifted), dst=nearest)
+    far = nearest / np.float32(sigma * _NEARBY_SIGMAS) - np.float32(0.5)
+    return np.asarray(np.clip(far, 0, 1), dtype=np.float32)
+
+
+def _every(layers: Layers, step: int) -> Layers:
+    """Every so many pixels of the layers, down and across."""
+    if step == 1:
+        return layers
+    parts = (layers.colors, layers.counts, layers.absences, layers.visits, layers.labels)
+    return Layers(*(np.ascontiguousarray(part[:, ::step, ::step]) for part in parts))
+
+
+def _disputed(layers: Layers, allowed: NDArray[np.bool_], longest: float) -> NDArray[np.bool_]:
+    """Mark where the first layer stays away for long and another one is shown nearly as often."""
+    rival = (allowed[1:] * layers.counts[1:]).max(axis=0)
+    away = layers.absences[0] > longest * len(layers.labels)
+    return np.asarray(away & (rival >= _RIVAL * layers.counts[0]))
+
+
+def _settle(
+    colors: Bytes,
+    accepted: NDArray[np.bool_],
+    layers: Layers,
+    verdict: Verdict,
+    step: int,
+    sigma: float,
+    params: LocalParams,
+) -> list[str]:
+    """Take layers that were objects out of the background, and things that were moved in."""
+    notes, kept = [], params.kept_layers
+    size = layers.labels.shape[1:]
+
+    def whole(part: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        if step == 1:
+            return part
+        rows, columns = (np.arange(side) // step for side in size)
+        return part[:, rows[:, None], columns]
+
+    is_object, is_thing = whole(verdict.is_object), whole(verdict.is_thing)
+    shares = layers.shares
+    allowed = ~is_object & (shares >= _LEAST_SHARE)
+    swap = is_object[0] & allowed.any(axis=0)
+    worth_a_word = params.least_area * size[0] * size[1]  # what is smaller is a speck in a mask
+    if swap.any():
+        if swap.sum() >= worth_a_word:
+            notes.append(f"{swap.sum()} pixels: what stood there most of the time was an object")
+        hole = cv2.morphologyEx(swap.view(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8)) > 0
+        beside = cv2.dilate(hole.view(np.uint8), np.ones((_BESIDE * step | 1,) * 2, np.uint8)) > 0
+        hole |= beside & _disputed(layers, allowed, params.longest_absence)
+        filled = fill_inwards(colors[0], hole, layers.colors, shares, allowed, sigma)
+        smooth = cv2.medianBlur(filled, 3)
+        colors[0][hole] = smooth[hole]
+    accepted &= ~(is_object[:kept] & ~is_thing[:kept])
+    accepted[0] = True
+    moved = is_thing[:kept] & ~accepted
+    places = int(moved.any(axis=0).sum())
+    if places and places >= worth_a_word:
+        notes.append(f"{places} pixels: a thing was moved there or away")
+    accepted |= moved
+    return notes
