@@ -138,6 +138,10 @@ class VideoFileSource(BaseSource):
                     yield item
             if self._timeline is None:
                 return
+        first = 0 if self._entry is None else self._entry.number - 1
+        for entry in self._timeline.entries[first:given]:
+            if entry.doubtful or entry.picture is None:
+                self._late_doubts.append((entry.number, entry.time_s))
         with self.opened() as (container, stream):
             shown = decode_timeline(self._timeline, container, stream, self._item, notes)
             yield from (item for item in shown if item.number > given)

@@ -134,6 +134,14 @@ def test_a_lost_sample_of_hevc_is_told(container, start, tmp_path):
     assert again.doubtful_frames == source.doubtful_frames
 
 
+def test_frames_that_were_given_before_the_damage_was_seen_are_doubted_all_the_same(tmp_path):
+    """What precedes the header of a fragment is doubted in a film in which something is damaged."""
+    path, _ = damaged(tmp_path, "ffv1", "ismv", 25, start=200)
+    states = [read(path, threads=threads)[0].doubtful_frames for threads in (1, 2, 8)]
+    assert states[0] == states[1] == states[2]
+    assert min(states[0]) < 25
+
+
 def test_a_concealed_picture_of_mjpeg_is_bad(tmp_path):
     path, whole = damaged(tmp_path, "mjpeg", "mp4", 20, start=600)
     source, frames, _ = check(path, whole)
