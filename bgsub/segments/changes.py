@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.segments.blocks import LIVELY, Block, Flags, Floats, blocks_of, small_luma
+from bgsub.segments.light import fit_light
 from bgsub.segments.moments import Film
 from bgsub.segments.reasons import reason_of
 
@@ -42,9 +43,6 @@ _STIR = 0.25
 
 _GAIN, _OFFSET = 1.6, 40.0
 """Factor and grey levels from which a change of light is another state."""
-
-_ROUNDS = 8
-
 
 _CLEAR = 0.5
 """Difference from a picture, as a share of that between two, up to which a frame is like it."""
@@ -206,22 +204,6 @@ def _without_specks(marks: Flags) -> Flags:
     square = np.ones((2, 2), np.uint8)
     left = cv2.erode(marks.astype(np.uint8), square, anchor=(1, 1))
     return np.asarray(cv2.dilate(left, square, anchor=(0, 0)) > 0)
-
-
-def fit_light(before: Floats, after: Floats) -> tuple[float, float]:
-    """Fit gain and offset of one picture to another, robustly (Geman-McClure weights)."""
-    gain, offset = 1.0, float(np.median(after - before))
-    for _ in range(_ROUNDS):
-        away = np.abs(after - gain * before - offset)
-        weights = 1.0 / (1.0 + (away / (2.0 * max(float(np.median(away)), 0.5))) ** 2) ** 2
-        total = float(weights.sum())
-        mean_x, mean_y = float(weights @ before) / total, float(weights @ after) / total
-        spread = float(weights @ (before - mean_x) ** 2)
-        if spread > 1.0:
-            gain = float(weights @ ((before - mean_x) * (after - mean_y))) / spread
-            gain = min(max(gain, 0.05), 20.0)
-        offset = mean_y - gain * mean_x
-    return gain, offset
 
 
 def _first_behind(film: Film, found: _Found) -> int:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.segments.blocks import Flags, Floats
+from bgsub.segments.light import fit_light
 
 _EXPLAINED = 0.6
 """Share of the differences that may be left where a displacement is what has changed."""
+
+_LEAST_SHIFT = 0.3
+"""Small pixels from which a picture is displaced."""
 
 _MOST_PICTURE = 0.4
 """Share of the picture from which all of it has changed."""
@@ -47,14 +54,48 @@ def reason_of(before: Floats, after: Floats, mask: Flags, input_size: tuple[int,
 
 
 def _displacement(before: Floats, after: Floats) -> tuple[float, float] | None:
-    """Give by how much the picture was displaced, in its small pixels; None if that is not it."""
-    size = before.shape[1], before.shape[0]
-    (x, y), _ = cv2.phaseCorrelate(before, after, cv2.createHanningWindow(size, cv2.CV_32F))
-    if np.hypot(x, y) < 0.3:
+    """Give by how much the picture was displaced, in its small pixels; None if that is not it.
+
+    The middle of the later picture is looked for in the earlier one by correlation, which does not
+    depend on light. (cv2.phaseCorrelate finds smooth rooms badly, and writes its window into the
+    pictures that it is given where their sides suit a fast Fourier transform.)
+    """
+    height, width = before.shape
+    rows, columns = height // 4, width // 4
+    if not rows or not columns:
         return None
-    shifted = cv2.warpAffine(
-        before, np.array([[1, 0, x], [0, 1, y]]), size, borderMode=cv2.BORDER_REPLICATE
+    middle = np.ascontiguousarray(after[rows:-rows, columns:-columns])
+    alike = _floats(cv2.matchTemplate(before, middle, cv2.TM_CCOEFF_NORMED))
+    top, left = divmod(int(alike.argmax()), alike.shape[1])
+    x = columns - left - _beside_peak(alike[top], left)
+    y = rows - top - _beside_peak(alike[:, left], top)
+    if np.hypot(x, y) < _LEAST_SHIFT:
+        return None
+    matrix = np.array([[1, 0, x], [0, 1, y]])
+    shifted = _floats(
+        cv2.warpAffine(before, matrix, (width, height), borderMode=cv2.BORDER_REPLICATE)
     )
+    unmoved, moved = (each[rows:-rows, columns:-columns] for each in (before, shifted))
     # In all of it: a thing that was moved explains its own places, and nothing else does.
-    left, were = float(np.abs(after - shifted).mean()), float(np.abs(after - before).mean())
-    return (x, y) if left < _EXPLAINED * were else None
+    return (
+        (x, y) if _difference(moved, middle) < _EXPLAINED * _difference(unmoved, middle) else None
+    )
+
+
+def _floats(picture: NDArray[Any]) -> Floats:
+    return np.asarray(picture, dtype=np.float32)
+
+
+def _beside_peak(values: Floats, peak: int) -> float:
+    """Give how far the top of the parabola through a peak and its neighbours is from it."""
+    if not 0 < peak < values.size - 1:
+        return 0.0
+    before, at, behind = (float(value) for value in values[peak - 1 : peak + 2])
+    bend = before - 2 * at + behind
+    return 0.0 if bend >= 0 else 0.5 * (before - behind) / bend
+
+
+def _difference(before: Floats, after: Floats) -> float:
+    """Give the mean difference of two pictures, grey levels, but for their light."""
+    gain, offset = fit_light(before.ravel(), after.ravel())
+    return float(np.abs(after - gain * before - offset).mean())

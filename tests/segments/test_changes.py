@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.segments.changes import find_changes, fit_light
+from bgsub.segments.changes import find_changes
 from bgsub.segments.moments import Film
 from bgsub.video.source import open_source
 
@@ -115,13 +115,3 @@ def test_several_changes_come_in_order():
     frames[200:, 20:34, 10:20] = 20
     frames[400:] *= 0.4
     assert [change.first for change in changes_of(frames)] == [201, 401]
-
-
-def test_light_is_fitted_although_a_part_is_another_thing():
-    rng = np.random.default_rng(2)
-    before = rng.uniform(20, 120, 2000).astype(np.float32)
-    after = (1.7 * before + 11).astype(np.float32)
-    after[:500] = 5
-    gain, offset = fit_light(before, after)
-    assert gain == pytest.approx(1.7, abs=0.01)
-    assert offset == pytest.approx(11, abs=0.5)
