@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from bgsub.local.cleanup import mean_score, vote
 from bgsub.local.marked import MarkedPixels
@@ -20,6 +22,13 @@ _WHOLE = 0.99
 _LEAST = 2000
 """Pixels that are looked at in all frames together: fewer say nothing."""
 
+_IN_LIGHT = 0.5
+"""Share of a frame that is marked, at most: more is no shadow but another light."""
+
+_CELLS, _PLACE = 9, 3  # of a picture, down and across, and of them in one place
+_IN_ONE_PLACE = 2 / 3
+"""Share of a mode that one place holds, at most: shadows come with all that moves."""
+
 
 def darkest_shadow(
     matcher: SceneMatcher, pictures: Bytes, step: int, params: LocalParams = DEFAULTS
@@ -31,6 +40,10 @@ def darkest_shadow(
     the colour of its place are counted, from .2 to 1, in bins of a tenth of the logarithm. Where
     two bins side by side hold `LocalParams.shadow_mode` of them, they are the shadows', and the
     bound lies two bins below. Otherwise, and at most, it is `LocalParams.shadow_darkest`.
+
+    Two things are no shadows. Where most of a frame is marked, the light has changed. And what lies
+    in one place for the most part, a third of the picture's width and height, are the clothes of
+    somebody who stays: shadows come with all that moves.
 
     Parameters
     ----------
@@ -47,28 +60,47 @@ def darkest_shadow(
     """
     scene = matcher.scene
     noise = scene.grain_by_level
-    counts = np.zeros(_BINS, np.int64)
+    every = slice(None, None, step)
+    cells = _cells(*scene.restless[every, every].shape)
+    counts = np.zeros(_BINS * _CELLS**2, np.int64)
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
     for j in chosen.tolist():
         score, _, index = matcher.score(pictures[j], scene.sigma)
         mask = thinned(vote(mean_score(score, params.vote_most), params.vote_level), step)
         marked = MarkedPixels(mask)
-        if not marked.count:
+        if not 0 < marked.count <= _IN_LIGHT * mask.size:
             continue
-        every = slice(None, None, step)
         behind = matcher.background(index, every, every)
         light = light_of(marked, marked.of(thinned(pictures[j], step)), marked.of(behind))
         keeps_color = light.chroma < params.shadow_chroma * noise_of(light, noise)
-        plain = keeps_color & (light.share > _WHOLE)
-        found, _ = np.histogram(light.ratio[plain], _BINS, (-_BIN * _BINS, 0))
-        counts += found
-    return _below_mode(counts, params)
+        bins = np.floor(light.ratio / _BIN).astype(np.int64) + _BINS
+        plain = keeps_color & (light.share > _WHOLE) & (bins >= 0) & (bins < _BINS)
+        found = bins[plain] * _CELLS**2 + marked.of(cells)[plain]
+        counts += np.bincount(found, minlength=counts.size)
+    return _below_mode(counts.reshape(_BINS, _CELLS, _CELLS), params)
 
 
-def _below_mode(counts: np.ndarray, params: LocalParams) -> float:
-    """Give the share of light two bins below the mode of a histogram, or the usual bound."""
-    within = np.convolve(counts, np.ones(_WIDTH, np.int64), "valid")
+def _cells(height: int, width: int) -> NDArray[np.int64]:
+    """Number the cells of a picture, from 0, at all of its pixels."""
+    down, across = (np.arange(side) * _CELLS // side for side in (height, width))
+    return np.asarray(down[:, None] * _CELLS + across)
+
+
+def _below_mode(counts: NDArray[np.int64], params: LocalParams) -> float:
+    """Give the share of light two bins below the mode of a histogram, or the usual bound.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (16, 9, 9)
+        Of every bin, in every cell of the picture.
+    params : LocalParams
+    """
+    total = counts.sum()
+    within = np.convolve(counts.sum(axis=(1, 2)), np.ones(_WIDTH, np.int64), "valid")
     at = int(np.argmax(within))
-    if counts.sum() < _LEAST or within[at] < params.shadow_mode * counts.sum():
+    if total < _LEAST or within[at] < params.shadow_mode * total:
+        return params.shadow_darkest
+    places = sliding_window_view(counts[at : at + _WIDTH].sum(axis=0), (_PLACE, _PLACE))
+    if places.sum(axis=(2, 3)).max() > _IN_ONE_PLACE * within[at]:
         return params.shadow_darkest
     return min(float(np.exp(_BIN * (at - 2 - _BINS))), params.shadow_darkest)

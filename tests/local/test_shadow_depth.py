@@ -55,26 +55,59 @@ def test_a_saved_model_keeps_the_depth(scenes, learn):
     assert back.scenes[0].darkest == model.scenes[0].darkest
 
 
+def test_somebody_who_stays_in_dark_clothes_is_no_shadow(scenes, learn):
+    """He keeps the colour of a grey place, and all of him leaves one share of its light."""
+    place = 90 + 0.5 * scenes.place()
+    frames = np.stack([place] * scenes.frames)
+    box = np.s_[33:52, 30:60, 50:80]
+    frames[box] = 0.35 * frames[box]
+    model = learn(scenes.finish(list(frames), noise=1.5))
+    assert model.scenes[0].darkest == DEFAULTS.shadow_darkest
+
+
 # --- the histogram: bins of a tenth in the logarithm of the share of light, from .2 to 1 ---
+
+
+def spread(counts):
+    """All over the picture, of 9×9 cells."""
+    return np.repeat(np.repeat(counts[:, None, None], 9, axis=1), 9, axis=2)
 
 
 def test_the_bound_lies_two_bins_below_the_range_that_holds_a_fifth():
     counts = np.full(16, 1000)
     counts[6:8] = 2000  # a fifth of all: 4000 of 18000
-    assert _below_mode(counts, DEFAULTS) == pytest.approx(np.exp(-1.2))
+    assert _below_mode(spread(counts), DEFAULTS) == pytest.approx(np.exp(-1.2))
     counts[6:8] = 1700  # 3400 of 17400
-    assert _below_mode(counts, DEFAULTS) == DEFAULTS.shadow_darkest
+    assert _below_mode(spread(counts), DEFAULTS) == DEFAULTS.shadow_darkest
 
 
 def test_a_faint_shadow_does_not_raise_the_bound():
     counts = np.full(16, 100)
     counts[14:] = 9000
-    assert _below_mode(counts, DEFAULTS) == DEFAULTS.shadow_darkest
+    assert _below_mode(spread(counts), DEFAULTS) == DEFAULTS.shadow_darkest
 
 
 def test_few_pixels_tell_nothing():
-    counts = np.zeros(16, int)
-    counts[5] = 1999
+    counts = np.zeros((16, 9, 9), int)
+    counts[5, 0, 0] = counts[5, 8, 8] = 999
     assert _below_mode(counts, DEFAULTS) == DEFAULTS.shadow_darkest
-    counts[5] = 2000
+    counts[5, 0, 0] = 1001
     assert _below_mode(counts, DEFAULTS) < 0.5
+
+
+def test_what_is_dark_in_one_place_alone_tells_nothing():
+    """A place is a third of the picture's height and width, wherever it lies."""
+    counts = np.zeros((16, 9, 9), int)
+    counts[5, 4:7, 3:6] = 2000
+    counts[6, 0, 0] = 8000
+    assert _below_mode(counts, DEFAULTS) == DEFAULTS.shadow_darkest
+    counts[6, 0, 0] = 10000
+    assert _below_mode(counts, DEFAULTS) < 0.5
+
+
+def test_another_light_is_no_shadow(scenes, learn):
+    """Half of the film is as dark as a shadow; what most of the frame shows is light."""
+    frames = np.stack([90 + 0.5 * scenes.place()] * scenes.frames)
+    frames[::12] *= 0.3
+    model = learn(scenes.finish(list(frames), noise=1.5), params=replace(DEFAULTS, light_bonus=1.1))
+    assert model.scenes[0].darkest == DEFAULTS.shadow_darkest
