@@ -35,6 +35,11 @@ logger = logging.getLogger(__name__)
 _LATE_ERRORS = 4
 _MAX_THREADS = 16
 
+_OTHER_SIZE = "its size is"
+
+# Formats without timestamps, in which each picture is shown as long as is usual for its size.
+_TIMED_BY_PICTURES = {"dv"}
+
 
 class VideoFileSource(BaseSource):
     """The frames of a video file, decoded by FFmpeg on `threads` threads.
@@ -115,8 +120,17 @@ class VideoFileSource(BaseSource):
         return None if data is None else Frame(0, time_s, data, self.layout)
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
-        given = 0
         self._tell_once()
+        is_timed = self._header.format not in _TIMED_BY_PICTURES
+        for item in self._known_items(notes):
+            if item.load is None and item.reason.startswith(_OTHER_SIZE) and not is_timed:
+                is_timed = True
+                text = f"times are unsure from frame {item.number} on"
+                notes.append(f"{text}: the size of a picture says how long it is shown")
+            yield item
+
+    def _known_items(self, notes: list[str]) -> Generator[Item, None, None]:
+        given = 0
         what = self._header.gap(reads_its_end=self.options.selection.end is None)
         if self._timeline is None and what:
             self._timeline = diagnose(self._header, Oddity(what), self._survey)
@@ -244,5 +258,5 @@ class VideoFileSource(BaseSource):
         width, height = frame.width, frame.height
         if (width, height) != self._native_size:
             expected = "{}×{}".format(*self._native_size)
-            return Item(number, time_s, None, f"its size is {width}×{height}, not {expected}")
+            return Item(number, time_s, None, f"{_OTHER_SIZE} {width}×{height}, not {expected}")
         return Item(number, time_s, partial(self._maker.make, frame))
