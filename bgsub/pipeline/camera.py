@@ -35,11 +35,17 @@ _LONGEST_STEP = 3 * _SHIFT
 _DISAGREEMENT = 0.3 * _DRIFT
 
 
-class _Look(NamedTuple):
-    """A picture as others are compared with it: its spectrum within a window, and its shape."""
+# What has strong texture outweighs a smooth room around it: all of the picture must have moved.
+_PARTS = 6  # of each side
+_BETTER = 0.7
+_LEAST_PARTS = 0.25
 
+
+class _Look(NamedTuple):
+    """A picture as others are compared with it, and its spectrum within a window."""
+
+    luma: _Luma
     spectrum: NDArray[np.complexfloating[Any]]
-    shape: tuple[int, int]
 
 
 class _Drift:
@@ -82,7 +88,7 @@ class _Drift:
             return False
         seen_x, seen_y, clarity = _displacement(self._steps[0][0], now)
         agrees = math.hypot(seen_x - x, seen_y - y) < _DISAGREEMENT
-        return agrees and clarity > 1.0
+        return agrees and clarity > 1.0 and _is_of_all(self._steps[0][0], now, x, y)
 
 
 class CameraWatch:
@@ -119,7 +125,8 @@ class CameraWatch:
         if self._before is not None:
             x, y, clarity = _displacement(self._before, now)
             self.pairs += 1
-            self.moved += math.hypot(x, y) > _SHIFT and clarity > 1.0
+            seems = math.hypot(x, y) > _SHIFT and clarity > 1.0
+            self.moved += seems and _is_of_all(self._before, now, x, y)
             self._drift.look(now)
         self._before = now
 
@@ -142,19 +149,18 @@ class CameraWatch:
 
 def _look_at(luma: _Luma, window: _Luma) -> _Look:
     """Transform a picture once, however many others it is compared with."""
-    height, width = luma.shape
-    return _Look(np.fft.rfft2(luma * window), (height, width))
+    return _Look(luma, np.fft.rfft2(luma * window))
 
 
 def _displacement(one: _Look, other: _Look) -> tuple[float, float, float]:
     """Find by how many pixels a picture lies beside another, and how clear that is, above 1.
 
-    By phase correlation. That of OpenCV 4.13 gives other numbers each time where the sides are
-    those of a fast Fourier transform (160 × 120, for example).
+    By phase correlation. That of OpenCV 4.13 writes its window into the pictures where their sides
+    suit a fast Fourier transform (160 × 120, for example).
     """
     cross = one.spectrum * other.spectrum.conj()
     cross /= np.maximum(np.abs(cross), np.finfo(np.float32).tiny)
-    found = np.fft.irfft2(cross, s=one.shape)
+    found = np.fft.irfft2(cross, s=one.luma.shape)
     height, width = found.shape
     top, left = divmod(int(np.argmax(found)), width)
     rows, columns = (np.arange(peak - _NEAR, peak + _NEAR + 1) for peak in (top, left))
@@ -166,6 +172,35 @@ def _displacement(one: _Look, other: _Look) -> tuple[float, float, float]:
     x = float(near.sum(axis=0) @ columns) / total
     clarity = total / max(_LEAST_PEAK, _PEAK_OF_NOISE / math.sqrt(found.size))
     return x - width * (x > width / 2), y - height * (y > height / 2), clarity
+
+
+def _is_of_all(one: _Look, other: _Look, x: float, y: float) -> bool:
+    """Say whether a displacement is that of most parts of a picture, of those that tell.
+
+    In whole pixels: between them noise is averaged, and any place would seem to fit better.
+    """
+    sides = one.luma.shape
+    shift = (min(max(round(v), 1 - n), n - 1) for v, n in zip((y, x), sides, strict=True))
+    rows, columns = (
+        (slice(max(by, 0), side + min(by, 0)), slice(max(-by, 0), side + min(-by, 0)))
+        for by, side in zip(shift, sides, strict=True)
+    )
+    now = other.luma[rows[1], columns[1]]
+    moved = _unlike(now, one.luma[rows[0], columns[0]])
+    still = _unlike(now, one.luma[rows[1], columns[1]])
+    votes = int((moved < _BETTER * still).sum())
+    against = int((still < _BETTER * moved).sum())
+    return votes > against and votes >= _LEAST_PARTS * moved.size
+
+
+def _unlike(one: _Luma, other: _Luma) -> _Luma:
+    """Give the variance of the difference in each part of two pictures, which light leaves out."""
+    size = min(_PARTS, one.shape[1]), min(_PARTS, one.shape[0])
+    away = one - other
+    mean, square = (
+        cv2.resize(each, size, interpolation=cv2.INTER_AREA) for each in (away, away**2)
+    )
+    return np.asarray(square - mean**2)
 
 
 def _small(frame: SceneFrame) -> _Luma:

@@ -116,6 +116,38 @@ def test_noise_does_not_move(size):
         assert not camera.drifts
 
 
+@pytest.mark.parametrize("light", [0.1, 0.2, 0.4, 1.0])
+@pytest.mark.parametrize("speed", [0.12, 0.25, 0.5, 1.5])
+def test_a_visitor_of_strong_texture_in_a_smooth_room_is_no_pan(light, speed):
+    rng = np.random.default_rng(0)
+    coarse = rng.uniform(60, 220, (9, 16)).astype(np.float32)
+    room = cv2.resize(coarse, (64, 36), interpolation=cv2.INTER_CUBIC)
+    visitor = rng.uniform(0, 255, (16, 8))
+    frames = []
+    for left in np.arange(-8, 64, speed).astype(int):
+        picture = room.copy()
+        x0, x1 = max(left, 0), min(left + 8, 64)
+        picture[14:30, x0:x1] = visitor[:, x0 - left : x1 - left]
+        picture = light * picture + rng.normal(0, 2, room.shape)
+        frames.append(np.clip(picture, 0, 255).astype(np.uint8))
+    camera = watch(frames)
+    assert not camera.drifts
+    assert not camera.is_moving
+
+
+@pytest.mark.parametrize("speed", [0.15, 2])
+def test_a_pan_over_a_smooth_wall_with_some_things_on_it(speed):
+    rng = np.random.default_rng(4)
+    wall = np.full((120, 480), 120, np.uint8)
+    for left in range(0, 480, 40):
+        top = int(rng.integers(0, 90))
+        wall[top : top + 30, left : left + 20] = rng.integers(0, 256, (30, 20))
+    wall = cv2.GaussianBlur(wall, (5, 5), 0)
+    pictures = [wall[:, round(speed * i) : round(speed * i) + 160] for i in range(150)]
+    camera = watch([noisy(picture, rng) for picture in pictures])
+    assert camera.drifts or camera.is_moving
+
+
 def test_too_few_frames_tell_nothing(wide):
     assert not watch([cut(wide, 5 * i) for i in range(40)]).is_moving
 
