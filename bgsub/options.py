@@ -16,7 +16,7 @@ from bgsub.declared import declared_fields, documented, option
 from bgsub.errors import UsageError
 from bgsub.fit_options import FitOptions
 from bgsub.input_rules import File, Folder, Memory, Place, Segment, Share
-from bgsub.rules import Choice, Integer, Number, Or, Several, Switch
+from bgsub.rules import Choice, Integer, Number, Or, Several, Switch, check_areas
 from bgsub.source_options import SourceOptions
 
 OUTPUTS = (
@@ -225,8 +225,17 @@ class RunOptions(FitOptions):
         if self.resume and self.segment == "off":
             message = "--resume goes on with segments, but --segment is off"
             raise UsageError(f"{message}; use --segment too, or --skip-existing for a batch")
+        check_areas(self.min_area, self.max_area)
+        self._check_lines()
         declared = declared_fields(type(self))
         self.check_effects({one.name for one in declared if getattr(self, one.name) != one.default})
+
+    def _check_lines(self) -> None:
+        """Refuse two lines that nothing tells apart in regions.csv."""
+        names = [name for name, *_ in self.line]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"--line {name}: is there twice; give each line its own name")
 
     def check_effects(self, given: Collection[str]) -> None:
         """Raise UsageError for an option that has no effect with the others.

@@ -273,3 +273,10 @@ class Several(Rule):
         """Give the values as a list, sorted where they have no order."""
         plain = [self.rule.to_json(each) for each in value]
         return sorted(plain) if self.kind is frozenset else plain
+
+
+def check_areas(least: int | None, most: int | None) -> None:
+    """Raise UsageError for a smallest area of objects that is above the largest."""
+    if least is not None and most is not None and least > most:
+        message = f"--min-area {least} is more than --max-area {most}, so that no object is left"
+        raise UsageError(f"{message}; lower the one or raise the other")

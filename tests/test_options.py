@@ -202,3 +202,15 @@ def test_the_tables_of_the_documentation_are_those_of_the_declarations():
         check=True,
     ).stdout
     assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == printed
+
+
+def test_a_smallest_area_above_the_largest_is_refused():
+    with pytest.raises(UsageError, match="--min-area 500 is more than --max-area 20"):
+        RunOptions(min_area=500, max_area=20)
+    assert RunOptions(min_area=20, max_area=20).max_area == 20
+
+
+def test_lines_have_names_of_their_own():
+    with pytest.raises(UsageError, match="--line gate: is there twice"):
+        RunOptions(line=("gate:1,2,3,4", "gate:5,6,7,8"))
+    assert len(RunOptions(line=("gate:1,2,3,4", "gate:1,2,3,4", "5,6,7,8")).line) == 2

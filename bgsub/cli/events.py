@@ -14,6 +14,7 @@ from bgsub.cli.help import Command, examples, option
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.places import find_region, read_ignored
 from bgsub.errors import InputError, OutliersFound
+from bgsub.rules import check_areas
 from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 
 _OUTPUTS = frozenset({"objects", "tracks", "events", "errors"})
@@ -63,6 +64,7 @@ def events_command(given: str, form: str, fail_on_events: bool, **params: Any) -
 
     session = current_session()
     listing, places = shared.chosen(ListingOptions, params), shared.chosen(PlaceOptions, params)
+    check_areas(listing.min_area, places.max_area)
     # All objects are followed, wherever they are: which of them count is decided afterwards.
     run = {**params, "regions": None, "ignore": None}
     with session.about(given):

@@ -14,6 +14,7 @@ from bgsub.cli.options import chosen, named, section
 from bgsub.cli.places import find_region, read_ignored
 from bgsub.errors import Interrupted
 from bgsub.live.options import StreamOptions, WatchOptions
+from bgsub.rules import check_areas
 from bgsub.tracking.place_options import PlaceOptions
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def watch_command(source: str, out: str, **params: Any) -> None:
     from bgsub.live.watcher import Watcher
 
     session = current_session()
+    sought = _sought(params)
     stream = read_source(source, chosen(StreamOptions, params))
     with session.about(stream.name):
         watcher = Watcher(
@@ -70,7 +72,7 @@ def watch_command(source: str, out: str, **params: Any) -> None:
             chosen(WatchOptions, params),
             say=click.echo,
             note=lambda text, kind: session.log(kind, text),
-            sought=_sought(params),
+            sought=sought,
         )
         with interrupts.asked_to_stop() as stop:
             watcher.run(stop)
@@ -92,6 +94,7 @@ def _sought(params: dict[str, Any]) -> Sought:
     from bgsub.tracking.regions import read_regions
 
     places = chosen(PlaceOptions, params)
+    check_areas(params["min_area"], places.max_area)
     return Sought(
         masks=MaskOptions(params["shadows"], params["sensitivity"], None, params["fill_holes"]),
         min_area=params["min_area"],

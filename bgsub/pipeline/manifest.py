@@ -149,8 +149,8 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     check_plain(path)
     try:
         if path.stat().st_size > _LARGEST:
-            message = f"{path}: is larger than any manifest of bgsub; it is damaged or another file"
-            raise InputError(message)
+            message = "is larger than any manifest of bgsub; it is damaged or another file"
+            raise _not_read(path, message)
         manifest = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except FileNotFoundError as error:
         message = f"{folder}: holds no finished results (no {MANIFEST}); run `bgsub run` first"
@@ -159,8 +159,8 @@ def load_manifest(folder: Path) -> dict[str, Any]:
         message = f"{path}: cannot be read ({error.strerror})"
         raise InputError(message) from error
     except (ValueError, RecursionError) as error:
-        message = f"{path}: is not JSON ({error}); it is damaged or was not written by bgsub"
-        raise InputError(message) from error
+        message = f"is not JSON ({error}); it is damaged or was not written by bgsub"
+        raise _not_read(path, message) from error
     if not isinstance(manifest, dict) or "schema_version" not in manifest:
         message = f"{path}: is not a manifest of bgsub"
         raise InputError(message)
@@ -175,6 +175,13 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     except UsageError as error:
         message = f"{path}: {error}; it is damaged, or of another version of bgsub"
         raise InputError(message) from error
+
+
+def _not_read(path: Path, message: str) -> InputError:
+    """Say what is wrong with a manifest; or what is wanted, where a film or the like was given."""
+    if path.suffix != ".json":
+        message = "is no folder of results; name the one that bgsub run wrote"
+    return InputError(f"{path}: {message}")
 
 
 def _refuse_constant(name: str) -> float:

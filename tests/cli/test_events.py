@@ -33,6 +33,17 @@ def test_events_that_are_too_small_or_short_are_left_out(made, invoke):
         )
 
 
+@pytest.mark.parametrize("command", ["events", "objects", "run", "watch"])
+def test_areas_between_which_nothing_lies_are_refused(made, invoke, tmp_path, command):
+    out = [] if command == "events" else ["--out", tmp_path / "o"]
+    areas = "--min-area", 500, "--max-area", 20
+    result = invoke(command, made / ("clip.npy" if command == "run" else "results"), *out, *areas)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "--min-area 500 is more than --max-area 20" in line
+    assert not (tmp_path / "o").exists()
+
+
 def test_events_of_a_region_alone(made, invoke, tmp_path):
     regions = tmp_path / "regions.json"
     regions.write_text(

@@ -28,6 +28,17 @@ def test_an_export_that_cannot_be_leaves_nothing(made, invoke, tmp_path):
     assert not (tmp_path / "m.json").exists()
 
 
+def test_a_film_is_told_from_results(made, invoke, tmp_path):
+    large = tmp_path / "large.avi"
+    large.write_bytes(bytes(5_000_000))
+    for film in (made / "clip.npy", large):
+        result = invoke("export", film, "--to", "mot", "-o", tmp_path / "gt.txt")
+        assert result.exit_code == 3
+        (line,) = result.stderr.splitlines()
+        assert "is no folder of results; name the one that bgsub run wrote" in line
+    assert not (tmp_path / "gt.txt").exists()
+
+
 def _errors_alone():
     from tests.conftest import make_options
 
