@@ -12,6 +12,8 @@ VENV := .venv-$(shell $(INTERPRETER) -c 'import sys; print("%d.%d" % sys.version
 endif
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
+# Where bytecode is not kept, each of the many processes that tests start compiles bgsub for itself.
+export PYTHONDONTWRITEBYTECODE :=
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 

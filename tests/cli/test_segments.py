@@ -71,26 +71,27 @@ def test_a_segment_that_fails_is_named_and_the_others_are_kept(film, invoke, tmp
     for number, frame in enumerate(frames, 1):
         write_image(shots / f"f{number:03d}.png", frame)
     (shots / "f060.png").write_bytes((shots / "f060.png").read_bytes()[:90])
-    out = tmp_path / "out"
-    arguments = ("run", shots, *ARGUMENTS, "--on-bad-frame", "fail", "--out", out)
-    result = invoke(*arguments, "--jobs", 2)
+    arguments = ("--segment", 50, "--k", 2, "--only", "errors", "--on-bad-frame", "fail")
+    result = invoke("run", shots, *arguments, "--jobs", 2, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert "frame 60" in result.stderr
+    done = {path.parent.name for path in (tmp_path / "out").glob(".segments/*/run.json")}
+    assert done == {"0001", "0003"}
 
 
-@pytest.mark.parametrize(
-    "sign", ["plan.json", "0001/.bgsub-partial-*/*.csv", "0001/run.json", "0003/.bgsub-partial-*"]
-)
-def test_a_killed_run_goes_on_to_the_same_bytes(
-    film, undisturbed, invoke, tmp_path, contents, sign
+def test_a_run_that_is_killed_again_and_again_goes_on_to_the_same_bytes(
+    film, undisturbed, invoke, tmp_path, contents
 ):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "bgsub", "run", str(film), *ARGUMENTS, "--out", str(out)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not list((out / ".segments").glob(sign)):
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    signs = "plan.json", "0001/.bgsub-partial-*/*.csv", "0001/run.json", "0003/.bgsub-partial-*"
+    for sign in signs:
+        resumed = ["--resume"] if out.exists() else []
+        process = subprocess.Popen([*command, *resumed], stderr=subprocess.DEVNULL)
+        while process.poll() is None and not list((out / ".segments").glob(sign)):
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
     result = invoke("run", film, *ARGUMENTS, "--resume", "--out", out)
     assert result.exit_code == 0, result.stderr
     assert stable(contents(out)) == stable(contents(undisturbed[0]))

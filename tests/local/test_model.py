@@ -11,7 +11,7 @@ from bgsub.runtime.threads import Workers
 
 
 def masks_of(model, frames):
-    return [model.mask(frame) for frame in frames]
+    return [seen.mask for seen in model.look_all(frames, with_scores=False)]
 
 
 def test_a_passer_by_in_noise_is_found(passing, scenes):
