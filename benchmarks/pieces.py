@@ -36,6 +36,7 @@ PIECES = {
     "- texture of the place": drawn_without(texture_kept=1.1),
     "- opening, closing": drawn_without(open_px=1, close_px=1),
     "- outlines redrawn": drawn_without(outline_edge=0.0),
+    "- bays closed": drawn_without(bay_share=1.1),
     "- hole filling": Setting(options=MaskOptions(fill=False)),
     "- scene states": without(state_share=1.1),
     "- gain and offset": without(light_bonus=1.1),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.blobs import Blob
 from bgsub.local.clean_frames import Singles
-from bgsub.local.cleanup import BlobRule, shadow_reach, vote, without_shadows
+from bgsub.local.cleanup import BlobRule, bays, shadow_reach, vote, without_shadows
 from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.regions import boxes_of
@@ -117,8 +117,11 @@ class MaskDrawer:
                 mask = without_shadows(mask, picture[part], behind, grain, self._step, shadows)
             if params.outline_edge:
                 mask = redraw_outlines(mask, marked, own(rows, columns), params.outline_edge)
-            drawn[part] = blobs = self._blobs.apply(mask)
+            blobs = self._blobs.apply(mask)
             if cv2.hasNonZero(blobs):
+                if self._blobs.fill and params.bay_share <= 1:
+                    blobs |= bays(blobs, self._step, params)
+                drawn[part] = blobs
                 behind = _shifted(background, top, left)
                 without_moved_edges(drawn[part], picture[part], behind, params)
         return drawn

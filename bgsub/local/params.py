@@ -166,6 +166,18 @@ class LocalParams:
     )
     open_px: int = _number(5, "pixels", (1, 31), "specks in the evidence against a shadow")
     close_px: int = _number(15, "pixels", (1, 63), "holes in the evidence of one object")
+    bay_px: int = _number(
+        15, "pixels", (1, 61), "gaps in an object that has the colours of its place in parts"
+    )
+    bay_share: float = _number(
+        0.55,
+        "share of the pixels around",
+        (0.5, 1.1),
+        "beside a straight edge half are an object's; above 1: bays stay open",
+    )
+    bay_outline: float = _number(
+        0.65, "share of a bay's outline", (0, 1), "the ground between arm and body is open"
+    )
     shadow_chroma: float = _number(
         2.5, "σ", (0.5, 16), "a shadow takes the same share of every channel"
     )
