@@ -10,7 +10,7 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.files import check_free
-from bgsub.cli.help import Command, examples, option
+from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import current_session, log_options
 from bgsub.pipeline.plate_options import PICTURE, PlateOptions
 
@@ -25,14 +25,8 @@ from bgsub.pipeline.plate_options import PICTURE, PlateOptions
     ),
 )
 @click.argument("footage", type=values.PATH, metavar="INPUT")
-@option(
-    "Results",
-    "-o",
-    "--out",
-    type=values.ByRule(PICTURE),
-    required=True,
-    metavar="FILE",
-    help="The picture, .png or .tif, without loss.",
+@shared.out_option(
+    "The picture, .png or .tif, without loss.", metavar="FILE", kind=values.ByRule(PICTURE)
 )
 @shared.section("Results", kind=PlateOptions)
 @shared.named("force", "seed", section="Results")

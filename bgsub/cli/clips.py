@@ -14,7 +14,7 @@ from bgsub.cli import options as shared
 from bgsub.cli import values
 from bgsub.cli.analysed import results_of
 from bgsub.cli.files import check_free, preamble
-from bgsub.cli.help import Command, examples, option
+from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.export.options import ClipOptions
@@ -40,15 +40,7 @@ _MASKS = {"mask", "side-by-side"}
     ),
 )
 @click.argument("given", type=values.PATH, metavar="RESULTS|INPUT")
-@option(
-    "Results",
-    "-o",
-    "--out",
-    type=values.PATH,
-    required=True,
-    metavar="DIR",
-    help="Folder for the clips.",
-)
+@shared.out_option("Folder for the clips.")
 @shared.section("Results", kind=ClipOptions)
 @shared.named("force", section="Results")
 @shared.section("Events", kind=ClipOptions)

@@ -20,19 +20,9 @@ from bgsub.runtime.temporary import write_file, write_in
 if TYPE_CHECKING:
     from bgsub.outliers.events import Event
 
-FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
-
 
 _result_options = together(
-    option(
-        "Results",
-        "--format",
-        "form",
-        type=click.Choice(FORMATS),
-        default="table",
-        show_default=True,
-        help="frames: one frame number a line; ffmpeg: a filter that keeps only the events.",
-    ),
+    shared.event_format_option,
     option(
         "Results",
         "--plot",

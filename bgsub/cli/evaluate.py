@@ -53,14 +53,8 @@ _matching_options = together(
     ),
 )
 _result_options = together(
-    option(
-        "Results",
-        "--format",
-        "form",
-        type=click.Choice(FORMATS),
-        default="table",
-        show_default=True,
-        help="How the measures are printed; an undefined one is –, empty or null.",
+    shared.format_option(
+        FORMATS, "How the measures are printed; an undefined one is –, empty or null."
     ),
     option(
         "Results",
@@ -69,12 +63,9 @@ _result_options = together(
         metavar="FILE",
         help="Write the measures of every frame to FILE, as CSV.",
     ),
-    option(
-        "Results",
-        "--out",
-        type=values.PATH,
-        metavar="DIR",
-        help="Folder for the pictures of --worst; pictures of the same name are replaced.",
+    shared.out_option(
+        "Folder for the pictures of --worst; pictures of the same name are replaced.",
+        required=False,
     ),
     option(
         "Results",

@@ -19,8 +19,6 @@ from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 
 _OUTPUTS = frozenset({"objects", "tracks", "events", "errors"})
 
-FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
-
 
 @click.command(
     "events",
@@ -33,15 +31,7 @@ FORMATS = ("table", "csv", "json", "frames", "ffmpeg")
     ),
 )
 @click.argument("given", type=values.PATH, metavar="RESULTS|INPUT")
-@option(
-    "Results",
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="frames: one frame number a line; ffmpeg: a filter that keeps only the events.",
-)
+@shared.event_format_option
 @option(
     "Results",
     "--fail-on-events",

@@ -41,15 +41,7 @@ NAMES = (
     help="Boxes: via, mot, cvat, yolo (a folder), megadetector. Pixels: coco, labels. Events: edl, "
     "ffconcat, csv-seconds.",
 )
-@option(
-    "Results",
-    "-o",
-    "--out",
-    type=values.PATH,
-    required=True,
-    metavar="PATH",
-    help="The file to write, or for yolo the folder.",
-)
+@shared.out_option("The file to write, or for yolo the folder.", metavar="PATH")
 @shared.named("force", section="Results")
 @log_options
 def export_command(results: str, form: str, out: str, force: bool) -> None:

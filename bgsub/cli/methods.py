@@ -7,8 +7,9 @@ import sys
 
 import click
 
-from bgsub.cli.help import Command, examples, option
+from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import log_options
+from bgsub.cli.options import format_option
 from bgsub.report.tables import as_table, list_rows
 from bgsub.robustpca.competitors.methods import METHODS
 
@@ -23,14 +24,8 @@ COLUMNS = ("name", "paper", "outlier_model", "parameters", "cost")
     cls=Command,
     epilog=examples("bgsub methods", "bgsub methods --format json | jq -r '.rows[].name'"),
 )
-@option(
-    "Results",
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "markdown"]),
-    default="table",
-    show_default=True,
-    help="A table for people, one JSON object, or a table in Markdown.",
+@format_option(
+    ["table", "json", "markdown"], "A table for people, one JSON object, or a table in Markdown."
 )
 @log_options
 def methods_command(form: str) -> None:

@@ -29,14 +29,7 @@ from bgsub.input_rules import Rate
     ),
 )
 @click.argument("given", type=values.PATH, metavar="RESULTS|MASKS")
-@option(
-    "Results",
-    "-o",
-    "--out",
-    type=values.PATH,
-    metavar="DIR",
-    help="Folder for the tables.  [default: RESULTS/objects]",
-)
+@shared.out_option("Folder for the tables.  [default: RESULTS/objects]", required=False)
 @option(
     "Results",
     "--fps",

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from bgsub.cli.help import F, option, together
-from bgsub.cli.values import PATH, click_type
+from bgsub.cli.values import PATH, ParamType, click_type
 from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.errors import UsageError
 from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions
@@ -33,6 +33,29 @@ def section(
     """Add all options of a section of a class but some."""
     names = [one.name for one in declared_fields(kind) if declaration(one).section == title]
     return named(*(name for name in names if name not in without), kind=kind)
+
+
+def out_option(
+    text: str, *, metavar: str = "DIR", required: bool = True, kind: ParamType = PATH
+) -> Callable[[F], F]:
+    """Add --out, where a command writes to."""
+    return option(
+        "Results", "-o", "--out", type=kind, required=required, metavar=metavar, help=text
+    )
+
+
+def format_option(choices: Iterable[str], text: str) -> Callable[[F], F]:
+    """Add --format, in which a command prints its table; the first choice is the default."""
+    choices = list(choices)
+    return option(
+        "Results",
+        "--format",
+        "form",
+        type=click.Choice(choices),
+        default=choices[0],
+        show_default=True,
+        help=text,
+    )
 
 
 def _click_option(one: Field[Any], title: str) -> Callable[[Any], Any]:
@@ -100,25 +123,14 @@ output_options = together(
     section("Output", without=["outputs"]),
 )
 
+event_format_option = format_option(
+    ("table", "csv", "json", "frames", "ffmpeg"),
+    "frames: one frame number a line; ffmpeg: a filter that keeps only the events.",
+)
+
 table_options = together(
-    option(
-        "Results",
-        "-o",
-        "--out",
-        type=PATH,
-        required=True,
-        metavar="DIR",
-        help="Folder for tables, figures and run.json.",
-    ),
-    option(
-        "Results",
-        "--format",
-        "form",
-        type=click.Choice(FORMATS),
-        default="table",
-        show_default=True,
-        help="Format of the table on stdout; the CSV file is written in any case.",
-    ),
+    out_option("Folder for tables, figures and run.json."),
+    format_option(FORMATS, "Format of the table on stdout; the CSV file is written in any case."),
     named("force", section="Results"),
 )
 

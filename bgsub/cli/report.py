@@ -50,13 +50,10 @@ class Films:
     ),
 )
 @click.argument("results", nargs=-1, required=True, type=values.PATH, metavar="RESULTS...")
-@option(
-    "Results",
-    "-o",
-    "--out",
-    type=values.PATH,
+@shared.out_option(
+    "The page, or the list of several.  [default: report.html in RESULTS]",
     metavar="FILE",
-    help="The page, or the list of several.  [default: report.html in RESULTS]",
+    required=False,
 )
 @option(
     "Results",

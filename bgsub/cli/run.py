@@ -22,13 +22,8 @@ from bgsub.options import RunOptions
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
 
 batch_options = together(
-    option(
-        "Results",
-        "-o",
-        "--out",
-        type=values.PATH,
-        metavar="DIR",
-        help="Folder for the results; each of several inputs gets a folder in it.",
+    shared.out_option(
+        "Folder for the results; each of several inputs gets a folder in it.", required=False
     ),
     option(
         "Results",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import interrupts, values
-from bgsub.cli.help import Command, examples, option
+from bgsub.cli import interrupts
+from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import Session, current_session, log_options
-from bgsub.cli.options import chosen, named, section
+from bgsub.cli.options import chosen, named, out_option, section
 from bgsub.cli.places import find_region, read_ignored
 from bgsub.errors import Interrupted
 from bgsub.live.options import StreamOptions, WatchOptions
@@ -33,15 +33,7 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("source", metavar="SOURCE")
-@option(
-    "Results",
-    "-o",
-    "--out",
-    type=values.PATH,
-    required=True,
-    metavar="DIR",
-    help="Folder for clips.",
-)
+@out_option("Folder for clips.")
 @section("Stream", kind=StreamOptions)
 @section("Stream", kind=WatchOptions)
 @section("Model", kind=WatchOptions)

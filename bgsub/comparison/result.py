@@ -59,7 +59,7 @@ class CompareOptions(Declared):
     pcp_lambda: float | None = _comparison(
         None,
         POSITIVE,
-        "λ of PCP; the other methods find theirs by t.",
+        "λ of PCP; the other methods derive theirs from t, the number of inliers.",
         metavar="L",
         flag="--lambda",
         unset="1/√ of the frames or pixels, whichever are more",

@@ -62,7 +62,7 @@ class SyntheticOptions(_Draws):
     sigma: str = _experiment(
         "deviation",
         Choice(("deviation", "variance")),
-        "What σ is where the paper writes N(0, σ), for noise and outliers.",
+        "What σ means where the paper writes N(0, σ), for noise and outliers.",
     )
 
 
@@ -116,7 +116,7 @@ class TimesOptions(CompareOptions):
     pcp_lambda: float | None = _comparison(
         _PAPER_LAMBDA,
         POSITIVE,
-        "λ of PCP; the other methods find theirs by t.",
+        "λ of PCP; the other methods derive theirs from t, the number of inliers.",
         metavar="L",
         flag="--lambda",
     )

@@ -63,7 +63,7 @@ class ClipOptions(Declared):
     caption: bool = _results(
         False,
         Switch(),
-        "Write the number of the event and the time on encoded clips, and so on the reel.",
+        "Write the number of the event and the time on encoded clips, and on the reel.",
     )
     clock: str | None = _results(
         None,

@@ -59,7 +59,7 @@ class FrameStore:
     plan : Plan
     seed : int
         Of the sample of fit frames.
-    temp : Path, optional
+    temp : path, optional
         Folder for a memory-mapped file.
     progress : callable
     fitted : int, optional
@@ -86,7 +86,7 @@ class FrameStore:
         plan: Plan,
         *,
         seed: int,
-        temp: Path | None,
+        temp: str | Path | None,
         progress: ProgressCallback,
         fitted: int | None = None,
         borrowed: Borrowed | None = None,
@@ -97,7 +97,7 @@ class FrameStore:
         self._fitted = fitted or plan.most_fitted
         self.gram_threads = plan.gram_threads
         layout = source.layout
-        folder = None if plan.storage != "spill" else temp or spill_folder()
+        folder = None if plan.storage != "spill" else Path(temp or spill_folder())
         self._matrix = FrameMatrix(layout, folder, chunk_bytes=chunk_bytes(layout.size))
         try:
             if plan.storage == "sample":

@@ -54,9 +54,9 @@ class WatchOptions(Declared):
     window_s: float = _model(
         600.0,
         Duration(),
-        "Learn from the frames of the last while of this length, 500 of them at most.",
+        "Learn from the frames of this most recent stretch of time, 500 of them at most.",
     )
-    refresh_s: float = _model(30.0, Duration(), "Learn again after this time.")
+    refresh_s: float = _model(30.0, Duration(), "Learn again at this interval.")
     warm_up_s: float = _model(
         5.0, Duration(), "Learn for this long at first; nothing is reported meanwhile."
     )
@@ -71,7 +71,7 @@ class WatchOptions(Declared):
     every_s: float | None = _model(
         None,
         Duration(),
-        "Analyse one frame in this time; clips have all frames.",
+        "Analyse one frame in every interval of this length; clips have all frames.",
         unset="every frame",
     )
     before_s: float = _events(
@@ -104,7 +104,7 @@ class WatchOptions(Declared):
     keep: str | None = _events(
         None,
         KeepRule(),
-        "Remove the oldest clips when there are more than this, as 10G, or older ones, as 7d.",
+        "Remove the oldest clips when all take more than this (10G), or after this time (7d).",
     )
     status: str | None = option(
         "Supervision",
@@ -123,7 +123,7 @@ class WatchOptions(Declared):
         "Resources",
         1,
         Integer(1, 1024),
-        "Threads that learn; the stream is decoded and the model learned in processes apart.",
+        "Threads for learning. Decoding and learning each run in a process of their own.",
     )
 
     def __post_init__(self) -> None:

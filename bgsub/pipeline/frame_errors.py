@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bgsub.fit.frame_fit import fit_frames, load_libraries
-from bgsub.fit.store import decoded_blocks
+from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.pipeline.damage import damage_findings, mark_doubtful
@@ -16,7 +16,6 @@ from bgsub.pipeline.inputs import (
     no_progress,
     open_input,
     plan_run,
-    read_frames,
 )
 from bgsub.pipeline.needs import fit_settings, scene_settings
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
@@ -55,7 +54,10 @@ def fit_errors(
     with Workers(options.threads, options.jobs) as workers:
         load_libraries(workers)
         source = open_input(footage, options)
-        with read_frames(source, plan_run(source, options), options, progress) as store:
+        plan = plan_run(source, options)
+        with FrameStore(
+            source, plan, seed=options.seed, temp=options.temp, progress=progress
+        ) as store:
             fit = fit_frames(store, source.pixel_mask, fit_settings(options), workers, progress)
             scene = learn_scene(store, source, fit, scene_settings(options), workers, progress)
             frames = ScoredFrames(store, fit, scene, workers)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from bgsub.background.backdrop import backdrop_bytes
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
 from bgsub.fit.blocks import render_rows
-from bgsub.fit.borrowed import Borrowed
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
-from bgsub.fit.store import FrameStore
-from bgsub.options import ProgressCallback, RunOptions
+from bgsub.options import RunOptions
 from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
 from bgsub.pipeline.masker import Masker
 from bgsub.pipeline.needs import (
@@ -214,7 +211,7 @@ def memory_limit(memory: str | None, jobs: int) -> int:
 def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> Plan:
     """Choose where the frames of a run will be, before any of them is read, and say why.
 
-    So many more are fitted with them.
+    Some borrowed frames are fitted with them. It takes all options because `memory_need` does.
 
     Raises
     ------
@@ -240,24 +237,3 @@ def _waiting_bytes(layout: Layout, kind: type[Masker]) -> int:
         return 0
     frames = kind.frames_ahead + render_rows(layout.size)
     return frames * (layout.size + _OF_A_PIXEL * layout.pixels)
-
-
-def read_frames(
-    source: FrameSource,
-    plan: Plan,
-    options: RunOptions,
-    progress: ProgressCallback,
-    borrowed: Borrowed | None = None,
-) -> FrameStore:
-    """Read the frames; those that masks alone are learned from are a sample of the fitted ones."""
-    temp = None if options.temp is None else Path(options.temp)
-    fitted = None if needs_fit(options) else fitted_at_most(options)
-    return FrameStore(
-        source,
-        plan,
-        seed=options.seed,
-        temp=temp,
-        progress=progress,
-        fitted=fitted,
-        borrowed=borrowed,
-    )

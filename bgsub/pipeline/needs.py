@@ -63,6 +63,11 @@ def fitted_at_most(options: RunOptions) -> int:
     return options.fit_frames or AUTO_FIT_FRAMES
 
 
+def sampled_at_most(options: RunOptions) -> int | None:
+    """Give the most frames that masks alone are learned from; None where frames are fitted."""
+    return None if needs_fit(options) else fitted_at_most(options)
+
+
 def fit_settings(options: RunOptions) -> FitSettings:
     """Pick what decides about a fit."""
     return FitSettings(

@@ -28,6 +28,6 @@ class PlateOptions(Declared):
     coverage: str | None = _results(
         None,
         PICTURE,
-        "Write in how many of the frames the background of each pixel is seen, as a picture of 16 "
-        "bits; pixels with 0 are filled in from around them.",
+        "Write a 16-bit picture too: in how many of the frames the background of each pixel is "
+        "seen. Pixels with 0 are filled in from around them.",
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bgsub.fit.frame_fit import GramMaker, fit_frames, load_libraries
-from bgsub.fit.store import decoded_blocks
+from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints, noise_hints
 from bgsub.pipeline.damage import mark_doubtful
@@ -20,7 +20,6 @@ from bgsub.pipeline.inputs import (
     no_progress,
     open_input,
     plan_run,
-    read_frames,
 )
 from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.needs import (
@@ -28,6 +27,7 @@ from bgsub.pipeline.needs import (
     mask_settings,
     needs_fit,
     needs_objects,
+    sampled_at_most,
     scene_settings,
     videos_of,
 )
@@ -89,7 +89,15 @@ def run(
         plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
         identity = workers.submit(_identity, footage, stretch)
         with watch.stage("decode"):
-            store = read_frames(source, plan, options, progress, borrowed)
+            store = FrameStore(
+                source,
+                plan,
+                seed=options.seed,
+                temp=options.temp,
+                progress=progress,
+                fitted=sampled_at_most(options),
+                borrowed=borrowed,
+            )
         with store:
             fit = None
             if needs_fit(options):

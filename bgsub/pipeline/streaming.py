@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from bgsub.fit.frame_fit import fit_frames, load_libraries
 from bgsub.fit.store import FrameStore
 from bgsub.options import RunOptions
 from bgsub.pipeline.consumers import Renderer
-from bgsub.pipeline.inputs import open_input, plan_run
-from bgsub.pipeline.needs import fit_settings, fitted_at_most, needs_fit, scene_settings
+from bgsub.pipeline.inputs import no_progress, open_input, plan_run
+from bgsub.pipeline.needs import fit_settings, needs_fit, sampled_at_most, scene_settings
 from bgsub.pipeline.projection import ScoredFrames
 from bgsub.pipeline.scene import learn_scene
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.source import Footage
-
-
-def _no_progress(stage: str, done: int, total: int | None) -> None:
-    """Report nothing."""
 
 
 def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple[Frame, Bytes]]:
@@ -55,23 +50,21 @@ def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple
         if needs_fit(options):
             load_libraries(workers)
         source = open_input(footage, options)
-        fitted = None if needs_fit(options) else fitted_at_most(options)
-        temp = None if options.temp is None else Path(options.temp)
         store = FrameStore(
             source,
             plan_run(source, options),
             seed=options.seed,
-            temp=temp,
-            progress=_no_progress,
-            fitted=fitted,
+            temp=options.temp,
+            progress=no_progress,
+            fitted=sampled_at_most(options),
         )
         with store:
             fit = None
             if needs_fit(options):
                 fit = fit_frames(
-                    store, source.pixel_mask, fit_settings(options), workers, _no_progress
+                    store, source.pixel_mask, fit_settings(options), workers, no_progress
                 )
-            scene = learn_scene(store, source, fit, scene_settings(options), workers, _no_progress)
+            scene = learn_scene(store, source, fit, scene_settings(options), workers, no_progress)
             shown = None
             if scene.masker is not None and scene.masker.needs_background:
                 shown = scene.background

@@ -25,7 +25,10 @@ class PlaceOptions(Declared):
     """
 
     max_area: int | None = _events(
-        None, Integer(1), "Leave out objects of more pixels of the input.", metavar="PIXELS"
+        None,
+        Integer(1),
+        "Leave out objects larger than this, in pixels of the input.",
+        metavar="PIXELS",
     )
     regions: str | None = _events(
         None, File(), "File of named regions, as for bgsub run.", metavar="JSON"
@@ -56,7 +59,10 @@ class ListingOptions(Declared):
     """Which of the events that a run has found are listed."""
 
     min_area: int | None = _events(
-        None, Integer(1), "Leave out objects of fewer pixels of the input.", metavar="PIXELS"
+        None,
+        Integer(1),
+        "Leave out objects smaller than this, in pixels of the input.",
+        metavar="PIXELS",
     )
     min_length: int = _events(1, Integer(1), "Leave out events of fewer than N frames.")
     merge_gap: float = _events(

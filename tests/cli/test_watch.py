@@ -13,8 +13,10 @@ import time
 import numpy as np
 import pytest
 
+from bgsub.pipeline.run import run
 from bgsub.video.images import write_image
-from tests.live.conftest import SIZE, decoded, transport, walk
+from tests.conftest import make_options
+from tests.live.conftest import SIZE, decoded, film_file, transport, walk
 
 QUICK = ["--warm-up", "1s", "--refresh", "2s", "--before", "0.5s", "--after", "0.6s", "--no-drop"]
 RAW = ["--size", "96x72", "--pixel-format", "rgb24", "--rate", "25"]
@@ -118,7 +120,7 @@ def test_a_command_hears_of_every_event_and_the_status_says_how_it_went(tmp_path
     status = tmp_path / "status.json"
     process = start(
         *(film, *QUICK, "--out", tmp_path / "clips", "--status", status),
-        *("--on-event", f"{sys.executable} {script} {{event}} {{id}}; {{file}}"),
+        *("--on-event", f"{sys.executable} -IS {script} {{event}} {{id}}; {{file}}"),
     )
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
@@ -136,9 +138,10 @@ def test_a_command_hears_of_every_event_and_the_status_says_how_it_went(tmp_path
     assert facts["dropped"] == 0
 
 
-@pytest.fixture
-def run_of_visitors(tmp_path, encode, invoke):
+@pytest.fixture(scope="module")
+def run_of_visitors(tmp_path_factory):
     """A film and a run: one on the left, before he goes one on the right, and later one more."""
+    folder = tmp_path_factory.mktemp("visitors")
     frames = walk(260, [])
     rng = np.random.default_rng(1)
     for first, last, x in ((60, 100, 8), (80, 130, 64), (210, 240, 8)):
@@ -146,8 +149,8 @@ def run_of_visitors(tmp_path, encode, invoke):
             left = x + (i - first) // 4
             noise = rng.normal((230, 40, 220), 30, (22, 14, 3))
             frames[i][26:48, left : left + 14] = np.clip(noise, 0, 255)
-    film, out = encode(np.stack(frames)), tmp_path / "run"
-    assert invoke("run", film, "--k", "1", "--out", out, "-q").exit_code == 0
+    film, out = film_file(folder / "film.mp4", frames), folder / "run"
+    run(film, out, make_options(k=1))
     return film, out
 
 

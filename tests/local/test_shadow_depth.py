@@ -29,10 +29,13 @@ def walk(scenes, light):
 
 @pytest.mark.parametrize("light", [0.3, 0.45])
 def test_the_shadows_of_a_film_tell_how_deep_they_are_and_go(scenes, learn, light):
+    """Learned by no share of the light, the bound is the usual one; a saved model keeps it."""
     frames, shadows = walk(scenes, light)
     model = learn(frames)
     assert 0.75 * light < model.scenes[0].darkest < light
+    assert type(model).from_arrays(model.arrays()).scenes[0].darkest == model.scenes[0].darkest
     unaware = learn(frames, params=replace(DEFAULTS, shadow_mode=1.1))
+    assert unaware.scenes[0].darkest == DEFAULTS.shadow_darkest
     kept, before = (np.stack([one.mask(f) > 0 for f in frames[::4]]) for one in (model, unaware))
     assert kept[shadows[::4]].mean() < 0.2
     assert before[shadows[::4]].mean() > 0.5
@@ -41,18 +44,6 @@ def test_the_shadows_of_a_film_tell_how_deep_they_are_and_go(scenes, learn, ligh
 def test_without_deep_shadows_the_bound_is_about_the_usual_one(scenes, learn):
     assert learn(walk(scenes, 1)[0]).scenes[0].darkest == DEFAULTS.shadow_darkest
     assert learn(walk(scenes, 0.8)[0]).scenes[0].darkest > 0.5
-
-
-def test_where_none_are_learned_the_bound_is_the_usual_one(scenes, learn):
-    params = replace(DEFAULTS, shadow_mode=1.1)
-    model = learn(walk(scenes, 0.3)[0], params=params)
-    assert model.scenes[0].darkest == DEFAULTS.shadow_darkest
-
-
-def test_a_saved_model_keeps_the_depth(scenes, learn):
-    model = learn(walk(scenes, 0.3)[0])
-    back = type(model).from_arrays(model.arrays())
-    assert back.scenes[0].darkest == model.scenes[0].darkest
 
 
 def test_somebody_who_stays_in_dark_clothes_is_no_shadow(scenes, learn):
