@@ -39,13 +39,13 @@ def pictures_of(film: Film, places: Sequence[int]) -> Iterator[tuple[int, Bytes]
     with pyav.open_input(film.path.absolute()) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
-        frames = container.decode(stream)
+        frames = pyav.pictures(container, stream)
         behind = film.stamps[0] - 1  # stamp of the latest picture that was decoded
         for place in places:
             wanted = int(film.stamps[place])
             if wanted - behind > near:
                 container.seek(wanted, stream=stream)
-                frames = container.decode(stream)
+                frames = pyav.pictures(container, stream)
             for frame in frames:
                 if frame.pts is None:
                     continue
@@ -61,7 +61,7 @@ def shares_of(film: Film) -> Iterator[float]:
     with pyav.open_input(film.path.absolute()) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
-        for frame in container.decode(stream):
+        for frame in pyav.pictures(container, stream):
             plane = frame.planes[0]
             rows = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)
             luma = rows[: film.height, : film.width]

@@ -250,7 +250,7 @@ def seek(container: InputContainer, stream: VideoStream, stamp_s: float) -> None
     target, back = round(stamp_s / base), 0
     while True:
         container.seek(max(target - back, min(start, target)), stream=stream)
-        packets = (packet for packet in container.demux(stream) if packet.pts is not None)
+        packets = (packet for packet in pyav.demux(container, stream) if packet.pts is not None)
         first = next(packets, None)
         is_late = first is not None and first.pts is not None and first.pts > target
         if not is_late or target - back <= start:

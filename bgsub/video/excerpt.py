@@ -46,7 +46,7 @@ def copy_excerpt(source: VideoFileSource, out: Path, start_s: float, end_s: floa
         If the container cannot hold the codec.
     """
     with source.opened() as (container, stream), av.open(str(out), "w") as target:
-        origin = stamp_of(next(container.decode(stream))) or 0.0
+        origin = stamp_of(next(pyav.pictures(container, stream))) or 0.0
         seek(container, stream, origin + start_s)
         sound = _sound_of(container)
         try:
@@ -165,7 +165,7 @@ def add_sound(source: VideoFileSource, silent: Path, out: Path, start_s: float) 
         sound = _sound_of(container)
         if sound is None:
             return False
-        origin = stamp_of(next(container.decode(stream))) or 0.0
+        origin = stamp_of(next(pyav.pictures(container, stream))) or 0.0
         length = (pictures.duration or 0) / av.time_base
         seek(container, stream, max(origin + start_s - 1, 0.0))
         with av.open(str(out), "w") as target:

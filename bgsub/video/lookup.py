@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bgsub.errors import InputError
+from bgsub.video import pyav
 from bgsub.video.decoding import seek, stamp_of
 from bgsub.video.entry import Place
 from bgsub.video.frames import Frame
@@ -59,13 +60,13 @@ def _passing(source: FrameSource, numbers: Sequence[int]) -> Iterator[Frame]:
 def _sought(source: VideoFileSource, places: Sequence[Place]) -> Iterator[Frame]:
     with source.opened() as (container, stream):
         here_s = -math.inf  # time stamp of the last frame that was decoded
-        decoded = container.decode(stream)
+        decoded = pyav.pictures(container, stream)
         for place in places:
             if place.stamp_s is None:
                 continue
             if place.key_s is not None and place.key_s > here_s:
                 seek(container, stream, place.key_s)
-                decoded = container.decode(stream)
+                decoded = pyav.pictures(container, stream)
             for picture in decoded:
                 found = stamp_of(picture)
                 if found is None or found < place.stamp_s:

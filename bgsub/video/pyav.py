@@ -142,6 +142,9 @@ def decode(packet: Packet[VideoStream]) -> list[VideoFrame]:
 def demux(container: InputContainer, *streams: VideoStream | AudioStream) -> Iterator[Packet[Any]]:
     """Give the packets of streams.
 
+    PyAV's own generator leaves some memory behind where it is not read to its end nor closed, as
+    after each of many seeks; one of Python's closes it when it goes.
+
     Raises
     ------
     av.FFmpegError
@@ -153,6 +156,18 @@ def demux(container: InputContainer, *streams: VideoStream | AudioStream) -> Ite
         raise InvalidDataError(
             tag_to_code(b"INDA"), "another stream begins amid the file"
         ) from error
+
+
+def pictures(container: InputContainer, stream: VideoStream) -> Iterator[VideoFrame]:
+    """Decode a stream from where its container is; leaves no memory behind, as `demux` says.
+
+    Raises
+    ------
+    av.FFmpegError
+        If the file cannot be read further, or a packet cannot be decoded.
+    """
+    for packet in demux(container, stream):
+        yield from decode(packet)
 
 
 def fraction(value: Ratio | None) -> Fraction | None:

@@ -9,6 +9,7 @@ import numpy as np
 from av.error import FFmpegError
 from numpy.typing import NDArray
 
+from bgsub.video import pyav
 from bgsub.video.decoding import seek, stamp_of
 from bgsub.video.film_index import FilmIndex
 from bgsub.video.frames import Frame
@@ -38,7 +39,7 @@ def key_frames(source: VideoFileSource, count: int) -> list[Frame]:
             target = source.duration_s * index / count / float(stream.time_base)
             try:
                 container.seek(start + int(target), stream=stream)
-                picture = next(container.decode(stream), None)
+                picture = next(pyav.pictures(container, stream), None)
             except FFmpegError:
                 break
             if picture is None or picture.pts in seen or picture.is_corrupt:
@@ -55,7 +56,7 @@ def can_seek(source: VideoFileSource) -> bool:
     with source.opened() as (container, stream):
         if container.format.name in _WITHOUT_STAMPS or stream.time_base is None:
             return False
-        first = [stamp_of(picture) for picture in islice(container.decode(stream), 8)]
+        first = [stamp_of(picture) for picture in islice(pyav.pictures(container, stream), 8)]
     stamps = [stamp for stamp in first if stamp is not None]
     return len(stamps) == len(first) > 1 and all(one < two for one, two in pairwise(stamps))
 
@@ -78,10 +79,10 @@ def frames_between(
         With its time in the film; its number is not known, and is 0.
     """
     with source.opened() as (container, stream):
-        origin = stamp_of(next(container.decode(stream))) or 0.0
+        origin = stamp_of(next(pyav.pictures(container, stream))) or 0.0
         half = 0.5 / float(source.rate or 25)
         seek(container, stream, origin + start_s)
-        for picture in container.decode(stream):
+        for picture in pyav.pictures(container, stream):
             stamp = stamp_of(picture)
             if stamp is None or picture.is_corrupt or stamp - origin < start_s - half:
                 continue
@@ -112,7 +113,7 @@ def _begins_with(source: VideoFileSource, stamps: NDArray[np.float64]) -> bool:
     """Say whether the first frames that come out of a decoder have these time stamps."""
     with source.opened() as (container, stream):
         try:
-            pictures = islice(container.decode(stream), len(stamps))
+            pictures = islice(pyav.pictures(container, stream), len(stamps))
             found = [stamp_of(picture) for picture in pictures]
         except FFmpegError:
             return False

@@ -1,7 +1,10 @@
+import ctypes
+import gc
 import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
 import av
 import numpy as np
@@ -10,6 +13,8 @@ import pytest
 from bgsub.cli.failures import describe
 from bgsub.errors import BgsubError, InputError
 from bgsub.video import pyav
+from bgsub.video.entry import Place
+from bgsub.video.lookup import frames_at
 from bgsub.video.source import open_source
 
 
@@ -127,3 +132,50 @@ def test_a_damaged_film_does_not_hang_a_program_that_hears_ffmpegs_messages(enco
         check=True,
     )
     assert len(done.stdout.split()) == 8
+
+
+def test_what_is_not_read_to_its_end_is_closed():
+    """PyAV's own generator would keep memory of its, after each of many seeks."""
+    closed = []
+
+    class Packet:
+        def decode(self):
+            return ["first", "second"]
+
+    class Container:
+        def demux(self, *streams):
+            try:
+                while True:
+                    yield Packet()
+            finally:
+                closed.append(streams)
+
+    assert next(pyav.pictures(Container(), "video")) == "first"
+    assert next(pyav.demux(Container(), "sound")).decode()
+    assert closed == [("video",), ("sound",)]
+
+
+class _Mallinfo(ctypes.Structure):
+    _fields_: ClassVar = [(f"field{index}", ctypes.c_size_t) for index in range(10)]
+
+
+def _bytes_in_use():
+    gc.collect()
+    try:
+        ask = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError, TypeError):
+        pytest.skip("only glibc 2.33 and later can be asked")
+    ask.restype = _Mallinfo
+    return ask().field7
+
+
+def test_looking_up_frames_keeps_no_memory(make_video, scene):
+    """A hundred bytes and a half for each seek were 20 MB at the end of a day in segments."""
+    source = open_source(make_video("film.mp4", scene(40), "mpeg4", options={"g": "4"}))
+    keys = {number: (number - 1) / 25 for number in (9, 21, 33)}
+    places = [Place(number, time_s, time_s, time_s) for number, time_s in keys.items()]
+    looked = [len(list(frames_at(source, places)))]
+    before = _bytes_in_use()
+    looked += [len(list(frames_at(source, places))) for _ in range(40)]
+    assert set(looked) == {3}
+    assert _bytes_in_use() - before < 40 * 300
