@@ -32,6 +32,8 @@ _CELL, _LIT_FROM, _OF_ALL = 8, (5, 5), 0.01
 # each other: then one has learned an object, and the frame itself says what is there.
 _NEARER, _CONTRADICT = 1, 8
 # Unless they do as much around, where the first is nearer: so many times what the second is off by.
+# Behind an object the first is right only if it is nearer than that to all that is around: what is
+# off by more has learned other objects, and is near to those around that no mask has found.
 _WAVES = 2
 
 
@@ -203,9 +205,10 @@ def _compare(seen: Bytes, estimate: Bytes, lit: Bytes, like: Singles) -> tuple[B
         _means(cv2.absdiff(one, other), like.shape[::-1])
         for one, other in ((seen, estimate), (seen, lit), (estimate, lit))
     )
-    off = _around(by_place, like)
-    waves = (_around(by_fit, like) < off) & (apart < _WAVES * off)
-    contrary = ~waves & (apart > _CONTRADICT)
+    off, fit_off = _around(by_place, like), _around(by_fit, like)
+    restless = (fit_off < off) & (apart < _WAVES * off)
+    waves = restless & (fit_off < _CONTRADICT)
+    contrary = ~restless & (apart > _CONTRADICT)
     cases = waves + 2 * (by_fit - by_place > _NEARER).astype(np.uint8) + np.uint8(4) * contrary
     size = seen.shape[::-1]
     wide = np.asarray(cv2.resize(cases, size, interpolation=cv2.INTER_NEAREST), dtype=np.uint8)

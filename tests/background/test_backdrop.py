@@ -131,6 +131,20 @@ def test_behind_objects_a_place_is_in_the_light_of_the_frame(kind):
     assert np.abs(composed - bright)[THING].max() <= 4
 
 
+@pytest.mark.parametrize(("left", "taken"), [(4, "fit"), (15, "place")])
+def test_behind_an_object_the_fit_is_right_only_if_it_is_near_to_what_is_around(left, taken):
+    model, backdrop = make("gray")
+    usual = frame_of(model, 0.0).astype(int)
+    waves = np.where(np.indices((HEIGHT, WIDTH)).sum(axis=0) % 2, 25, -25).ravel()
+    row, estimate = usual + waves, usual + waves - left * np.sign(waves)
+    behind = {"fit": usual + 30, "place": usual}
+    inside = mask_of_thing().ravel() > 0
+    row[inside], estimate[inside] = 250, behind["fit"][inside]
+    row, estimate = row.astype(np.uint8), estimate.astype(np.uint8)
+    composed = backdrop.compose(row, mask_of_thing(), estimate)
+    assert np.abs(composed - behind[taken])[inside].mean() < 3
+
+
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_who_has_become_background_is_taken_out_of_it(kind):
     model, backdrop = make(kind)

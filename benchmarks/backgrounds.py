@@ -1,0 +1,129 @@
+"""Measure whether background, foreground and masks of a run tell one story.
+
+python -m benchmarks.backgrounds DATA [NAME ...]
+
+For every labelled sequence: mean |x − x_b| outside the mask, in grey levels, and the share of it
+above 30; within true objects, the share of the mask's pixels that the foreground shows above 3 σ,
+with the σ of run.json and with that of |x − x_b| outside the mask. Then composites of
+`benchmarks.plates`, whose background is known, and sequences with people who stay, where the labels
+tell it: mean error of the background of every frame, of the latter within masks alone, and of the
+median of the film. NAMEs choose sequences.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.masks import Footage, pictures, sequences
+from benchmarks.plates import PEOPLE, Frames, cover, footage, labelled
+from bgsub.evaluation.confusion import FOREGROUND
+from bgsub.evaluation.mask_files import MaskFiles
+from bgsub.evaluation.pairing import match
+from bgsub.evaluation.truth import classify, open_truth
+from bgsub.options import RunOptions
+from bgsub.pipeline.run import run
+from bgsub.robustpca.median import NORMAL_MAD
+from bgsub.video.frames import Bytes
+from bgsub.video.source import open_source
+
+_FAR, _SIGMAS = 30, 3
+
+Flags = NDArray[np.bool_]
+
+
+def complete(of: str | Frames, folder: Path) -> float:
+    """Write background and masks without loss, and give the noise of the film in grey levels."""
+    outputs = frozenset({"background", "mask"})
+    run(of, folder, RunOptions(outputs=outputs, format="mkv", force=True))
+    states = json.loads((folder / "run.json").read_text())["mask_states"]
+    return float(states[0]["noise"])
+
+
+def truths(one: Footage) -> dict[int, Bytes]:
+    """Give the labels of frames by their place in the film."""
+    truth = open_truth(one.truth)
+    total = sum(1 for _ in open_source(one.frames))
+    masks = MaskFiles(one.frames, truth.pictures, np.arange(1, total + 1))
+    pairs = match(masks, truth, footage=one.frames, common=True)
+    labels = (classify(given, one.truth) for given in truth.pictures.pick(pairs.truths.tolist()))
+    return dict(zip(pairs.masks.tolist(), labels, strict=True))
+
+
+def grey(path: Path) -> Iterator[Bytes]:
+    """Read masks."""
+    return (np.asarray(one[..., 0]) for one in pictures(str(path)))
+
+
+def scene_row(one: Footage) -> str:
+    """Measure a labelled sequence."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "out"
+        sigma = complete(one.frames, folder)
+        labels = truths(one)
+        outside = np.zeros(256, np.int64)
+        inside = np.zeros(256, np.int64)
+        shown = (pictures(one.frames), pictures(str(folder / "background.mkv")))
+        masks = grey(folder / "mask.mkv")
+        for at, (seen, behind, mask) in enumerate(zip(*shown, masks, strict=True)):
+            away = np.asarray(cv2.absdiff(seen, behind)).max(axis=2)
+            outside += np.bincount(away[mask == 0], minlength=256)
+            if at in labels:
+                inside += np.bincount(away[(mask > 0) & (labels[at] == FOREGROUND)], minlength=256)
+    mean = (outside * np.arange(256)).sum() / outside.sum()
+    far = 100 * outside[_FAR + 1 :].sum() / outside.sum()
+    cells = [f"{mean:9.2f} {far:9.2f} %"]
+    rest = float(np.searchsorted(np.cumsum(outside), outside.sum() / 2)) / NORMAL_MAD
+    for noise in (sigma, rest):
+        above = int(np.floor(_SIGMAS * noise)) + 1
+        clear = 100 * inside[above:].sum() / max(inside.sum(), 1)
+        cells.append(f"{_SIGMAS * noise:8.1f} {clear:9.1f} %")
+    return " ".join(cells)
+
+
+def composite_row(frames: Frames, truth: NDArray[np.float64] | Frames, known: Flags | None) -> str:
+    """Measure a film whose background is known: everywhere, or where it is and a mask hides it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "out"
+        complete(np.ascontiguousarray(frames[..., ::-1]), folder)
+        middle = np.median(frames, axis=0).astype(np.float32)
+        sums, count = np.zeros(2), 0
+        shown = pictures(str(folder / "background.mkv")), grey(folder / "mask.mkv")
+        for at, (behind, mask) in enumerate(zip(*shown, strict=True)):
+            true = (truth[at] if truth.ndim == 4 else truth).astype(np.float32)
+            where = np.ones(mask.shape, bool) if known is None else known & (mask > 0)
+            off = [np.abs(one - true)[where].sum() for one in (behind, middle)]
+            sums, count = sums + off, count + where.sum() * true.shape[2]
+    here, median = sums / max(count, 1)
+    return f"{here:8.2f}  {median:8.2f}"
+
+
+def main() -> None:
+    """Print both tables."""
+    data, names = Path(sys.argv[1]), set(sys.argv[2:])
+    print(
+        f"{'sequence':18} {'outside':>9} {'over 30':>11} " + 2 * f" {'3 sigma':>8} {'above it':>11}"
+    )
+    for one in sequences(data):
+        if not names or one.name in names:
+            print(f"{one.name:18} {scene_row(one)}", flush=True)
+    print(f"\n{'composite':18} {'seen':>5}  {'here':>8}  {'median':>8}")
+    for name, frames in footage(data).items():
+        for visible in (0.5, 0.8):
+            if not names or name in names:
+                row = composite_row(cover(frames, visible), frames, None)
+                print(f"{name:18} {100 * visible:4.0f} %  {row}", flush=True)
+    for name in PEOPLE:
+        if not names or name in names:
+            print(f"{name:25}  {composite_row(*labelled(data / name))}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
