@@ -2,8 +2,8 @@
 
 python -m benchmarks.realtime masks|events FILM [SECONDS [OPTION ...]]
     The film is repeated, as packets, until it has so many seconds (200 for masks, 900 for events).
-    Masks are of every frame in full size, made in segments of 2500 frames, two at a time. Of events,
-    every fifth frame is looked at, at half its size. OPTION is one more of bgsub run.
+    Masks are of every frame in full size, made in segments of 2500 frames, two at a time. Of
+    events, every fifth frame is looked at, at half its size. OPTION is one more of bgsub run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import av
 
-_WAYS = {
+_WAYS: dict[str, tuple[float, tuple[str, ...]]] = {
     "masks": (200.0, ("--only", "mask", "--segment", "2500", "--jobs", "2")),
     "events": (900.0, ("--only", "objects,tracks,events", "--every", "5", "--scale", "0.5")),
 }
