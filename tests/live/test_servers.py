@@ -52,7 +52,7 @@ def test_a_server_is_cut_and_stalled(watch, program, tmp_path):
     }
     watched = watch(program.url, stall_s=6.0, pauses_s=(0.2, 0.4, 0.8), before_s=1.0)
     if not program.url.startswith("udp"):
-        watched.wait(lambda w: said(w, "trying again in 0.4 s"))
+        watched.wait(lambda w: said(w, "trying again") >= 2)
     program.start(paths["first"])
     watched.wait(lambda w: w.count("update") >= 1)
     program.kill()
