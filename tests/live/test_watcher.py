@@ -21,9 +21,20 @@ from bgsub.live.messages import Header
 from bgsub.live.options import WatchOptions
 from bgsub.live.ring import PacketRing
 from bgsub.live.watcher import Watcher
+from bgsub.pipeline.run import run
 from bgsub.video.frames import Layout
+from tests.conftest import make_options
 
 from .conftest import decoded, ends_once, packets, seen_and_heard, transport, walk, with_sound
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The model of a run on the place of `walk`, with which nothing has to be learned."""
+    folder = tmp_path_factory.mktemp("model")
+    np.save(folder / "place.npy", np.stack(walk(40, [])))
+    run(folder / "place.npy", folder / "run", make_options(k=1, outputs={"model"}))
+    return str(folder / "run" / "model.npz")
 
 
 def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packets(watch, serve):
@@ -54,10 +65,11 @@ def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packet
 
 
 @pytest.mark.parametrize("kind", ["mp4", "mkv"])
-def test_the_connection_may_be_cut_amid_an_event(watch, serve, kind):
+def test_the_connection_may_be_cut_amid_an_event(watch, serve, model, kind):
     before, after = walk(100, [(60, 100)]), walk(60, [(0, 25)])
     server = serve([transport(before)], [transport(after), 30.0])
-    watched = watch(server.url, clip_format=kind).until(lambda w: w.count("end") == 1)
+    watched = watch(server.url, clip_format=kind, model=model)
+    watched.until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
     assert watched.count("start") == 1
     assert server.connections == 2
@@ -80,10 +92,11 @@ def test_the_connection_may_be_cut_amid_an_event(watch, serve, kind):
         ("ac3", "mpegts", "auto", ".mkv"),
     ],
 )
-def test_clips_have_the_sound_in_step(watch, serve, sound, container, asked, suffix):
+def test_clips_have_the_sound_in_step(watch, serve, model, sound, container, asked, suffix):
     hertz = {"pcm_mulaw": 8000, "ac3": 48000}.get(sound, 16000)
     film = with_sound(walk(150, [(60, 100)]), [(60, 100)], sound, container, hertz)
-    watched = watch(serve([film, 30.0]).url, clip_format=asked).until(lambda w: w.count("end") == 1)
+    watched = watch(serve([film, 30.0]).url, clip_format=asked, model=model)
+    watched.until(lambda w: w.count("end") == 1)
     (clip,) = watched.lines[-1]["files"]
     assert clip.endswith(suffix)
     assert len(decoded(clip)) > 50
@@ -92,21 +105,22 @@ def test_clips_have_the_sound_in_step(watch, serve, sound, container, asked, suf
     assert heard_there - seen_there == pytest.approx(heard - seen, abs=0.003)
 
 
-def test_sound_may_be_left_out(watch, serve):
+def test_sound_may_be_left_out(watch, serve, model):
     film = with_sound(walk(150, [(60, 100)]), [(60, 100)])
-    watched = watch(serve([film, 30.0]).url, sound=False).until(lambda w: w.count("end") == 1)
+    watched = watch(serve([film, 30.0]).url, sound=False, model=model)
+    watched.until(lambda w: w.count("end") == 1)
     (clip,) = watched.lines[-1]["files"]
     assert seen_and_heard(clip)[1] == []
     assert len(decoded(clip)) > 50
 
 
-def test_sound_goes_on_after_stamps_that_jump(watch, serve):
+def test_sound_goes_on_after_stamps_that_jump(watch, serve, model):
     frames = walk(170, [(60, 130)])
     parts = (frames[:90], [(60, 75)]), (frames[90:], [(20, 30)])
     film = b"".join(
         with_sound(*part, first_s=s) for part, s in zip(parts, (9.0, 5000.0), strict=True)
     )
-    watched = watch(serve([film, 30.0]).url).until(lambda w: w.count("end") == 1)
+    watched = watch(serve([film, 30.0]).url, model=model).until(lambda w: w.count("end") == 1)
     (clip,) = watched.lines[-1]["files"]
     assert len(seen_and_heard(clip)[1]) == 2
 
@@ -124,7 +138,7 @@ def test_half_a_frame_makes_no_event(watch, serve):
         assert np.ptp(picture.astype(int)) > 60  # no grey picture
 
 
-def test_http_is_watched_too(watch):
+def test_http_is_watched_too(watch, model):
     film = transport(walk(130, [(60, 90)]))
 
     class Camera(BaseHTTPRequestHandler):
@@ -143,7 +157,7 @@ def test_http_is_watched_too(watch):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/stream"
     try:
-        watched = watch(url).until(lambda w: w.count("end") == 1)
+        watched = watch(url, model=model).until(lambda w: w.count("end") == 1)
     finally:
         over.set()
         server.shutdown()
@@ -201,11 +215,11 @@ def test_pauses_grow_but_after_a_silent_server_there_is_a_short_one(watch, serve
     ]
 
 
-def test_stamps_that_jump_are_mended_and_said(watch, serve):
+def test_stamps_that_jump_are_mended_and_said(watch, serve, model):
     frames = walk(150, [(60, 120)])
     parts = ((frames[:80], 9000.0), (frames[80:100], 14000.0), (frames[100:], 3.0))
     film = b"".join(transport(part, first_s=first_s) for part, first_s in parts)
-    watched = watch(serve([film, 30.0]).url).until(lambda w: w.count("end") == 1)
+    watched = watch(serve([film, 30.0]).url, model=model).until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
     assert watched.count("start") == 1
     assert watched.lines[-1]["duration_s"] == pytest.approx(60 / 25, abs=0.3)
@@ -291,19 +305,19 @@ def test_clips_have_the_frames_that_were_not_analysed(watch, serve, monkeypatch)
     assert max(np.diff(shown)) == pytest.approx(1 / 25, abs=0.001)
 
 
-def test_stopping_ends_the_event_and_finishes_its_clip(watch, serve):
+def test_stopping_ends_the_event_and_finishes_its_clip(watch, serve, model):
     film = transport(walk(120, [(60, 120)]))
-    watched = watch(serve([film, 60.0]).url, after_s=60.0)
+    watched = watch(serve([film, 60.0]).url, after_s=60.0, model=model)
     watched.until(lambda w: w.count("update") >= 1)
     ends_once(watched.lines)
     assert watched.lines[-1]["reason"] == "stopped"
     assert len(decoded(watched.lines[-1]["file"])) > 20
 
 
-def test_a_clip_that_cannot_be_written_keeps_no_event_back(watch, serve, tmp_path, monkeypatch):
+def test_a_clip_that_cannot_be_written_keeps_no_event_back(watch, serve, model, monkeypatch):
     monkeypatch.setattr("bgsub.live.recording.clip_name", lambda *_: "gone/clip.mp4")
     film = transport(walk(130, [(60, 90)]))
-    watched = watch(serve([film, 30.0]).url).until(lambda w: w.count("end") == 1)
+    watched = watch(serve([film, 30.0]).url, model=model).until(lambda w: w.count("end") == 1)
     assert watched.lines[-1]["file"] is None
     assert watched.watcher.status.clips_failed == 1
     assert sum("cannot be written" in note for note in watched.notes) == 1

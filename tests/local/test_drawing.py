@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.local import drawing
@@ -11,6 +11,7 @@ from bgsub.local.scene import Scene
 from tests.local.test_regions import BLOBS, drawn
 
 
+@settings(max_examples=50)
 @given(
     blobs=BLOBS,
     seed=st.integers(0, 2**32 - 1),

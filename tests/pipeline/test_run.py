@@ -342,20 +342,20 @@ class TestFormats:
 
 
 class TestReproducibility:
-    @pytest.mark.parametrize(("format_", "numbers"), [("mp4", (1, 2)), ("mkv", (1, 2, 2))])
     def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(
-        self, format_, numbers, scene, save, options, tmp_path, contents
+        self, scene, save, options, tmp_path, contents
     ):
         path = save(scene())
         found = []
-        for threads in numbers:
-            out = tmp_path / str(len(found))
-            run(path, out, options(format=format_, outputs=OUTPUTS, threads=threads))
+        for threads in (1, 2):
+            out = tmp_path / str(threads)
+            run(path, out, options(outputs=OUTPUTS, threads=threads))
             found.append({n: b for n, b in contents(out).items() if n not in TIMED})
-        assert all(other == found[0] for other in found[1:])
+        assert found[0] == found[1]
 
-    def test_the_manifest_repeats_the_run(self, whole_run, tmp_path, contents):
-        options = RunOptions.from_json(whole_run.result.manifest["options"])
+    @pytest.mark.parametrize("threads", [1, 2])
+    def test_the_manifest_repeats_the_run(self, whole_run, tmp_path, contents, threads):
+        options = RunOptions.from_json(whole_run.result.manifest["options"] | {"threads": threads})
         run(whole_run.path, tmp_path / "again", options)
         ours, theirs = contents(tmp_path / "again"), contents(whole_run.out)
         for name in TIMED:

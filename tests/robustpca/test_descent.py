@@ -55,7 +55,7 @@ matrices = st.tuples(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     matrices,
     st.sampled_from(["normal", "heavy", "bytes", "copies", "scaled"]),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import tempfile
 from fractions import Fraction
+from pathlib import Path
 
 import av
 import numpy as np
@@ -53,7 +56,15 @@ FILMS = {
 
 def stamped_film(folder, name):
     """Encode one of `FILMS` into a folder."""
+    if FILMS[name][1] not in av.codecs_available:
+        pytest.skip(f"this PyAV has no {FILMS[name][1]}")
+    path = folder / FILMS[name][0]
+    path.write_bytes(_encoded(name))
+    return path
+
+
+@functools.cache
+def _encoded(name):
     name, codec, options, stamps = FILMS[name]
-    if codec not in av.codecs_available:
-        pytest.skip(f"this PyAV has no {codec}")
-    return encode(folder / name, codec, options=options, stamps=stamps)
+    with tempfile.TemporaryDirectory() as folder:
+        return encode(Path(folder) / name, codec, options=options, stamps=stamps).read_bytes()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import io
+
 import av
 import numpy as np
 import pytest
@@ -35,13 +38,24 @@ ENCODERS = {
 }
 
 
+FORMATS = {"mp4": "mp4", "mkv": "matroska", ".ts": "mpegts"}
+
+
 @pytest.fixture(params=ENCODERS)
 def film(tmp_path, request):
     """120 frames at 25 a second in which everything moves."""
-    codec, options, name = ENCODERS[request.param]
+    path = tmp_path / ENCODERS[request.param][2]
+    path.write_bytes(encoded(request.param))
+    return path
+
+
+@functools.cache
+def encoded(kind):
+    codec, options, name = ENCODERS[kind]
     rng = np.random.default_rng(0)
     scene = rng.integers(0, 255, (18, 60, 3)).repeat(4, axis=0).repeat(4, axis=1).astype(np.uint8)
-    with av.open(str(tmp_path / name), "w") as container:
+    memory = io.BytesIO()
+    with av.open(memory, "w", format=FORMATS[name[-3:]]) as container:
         stream = container.add_stream(codec, rate=25, options=options)
         stream.width, stream.height = 96, 72
         stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
@@ -49,7 +63,7 @@ def film(tmp_path, request):
             image = np.ascontiguousarray(scene[:, i : i + 96])
             container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
         container.mux(stream.encode(None))
-    return tmp_path / name
+    return memory.getvalue()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.video.images import write_image
 from bgsub.video.source import open_source
+from tests.video.conftest import encode, make_scene
 
 N, HEIGHT, WIDTH = 6, 48, 64
 
@@ -192,16 +193,23 @@ INPUTS = {
 }
 
 
-@pytest.fixture(params=sorted(INPUTS))
-def case(request, make_video, scene, tmp_path):
-    """One of the inputs with what is expected of it."""
+@pytest.fixture(params=sorted(INPUTS), scope="module")
+def case(request, tmp_path_factory):
+    """One of the inputs with what is expected of it; tests must leave it as it is."""
     build, kind, size, count, tolerance = INPUTS[request.param]
+    folder, scene = tmp_path_factory.mktemp("case"), make_scene
+
+    def make_video(name, frames, *arguments, **settings):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return encode(path, frames, *arguments, **settings)
+
     height, width = size or (HEIGHT, WIDTH)
     if request.param == "rotated":
         truth = np.rot90(scene(N), -1, axes=(1, 2))
     else:
         truth = scene(20, height, width, color=kind != "gray")
-    return build(make_video, scene, tmp_path), kind, (height, width), count, truth, tolerance
+    return build(make_video, scene, folder), kind, (height, width), count, truth, tolerance
 
 
 def open_case(case, **options):
