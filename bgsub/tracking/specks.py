@@ -12,9 +12,6 @@ from bgsub.local.specks import STRONG, Speck
 from bgsub.tracking.steadiness import Place, Recognized, Way
 from bgsub.video.frames import Bytes
 
-_FORGOTTEN = 12
-"""Frames without being seen after which something is given up."""
-
 _REACH, _LEAST_REACH = 1, 2
 """Its own sizes, and pixels more, up to which something is looked for where it is expected."""
 
@@ -75,7 +72,7 @@ class SpeckFilter:
             if way.is_object and not way.is_known:
                 way.is_known = True
                 self.recognized.append(way.recognized())
-        self._ways = [way for way in self._ways if self._frame - way.seen.frame <= _FORGOTTEN]
+        self._ways = [way for way in self._ways if way.is_followed(self._frame)]
         return _drawn(mask, [places[place] for place in objects]) if objects else mask
 
     def _link(self, places: list[Place]) -> set[Place]:
@@ -106,7 +103,7 @@ class SpeckFilter:
     def _find_in_mask(self, way: Way, mask: Bytes) -> None:
         """Look for something in the mask where it is expected, alone or with another."""
         x, y = way.expected(self._frame)
-        reach = math.ceil(_REACH * math.sqrt(way.seen.area) + _LEAST_REACH)
+        reach = math.ceil(_REACH * math.sqrt(way.area) + _LEAST_REACH)
         left, top = max(round(x) - reach, 0), max(round(y) - reach, 0)
         part = mask[top : top + 2 * reach + 1, left : left + 2 * reach + 1]
         if part.size and cv2.hasNonZero(part):

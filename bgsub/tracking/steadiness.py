@@ -28,6 +28,9 @@ _CHECKS = 4
 _SEEN = 0.75
 """Share of the frames of a window in which it is seen."""
 
+_FORGOTTEN = 12
+"""Frames without being seen after which something is given up."""
+
 _PARTS = 4
 """Parts of these frames; where it was in each is the mean of its places."""
 
@@ -120,7 +123,7 @@ class Way:
         is_free : bool
             Whether it may be there alone.
         """
-        growth = place.area / self._area() if self.places else 1.0
+        growth = place.area / self.area if self.places else 1.0
         if is_free and 1 / _ALIKE <= growth <= _ALIKE:
             self.places.append(place)
             self.is_object = self.is_object or self._moves()
@@ -144,8 +147,19 @@ class Way:
         ]
         return Recognized(now.x, now.y, tuple(earlier))
 
-    def _area(self) -> float:
-        """Give its usual pixels, of which a few frames with another say nothing."""
+    def is_followed(self, frame: int) -> bool:
+        """Say whether something can still be an object, or become one.
+
+        What has been together with another for a quarter of the longest window has not been seen
+        alone in enough of any window that its places from before are in.
+        """
+        if frame - self.seen.frame > _FORGOTTEN:
+            return False
+        return self.is_object or frame - self.places[-1].frame <= (1 - _SEEN) * LONGEST
+
+    @property
+    def area(self) -> float:
+        """Its usual pixels, of which a few frames with another say nothing."""
         areas = sorted(each.area for each in islice(reversed(self.places), _WINDOWS[0]))
         return areas[len(areas) // 2]
 

@@ -138,6 +138,15 @@ def test_two_that_meet_and_part_again_are_both_shown_after_it():
     assert shown_last == 50
 
 
+def test_who_was_hidden_by_something_large_is_looked_for_where_it_was():
+    specks = SpeckFilter()
+    for number in range(50):
+        hidden = 30 <= number < 42
+        large = picture((34, 2, 55)) if hidden else picture()
+        mask = specks.add(large, [] if hidden else [square(5 + min(number, 30), 26, 5, STRONG)])
+        assert number < 42 or np.count_nonzero(mask) == 25
+
+
 def recognized(ways, count=60):
     """What is recognized, and in which frame, from 0."""
     specks, found = SpeckFilter(), []
