@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import cv2
-import numpy as np
 
 from bgsub.local.scoring import UNIT
+from bgsub.video.contours import cut_out
 from bgsub.video.frames import Bytes
 
 
@@ -58,14 +58,11 @@ def find_blobs(mask: Bytes, mean: Bytes) -> tuple[Blob, ...]:
     found = []
     outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     for outline in reversed(outlines):  # from top to bottom
-        x, y, wide, high = cv2.boundingRect(outline)
-        part = np.s_[y : y + high, x : x + wide]
-        inside = np.zeros((high, wide), np.uint8)
-        cv2.drawContours(inside, [outline - (x, y)], -1, 1, cv2.FILLED)
-        inside = np.asarray(cv2.bitwise_and(inside, mask[part]), dtype=np.uint8)
+        x, y, inside = cut_out(mask, outline)
+        high, wide = inside.shape
         moments = cv2.moments(inside, binaryImage=True)
         area = moments["m00"]
         center = x + moments["m10"] / area, y + moments["m01"] / area
-        strength = cv2.mean(mean[part], inside)[0] / UNIT
+        strength = cv2.mean(mean[y : y + high, x : x + wide], inside)[0] / UNIT
         found.append(Blob(x, y, inside, round(area), *center, strength))
     return tuple(found)

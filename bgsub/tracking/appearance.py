@@ -70,14 +70,29 @@ class Appearance:
         if shrink > 1:
             window = window[::shrink, ::shrink]
         patch = self._patch[::shrink, ::shrink]
-        inside = self._inside[::shrink, ::shrink].astype(np.uint8)
+        inside = np.ascontiguousarray(self._inside[::shrink, ::shrink]).view(np.uint8)
         if window.shape[0] < patch.shape[0] or window.shape[1] < patch.shape[1]:
             return None
-        mask = inside if patch.ndim == 2 else np.repeat(inside[..., None], 3, axis=2)
-        squares = cv2.matchTemplate(window, patch, cv2.TM_SQDIFF, mask=mask)
-        least, _, (column, row), _ = cv2.minMaxLoc(squares)
-        rms = math.sqrt(max(least, 0.0) / max(int(np.count_nonzero(mask)), 1))
+        least, (column, row) = _least_squares(window, patch, inside)
+        count = cv2.countNonZero(inside) * (3 if patch.ndim == 3 else 1)
+        rms = math.sqrt(least / max(count, 1))
         if rms > _ALIKE:
             return None
         found = (left + shrink * column + width / 2, top + shrink * row + height / 2)
         return *found, 1 - rms / _ALIKE
+
+
+def _least_squares(window: Bytes, patch: Bytes, inside: Bytes) -> tuple[float, tuple[int, int]]:
+    """Find where a patch differs least from a window; the sum of squares, and x and y there.
+
+    Σ(w − p)² = Σw² − 2Σwp + Σp² over the pixels inside. `cv2.matchTemplate` has a way to do that
+    with a mask, in double precision and channel by channel, which takes more than twice the time.
+    """
+    energy = np.square(window, dtype=np.float32)
+    if energy.ndim == 3:
+        energy = np.asarray(cv2.transform(energy, np.ones((1, 3), np.float32)))
+    there = cv2.matchTemplate(energy, inside.astype(np.float32), cv2.TM_CCORR)
+    common = cv2.matchTemplate(window, cv2.copyTo(patch, inside), cv2.TM_CCORR)
+    _, _, (x, y), _ = cv2.minMaxLoc(cv2.scaleAdd(common, -2, there))
+    high, wide = inside.shape
+    return cv2.norm(window[y : y + high, x : x + wide], patch, cv2.NORM_L2SQR, inside), (x, y)

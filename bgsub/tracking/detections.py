@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.video.contours import cut_out
 from bgsub.video.frames import Bytes
 
 Box = tuple[float, float, float, float]
@@ -21,8 +22,8 @@ _BRIGHTER_FROM = 0.8
 """Share of an object's pixels that differ one way from which it is not called mixed."""
 
 
-_MOST_SHORT = 1 << 17
-"""Pixels of a mask up to which 16 bits hold its labels, whatever it shows."""
+_CHILD, _PARENT = 2, 3
+"""Columns of OpenCV's tree of outlines: the first hole of a region, and the region of a hole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,26 +94,25 @@ def find_detections(
 
     Notes
     -----
-    O(h·w) for the box around all of them, the area of that box for their labels, and the area of
-    each region's box for its measures.
+    O(h·w) to follow the outlines, and the area of each region's box for its measures.
     """
-    left, top, wide, high = cv2.boundingRect(mask)
-    if not wide:
+    outlines, tree = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
+    outer = [i for i in range(len(outlines)) if tree[0, i, _PARENT] < 0]
+    regions = [_region(mask, outlines[i], has_holes=tree[0, i, _CHILD] >= 0) for i in outer]
+    if not regions:
         return []
-    # Labels of 16 bits take half of the time; there are at most as many as every second pixel.
-    kind = cv2.CV_16U if wide * high < _MOST_SHORT else cv2.CV_32S
-    count, labels, stats, centers = cv2.connectedComponentsWithStats(
-        mask[top : top + high, left : left + wide], connectivity=8, ltype=kind
-    )
+    # Centres are summed from the corner of the box around all: to the last bit the same always.
+    left, top = min(x for x, _, _ in regions), min(y for _, y, _ in regions)
     found = []
-    for label in range(1, count):
-        x, y, width, height, area = (int(value) for value in stats[label])
+    for x, y, inside in reversed(regions):  # from top to bottom
+        moments = cv2.moments(inside, binaryImage=True)
+        area = round(moments["m00"])
         if area < min_area or (max_area is not None and area > max_area):
             continue
-        inside = labels[y : y + height, x : x + width] == label
-        x, y = x + left, y + top
+        height, width = inside.shape
         part = (slice(y, y + height), slice(x, x + width))
-        cx, cy = float(centers[label][0]) + left + 0.5, float(centers[label][1]) + top + 0.5
+        cx = (round(moments["m10"]) + area * (x - left)) / area + left + 0.5
+        cy = (round(moments["m01"]) + area * (y - top)) / area + top + 0.5
         sign: Sign = ""
         if luma is not None and background is not None:
             sign = _sign(luma[part], background[part], inside)
@@ -122,13 +122,23 @@ def find_detections(
                 cx,
                 cy,
                 area,
-                float("nan") if scores is None else float(scores[part][inside].max()) / score_level,
+                float("nan") if scores is None else _highest(scores[part], inside) / score_level,
                 sign,
                 () if picture is None else _color(picture[part], inside),
-                inside,
+                inside.view(np.bool_),
             )
         )
     return found
+
+
+def _region(mask: Bytes, outline: cv2.typing.MatLike, *, has_holes: bool) -> tuple[int, int, Bytes]:
+    """Cut out the region of an outline, without others that lie in its holes."""
+    x, y, inside = cut_out(mask, outline)
+    if has_holes:
+        _, labels = cv2.connectedComponents(inside, connectivity=8)
+        across, down = outline[0, 0] - (x, y)
+        inside = (labels == labels[down, across]).view(np.uint8)
+    return x, y, inside
 
 
 def join(parts: list[Detection]) -> Detection:
@@ -151,19 +161,26 @@ def join(parts: list[Detection]) -> Detection:
     )
 
 
-def _sign(luma: Bytes, background: Bytes, inside: NDArray[np.bool_]) -> Sign:
+def _highest(scores: NDArray[np.uint16], inside: Bytes) -> float:
+    return cv2.minMaxLoc(scores, inside)[1]
+
+
+def _sign(luma: Bytes, background: Bytes, inside: Bytes) -> Sign:
     grey = background
     if background.ndim == 3:
         grey = np.asarray(cv2.cvtColor(background, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
-    differing = int(np.count_nonzero((luma != grey) & inside))
-    brighter = int(np.count_nonzero((luma > grey) & inside)) / max(differing, 1)
-    if brighter >= _BRIGHTER_FROM:
+    brighter, darker = (
+        cv2.countNonZero(cv2.bitwise_and(cv2.compare(luma, grey, way), inside))
+        for way in (cv2.CMP_GT, cv2.CMP_LT)
+    )
+    share = brighter / max(brighter + darker, 1)
+    if share >= _BRIGHTER_FROM:
         return "brighter"
-    return "darker" if brighter <= 1 - _BRIGHTER_FROM else "mixed"
+    return "darker" if share <= 1 - _BRIGHTER_FROM else "mixed"
 
 
-def _color(picture: Bytes, inside: NDArray[np.bool_]) -> NDArray[np.float64]:
-    values = cv2.mean(picture, mask=inside.view(np.uint8))
+def _color(picture: Bytes, inside: Bytes) -> NDArray[np.float64]:
+    values = cv2.mean(picture, mask=inside)
     return np.array(values[: 1 if picture.ndim == 2 else 3])
 
 

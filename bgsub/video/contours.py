@@ -1,8 +1,11 @@
-"""Measure outlines that OpenCV has found in a mask."""
+"""Measure and fill outlines that OpenCV has found in a mask."""
 
 from __future__ import annotations
 
 import cv2
+import numpy as np
+
+from bgsub.video.frames import Bytes
 
 
 def pixels_within(outline: cv2.typing.MatLike) -> float:
@@ -17,3 +20,26 @@ def pixels_within(outline: cv2.typing.MatLike) -> float:
         Every pixel of it, as ``cv2.CHAIN_APPROX_NONE`` gives them.
     """
     return 1.0 if len(outline) == 1 else cv2.contourArea(outline) + len(outline) / 2 + 1
+
+
+def cut_out(mask: Bytes, outline: cv2.typing.MatLike) -> tuple[int, int, Bytes]:
+    """Cut out what an outline encloses of a mask.
+
+    Parameters
+    ----------
+    mask : ndarray of uint8, shape (h, w)
+        0 is background, anything else foreground with its lowest bit set.
+    outline : ndarray of shape (b, 1, 2)
+
+    Returns
+    -------
+    x, y : int
+        Upper left corner of the box around it.
+    inside : ndarray of uint8, shape (height, width)
+        1 at its pixels, 0 elsewhere in the box.
+    """
+    x, y, wide, high = cv2.boundingRect(outline)
+    inside = np.zeros((high, wide), np.uint8)
+    cv2.drawContours(inside, [outline - (x, y)], -1, 1, cv2.FILLED)
+    inside = cv2.bitwise_and(inside, mask[y : y + high, x : x + wide], dst=inside)
+    return x, y, np.asarray(inside, dtype=np.uint8)

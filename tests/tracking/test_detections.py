@@ -1,5 +1,6 @@
 """Regions of a mask."""
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,6 +58,28 @@ def test_every_pixel_of_the_mask_is_in_one_region(mask):
         assert x <= each.cx <= x + width
         assert y <= each.cy <= y + height
     np.testing.assert_array_equal(again, mask)
+
+
+@given(hnp.arrays(np.uint8, (9, 11), elements=st.sampled_from([0, 255])))
+def test_regions_are_those_that_labels_tell_apart(mask):
+    # Regions in the hole of another are regions of their own.
+    count, labels, stats, centers = cv2.connectedComponentsWithStats(mask, connectivity=8)
+    found = sorted(find_detections(mask), key=lambda each: labels[_a_pixel_of(each)])
+    assert len(found) == count - 1
+    for label, each in enumerate(found, 1):
+        assert [*each.box, each.area] == stats[label].tolist()
+        assert (each.cx, each.cy) == pytest.approx(centers[label] + 0.5)
+        assert set(labels[_box(each)][each.inside]) == {label}
+
+
+def _box(found):
+    x, y, width, height = map(int, found.box)
+    return slice(y, y + height), slice(x, x + width)
+
+
+def _a_pixel_of(found):
+    rows, columns = np.nonzero(found.inside)
+    return rows[0] + int(found.box[1]), columns[0] + int(found.box[0])
 
 
 def test_pieces_join_to_what_they_cover_together():
