@@ -41,5 +41,5 @@ def cut_out(mask: Bytes, outline: cv2.typing.MatLike) -> tuple[int, int, Bytes]:
     x, y, wide, high = cv2.boundingRect(outline)
     inside = np.zeros((high, wide), np.uint8)
     cv2.drawContours(inside, [outline - (x, y)], -1, 1, cv2.FILLED)
-    inside = cv2.bitwise_and(inside, mask[y : y + high, x : x + wide], dst=inside)
-    return x, y, np.asarray(inside, dtype=np.uint8)
+    cv2.bitwise_and(inside, mask[y : y + high, x : x + wide], dst=inside)
+    return x, y, inside
