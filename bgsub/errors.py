@@ -54,18 +54,19 @@ class OutputError(BgsubError):
 
 
 def cannot_write(
-    path: object, error: OSError, advice: str = "check space and permissions"
+    path: object, error: Exception, advice: str = "check space and permissions"
 ) -> OutputError:
     """Make the error that says that a file cannot be written, why, and what to do.
 
     Parameters
     ----------
     path : path
-    error : OSError
-        What the system said.
+    error : Exception
+        What the system or a library said.
     advice : str, optional
     """
-    return OutputError(f"{path}: cannot be written ({error.strerror or error}); {advice}")
+    reason = getattr(error, "strerror", None) or error
+    return OutputError(f"{path}: cannot be written ({reason}); {advice}")
 
 
 class BatchError(BgsubError):

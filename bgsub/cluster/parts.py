@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bgsub.errors import InputError, OutputError, UsageError
+from bgsub.errors import InputError, OutputError, UsageError, cannot_write
 from bgsub.options import RunOptions
 from bgsub.segments.plan import (
     FOLDER,
@@ -204,8 +204,7 @@ def put_in_place(path: Path, text: str, *, keep: bool = False) -> bool:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
     except OSError as error:
-        message = f"{path}: cannot be written ({error.strerror}); choose another --out"
-        raise OutputError(message) from error
+        raise cannot_write(path, error, "choose another --out") from error
     return True
 
 

@@ -10,7 +10,7 @@ import av
 from av.error import FFmpegError
 from av.packet import Packet
 
-from bgsub.errors import OutputError
+from bgsub.errors import cannot_write
 from bgsub.live.messages import Header, StreamPacket
 from bgsub.live.sound import IN_MP4
 
@@ -73,7 +73,7 @@ class ClipWriter:
                     if kind == "mkv" or sound.codec_context.name in IN_MP4:
                         self._sound = self._target.add_stream_from_template(sound)
         except (FFmpegError, OSError, ValueError) as error:
-            raise _cannot_write(path, error) from error
+            raise cannot_write(path, error) from error
 
     def add(self, packet: StreamPacket) -> None:
         """Write the next packet; a key frame is the first.
@@ -89,7 +89,7 @@ class ClipWriter:
         try:
             self._target.mux(copy)
         except (FFmpegError, OSError, ValueError) as error:
-            raise _cannot_write(self.path, error) from error
+            raise cannot_write(self.path, error) from error
 
     def _with_picture(self, packet: StreamPacket) -> Packet[Any]:
         if self._begin is None:
@@ -120,9 +120,4 @@ class ClipWriter:
         try:
             self._target.close()
         except (FFmpegError, OSError, ValueError) as error:
-            raise _cannot_write(self.path, error) from error
-
-
-def _cannot_write(path: Path, error: Exception) -> OutputError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return OutputError(f"{path}: cannot be written ({reason}); check space and permissions")
+            raise cannot_write(self.path, error) from error

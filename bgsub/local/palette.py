@@ -24,7 +24,8 @@ _OFTEN = 0.6
 
 _BITS = 5
 _LEVELS = 1 << _BITS
-_COLORS = _LEVELS**3
+COLORS = _LEVELS**3
+"""Colours that are told apart, by the upper five bits of each channel."""
 _STEP = 256 // _LEVELS
 
 
@@ -63,7 +64,7 @@ class Palette:
             raise ValueError(cells.shape)
         if cells.size and not -1 <= int(cells.min()) <= int(cells.max()) < len(distances):
             raise ValueError(cells.shape)
-        if distances.shape[1:] != (_COLORS,) or distances.dtype != np.uint8:
+        if distances.shape[1:] != (COLORS,) or distances.dtype != np.uint8:
             raise ValueError(distances.shape)
         return cls(cells, distances)
 
@@ -121,16 +122,16 @@ def find_palette(pictures: Bytes, where: NDArray[np.bool_], coarse: int) -> Pale
     from scipy.ndimage import distance_transform_cdt
 
     places = int(own.max()) + 1
-    offsets = own.astype(np.int32) * _COLORS
+    offsets = own.astype(np.int32) * COLORS
     parts = [part for part in np.array_split(np.arange(len(pictures)), PARTS) if part.size]
-    seen = np.zeros(places * _COLORS, np.uint8)
+    seen = np.zeros(places * COLORS, np.uint8)
     for part in parts:
         here = np.zeros_like(seen)
         for i in part.tolist():
             here[offsets + _numbers(pictures[i][y, x])] = 1
         seen += here
     usual = (seen >= _OFTEN * len(parts)).reshape(places, _LEVELS, _LEVELS, _LEVELS)
-    distances = np.empty((places, _COLORS), np.uint8)
+    distances = np.empty((places, COLORS), np.uint8)
     for colors, far in zip(usual, distances, strict=True):
         steps = distance_transform_cdt(~colors, "chessboard") if colors.any() else _LEVELS
         # Colours a step apart may be next to each other or nearly two steps apart.

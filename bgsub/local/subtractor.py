@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError, UsageError
+from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.local.cleanup import SCORE_LEVEL
 from bgsub.local.model import LocalModel
 from bgsub.local.params import MaskOptions
@@ -162,8 +162,7 @@ class Subtractor:
             with Path(path).open("wb") as file:
                 np.savez_compressed(file, allow_pickle=False, **arrays)
         except OSError as error:
-            message = f"{path}: cannot be written ({error.strerror or error})"
-            raise OutputError(message) from error
+            raise cannot_write(path, error) from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Subtractor:

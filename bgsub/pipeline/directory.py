@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bgsub.errors import OutputError
+from bgsub.errors import OutputError, cannot_write
 from bgsub.pipeline.earlier import (
     MANIFEST,
     Facts,
@@ -74,11 +74,7 @@ class ResultsDirectory:
                 self._claim = make_folder(path)
         except OSError as error:
             self._remove_made()
-            message = (
-                f"{path}: the results folder cannot be written ({error.strerror}); "
-                "choose another with --out"
-            )
-            raise OutputError(message) from error
+            raise cannot_write(path, error, "choose another folder with --out") from error
 
     def __enter__(self) -> Self:
         return self
@@ -176,11 +172,8 @@ class ResultsDirectory:
             _put_in_place(self.path, self._claim.path, self._names, self._earlier)
             self._is_in_place = True
         except OSError as error:
-            message = (
-                f"{self.path}: the results cannot be written ({error.strerror}); "
-                "free some space or choose another folder with --out"
-            )
-            raise OutputError(message) from error
+            advice = "free some space or choose another folder with --out"
+            raise cannot_write(self.path, error, advice) from error
         return whole
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from bgsub.errors import BgsubError, InputError, OutputError
+from bgsub.errors import BgsubError, InputError, cannot_write
 from bgsub.options import RunOptions
 from bgsub.pipeline.directory import is_complete
 from bgsub.pipeline.inputs import open_input
@@ -193,8 +193,7 @@ class SegmentPlan:
             partial.write_text(text, encoding="utf-8")
             partial.replace(path)
         except OSError as error:
-            message = f"{path}: cannot be written ({error.strerror}); choose another --out"
-            raise OutputError(message) from error
+            raise cannot_write(path, error, "choose another --out") from error
 
 
 def in_words(segments: Sequence[Segment]) -> str:

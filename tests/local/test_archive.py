@@ -7,7 +7,7 @@ import pytest
 
 from bgsub.local.archive import arrays_of, scenes_in
 from bgsub.local.noise import NOISE_BINS
-from bgsub.local.palette import _COLORS, Palette
+from bgsub.local.palette import COLORS, Palette
 from bgsub.local.scene import Scene
 
 SHAPE = (6, 8)
@@ -26,7 +26,7 @@ def full():
         2.25,
         [],
         levels(2, *SHAPE, 3),
-        palette=Palette(cells, levels(2, _COLORS)),
+        palette=Palette(cells, levels(2, COLORS)),
         noise=levels(*SHAPE),
         contrast=31.5,
         grain=1.75,
@@ -87,7 +87,7 @@ BAD = {
         np.full(NOISE_BINS, np.nan, np.float32),
     ],
     "cells": [np.zeros(SHAPE, np.int32), np.full(SHAPE, 2, np.int16), np.full(SHAPE, -2, np.int16)],
-    "distances": [levels(2, _COLORS + 1), np.zeros((2, _COLORS))],
+    "distances": [levels(2, COLORS + 1), np.zeros((2, COLORS))],
 }
 
 
