@@ -10,7 +10,7 @@ import numpy as np
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.history import History, Moment
 from bgsub.local.light import explained, in_one_light, thumbnail
-from bgsub.local.noise import with_noise
+from bgsub.local.noise import PassTo, with_noise
 from bgsub.local.params import LocalParams
 from bgsub.local.recognition import colored
 from bgsub.local.scene import Scene
@@ -18,7 +18,7 @@ from bgsub.local.scene_fit import fit_scene
 from bgsub.local.scoring import SceneMatcher, usual_share
 from bgsub.local.shadow_depth import darkest_shadow
 from bgsub.local.states import find_states
-from bgsub.runtime.threads import Workers
+from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.video.frames import Bytes
 
 
@@ -41,21 +41,25 @@ def learn_scenes(
     """
     if pictures.ndim == 3:
         pictures = np.stack([colored(one) for one in pictures])
-    small = np.stack([thumbnail(one) for one in pictures])
+    height, width = pictures.shape[1:3]
+    each: PassTo = map if height * width < WORTH_A_THREAD else workers.map
+    small = np.stack(list(each(thumbnail, pictures)))
     labels = find_states(small, params)
     moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
-    step = coarseness(*pictures.shape[1:3])
+    step = coarseness(height, width)
     scenes, usual, shown, counts = [], [], [], []
     for state in range(int(labels.max()) + 1):
         chosen = np.flatnonzero(labels == state)
         own, relit = in_one_light(pictures, small, chosen, workers, params)
         scene = fit_scene(own, seed=seed, workers=workers, params=params)
-        scene = with_noise(scene, own, params)
+        scene = with_noise(scene, own, params, each)
         matcher = SceneMatcher(scene, 1.0, params)
         shares = [
-            explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
+            explained(one, matcher.thumbnail, matcher.thumbnail_noise)
+            for one in each(thumbnail, own)
         ]
-        scenes.append(replace(scene, darkest=darkest_shadow(matcher, own, step, params)))
+        darkest = darkest_shadow(matcher, own, step, params, each)
+        scenes.append(replace(scene, darkest=darkest))
         shown.append([moments[i] for i in chosen.tolist()])
         counts.append(relit)
         usual.append(usual_share(np.array(shares, dtype=np.float32)))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.cleanup import mean_score, vote
 from bgsub.local.marked import MarkedPixels
+from bgsub.local.noise import PassTo
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.regions import thinned
 from bgsub.local.scoring import SceneMatcher
@@ -31,7 +32,11 @@ _IN_ONE_PLACE = 2 / 3
 
 
 def darkest_shadow(
-    matcher: SceneMatcher, pictures: Bytes, step: int, params: LocalParams = DEFAULTS
+    matcher: SceneMatcher,
+    pictures: Bytes,
+    step: int,
+    params: LocalParams = DEFAULTS,
+    each: PassTo = map,
 ) -> float:
     """Share of the light that the deepest shadows of a scene leave.
 
@@ -53,6 +58,8 @@ def darkest_shadow(
     step : int
         Every so many pixels are looked at, down and across.
     params : LocalParams, optional
+    each : callable, optional
+        Calls a function for each of some items, as `map` does.
 
     Returns
     -------
@@ -64,19 +71,24 @@ def darkest_shadow(
     cells = _cells(*scene.restless[every, every].shape)
     counts = np.zeros(_BINS * _CELLS**2, np.int64)
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
-    for j in chosen.tolist():
+
+    def count(j: int) -> NDArray[np.int64] | None:
         score, _, index = matcher.score(pictures[j], scene.sigma)
         mask = thinned(vote(mean_score(score, params.vote_most), params.vote_level), step)
         marked = MarkedPixels(mask)
         if not 0 < marked.count <= _IN_LIGHT * mask.size:
-            continue
+            return None
         behind = matcher.background(index, every, every)
         light = light_of(marked, marked.of(thinned(pictures[j], step)), marked.of(behind))
         keeps_color = light.chroma < params.shadow_chroma * noise_of(light, noise)
         bins = np.floor(light.ratio / _BIN).astype(np.int64) + _BINS
         plain = keeps_color & (light.share > _WHOLE) & (bins >= 0) & (bins < _BINS)
         found = bins[plain] * _CELLS**2 + marked.of(cells)[plain]
-        counts += np.bincount(found, minlength=counts.size)
+        return np.bincount(found, minlength=counts.size)
+
+    for found in each(count, chosen.tolist()):
+        if found is not None:
+            counts += found
     return _below_mode(counts.reshape(_BINS, _CELLS, _CELLS), params)
 
 

@@ -21,7 +21,7 @@ from bgsub.fit.store import FrameBlock
 from bgsub.local.drawing import Seen
 from bgsub.pipeline.frames import FrameRules, SceneFrame
 from bgsub.pipeline.masker import Flags, Masker
-from bgsub.runtime.threads import Workers
+from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.tracking.absorption import Absorber, absorbed_after
 from bgsub.tracking.specks import SpeckFilter
 from bgsub.video.frames import Bytes, Layout
@@ -31,9 +31,6 @@ Value = TypeVar("Value")
 
 Need = Literal["background", "mask", "scores"]
 """What has to be computed of a frame for a consumer, besides its picture."""
-
-# Pixels from which a picture takes long enough that two threads at it do not wait for each other.
-_WORTH_A_THREAD = 100_000
 
 
 class FrameConsumer(Protocol):
@@ -208,7 +205,7 @@ def _in_threads(
     workers: Workers,
 ) -> Iterable[Value]:
     """Map a function over what belongs to frames, in threads where that is worth it."""
-    small = frames[0].layout.pixels < _WORTH_A_THREAD
+    small = frames[0].layout.pixels < WORTH_A_THREAD
     return map(function, items) if small else workers.map(function, items)
 
 

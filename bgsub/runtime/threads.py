@@ -57,6 +57,10 @@ def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]
     return np.asarray(kept[:size].reshape(shape))
 
 
+WORTH_A_THREAD = 100_000
+"""Pixels from which a picture takes long enough that two threads at it do not wait for each other.
+"""
+
 # glibc's names for its settings, and what they are set to: arrays below the first size come from
 # memory that was freed before, and up to the second size of it is kept.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
