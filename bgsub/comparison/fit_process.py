@@ -25,7 +25,7 @@ from bgsub.comparison.shared_file import SharedFile
 from bgsub.errors import OutputError
 from bgsub.fit.method_fit import with_residual
 from bgsub.robustpca.gram import Gram
-from bgsub.runtime.threads import one_blas_thread
+from bgsub.runtime.libraries import one_blas_thread
 
 if TYPE_CHECKING:
     from bgsub.options import ProgressCallback

@@ -19,7 +19,7 @@ from bgsub.experiments.variants import (
     judge,
     measured,
 )
-from bgsub.runtime.threads import one_blas_thread
+from bgsub.runtime.libraries import one_blas_thread
 
 
 @dataclass(frozen=True)

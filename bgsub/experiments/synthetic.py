@@ -17,7 +17,7 @@ from bgsub.experiments.variants import (
     measured,
 )
 from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
-from bgsub.runtime.threads import one_blas_thread
+from bgsub.runtime.libraries import one_blas_thread
 
 DATA = {"Data1": data1, "Data2": data2}
 

@@ -136,7 +136,7 @@ def fit_frames(
     if k == "auto" or chooses:
         choice = _choose_k(columns, gram, settings, threads)
         k = choice.rank if k == "auto" else k
-    estimator = _make_estimator(k, settings, progress)
+    estimator = _make_estimator(k, settings, progress, workers.threads)
     warned = _fit(estimator, columns, gram)
     table = fit_table(
         estimator,
@@ -213,7 +213,9 @@ def _choose_k(
     return choice
 
 
-def _make_estimator(k: int, settings: FitSettings, progress: ProgressCallback) -> Estimator:
+def _make_estimator(
+    k: int, settings: FitSettings, progress: ProgressCallback, threads: int
+) -> Estimator:
     """Make the estimator of the method that is asked for."""
     if settings.method == "trpca":
         return TRPCA(
@@ -225,6 +227,7 @@ def _make_estimator(k: int, settings: FitSettings, progress: ProgressCallback) -
             reweight=settings.reweight,
             random_state=settings.seed,
             reweight_cutoff=FOOTAGE_CUTOFF,
+            threads=threads,
         )
     chosen = MethodSettings(
         k=k,

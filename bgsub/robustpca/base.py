@@ -19,14 +19,18 @@ from bgsub.robustpca.gram import (
     gram_matrix,
 )
 from bgsub.robustpca.median import column_median
+from bgsub.robustpca.row_blocks import centred_blocks
 from bgsub.robustpca.spaces import (
     FeatureSpace,
     Fit,
     Floats,
     RowSpace,
     Space,
-    centred_blocks,
 )
+from bgsub.runtime.libraries import import_each
+from bgsub.runtime.pool import ThreadPool
+
+_LIBRARIES = ("scipy.linalg", "scipy.sparse.linalg")
 
 
 class AffineEstimator(Conventions):
@@ -41,6 +45,7 @@ class AffineEstimator(Conventions):
     """
 
     n_components: int
+    threads: int | None = None
 
     center_: Floats
     components_: Floats
@@ -78,24 +83,37 @@ class AffineEstimator(Conventions):
         -----
         n²p operations for the Gram matrix and O(n²k) per iteration where n ≤ p, O(npk) per
         iteration otherwise. Memory besides X: 8n² bytes and a few blocks, or O(nk + pk).
+
+        Products run on one thread each, as many of them side by side as the matrix library would
+        use (``OPENBLAS_NUM_THREADS``), so that the result is the same bit for bit on any number.
         """
         self._check(check_matrix(X).shape[0])
         X = self._training_matrix(X)
         n, p = X.shape
         reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
-        if n > p:
-            rows = X if isinstance(X, np.ndarray) else check_matrix(reader.columns(0, p))
-            offset = column_median(rows)
-            fits = self._fit_space(FeatureSpace(rows, offset))
-            formed = [(offset + fit.weights, fit.basis) for fit in fits]
-        else:
-            gram = gram_matrix(reader)
-            fits = self._fit_space(RowSpace(gram.values, p))
-            formed = form_pixels(reader, gram.offset, fits)
-            self.center_weights_, self.component_weights_ = fits[0].weights, alive(fits[0].basis)
+        with self._pool() as pool:
+            if n > p:
+                rows = X if isinstance(X, np.ndarray) else check_matrix(reader.columns(0, p))
+                offset = column_median(rows)
+                fits = self._fit_space(FeatureSpace(rows, offset, pool))
+                formed = [(offset + fit.weights, fit.basis) for fit in fits]
+            else:
+                gram = gram_matrix(reader, threads=pool.threads)
+                fits = self._fit_space(RowSpace(gram.values, p, pool))
+                formed = form_pixels(reader, gram.offset, fits, pool)
+                self.center_weights_ = fits[0].weights
+                self.component_weights_ = alive(fits[0].basis)
+            pixels = pool.map(lambda each: (each[0], orthonormal_rows(each[1])), formed)
         self._set_fit(fits[0])
-        self._set_pixels([(m, orthonormal_rows(U)) for m, U in formed])
+        self._set_pixels(pixels)
         return self
+
+    def _pool(self) -> ThreadPool:
+        """Threads to fit on."""
+        # SciPy has a matrix library of its own, and a limit that is set before it comes does not
+        # reach it.
+        import_each(_LIBRARIES)
+        return ThreadPool(self.threads)
 
     def fit_gram(self, gram: Gram) -> Self:
         """Fit from a Gram matrix alone: everything but ``center_`` and ``components_``.
@@ -116,7 +134,8 @@ class AffineEstimator(Conventions):
         self._check(gram.n_samples)
         self._forget()
         self.n_features_in_ = gram.n_features
-        fits = self._fit_space(RowSpace(gram.values, gram.n_features))
+        with self._pool() as pool:
+            fits = self._fit_space(RowSpace(gram.values, gram.n_features, pool))
         self._set_fit(fits[0])
         self.center_weights_, self.component_weights_ = fits[0].weights, alive(fits[0].basis)
         return self
@@ -206,7 +225,7 @@ def orthonormal_rows(U: Floats) -> Floats:
 
 
 def form_pixels(
-    reader: ColumnReader, offset: NDArray[Any], fits: list[Fit]
+    reader: ColumnReader, offset: NDArray[Any], fits: list[Fit], pool: ThreadPool
 ) -> list[tuple[Floats, Floats]]:
     """m = m₀ + X₀ᵀw and U = X₀ᵀB of every fit, in one pass over the blocks of X.
 
@@ -223,12 +242,15 @@ def form_pixels(
     result = np.empty((stacked.shape[0], p))
     # Narrower than for the Gram matrix: these blocks are float64, and no sum goes over columns.
     step = max(block_columns(n) // 4, 1)
-    for start in range(0, p, step):
+
+    def form(start: int) -> None:
         stop = min(start + step, p)
         # Converted, then subtracted in place: half the time of a subtraction that converts.
         centred = reader.columns(start, stop)[used].astype(np.float64)
         centred -= offset[start:stop]
         result[:, start:stop] = stacked @ centred
+
+    pool.map(form, range(0, p, step))
     formed = []
     first = 0
     for fit in fits:

@@ -11,9 +11,7 @@ are exact, so the result depends on neither block size nor order.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -23,11 +21,16 @@ from numpy.typing import NDArray
 
 from bgsub.robustpca.gram_tiles import TILE_ROWS, add_products, mirror
 from bgsub.robustpca.median import column_median
+from bgsub.runtime.pool import ThreadPool
 
 FLOAT32_EXACT = float(1 << 24)
 
 _BLOCK_ELEMENTS = 1 << 21
 _MIN_COLUMNS, _MAX_COLUMNS = 256, 4096
+# Tiles that two threads can share out, but not so small that their products become slower.
+_MIN_TILE_ROWS, _TILES_ACROSS = 256, 4
+# Fewer columns are not worth another thread's time.
+_MIN_STRIP = 64
 
 
 @runtime_checkable
@@ -135,7 +138,7 @@ def exact_pieces(centred: NDArray[np.float32]) -> list[NDArray[np.float32]]:
 def gram_matrix(
     X: NDArray[Any] | ColumnReader,
     *,
-    threads: int = 1,
+    threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     apart: Sequence[slice] = (),
 ) -> Gram:
@@ -145,10 +148,9 @@ def gram_matrix(
     ----------
     X : ndarray of shape (n, p) or ColumnReader
         uint8 (exact result) or float32/float64 (products in float64). Never copied as a whole.
-    threads : int
-        Blocks that are worked on side by side, for uint8 only; useful where the matrix library has
-        been told to stay on one thread. Sums of integers are exact in any order, so the result does
-        not depend on it.
+    threads : int, optional
+        Threads that share the work; None is as many as a matrix product would take. The result does
+        not depend on it: sums of integers are exact, and those of others are added in one order.
     progress : callable, optional
         Called with the columns done and p after each block.
     apart : sequence of slice, optional
@@ -166,25 +168,36 @@ def gram_matrix(
 
     Notes
     -----
-    n²p multiplications (half of them by symmetry) in one pass; memory per thread: 8n² bytes for the
-    sum (and as much for a share), 4n² for a block's product and about 4·2²¹ bytes for the block.
-    Of more than `TILE_ROWS` frames 8n² bytes in all, as their sum is made by tiles.
+    n²p multiplications (half of them by symmetry) in one pass. Memory: 8n² bytes for the sum (and
+    as much for a share), about 5·2²¹ bytes for a block, and a tile's product for every thread, at
+    most n²/2 bytes of many rows.
     """
     reader = X if not isinstance(X, np.ndarray) else ArrayColumns(X)
-    task = _GramTask(reader, progress, apart)
-    if task.is_integer and reader.shape[0] > TILE_ROWS and not apart:
-        return task.tiled(max(1, threads))
-    parts = [task.blocks[first :: max(1, threads)] for first in range(max(1, threads))]
-    parts = [part for part in parts if part]
-    if len(parts) == 1 or not task.is_integer:
-        return task.gram([task.sum_blocks(task.blocks)])
-    with ThreadPoolExecutor(len(parts), thread_name_prefix="bgsub-gram") as pool:
-        try:
-            sums = [future.result() for future in [pool.submit(task.sum_blocks, b) for b in parts]]
-        except BaseException:
-            task.stop.set()
-            raise
-    return task.gram(sums)
+    n, p = reader.shape
+    blocks, rows = _cut(n, p, apart), _tile_rows(n)
+    centring = _Centring(reader)
+    values = np.zeros((n, n))
+    share = np.zeros((n, n)) if apart else None
+    cut_blocks = done = 0
+    with ThreadPool(None if threads is None else max(1, threads)) as pool:
+        for part, is_apart in blocks:
+            pieces = centring.pieces(part, pool)
+            total = share if share is not None and is_apart else values
+            add_products(total, pieces, pool, rows)
+            cut_blocks += len(pieces) > 1
+            done += part.stop - part.start
+            if progress is not None:
+                progress(done, p)
+    for total in (values,) if share is None else (values, share):
+        mirror(total, rows)
+    if share is not None:
+        values += share
+    return Gram(values, centring.offset, p, cut_blocks, len(blocks), share)
+
+
+def _tile_rows(n: int) -> int:
+    """Rows of the tiles that K is summed by."""
+    return min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
 
 
 class _Block(NamedTuple):
@@ -192,14 +205,6 @@ class _Block(NamedTuple):
 
     columns: slice
     apart: bool
-
-
-class _Sums(NamedTuple):
-    """Sums over some blocks: of all of them, of those apart, and how many were cut."""
-
-    whole: NDArray[np.float64]
-    apart: NDArray[np.float64] | None
-    cut_blocks: int
 
 
 def _cut(n: int, p: int, apart: Sequence[slice]) -> list[_Block]:
@@ -213,84 +218,51 @@ def _cut(n: int, p: int, apart: Sequence[slice]) -> list[_Block]:
     return blocks
 
 
-class _GramTask:
-    """The blocks of one matrix, the offset that they fill in, and how far the work is."""
+class _Centring:
+    """Blocks of a matrix less the medians of their columns, and these medians.
 
-    def __init__(
-        self,
-        reader: ColumnReader,
-        progress: Callable[[int, int], None] | None,
-        apart: Sequence[slice],
-    ) -> None:
-        n, p = reader.shape
-        self.is_integer = reader.dtype == np.uint8
-        self.blocks = _cut(n, p, apart)
-        self.offset = np.empty(p, dtype=np.uint8 if self.is_integer else np.float64)
-        self.stop = threading.Event()
-        self._reader, self._progress, self._has_share = reader, progress, bool(apart)
-        self._lock, self._done = threading.Lock(), 0
+    Attributes
+    ----------
+    offset : ndarray of shape (p,)
+        Of the blocks read so far.
+    """
 
-    def sum_blocks(self, blocks: list[_Block]) -> _Sums:
-        """Add up the products of some blocks."""
-        n = self._reader.shape[0]
-        values = np.zeros((n, n), dtype=np.float64)
-        share = np.zeros((n, n), dtype=np.float64) if self._has_share else None
-        cut_blocks = 0
-        for part, is_apart in blocks:
-            if self.stop.is_set():
-                break
-            pieces = self._centred(part)
-            total = share if share is not None and is_apart else values
-            for piece in pieces:
-                total += piece @ piece.T
-            cut_blocks += len(pieces) > 1
-            self._tell(part.stop - part.start)
-        return _Sums(values, share, cut_blocks)
+    def __init__(self, reader: ColumnReader) -> None:
+        self._reader = reader
+        self._is_integer = reader.dtype == np.uint8
+        p = reader.shape[1]
+        self.offset: NDArray[Any] = np.empty(p, np.uint8 if self._is_integer else np.float64)
 
-    def tiled(self, threads: int) -> Gram:
-        """Sum up the products of all blocks by tiles, which threads share out."""
-        n, p = self._reader.shape
-        K = np.zeros((n, n), dtype=np.float64)
-        cut_blocks = 0
-        with ThreadPoolExecutor(threads, thread_name_prefix="bgsub-gram") as pool:
-            for part, _ in self.blocks:
-                pieces = self._centred(part)
-                add_products(K, pieces, pool, TILE_ROWS)
-                cut_blocks += len(pieces) > 1
-                self._tell(part.stop - part.start)
-        mirror(K, TILE_ROWS)
-        return Gram(K, self.offset, p, cut_blocks, len(self.blocks))
-
-    def gram(self, sums: list[_Sums]) -> Gram:
-        """Put together what the threads have summed."""
-        values, share, _ = sums[0]
-        for more in sums[1:]:
-            values += more.whole
-            if share is not None and more.apart is not None:
-                share += more.apart
-        if share is not None:
-            values += share
-        count = sum(each.cut_blocks for each in sums)
-        return Gram(values, self.offset, self._reader.shape[1], count, len(self.blocks), share)
-
-    def _centred(self, part: slice) -> list[NDArray[Any]]:
-        """Read a block less its median, in pieces whose products are to be added up."""
+    def pieces(self, part: slice, pool: ThreadPool) -> list[NDArray[Any]]:
+        """Read a block, in pieces whose products are to be added up."""
         block = self._reader.columns(part.start, part.stop)
-        if self.is_integer:
-            median = column_median(block)
-            self.offset[part] = median
-            centred = block.astype(np.float32)
-            centred -= median.astype(np.float32)
+        width = part.stop - part.start
+        count = max(1, min(pool.threads, width // _MIN_STRIP))
+        edges = [width * place // count for place in range(count + 1)]
+        strips = [slice(*each) for each in pairwise(edges)]
+        offset = self.offset[part]
+
+        def find(strip: slice) -> None:
+            self._refuse_infinite(block[:, strip], part.start + strip.start)
+            offset[strip] = column_median(block[:, strip])
+
+        pool.map(find, strips)
+        # Not before: what medians take for a while is as large.
+        centred = np.empty(block.shape, np.float32 if self._is_integer else np.float64)
+
+        def centre(strip: slice) -> NDArray[Any]:
+            out = centred[:, strip]
+            out[...] = block[:, strip]
+            out -= offset[strip].astype(out.dtype)
+            return np.einsum("ij,ij->i", out, out) if self._is_integer else np.zeros(1)
+
+        # In float32 too a sum of squares that reaches 2²⁴ does so in whatever parts it is added up.
+        if np.max(sum(pool.map(centre, strips)), initial=0.0) >= FLOAT32_EXACT:
             return exact_pieces(centred)
-        if not np.isfinite(block).all():
-            columns = f"columns {part.start} to {part.stop - 1}"
+        return [centred]
+
+    def _refuse_infinite(self, strip: NDArray[Any], start: int) -> None:
+        if not self._is_integer and not np.isfinite(strip).all():
+            columns = f"columns {start} to {start + strip.shape[1] - 1}"
             message = f"{columns} of X hold entries that are no finite numbers"
             raise ValueError(message)
-        self.offset[part] = column_median(block)
-        return [np.subtract(block, self.offset[part], dtype=np.float64)]
-
-    def _tell(self, columns: int) -> None:
-        with self._lock:
-            self._done += columns
-            if self._progress is not None:
-                self._progress(self._done, self._reader.shape[1])

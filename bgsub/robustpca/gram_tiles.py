@@ -1,18 +1,20 @@
 """Compute the exact Gram matrix of many frames by tiles: blocks of frames against blocks of frames.
 
-Sums of integers are exact, so a tile has the same bits wherever and in whatever order it is summed,
-on several threads here or on several machines. Only tiles on and above the diagonal are summed, and
+A tile has the same bits on whatever thread it is summed, and where sums of integers are exact, on
+whatever machine and in whatever order. Only tiles on and above the diagonal are summed, and
 nothing of n² numbers is kept besides K itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bgsub.runtime.pool import ThreadPool
 
 TILE_ROWS = 2048
 """Rows of a tile: its product in float32 takes 16 MiB."""
@@ -29,8 +31,8 @@ def tiles(n: int, rows: int) -> list[Tile]:
 
 def add_products(
     K: NDArray[np.float64],
-    pieces: Iterable[NDArray[np.float32]],
-    pool: ThreadPoolExecutor,
+    pieces: Iterable[NDArray[np.floating[Any]]],
+    pool: ThreadPool,
     rows: int,
 ) -> None:
     """Add AAᵀ of some pieces of a block to the upper triangle of K, each tile on one thread.
@@ -39,20 +41,19 @@ def add_products(
     ----------
     K : ndarray of shape (n, n)
         Changed in place.
-    pieces : iterable of ndarray of shape (n, c), float32
+    pieces : iterable of ndarray of shape (n, c), float32 or float64
         See `bgsub.robustpca.gram.exact_pieces`.
-    pool : ThreadPoolExecutor
+    pool : ThreadPool
     rows : int
         Of a tile.
     """
     for piece in pieces:
 
-        def add(tile: Tile, piece: NDArray[np.float32] = piece) -> None:
+        def add(tile: Tile, piece: NDArray[np.floating[Any]] = piece) -> None:
             upper, left = tile
             K[upper, left] += piece[upper] @ piece[left].T
 
-        for _ in pool.map(add, tiles(len(K), rows)):
-            pass
+        pool.map(add, tiles(len(K), rows))
 
 
 def mirror(K: NDArray[np.float64], rows: int) -> None:

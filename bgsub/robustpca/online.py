@@ -12,8 +12,9 @@ from bgsub.robustpca.base import form_pixels, orthonormal_rows
 from bgsub.robustpca.checks import check_integer, check_matrix
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.reweight import REWEIGHT_CUTOFF
+from bgsub.robustpca.row_blocks import row_blocks
 from bgsub.robustpca.sliding_gram import SlidingGram
-from bgsub.robustpca.spaces import Floats, RowSpace, Space, row_blocks
+from bgsub.robustpca.spaces import Floats, RowSpace, Space
 from bgsub.robustpca.trpca import TRPCA
 
 _PER_ROW = ("support_", "errors_", "scores_", "outlier_scores_")
@@ -37,7 +38,8 @@ class OnlineTRPCA(TRPCA):
         The fit is renewed after so many rows, and at the end of every call of `partial_fit`.
     n_fresh : int
         Random starts of a renewed fit, at least 0.
-    support_fraction, n_init, tol, max_iter, reweight, random_state, reweight_cutoff
+    support_fraction, n_init, tol, max_iter, reweight, random_state, reweight_cutoff,
+    threads
         As for `TRPCA`; n_init are the starts of the first fit.
 
     Attributes
@@ -92,6 +94,7 @@ class OnlineTRPCA(TRPCA):
         reweight: bool = True,
         random_state: int | np.random.Generator | None = None,
         reweight_cutoff: float = REWEIGHT_CUTOFF,
+        threads: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.window = window
@@ -104,6 +107,7 @@ class OnlineTRPCA(TRPCA):
         self.reweight = reweight
         self.random_state = random_state
         self.reweight_cutoff = reweight_cutoff
+        self.threads = threads
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Forget all rows, and take in those of X as a stream that begins with a whole window.
@@ -178,8 +182,9 @@ class OnlineTRPCA(TRPCA):
         self.n_seen_ += len(rows)
         gram = self._rows.gram()
         self._offset = gram.offset
-        fits = self._fit_space(RowSpace(gram.values, gram.n_features))
-        formed = form_pixels(self._rows, gram.offset, fits)
+        with self._pool() as pool:
+            fits = self._fit_space(RowSpace(gram.values, gram.n_features, pool))
+            formed = form_pixels(self._rows, gram.offset, fits, pool)
         self._set_fit(fits[0])
         self._set_pixels([(m, orthonormal_rows(U)) for m, U in formed])
         self._is_first = False

@@ -134,7 +134,7 @@ def choose_rank(
     random_state : int, numpy.random.Generator or None
         Seed of these fits.
     threads : int
-        See `gram_matrix`.
+        See `gram_matrix` and `bgsub.TRPCA`.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def choose_rank(
         if found <= rank:
             break
         rank = found
-        inliers = _inliers(data, rank, support_fraction, random_state)
+        inliers = _inliers(data, rank, support_fraction, random_state, threads)
         errors = held_out_errors(halves, inliers, most)
         gains = median_gains(errors)
         found = best_rank(gains, least_gain)
@@ -214,6 +214,7 @@ def _inliers(
     rank: int,
     support_fraction: float | None,
     random_state: int | np.random.Generator | None,
+    threads: int,
 ) -> Rows:
     """Give the rows that a trimmed fit with so many components keeps."""
     fit = TRPCA(
@@ -223,6 +224,7 @@ def _inliers(
         max_iter=200,
         reweight=False,
         random_state=random_state,
+        threads=threads,
     )
     with warnings.catch_warnings():
         # Which rows are kept is all that matters here; the fit that follows warns for itself.

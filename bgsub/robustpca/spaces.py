@@ -13,32 +13,25 @@ space            A      project X₀AᵀC   metric AAᵀC       lift (AᵀC = X�
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import iadd
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.linalg import inverse_root, leading_eigenpairs, pivoted_factor, wishart
+from bgsub.robustpca.row_blocks import row_blocks
+from bgsub.runtime.pool import ThreadPool
 
 Floats = NDArray[np.float64]
 
-_ROW_BLOCK_ELEMENTS = 1 << 20
 # Up to this share of the rows of K, copying them takes less time than multiplying by all.
 _WORTH_GATHERING = 0.8
-
-
-def row_blocks(n: int, p: int) -> Iterator[slice]:
-    """Cut n rows of p entries into slices that are converted at once."""
-    step = max(1, _ROW_BLOCK_ELEMENTS // max(p, 1))
-    return (slice(start, min(start + step, n)) for start in range(0, n, step))
-
-
-def centred_blocks(X: NDArray[Any], center: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-    """X − 1mᵀ in float64, a fresh block of rows at a time, with the rows that it holds."""
-    for rows in row_blocks(*X.shape):
-        yield rows, np.subtract(X[rows], center, dtype=np.float64)
+# Columns of K that are multiplied at once: with the rows that are gathered they stay in the cache.
+_STRIP = 128
 
 
 @dataclass(frozen=True)
@@ -112,11 +105,14 @@ class RowSpace:
         X₀X₀ᵀ.
     n_features : int
         p.
+    pool : ThreadPool, optional
+        Threads that share the products; they change no bit of the results.
     """
 
-    def __init__(self, K: Floats, n_features: int) -> None:
+    def __init__(self, K: Floats, n_features: int, pool: ThreadPool | None = None) -> None:
         self._K = K
         self._n_features = n_features
+        self._pool = pool or ThreadPool(1)
         self._factor: Floats | None = None
 
     @property
@@ -134,10 +130,20 @@ class RowSpace:
 
         Rows without a weight cost nothing: a descent's are those outside of all supports.
         """
+        rows: Floats = C.T
         used = np.flatnonzero(C.any(axis=1))
-        if used.size > _WORTH_GATHERING * self.n_samples:
-            return (C.T @ self._K).T
-        return (C.T[:, used] @ self._K[used]).T
+        gathers = used.size <= _WORTH_GATHERING * self.n_samples
+        if gathers:
+            rows = rows[:, used]
+        products = np.empty((rows.shape[0], self.n_samples))
+
+        def fill(start: int) -> None:
+            columns = slice(start, start + _STRIP)
+            strip = self._K[used, columns] if gathers else self._K[:, columns]
+            np.matmul(rows, strip, out=products[:, columns])
+
+        self._pool.map(fill, range(0, self.n_samples, _STRIP))
+        return products.T
 
     def metric(self, C: Floats, projected: Floats) -> Floats:  # noqa: ARG002 - the other space needs it
         """K C, which is the projection."""
@@ -194,17 +200,33 @@ class FeatureSpace:
         Of any real type; centred in float64 a block of rows at a time, never as a whole.
     offset : ndarray of shape (p,)
         m₀.
+    pool : ThreadPool, optional
+        Threads that share the blocks of rows; they change no bit of the results.
     """
 
-    def __init__(self, X: NDArray[Any], offset: NDArray[Any]) -> None:
+    def __init__(
+        self, X: NDArray[Any], offset: NDArray[Any], pool: ThreadPool | None = None
+    ) -> None:
         self._X = X
         self._offset = offset
-        self._squared_norms: Floats = np.concatenate(
-            [np.einsum("ij,ij->i", block, block) for _, block in self._blocks()]
-        )
+        self._pool = pool or ThreadPool(1)
+        squares = self._of_blocks(lambda _, block: np.einsum("ij,ij->i", block, block))
+        self._squared_norms: Floats = np.concatenate(list(squares))
 
-    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
-        return centred_blocks(self._X, self._offset)
+    def _of_blocks(self, function: Callable[[slice, Floats], Floats]) -> Iterator[Floats]:
+        """Values of a function of every block of rows, and of its entries less the offset."""
+
+        def work(rows: slice) -> Floats:
+            return function(rows, np.subtract(self._X[rows], self._offset, dtype=np.float64))
+
+        # Few at a time: a value may take as much memory as p² numbers do.
+        blocks, count = list(row_blocks(*self._X.shape)), self._pool.threads
+        for first in range(0, len(blocks), count):
+            yield from self._pool.map(work, blocks[first : first + count])
+
+    def _sum_of_blocks(self, function: Callable[[slice, Floats], Floats]) -> Floats:
+        """Sum of such values, in the order of the blocks."""
+        return reduce(iadd, self._of_blocks(function))
 
     @property
     def n_samples(self) -> int:
@@ -218,7 +240,7 @@ class FeatureSpace:
 
     def project(self, C: Floats) -> Floats:
         """X₀ C."""
-        return np.concatenate([block @ C for _, block in self._blocks()])
+        return np.concatenate(list(self._of_blocks(lambda _, block: block @ C)))
 
     def metric(self, C: Floats, projected: Floats) -> Floats:  # noqa: ARG002 - the other space needs it
         """C itself."""
@@ -226,10 +248,7 @@ class FeatureSpace:
 
     def lift(self, D: Floats) -> Floats:
         """X₀ᵀ D."""
-        total = np.zeros((self._X.shape[1], D.shape[1]))
-        for rows, block in self._blocks():
-            total += block.T @ D[rows]
-        return total
+        return self._sum_of_blocks(lambda rows, block: block.T @ D[rows])
 
     def draw_scores(self, n_components: int, rng: np.random.Generator) -> Floats:
         """X₀U for U uniform on the Stiefel manifold, the polar factor of a normal matrix."""
@@ -257,14 +276,15 @@ class FeatureSpace:
             values, vectors = leading_eigenpairs(inside @ inside.T, n_components, scale)
             vectors = inside.T @ (vectors / np.sqrt(values))
         else:
-            scatter = np.zeros((p, p))
-            for chosen, block in self._blocks():
-                inside = block[rows[chosen]] - weights
-                scatter += inside.T @ inside
+            scatter = self._sum_of_blocks(lambda b, block: _scatter(block[rows[b]] - weights))
             values, vectors = leading_eigenpairs(scatter, n_components, scale)
         basis = np.zeros((p, n_components))
         basis[:, : values.size] = vectors
         return _fit_of(self, weights, basis, rows)
+
+
+def _scatter(rows: Floats) -> Floats:
+    return rows.T @ rows
 
 
 def _fit_of(space: Space, weights: Floats, basis: Floats, rows: NDArray[np.bool_]) -> Fit:

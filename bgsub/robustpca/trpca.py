@@ -66,6 +66,9 @@ class TRPCA(AffineEstimator):
     reweight_cutoff : float
         Rows with a robust z-score up to this are inliers of the reweighting step; for frames of a
         video use `bgsub.robustpca.reweight.FOOTAGE_CUTOFF`.
+    threads : int or None
+        Threads to fit on; None is as many as the matrix library would use. The result is the same
+        bit for bit on any number of them.
 
     Attributes
     ----------
@@ -137,6 +140,7 @@ class TRPCA(AffineEstimator):
         solver: Literal["gram", "reference"] = "gram",
         random_state: int | np.random.Generator | None = None,
         reweight_cutoff: float = REWEIGHT_CUTOFF,
+        threads: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.support_fraction = support_fraction
@@ -147,6 +151,7 @@ class TRPCA(AffineEstimator):
         self.solver = solver
         self.random_state = random_state
         self.reweight_cutoff = reweight_cutoff
+        self.threads = threads
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:
         """Fit; see `AffineEstimator.fit` for the matrix, the errors and the cost."""
@@ -175,6 +180,8 @@ class TRPCA(AffineEstimator):
         check_integer("n_init", self.n_init, 1)
         check_iteration(self.tol, self.max_iter)
         check_number("reweight_cutoff", self.reweight_cutoff, 0.0, strictly=True)
+        if self.threads is not None:
+            check_integer("threads", self.threads, 1)
         if self.solver not in ("gram", "reference"):
             message = f"solver={self.solver!r}: 'gram' or 'reference' is needed"
             raise ValueError(message)

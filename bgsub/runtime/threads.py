@@ -7,7 +7,6 @@ the cores as busy, and makes each sum independent of how many threads there are,
 from __future__ import annotations
 
 import ctypes
-import importlib
 import math
 import threading
 from collections import deque
@@ -19,18 +18,12 @@ from typing import Any, Self, TypeVar
 import cv2
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from threadpoolctl import threadpool_limits
 
 from bgsub.runtime.cores import own_threads
+from bgsub.runtime.libraries import import_each, one_blas_thread
 from bgsub.runtime.limits import check_address_space
 
 _local = threading.local()
-
-# Locked while a thread imports a module, and while the loaded libraries are walked to set their
-# limits: the walk holds the dynamic linker's lock and waits for the interpreter's, and an import
-# holds the interpreter's and waits for the linker's. The program would hang for ever, deaf to any
-# signal.
-_libraries = threading.Lock()
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -84,21 +77,6 @@ def keep_freed_memory() -> None:
     mallopt(_M_ARENA_MAX, _ARENAS)
 
 
-def one_blas_thread() -> threadpool_limits:
-    """Limit the matrix libraries that are loaded to one thread, from now on or as a context.
-
-    Waits until no module is being imported by `Workers.load`.
-    """
-    with _libraries:
-        return threadpool_limits(1)
-
-
-def _import_each(modules: Iterable[str]) -> None:
-    for module in modules:
-        with _libraries:
-            importlib.import_module(module)
-
-
 class Workers:
     """Threads that work on tiles, blocks and frames while the matrix libraries stay on one each.
 
@@ -148,7 +126,7 @@ class Workers:
         One after the other: modules that import each other are no matter for two threads. A `need`
         that comes while one of them is being imported waits for its end.
         """
-        self.submit(_import_each, modules)
+        self.submit(import_each, modules)
 
     def need(self, *modules: str) -> None:
         """Import modules, or wait until they are, and keep their matrix library to one thread too.
@@ -156,7 +134,7 @@ class Workers:
         SciPy brings one of its own, which does not know of a limit set before. OpenBLAS takes
         limits from the thread that the program began with alone: to be called there.
         """
-        _import_each(modules)
+        import_each(modules)
         self._limits.append(one_blas_thread())
 
     def submit(self, function: Callable[..., Value], *args: object) -> Future[Value]:

@@ -7,6 +7,7 @@ from bgsub.robustpca.base import AffineEstimator, alive, form_pixels, orthonorma
 from bgsub.robustpca.checks import check_components
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.robustpca.spaces import RowSpace
+from bgsub.runtime.pool import ThreadPool
 
 from .helpers import Columns, contaminated, frames
 
@@ -72,7 +73,7 @@ def test_pixels_are_formed_in_several_blocks():
     gram = gram_matrix(X)
     fit = RowSpace(gram.values, 30000).principal(np.ones(10, dtype=bool), 2)
     reader = Columns(X)
-    ((m, U),) = form_pixels(reader, gram.offset, [fit])
+    ((m, U),) = form_pixels(reader, gram.offset, [fit], ThreadPool(2))
     assert reader.widest < 30000
     np.testing.assert_allclose(m, X.mean(axis=0))
     np.testing.assert_allclose(U.T @ U, np.eye(2), atol=1e-10)

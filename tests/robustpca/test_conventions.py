@@ -84,6 +84,7 @@ DEFAULTS = {
         "solver": "gram",
         "random_state": None,
         "reweight_cutoff": 3.5,
+        "threads": None,
     },
     "online": {
         "window": 500,
@@ -96,6 +97,7 @@ DEFAULTS = {
         "reweight": True,
         "random_state": None,
         "reweight_cutoff": 3.5,
+        "threads": None,
     },
     "pca": {},
     "orpca": {"lam": None, "support_fraction": None, "tol": 1e-5, "max_iter": 3000},

@@ -1,5 +1,4 @@
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 
 from bgsub.robustpca import gram, gram_tiles
 from bgsub.robustpca.gram import gram_matrix
+from bgsub.runtime.pool import ThreadPool
 
 
 @given(n=st.integers(1, 60), rows=st.integers(1, 70))
@@ -49,7 +49,7 @@ def test_nothing_of_its_size_is_made_beside_it():
     tracemalloc.start()
     try:
         K = np.zeros((n, n))
-        with ThreadPoolExecutor(2) as pool:
+        with ThreadPool(2) as pool:
             gram_tiles.add_products(K, pieces, pool, 200)
         gram_tiles.mirror(K, 200)
         assert tracemalloc.get_traced_memory()[1] < 8 * n**2 + 2 * 13 * 200**2 + n * 400

@@ -6,23 +6,9 @@ import pytest
 from bgsub.robustpca.competitors.reference import random_orthonormal
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import RowSpace, centred_blocks, row_blocks
+from bgsub.robustpca.spaces import RowSpace
 
 from .helpers import both_spaces, contaminated
-
-
-@pytest.mark.parametrize(("n", "p"), [(7, 3), (1, 1), (2, 1 << 21), (3000, 1000)])
-def test_row_blocks_cover_every_row_once(n, p):
-    rows = np.concatenate([np.arange(n)[block] for block in row_blocks(n, p)])
-    np.testing.assert_array_equal(rows, np.arange(n))
-
-
-def test_centred_blocks_are_float64():
-    X = np.array([[0, 255], [10, 3]], dtype=np.uint8)
-    ((rows, block),) = centred_blocks(X, np.array([5, 5], dtype=np.uint8))
-    assert block.dtype == np.float64
-    np.testing.assert_array_equal(block, [[-5.0, 250.0], [5.0, -2.0]])
-    assert rows == slice(0, 2)
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30)])

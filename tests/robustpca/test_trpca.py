@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bgsub import TRPCA
 from bgsub.errors import ConvergenceWarning, RankWarning
@@ -121,6 +122,33 @@ def test_same_seed_same_bits(shape):
     assert not np.array_equal(a.objectives_, c.objectives_)
     generator = TRPCA(3, random_state=np.random.default_rng(5)).fit(X)
     np.testing.assert_array_equal(generator.objectives_, a.objectives_)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((300, 9000), np.uint8), ((300, 700), np.float64), ((2200, 500), np.float32)],
+)
+def test_any_number_of_threads_gives_the_same_bits(shape, dtype):
+    """Several blocks of columns, tiles and strips of K, and several blocks of rows."""
+    X = frames(*shape).astype(dtype)
+    fits = [TRPCA(2, n_init=2, tol=1e-2, random_state=0, threads=t).fit(X) for t in (1, 2, 5)]
+    once, *others = fits
+    for fit in others:
+        for name in ("center_", "components_", "scores_", "errors_", "objectives_", "support_"):
+            np.testing.assert_array_equal(getattr(fit, name), getattr(once, name))
+
+
+@pytest.mark.parametrize("shape", [(300, 900), (900, 300)])
+def test_the_matrix_library_s_threads_do_not_decide_a_bit(shape):
+    """What it splits among its threads it adds up in another order."""
+    X = frames(*shape).astype(np.float64)
+    fits = []
+    for limit in (1, 2):
+        with threadpool_limits(limit):
+            fits.append(TRPCA(3, n_init=4, random_state=0).fit(X))
+            assert {pool["num_threads"] for pool in threadpool_info()} == {limit}
+    np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
+    np.testing.assert_array_equal(fits[0].errors_, fits[1].errors_)
 
 
 def test_fit_from_the_gram_matrix_or_a_reader_is_the_same():
@@ -318,6 +346,7 @@ def test_the_constructor_only_stores():
         "solver": "none",
         "random_state": object(),
         "reweight_cutoff": "high",
+        "threads": "many",
     }
     fit = TRPCA(given.pop("n_components"), **given)
     assert vars(fit) == {"n_components": "x", **given}
@@ -338,6 +367,7 @@ def test_the_constructor_only_stores():
         ({"reweight_cutoff": 0}, "reweight_cutoff=0: a number above 0 is needed"),
         ({"reweight_cutoff": float("nan")}, "reweight_cutoff=nan"),
         ({"solver": "svd"}, "solver='svd': 'gram' or 'reference' is needed"),
+        ({"threads": 0}, "threads=0: an integer of at least 1 is needed"),
     ],
 )
 def test_parameters_out_of_range(parameters, message):

@@ -10,9 +10,9 @@ import types
 import cv2
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController, threadpool_info
 
-from bgsub.runtime import threads
+from bgsub.runtime import libraries
 from bgsub.runtime.cores import available_cores, own_threads
 from bgsub.runtime.threads import Workers, scratch
 
@@ -134,14 +134,12 @@ def test_loaded_libraries_are_not_walked_while_one_is_being_imported(tmp_path, m
     monkeypatch.setitem(sys.modules, "test_import_log", log)
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    class Limits:
-        def __init__(self, _limit):
+    class Controller(ThreadpoolController):
+        def __init__(self):
             seen.append(set(running))
+            super().__init__()
 
-        def restore_original_limits(self):
-            pass
-
-    monkeypatch.setattr(threads, "threadpool_limits", Limits)
+    monkeypatch.setattr(libraries, "ThreadpoolController", Controller)
     with Workers(1) as workers:
         workers.load("slow_one", "slow_two")
         assert began.wait(10)

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg  # noqa: F401 - what libraries take is no part of a fit
 
 from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.competitors.pca import PCA
