@@ -28,6 +28,9 @@ SCORE_LEVEL = 90
 _HUNDREDTHS = np.rint(np.arange(256) * (100 / UNIT)).astype(np.uint16)
 _RING = np.ones((3, 3), np.uint8)
 _PARTS = 256
+_EVIDENT = 0.75
+"""Share of a bay that shows evidence, at least."""
+
 VOTE_WINDOW = 5
 """Side in pixels of the window whose mean score decides."""
 
@@ -95,18 +98,20 @@ class BlobRule:
         return result
 
 
-def bays(mask: Bytes, step: int, params: LocalParams) -> Bytes:
+def bays(mask: Bytes, score: Bytes, step: int, params: LocalParams) -> Bytes:
     """Mark the bays of a mask: what it surrounds for the most part, and encloses.
 
     Clothes of the colour of the place leave bays in an object, which the vote of 5×5 pixels cannot
     close. Of 15×15 pixels around a straight edge half are in the mask at most, so outlines stay as
-    they are but in bays; and of a bay's own outline 0.65 are in the mask, or it is the open ground
-    between an arm and a body.
+    they are but in bays. The ground between an arm and a body, or between two people, is none: of a
+    bay's own outline 0.65 are in the mask, and most of it differs from the place a little.
 
     Parameters
     ----------
     mask : ndarray of uint8, shape (h, w)
         0 or 255.
+    score : ndarray of uint8, shape (h, w)
+        In units of `UNIT` a threshold.
     step : int
         Lengths are so many times as long.
     params : LocalParams
@@ -127,12 +132,12 @@ def bays(mask: Bytes, step: int, params: LocalParams) -> Bytes:
     x, y, wide, high = cv2.boundingRect(found)
     if wide:
         part = np.s_[max(y - 1, 0) : y + high + 1, max(x - 1, 0) : x + wide + 1]
-        found[part] = _enclosed(found[part], mask[part], params.bay_outline)
+        found[part] = _enclosed(found[part], mask[part], score[part], params)
     return found
 
 
-def _enclosed(found: Bytes, mask: Bytes, least: float) -> Bytes:
-    """Keep the parts whose outlines lie in a mask by so large a share, at least.
+def _enclosed(found: Bytes, mask: Bytes, score: Bytes, params: LocalParams) -> Bytes:
+    """Keep the parts whose outlines lie in a mask, and that show some evidence, for the most part.
 
     Of more than 255 parts, which only noise has, none is kept: they are told apart by a byte.
     """
@@ -141,11 +146,12 @@ def _enclosed(found: Bytes, mask: Bytes, least: float) -> Bytes:
         return np.zeros_like(found)
     labels = numbers.astype(np.uint8)
     outlines = cv2.subtract(cv2.dilate(labels, _RING), labels)
-    around, inside = (
-        cv2.calcHist([outlines], [0], where, [_PARTS], [0, _PARTS]).ravel()
-        for where in (None, mask)
+    _, shown = cv2.threshold(score, params.bay_score * UNIT - 1, 1, cv2.THRESH_BINARY)
+    around, inside, area, evident = (
+        cv2.calcHist([of], [0], where, [_PARTS], [0, _PARTS]).ravel()
+        for of, where in ((outlines, None), (outlines, mask), (labels, None), (labels, shown))
     )
-    kept = inside >= least * around
+    kept = (inside >= params.bay_outline * around) & (evident >= _EVIDENT * area)
     kept[0] = False
     return np.asarray(cv2.LUT(labels, kept * np.uint8(255)), dtype=np.uint8)
 

@@ -76,6 +76,7 @@ class MaskDrawer:
     def draw(
         self,
         mean: Bytes,
+        score: Bytes,
         picture: Bytes,
         background: Part,
         own: Part,
@@ -88,6 +89,8 @@ class MaskDrawer:
         ----------
         mean : ndarray of uint8, shape (h, w)
             See `cleanup.mean_score`.
+        score : ndarray of uint8, shape (h, w)
+            See `scoring.SceneMatcher.score`.
         picture : ndarray of uint8, shape (h, w, 3)
             In the scene's light.
         background : callable
@@ -120,7 +123,7 @@ class MaskDrawer:
             blobs = self._blobs.apply(mask)
             if cv2.hasNonZero(blobs):
                 if self._blobs.fill and params.bay_share <= 1:
-                    blobs |= bays(blobs, self._step, params)
+                    blobs |= bays(blobs, score[part], self._step, params)
                 drawn[part] = blobs
                 behind = _shifted(background, top, left)
                 without_moved_edges(drawn[part], picture[part], behind, params)

@@ -235,6 +235,7 @@ class LocalModel:
         fit = compared.fit
         mask = self._drawer.draw(
             compared.mean,
+            compared.score,
             fit.picture,
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
             lambda rows, columns: fit.matcher.in_units(compared.own, fit.sigma, rows, columns),

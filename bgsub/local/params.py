@@ -178,6 +178,9 @@ class LocalParams:
     bay_outline: float = _number(
         0.65, "share of a bay's outline", (0, 1), "the ground between arm and body is open"
     )
+    bay_score: float = _number(
+        0.33, "thresholds", (0, 1), "the ground between two people shows nothing"
+    )
     shadow_chroma: float = _number(
         2.5, "σ", (0.5, 16), "a shadow takes the same share of every channel"
     )

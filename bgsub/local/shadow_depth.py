@@ -23,7 +23,7 @@ _WHOLE = 0.99
 _LEAST = 2000
 """Pixels that are looked at in all frames together: fewer say nothing."""
 
-_IN_LIGHT = 0.5
+_IN_LIGHT = 0.4
 """Share of a frame that is marked, at most: more is no shadow but another light."""
 
 _CELLS, _PLACE = 9, 3  # of a picture, down and across, and of them in one place

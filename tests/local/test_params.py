@@ -109,6 +109,7 @@ SHIPPED = {
     "bay_px": (1, 15, 61),
     "bay_share": (0.5, 0.55, 1.1),
     "bay_outline": (0, 0.65, 1),
+    "bay_score": (0, 0.33, 1),
     "shadow_texture": (0.5, 2.5, 16),
     "shadow_darkest": (0, 0.6, 1),
     "shadow_mode": (0, 0.2, 1.1),
