@@ -21,13 +21,16 @@ _DISTINCT = 20.0
 _LEARNING = 0.12
 """Share by which a frame moves the usual size and colour of an object."""
 
+_LONG, _RARELY = 8, 4
+"""Frames from which something has been hidden for long, and is looked for in every fourth one."""
+
 
 @dataclass(eq=False)
 class Target:
     """An object that is being followed.
 
     Its usual size is that of a part where the border of the picture cut it when it was last seen
-    alone (`is_cut`).
+    alone (`is_cut`). `hidden` counts the frames in a row in which its looks were not found.
     """
 
     motion: Motion
@@ -41,6 +44,7 @@ class Target:
     ended: bool = False
     is_cut: bool = False
     looks: Appearance | None = None
+    hidden: int = 0
 
     @property
     def size(self) -> float:
@@ -65,6 +69,7 @@ class Target:
         if picture is not None and detection.inside is not None:
             x, y, width, height = (int(value) for value in detection.box)
             self.looks = Appearance(picture, (x, y, width, height), detection.inside)
+            self.hidden = 0
 
 
 def _is_distinct(track: Target, others: Sequence[Target]) -> bool:
@@ -112,13 +117,20 @@ def _left_over(inside: NDArray[np.bool_], region: Box, others: Sequence[Box]) ->
     return region[0] + x, region[1] + y, width, height
 
 
+def _is_looked_for(hidden: int) -> bool:
+    """Say whether to look for what has been hidden for so many frames: long ones now and then."""
+    return hidden < _LONG or hidden % _RARELY == 0
+
+
 def _find_share(track: Target, region: Box, picture: Bytes | None) -> Box:
     """Find an object within the region that it shares with others, by its looks or its motion."""
     motion = track.motion
-    if picture is not None and track.looks is not None:
+    is_due, track.hidden = _is_looked_for(track.hidden), track.hidden + 1
+    if picture is not None and track.looks is not None and is_due:
         reach = min(2 * motion.spread, track.size) + 2
         place = track.looks.locate(picture, (motion.x, motion.y), reach)
         if place is not None:
+            track.hidden = 0
             motion.correct(*place[:2], track.size, trust=place[2])
     width, height = min(track.width, region[2]), min(track.height, region[3])
     x = min(max(motion.x - width / 2, region[0]), region[0] + region[2] - width)

@@ -91,3 +91,22 @@ class TestFindShares:
         region, _ = region_of(draw, [(40, 40, 30, 10, 60)])
         boxes = find_shares([target(41, 40), target(58, 40)], region, None)
         assert [box[0] for box in boxes] == pytest.approx([41, 58], abs=0.5)
+
+
+def test_what_stays_hidden_is_looked_for_now_and_then(draw):
+    class Looks:
+        asked = 0
+
+        def locate(self, *_):
+            self.asked += 1
+
+    looks = Looks()
+    one = target(20, 20, color=(50, 50, 50), looks=looks)
+    two = target(32, 20, color=(200, 200, 200))
+    region, picture = region_of(draw, [(20, 20, 22, 10, 120)])
+    asked = []
+    for _ in range(25):
+        before = looks.asked
+        find_shares([one, two], region, picture)
+        asked.append(looks.asked > before)
+    assert np.flatnonzero(asked).tolist() == [*range(9), 12, 16, 20, 24]
