@@ -157,6 +157,13 @@ def test_orthonormalise_drops_what_has_no_direction_of_its_own():
     assert not np.any(orthonormalise(C, C, C, np.full(1, 1e3))[0])
 
 
+def test_orthonormalise_is_as_accurate_for_small_rows_as_for_large_ones():
+    rng = np.random.default_rng(3)
+    C = rng.normal(size=(1, 4, 9)) * np.array([1.0, 1e-2, 1e-4, 1e-6])[:, None]
+    basis, _, _ = orthonormalise(C, C, C, np.full(1, 1e-14))
+    np.testing.assert_allclose(basis[0] @ basis[0].T, np.eye(4), atol=1e-9)
+
+
 def test_orthonormalise_treats_coefficients_projection_and_metric_alike():
     rng = np.random.default_rng(0)
     A, F = rng.normal(size=(9, 30)), rng.normal(size=(12, 9))

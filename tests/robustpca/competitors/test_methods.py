@@ -10,7 +10,7 @@ import pytest
 
 from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.metrics import tre
-from bgsub.robustpca.competitors.methods import METHODS, Settings
+from bgsub.robustpca.competitors.methods import COMPARED, METHODS, Settings
 from bgsub.robustpca.competitors.synthetic import data1
 from bgsub.robustpca.gram import gram_matrix
 from tests.robustpca.helpers import Columns, contaminated, frames, subspace_angle
@@ -52,8 +52,9 @@ def test_settings_reach_the_estimators():
     assert make("outlier-pursuit", lam=0.1).lam == 0.1
     assert make("outlier-pursuit").lam == "rank"
     assert make("outlier-pursuit", support_fraction=0.6).lam == "support"
-    assert make("trpca").reweight
-    assert not make("trpca", support_fraction=0.6).reweight
+    for method in (COMPARED["trpca"], COMPARED["online"]):
+        assert method.make(Settings()).reweight
+        assert not method.make(Settings(support_fraction=0.6)).reweight
     assert make("hrpca", support_fraction=0.6).support_fraction == 0.6
     assert all(make(name, 4).n_components == 4 for name in NAMES)
 
