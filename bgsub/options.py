@@ -85,7 +85,9 @@ class RunOptions(FitOptions):
         Choice(("drop", "keep")),
         "Local model: leave cast shadows out of the mask, or keep them in it.",
     )
-    fill_holes: bool = _masks(True, Switch(), "Local model: fill the holes of objects.")
+    fill_holes: bool = _masks(
+        True, Switch(), "Local model: fill the holes of objects, and close their bays."
+    )
     threshold: float | None = _masks(
         None,
         Number("a number of grey levels from 0 to 255", 0, 255),
