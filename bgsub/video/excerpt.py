@@ -74,7 +74,8 @@ def _copy(
     """
     begin: float | None = None
     latest = end
-    for packet in container.demux([each for each in container.streams if each.index in ours]):
+    chosen = [each for each in container.streams if each.index in ours]
+    for packet in pyav.demux(container, *chosen):
         if packet.dts is None or packet.time_base is None:
             continue
         base = float(packet.time_base)
@@ -189,7 +190,7 @@ def _heard(
 ) -> Iterator[av.AudioFrame]:
     """Decode the sound of a stretch; its first sample is that of the stretch's first frame."""
     resampler = av.AudioResampler(format="fltp", layout=sound.layout, rate=sound.rate)
-    for frame in container.decode(sound):
+    for frame in _decode(container, sound):
         stamp = pyav.seconds(frame.pts, frame.time_base)
         if stamp is None or stamp + frame.samples / frame.sample_rate < start:
             continue
@@ -199,6 +200,11 @@ def _heard(
             plain.pts = max(0, round((stamp - start) * plain.sample_rate))
             plain.time_base = Fraction(1, plain.sample_rate)
             yield plain
+
+
+def _decode(container: InputContainer, sound: AudioStream) -> Iterator[av.AudioFrame]:
+    for packet in pyav.demux(container, sound):
+        yield from sound.codec_context.decode(packet)
 
 
 def _sound_of(container: InputContainer) -> AudioStream | None:

@@ -17,11 +17,11 @@ from typing import Any, Protocol, cast
 
 import av
 import numpy as np
-from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.error import FFmpegError, InvalidDataError, tag_to_code
 from av.packet import Packet
 from av.sidedata.sidedata import Type as SideDataType
+from av.stream import Stream
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
@@ -139,7 +139,7 @@ def decode(packet: Packet[VideoStream]) -> list[VideoFrame]:
         raise InvalidDataError(tag_to_code(b"INDA"), str(error)) from error
 
 
-def demux(container: InputContainer, *streams: VideoStream | AudioStream) -> Iterator[Packet[Any]]:
+def demux(container: InputContainer, *streams: Stream) -> Iterator[Packet[Any]]:
     """Give the packets of streams.
 
     PyAV's own generator leaves some memory behind where it is not read to its end nor closed, as
