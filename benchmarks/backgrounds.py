@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.masks import Footage, pictures, sequences
+from benchmarks.footage import Footage, pictures, sequences
 from benchmarks.plates import PEOPLE, Frames, cover, footage, labelled
 from bgsub.evaluation.confusion import FOREGROUND
 from bgsub.evaluation.mask_files import MaskFiles

@@ -23,6 +23,7 @@ from typing import Literal
 import cv2
 import numpy as np
 
+from benchmarks.footage import Footage, pictures, sequences
 from bgsub.evaluation.confusion import Counts
 from bgsub.evaluation.evaluate import evaluate
 from bgsub.evaluation.options import EvaluationOptions
@@ -39,26 +40,6 @@ _MEDIAN_FRAMES = 250
 _PANEL = (240, 180)
 
 
-@dataclass(frozen=True)
-class Footage:
-    """A sequence: its footage and its truth, as `bgsub evaluate` takes them."""
-
-    name: str
-    frames: str
-    truth: str
-
-
-def sequences(data: Path) -> Iterator[Footage]:
-    """Sequences below a folder that have a truth."""
-    for folder in sorted(path for path in data.iterdir() if path.is_dir()):
-        if (folder / "groundtruth").is_dir():
-            yield Footage(folder.name, str(folder / "input"), str(folder))
-        elif list(folder.glob("b[0-9]*.png")):
-            videos = sorted(folder.glob("*.mp4"))
-            frames = folder / "frames" if not videos else videos[0]
-            yield Footage(folder.name, str(frames), str(folder / "b*.png"))
-
-
 def ours(model: Literal["local", "paper"]) -> Callable[[Footage, Path], Path]:
     """Masks of a whole run: by local models, the default, or by the paper's formula."""
 
@@ -69,14 +50,6 @@ def ours(model: Literal["local", "paper"]) -> Callable[[Footage, Path], Path]:
         return folder / "mask.mkv"
 
     return masks
-
-
-def pictures(path: str) -> Iterator[Bytes]:
-    """Frames in blue, green and red."""
-    for frame in open_source(path):
-        picture = frame.layout.to_bgr(frame.data)
-        colored = picture if picture.ndim == 3 else cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR)
-        yield np.asarray(colored, dtype=np.uint8)
 
 
 def written(path: Path, shown: Iterator[Bytes]) -> Path:

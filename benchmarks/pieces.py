@@ -1,8 +1,9 @@
 """What each piece of the local masks brings: ``python -m benchmarks.pieces DATA``.
 
 Leave-one-out: each piece is switched off alone by a parameter, models are fitted anew to the same
-sample where the fit depends on it, and all rows are scored on the same frames. DATA is as for
-`benchmarks.masks`. Figures are F, or false pixels where there is nothing to find.
+sample where the fit depends on it. DATA, masks and truths are those of `benchmarks.masks`: nothing
+is thinned (see `benchmarks.cases`). Figures are F, or false pixels where there is nothing to find;
+the first line of the table holds the names, a row is one piece.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import Setting, mean_f, table
-from benchmarks.masks import sequences, shown
-from bgsub.local.params import DEFAULTS, MaskOptions
+from benchmarks.footage import sequences
+from benchmarks.masks import shown
+from bgsub.local.params import DEFAULTS
+from bgsub.options import RunOptions
+from bgsub.source_options import SourceOptions
 
 
 def without(**numbers: Any) -> Setting:
@@ -30,35 +34,48 @@ def drawn_without(**numbers: Any) -> Setting:
 
 PIECES = {
     "all pieces": Setting(),
+    # What draws
     "- light in parts": drawn_without(light_block=0),
     "- contrast of the film": drawn_without(contrast_share=0.0),
-    "- shadow test": Setting(options=MaskOptions(shadows="keep")),
+    "- cap of the contrast": drawn_without(contrast_cap=255.0),
+    "- a pixel's own detail": drawn_without(detail=0.0),
+    "- shadow test": Setting(options=RunOptions(shadows="keep")),
     "- texture of the place": drawn_without(texture_kept=1.1),
+    "- edges that moved": drawn_without(edge_moved=1.1),
     "- opening, closing": drawn_without(open_px=1, close_px=1),
     "- outlines redrawn": drawn_without(outline_edge=0.0),
     "- bays closed": drawn_without(bay_share=1.1),
-    "- hole filling": Setting(options=MaskOptions(fill=False)),
+    "- hole filling": Setting(options=RunOptions(fill_holes=False)),
+    # What looks ahead and back
+    "- look ahead and back": drawn_without(lasting_frames=0),
+    "- what lasts": drawn_without(lasting_way=0.0),
+    "- what stands out": drawn_without(lasting_strength=0.0),
+    # What learns
     "- scene states": without(state_share=1.1),
     "- gain and offset": without(light_bonus=1.1),
     "- further layers": without(kept_layers=1),
     "- clean frames of tiles": without(clean_fraction=1.0),
+    "- what comes and goes": without(often_near=1.0, often_far=1.0),
     "- arrivals, departures": without(change_area=1.1),
     "- prior of the majority": without(majority_weight=0.0),
     "- colours that move": without(color_balance=2.1),
     "- who walked in": without(walk_weight=0.0),
     "- what came back": without(return_weight=0.0),
+    "- what is rigid": without(rigid_motion=0.0),
+    "- frames out of a visit": without(stray_share=1.0),
     "- turbulent places": without(turbulent_place=1.1),
     "- mean of 3×3 pixels": without(smooth_px=1),
     "- noise beside edges": without(noise_texture=0.0, noise_restless=0.0),
-    "- edges that moved": without(edge_moved=1.1),
     "- depth of shadows": without(shadow_mode=1.1),
-    "- colour": Setting(grey=True),
+    "- colour": Setting(options=RunOptions(source=SourceOptions(color="gray"))),
 }
 
 
 def main() -> int:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path)
     parser.add_argument("--only", nargs="*", help="names of sequences")
     given = parser.parse_args()

@@ -1,7 +1,8 @@
 """What a number does on every scene: ``python -m benchmarks.sweep NAME VALUES --data DATA``.
 
 NAME is a field of `bgsub.local.params.LocalParams`, VALUES some numbers, as in
-``python -m benchmarks.sweep threshold 2.5 3 3.5 --data ../shared/data``.
+``python -m benchmarks.sweep threshold 2.5 3 3.5 --data ../shared/data``. Models are fitted anew for
+every value; masks and truths are those of `benchmarks.masks` (see `benchmarks.cases`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from benchmarks.cases import Setting, mean_f, table
-from benchmarks.masks import sequences, shown
+from benchmarks.footage import sequences
+from benchmarks.masks import shown
 from bgsub.local.params import DEFAULTS
 
 
