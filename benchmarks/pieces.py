@@ -42,6 +42,7 @@ PIECES = {
     "- shadow test": Setting(options=RunOptions(shadows="keep")),
     "- texture of the place": drawn_without(texture_kept=1.1),
     "- edges that moved": drawn_without(edge_moved=1.1),
+    "- soft shade": drawn_without(shade_share=0.0),
     "- opening, closing": drawn_without(open_px=1, close_px=1),
     "- outlines redrawn": drawn_without(outline_edge=0.0),
     "- bays closed": drawn_without(bay_share=1.1),

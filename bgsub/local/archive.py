@@ -24,7 +24,9 @@ def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
         found[f"local_sigma_{i}"] = np.array(scene.sigma)
         if scene.noise is not None:
             found[f"local_noise_{i}"] = scene.noise
-            found[f"local_contrast_{i}"] = np.array([scene.contrast, scene.grain, scene.darkest])
+            found[f"local_contrast_{i}"] = np.array(
+                [scene.contrast, scene.grain, scene.darkest, scene.shade]
+            )
         if scene.grain_shares is not None:
             found[f"local_grain_shares_{i}"] = scene.grain_shares
         if scene.band is not None:
@@ -60,10 +62,11 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
         palette = Palette.from_arrays(
             arrays.get(f"local_cells_{i}"), arrays.get(f"local_distances_{i}"), restless.shape
         )
-        noise, contrast, grain, darkest = arrays.get(f"local_noise_{i}"), 0.0, 0.0, 0.0
+        noise, contrast, grain = arrays.get(f"local_noise_{i}"), 0.0, 0.0
+        darkest = shade = 0.0
         if noise is not None:
             contrast, grain, *rest = (float(one) for one in arrays[f"local_contrast_{i}"])
-            darkest = rest[0] if rest else 0.0  # models of earlier versions have none
+            darkest, shade = (*rest, 0.0, 0.0)[:2]  # models of earlier versions have none
             if noise.dtype != np.uint8 or noise.shape != restless.shape or not noise.all():
                 raise ValueError(noise.shape)
         shares = arrays.get(f"local_grain_shares_{i}")  # models of earlier versions have none
@@ -85,6 +88,7 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
                 grain=grain,
                 darkest=darkest,
                 grain_shares=shares,
+                shade=shade,
             )
         )
     return scenes

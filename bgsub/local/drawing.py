@@ -15,6 +15,7 @@ from bgsub.local.cleanup import BlobRule, bays, shadow_reach, vote, without_shad
 from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.regions import boxes_of
+from bgsub.local.shade import SHADE_REACH, soft_shade
 from bgsub.local.specks import Speck
 from bgsub.local.tremor import without_moved_edges
 from bgsub.video.frames import Bytes
@@ -71,7 +72,7 @@ class MaskDrawer:
         self._params, self._step = params, step
         self._drops_shadows = options.shadows == "drop"
         self._blobs = BlobRule(least_area, fill=options.fill)
-        self._reach = max(shadow_reach(step, params), OUTLINE_REACH)
+        self._reach = max(shadow_reach(step, params), OUTLINE_REACH, SHADE_REACH * step)
 
     def draw(
         self,
@@ -100,7 +101,7 @@ class MaskDrawer:
         grain : float or ndarray of float32, shape (256,)
             Noise of single pixels in grey levels, of all or by their luma.
         shadows : LocalParams
-            With the bounds of the shadows of this scene.
+            With the bounds of the shadows of this scene, see `scoring.SceneMatcher`.
 
         Returns
         -------
@@ -115,17 +116,25 @@ class MaskDrawer:
         ):
             part = rows, columns = slice(top, bottom), slice(left, right)
             mask = marked = np.ascontiguousarray(raw[part])
+            shade = None
+            behind = _shifted(background, top, left)
             if self._drops_shadows:
-                behind = _shifted(background, top, left)
                 mask = without_shadows(mask, picture[part], behind, grain, self._step, shadows)
+                if shadows.shade_share:
+                    shade = soft_shade(
+                        mask, score[part], picture[part], behind, self._step, shadows
+                    )
+                    mask -= shade
             if params.outline_edge:
                 mask = redraw_outlines(mask, marked, own(rows, columns), params.outline_edge)
             blobs = self._blobs.apply(mask)
             if cv2.hasNonZero(blobs):
                 if self._blobs.fill and params.bay_share <= 1:
-                    blobs |= bays(blobs, score[part], self._step, params)
+                    closed = bays(blobs, score[part], self._step, params)
+                    if shade is not None:
+                        closed = np.asarray(cv2.subtract(closed, 255 * shade), dtype=np.uint8)
+                    blobs |= closed
                 drawn[part] = blobs
-                behind = _shifted(background, top, left)
                 without_moved_edges(drawn[part], picture[part], behind, params)
         return drawn
 

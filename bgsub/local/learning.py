@@ -16,6 +16,7 @@ from bgsub.local.recognition import colored
 from bgsub.local.scene import Scene
 from bgsub.local.scene_fit import fit_scene
 from bgsub.local.scoring import SceneMatcher, usual_share
+from bgsub.local.shade import shade_of_scene
 from bgsub.local.shadow_depth import darkest_shadow
 from bgsub.local.states import find_states
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
@@ -59,7 +60,9 @@ def learn_scenes(
             for one in each(thumbnail, own)
         ]
         darkest = darkest_shadow(matcher, own, step, params, each)
-        scenes.append(replace(scene, darkest=darkest))
+        bounds = replace(params, shadow_darkest=darkest)
+        shade = shade_of_scene(matcher, own, step, bounds, each)
+        scenes.append(replace(scene, darkest=darkest, shade=shade))
         shown.append([moments[i] for i in chosen.tolist()])
         counts.append(relit)
         usual.append(usual_share(np.array(shares, dtype=np.float32)))

@@ -199,6 +199,15 @@ class LocalParams:
     shadow_brightest: float = _number(
         1.3, "share of light", (1, 4), "light that a reflection adds to a place"
     )
+    shade_share: float = _number(
+        0.35, "share of an object's score", (0, 1), "it hides more than it shades; 0: not asked"
+    )
+    shade_slope: float = _number(
+        0.7, "share of a pixel's score", (0, 4), "edges rise by more in three pixels, not shade"
+    )
+    shade_least: float = _number(
+        0.002, "share of what is marked", (0, 1.1), "films with less show it by chance; 1.1: none"
+    )
     texture_kept: float = _number(
         0.4,
         "correlation",

@@ -47,6 +47,8 @@ class Scene:
     grain_shares : ndarray of float32, shape (16,), or None
         Share of the grain that pixels of 0 to 15, 16 to 31, … grey levels have, see `noise`; None
         is all of it everywhere.
+    shade : float
+        Share of what is marked that is soft shade, see `shade`.
     """
 
     colors: Bytes
@@ -61,6 +63,7 @@ class Scene:
     grain: float = 0.0
     darkest: float = 0.0
     grain_shares: Singles | None = None
+    shade: float = 0.0
 
     @property
     def grain_by_level(self) -> Singles:

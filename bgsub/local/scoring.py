@@ -57,16 +57,19 @@ class SceneMatcher:
     thumbnail : ndarray of float32
         Of the first layer.
     shadows : LocalParams
-        The parameters, with the shadows of this scene.
+        The parameters, with the shadows of this scene: how deep they are, and no share of an
+        object's score that is shade where the scene has none.
     """
 
     def __init__(self, scene: Scene, sensitivity: float, params: LocalParams = DEFAULTS) -> None:
         self.scene = scene
         self._sensitivity, self._params = sensitivity, params
         self.thumbnail = thumbnail(scene.colors[0]).astype(np.float32)
-        self.shadows = params
-        if scene.darkest:
-            self.shadows = replace(params, shadow_darkest=scene.darkest)
+        self.shadows = replace(
+            params,
+            shadow_darkest=scene.darkest or params.shadow_darkest,
+            shade_share=params.shade_share if scene.shade >= params.shade_least else 0,
+        )
         self._meter = EvidenceMeter(scene, params)
         self._coarse: dict[int, Bytes] = {}
         threshold = sensitivity * thresholds(scene, params)

@@ -1,3 +1,4 @@
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,13 +20,14 @@ from tests.local.test_regions import BLOBS, drawn
     shadows=st.sampled_from(["drop", "keep"]),
     fill=st.booleans(),
     least=st.sampled_from([0, 9, 60]),
+    shade=st.sampled_from([0.0, 1.0]),
 )
 def test_masks_drawn_in_parts_are_those_of_the_picture_at_once(
-    blobs, seed, step, shadows, fill, least
+    blobs, seed, step, shadows, fill, least, shade
 ):
     rng = np.random.default_rng(seed)
     place = rng.integers(60, 200, (190, 250, 3), np.uint8)
-    scene = Scene(place[None], np.zeros(place.shape[:2], np.uint8), 2.5, [])
+    scene = Scene(place[None], np.zeros(place.shape[:2], np.uint8), 2.5, [], shade=shade)
     model = LocalModel([scene], [0.0])
     options = MaskOptions(shadows, "normal", least, fill)
     model._drawer = MaskDrawer(options, DEFAULTS, least, step)
@@ -33,6 +35,8 @@ def test_masks_drawn_in_parts_are_those_of_the_picture_at_once(
     share = rng.choice([0.3, 0.7, 1.25])  # of the light, in which some of the blobs are shadows
     other = np.where(rng.random(place.shape) < rng.choice([0.02, 0.5]), rng.integers(0, 256), place)
     shown = np.where(inside, share * other, place + rng.normal(0, 2, place.shape))
+    away = cv2.distanceTransform((~inside[..., 0]).astype(np.uint8), cv2.DIST_L2, 3)
+    shown -= (shade * 40 * np.exp(-((np.minimum(away, 99) / 8) ** 2)) * (away > 0))[..., None]
     frame = np.clip(shown, 0, 255).astype(np.uint8)
     in_parts = model.mask(frame)
     with pytest.MonkeyPatch.context() as patch:
