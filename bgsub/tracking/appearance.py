@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.tracking.detections import Box
 from bgsub.video.frames import Bytes
 
 _MOST_PIXELS = 40_000
@@ -15,6 +16,9 @@ _MOST_PIXELS = 40_000
 
 _ALIKE = 35.0
 """Root mean square difference in grey levels up to which a place may show the object."""
+
+_BREATH = 2
+"""Pixels by which outlines move from frame to frame."""
 
 
 class Appearance:
@@ -37,9 +41,9 @@ class Appearance:
         self._inside = inside
 
     def locate(
-        self, picture: Bytes, center: tuple[float, float], reach: float
+        self, picture: Bytes, center: tuple[float, float], reach: float, within: Box
     ) -> tuple[float, float, float] | None:
-        """Find the object near a place.
+        """Find the object near a place, in a region that it shares with others.
 
         Parameters
         ----------
@@ -48,6 +52,8 @@ class Appearance:
             Where the centre of its box is expected, in pixels.
         reach : float
             How far from there it may be, in pixels.
+        within : Box
+            What the region covers: the object reaches out of it by no more than outlines breathe.
 
         Returns
         -------
@@ -57,22 +63,20 @@ class Appearance:
 
         Notes
         -----
-        O(patch · reach²), the patch being reduced to 40,000 pixels at most.
+        O(patch · places), the patch being reduced to 40,000 pixels at most.
         """
         height, width = self._inside.shape
-        shrink = max(1, math.ceil(math.sqrt(height * width / _MOST_PIXELS)))
-        x = round(center[0] - width / 2)
-        y = round(center[1] - height / 2)
-        margin = math.ceil(reach)
-        left, top = max(x - margin, 0), max(y - margin, 0)
-        bottom, right = max(y + height + margin, 0), max(x + width + margin, 0)
-        window = picture[top:bottom, left:right]
-        if shrink > 1:
-            window = window[::shrink, ::shrink]
-        patch = self._patch[::shrink, ::shrink]
-        inside = np.ascontiguousarray(self._inside[::shrink, ::shrink]).view(np.uint8)
-        if window.shape[0] < patch.shape[0] or window.shape[1] < patch.shape[1]:
+        across = _places(center[0], width, reach, within[::2], picture.shape[1])
+        down = _places(center[1], height, reach, within[1::2], picture.shape[0])
+        if not across or not down:
             return None
+        left, top = across[0], down[0]
+        window = picture[top : down[-1] + height, left : across[-1] + width]
+        shrink = max(1, math.ceil(math.sqrt(height * width / _MOST_PIXELS)))
+        patch, inside = self._patch, self._inside.view(np.uint8)
+        if shrink > 1:
+            window, patch = window[::shrink, ::shrink], patch[::shrink, ::shrink]
+            inside = np.ascontiguousarray(inside[::shrink, ::shrink])
         least, (column, row) = _least_squares(window, patch, inside)
         count = cv2.countNonZero(inside) * (3 if patch.ndim == 3 else 1)
         rms = math.sqrt(least / max(count, 1))
@@ -80,6 +84,14 @@ class Appearance:
             return None
         found = (left + shrink * column + width / 2, top + shrink * row + height / 2)
         return *found, 1 - rms / _ALIKE
+
+
+def _places(center: float, side: int, reach: float, within: tuple[float, ...], most: int) -> range:
+    """Give where an object may begin along one axis: near its place, in its region and picture."""
+    at, margin = round(center - side / 2), math.ceil(reach)
+    begin, end = int(within[0]), int(within[0] + within[1]) - side
+    first = max(at - margin, min(begin, end) - _BREATH, 0)
+    return range(first, min(at + margin, max(begin, end) + _BREATH, most - side) + 1)
 
 
 def _least_squares(window: Bytes, patch: Bytes, inside: Bytes) -> tuple[float, tuple[int, int]]:

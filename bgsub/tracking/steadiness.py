@@ -104,6 +104,8 @@ class Way:
     places: deque[Place] = field(default_factory=lambda: deque(maxlen=LONGEST))
     is_object: bool = False
     is_known: bool = False
+    area: float = 0.0
+    """Its usual pixels, of which a few frames with another say nothing."""
 
     def expected(self, frame: int) -> tuple[float, float]:
         """Predict where it will be in a frame, going on as over the last places."""
@@ -126,6 +128,8 @@ class Way:
         growth = place.area / self.area if self.places else 1.0
         if is_free and 1 / _ALIKE <= growth <= _ALIKE:
             self.places.append(place)
+            areas = sorted(each.area for each in islice(reversed(self.places), _WINDOWS[0]))
+            self.area = areas[len(areas) // 2]
             self.is_object = self.is_object or self._moves()
         elif growth < _MERGED:
             return False
@@ -156,12 +160,6 @@ class Way:
         if frame - self.seen.frame > _FORGOTTEN:
             return False
         return self.is_object or frame - self.places[-1].frame <= (1 - _SEEN) * LONGEST
-
-    @property
-    def area(self) -> float:
-        """Its usual pixels, of which a few frames with another say nothing."""
-        areas = sorted(each.area for each in islice(reversed(self.places), _WINDOWS[0]))
-        return areas[len(areas) // 2]
 
     def _moves(self) -> bool:
         """Say whether it has moved steadily for one of the windows that end now."""

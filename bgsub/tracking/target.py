@@ -128,7 +128,7 @@ def _find_share(track: Target, region: Box, picture: Bytes | None) -> Box:
     is_due, track.hidden = _is_looked_for(track.hidden), track.hidden + 1
     if picture is not None and track.looks is not None and is_due:
         reach = min(2 * motion.spread, track.size) + 2
-        place = track.looks.locate(picture, (motion.x, motion.y), reach)
+        place = track.looks.locate(picture, (motion.x, motion.y), reach, region)
         if place is not None:
             track.hidden = 0
             motion.correct(*place[:2], track.size, trust=place[2])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bgsub.tracking.detections import Box
 from bgsub.tracking.tracker import Observation
 
 
@@ -43,6 +42,15 @@ class View:
         """Move an object from the mask into the input's picture."""
         (x0, y0), (across, down) = self.region[:2], self.scale
         x, y, width, height = seen.box
-        box: Box = (x0 + across * x, y0 + down * y, across * width, down * height)
-        center = (x0 + across * seen.cx, y0 + down * seen.cy)
-        return replace(seen, box=box, cx=center[0], cy=center[1], area=across * down * seen.area)
+        return Observation(  # `replace` takes twice as long, and this is done for each row
+            seen.frame,
+            seen.time_s,
+            seen.track,
+            (x0 + across * x, y0 + down * y, across * width, down * height),
+            x0 + across * seen.cx,
+            y0 + down * seen.cy,
+            across * down * seen.area,
+            seen.score,
+            seen.sign,
+            seen.merged,
+        )

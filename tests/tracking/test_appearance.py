@@ -6,6 +6,8 @@ import pytest
 
 from bgsub.tracking.appearance import Appearance
 
+EVERYWHERE = (0, 0, 120, 80)
+
 
 @pytest.fixture
 def pictures():
@@ -21,14 +23,23 @@ def pictures():
 def test_it_is_found_where_it_went(pictures):
     before, after = pictures
     looks = Appearance(before, (40, 30, 12, 20), np.ones((20, 12), bool))
-    assert looks.locate(after, (46, 40), 8) == (51, 43, 1)
+    assert looks.locate(after, (46, 40), 8, EVERYWHERE) == (51, 43, 1)
 
 
 def test_it_is_not_found_where_it_is_not(pictures):
     before, after = pictures
     looks = Appearance(before, (40, 30, 12, 20), np.ones((20, 12), bool))
-    assert looks.locate(after, (100, 60), 5) is None
-    assert looks.locate(after, (-30, -30), 2) is None
+    assert looks.locate(after, (100, 60), 5, EVERYWHERE) is None
+    assert looks.locate(after, (-30, -30), 2, EVERYWHERE) is None
+
+
+def test_it_is_looked_for_within_its_region_and_where_outlines_breathe(pictures):
+    before, after = pictures  # it is at (45, 33) and 12 wide now
+    looks = Appearance(before, (40, 30, 12, 20), np.ones((20, 12), bool))
+    for left, width in ((40, 30), (47, 30), (20, 35), (47, 8), (45, 3)):
+        assert looks.locate(after, (46, 40), 8, (left, 30, width, 25)) == (51, 43, 1)
+    for left, width in ((48, 30), (20, 34), (20, 5)):
+        assert looks.locate(after, (46, 40), 8, (left, 30, width, 25)) is None
 
 
 def test_large_ones_are_looked_for_at_a_reduced_size():
@@ -39,6 +50,6 @@ def test_large_ones_are_looked_for_at_a_reduced_size():
     picture[50:450, 60:560] = thing
     looks = Appearance(picture, (60, 50, 500, 400), np.ones((400, 500), bool))
     moved = np.roll(picture, (6, 12), (0, 1))
-    x, y, alike = looks.locate(moved, (310, 250), 20)
+    x, y, alike = looks.locate(moved, (310, 250), 20, (40, 40, 600, 500))
     assert (x, y) == pytest.approx((322, 256), abs=3)
     assert alike > 0.5
