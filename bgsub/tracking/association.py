@@ -14,6 +14,10 @@ from bgsub.tracking.target import Target
 FORBIDDEN = 1e6
 """Cost of a pair that is out of the question."""
 
+ALONE = 2.0
+"""Cost of an object without a detection: above that of every pair, and below that of two poor ones.
+"""
+
 _FEW = 4
 """Rows and columns of a group up to which all pairings are tried out."""
 
@@ -83,10 +87,13 @@ def _are_others(
 def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
     """Pair rows with columns at the least sum of costs.
 
+    A row without a column costs `ALONE`. Were as many pairs made as can be, a newcomer in a region
+    could push the object that is there on to the next one's place, and that one to another's.
+
     Parameters
     ----------
     costs : ndarray of shape (m, n)
-        Pairs of `FORBIDDEN` or more are never made.
+        Pairs of `ALONE` or more are never made.
 
     Returns
     -------
@@ -100,15 +107,15 @@ def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
     and Volgenant in SciPy, whose import takes as long as following objects through 2000 frames.
     """
     pairs: list[tuple[int, int]] = []
-    for rows, columns in _groups(costs < FORBIDDEN):
+    for rows, columns in _groups(costs < ALONE):
         if len(rows) <= _FEW and len(columns) <= _FEW:
             pairs += _try_out(costs, rows, frozenset(columns))[1]
             continue
         from scipy.optimize import linear_sum_assignment
 
         block = costs[np.ix_(rows, columns)]
-        for i, j in zip(*linear_sum_assignment(np.minimum(block, FORBIDDEN)), strict=True):
-            if block[i, j] < FORBIDDEN:
+        for i, j in zip(*linear_sum_assignment(np.minimum(block - ALONE, 0)), strict=True):
+            if block[i, j] < ALONE:
                 pairs.append((rows[i], columns[j]))
     return sorted(pairs)
 
@@ -131,14 +138,14 @@ def _groups(allowed: NDArray[np.bool_]) -> list[tuple[list[int], list[int]]]:
 def _try_out(
     costs: NDArray[np.float64], rows: list[int], free: frozenset[int]
 ) -> tuple[float, list[tuple[int, int]]]:
-    """Give the least sum for some rows, where a row without a column costs `FORBIDDEN`."""
+    """Give the least sum for some rows, where a row without a column costs `ALONE`."""
     if not rows:
         return 0.0, []
     first, rest = rows[0], rows[1:]
     total, pairs = _try_out(costs, rest, free)
-    best = total + FORBIDDEN, pairs
+    best = total + ALONE, pairs
     for column in sorted(free):
-        if costs[first, column] < FORBIDDEN:
+        if costs[first, column] < ALONE:
             total, pairs = _try_out(costs, rest, free - {column})
             if total + costs[first, column] < best[0]:
                 best = total + float(costs[first, column]), [(first, column), *pairs]

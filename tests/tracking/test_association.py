@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bgsub.tracking.association import FORBIDDEN, assign, covered, is_other, pairing_costs
+from bgsub.tracking.association import ALONE, FORBIDDEN, assign, covered, is_other, pairing_costs
 from bgsub.tracking.detections import Detection
 from bgsub.tracking.motion import Motion
 from bgsub.tracking.target import Target
@@ -18,22 +18,40 @@ from bgsub.tracking.target import Target
     hnp.arrays(
         float,
         st.tuples(st.integers(1, 6), st.integers(1, 6)),
-        elements=st.one_of(st.just(FORBIDDEN), st.floats(0, 10)),
+        elements=st.one_of(st.just(FORBIDDEN), st.floats(0, 2)),
     )
 )
 def test_the_sum_of_costs_is_least(costs):
     pairs = assign(costs)
     assert len({row for row, _ in pairs}) == len({column for _, column in pairs}) == len(pairs)
-    assert all(costs[pair] < FORBIDDEN for pair in pairs)
-    total = sum(costs[pair] for pair in pairs) + FORBIDDEN * (min(costs.shape) - len(pairs))
-    rows, columns = sorted(costs.shape)
-    table = costs if costs.shape[0] == rows else costs.T
-    orders = itertools.permutations(range(columns), rows)
-    assert total == pytest.approx(min(sum(table[range(rows), order]) for order in orders))
+    assert all(costs[pair] < ALONE for pair in pairs)
+    rows, columns = costs.shape
+    total = sum(costs[pair] for pair in pairs) + ALONE * (rows - len(pairs))
+    least = np.full(2**columns, np.inf)  # by the columns that are taken
+    least[0] = 0
+    for row in costs:
+        after = least + ALONE
+        for taken, j in itertools.product(range(2**columns), range(columns)):
+            if not taken >> j & 1:
+                with_it = taken | 1 << j
+                after[with_it] = min(after[with_it], least[taken] + row[j])
+        least = after
+    assert total == pytest.approx(least.min())
+
+
+def test_nobody_is_pushed_on_to_the_place_of_the_next():
+    far = FORBIDDEN
+    ghost, car, other = [0.5, far, far], [0.1, 1.6, far], [far, 0.1, 1.6]
+    assert assign(np.array([ghost, car, other])) == [(1, 0), (2, 1)]
+    several = np.full((6, 6), far)
+    several[:3, :3] = ghost, car, other
+    several[range(2, 5), range(2, 5)] = 1.6
+    several[range(3, 6), range(2, 5)] = 0.1
+    assert assign(several) == [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
 
 
 def test_the_trivial_case_imports_no_scipy():
-    assert assign(np.array([[1.0, FORBIDDEN], [FORBIDDEN, 2.0]])) == [(0, 0), (1, 1)]
+    assert assign(np.array([[1.0, FORBIDDEN], [FORBIDDEN, 1.5]])) == [(0, 0), (1, 1)]
     assert assign(np.zeros((0, 3))) == []
 
 
@@ -55,6 +73,12 @@ def test_nearer_alike_and_of_the_same_size_costs_less():
     costs = pairing_costs([target], near)[0]
     assert costs[0] < costs[1:].min()
     assert costs.max() < FORBIDDEN
+
+
+def test_a_pair_that_can_be_costs_less_than_an_object_without_a_detection():
+    others = [found(x, 50, side, 80) for x in range(50, 100) for side in (5, 10, 25)]
+    costs = pairing_costs([make(50, 50)], others)
+    assert 1 < costs[costs < FORBIDDEN].max() < ALONE
 
 
 def test_what_is_far_off_is_out_of_the_question():
