@@ -200,7 +200,10 @@ class RunOptions(FitOptions):
     )
 
     threads: int | None = _resources(
-        None, Integer(1, 1024), "Threads to use.", unset="all cores available"
+        None,
+        Integer(1, 1024),
+        "Cores to use, by threads and by processes that make masks.",
+        unset="all cores available",
     )
     memory: str | None = _resources(
         None, Memory(), "Memory to use: 600M, 4G, or 50% of what is available.", unset="50%"

@@ -23,6 +23,7 @@ from bgsub.cli.jobs import Job, Outcome, Recipe, Work, attempt, log_start
 from bgsub.cli.logs import Event, Session, reporting, write_line
 from bgsub.cli.progress import make_progress
 from bgsub.errors import BgsubError, Interrupted
+from bgsub.runtime.signals import held_back_in_children
 from bgsub.runtime.tuning import tune
 
 KILLED = (
@@ -146,7 +147,7 @@ class _Worker:
         self._pool = ProcessPoolExecutor(1, context, initializer=begin, initargs=(theirs,))
         try:
             # A terminal sends Ctrl-C to all processes: this one decides what it means.
-            with _blocked("SIGINT", "SIGHUP"):
+            with held_back_in_children("SIGINT", "SIGHUP"):
                 return self._pool.submit(do, job, work, session, skip=skip)
         finally:
             theirs.close()
@@ -174,20 +175,6 @@ class _Worker:
             self._pool.shutdown(wait=True, cancel_futures=True)
         self.interrupt()
         self._pool = self._line = None
-
-
-@contextlib.contextmanager
-def _blocked(*names: str) -> Iterator[None]:
-    """Block these signals in processes that are started inside."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    numbers = {getattr(signal, name) for name in names}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Child:

@@ -12,7 +12,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -26,6 +25,7 @@ from bgsub.errors import OutputError
 from bgsub.fit.method_fit import with_residual
 from bgsub.robustpca.gram import Gram
 from bgsub.runtime.libraries import one_blas_thread
+from bgsub.runtime.signals import held_back_in_children
 
 if TYPE_CHECKING:
     from bgsub.options import ProgressCallback
@@ -125,7 +125,7 @@ class FitProcess:
             process = self._context.Process(
                 target=_serve, args=(theirs, *self._arguments), name="bgsub-fit", daemon=True
             )
-            with _signals_held_back():
+            with held_back_in_children("SIGINT", "SIGHUP"):
                 process.start()
             theirs.close()
             self._process, self._connection = process, ours
@@ -137,20 +137,6 @@ class FitProcess:
                 self.stop()
                 raise FitError("the process for the fit could not be started")
         return self._connection
-
-
-@contextlib.contextmanager
-def _signals_held_back() -> Iterator[None]:
-    """Let a process that is started inside not hear of Ctrl-C: its parent ends it."""
-    names = [name for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)]
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in names])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def save_gram(gram: Gram, file: SharedFile) -> None:

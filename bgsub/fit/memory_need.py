@@ -72,6 +72,8 @@ class MemoryNeed:
         Bytes that are kept of the input while it is read, besides frames.
     borrowed : int
         Frames of other parts of a film that may be fitted with those of this one.
+    helpers, helper : int
+        Processes that help this one, and the bytes of each.
     """
 
     frames: int
@@ -92,6 +94,8 @@ class MemoryNeed:
     buffer: int = 0
     whole: bool = False
     borrowed: int = 0
+    helpers: int = 0
+    helper: int = 0
 
     @property
     def sample(self) -> int:
@@ -122,7 +126,7 @@ class MemoryNeed:
         return self.borrowed > 0 or fit_frames < self.frames
 
     def total(self, storage: Storage, fit_frames: int, gram_threads: int | None = None) -> int:
-        """Give the peak bytes of the process: the most that one of the stages of a run takes."""
+        """Give the peak bytes of a run: the most that one of its stages takes, and its helpers."""
         workers = min(gram_threads or self.threads, self.threads)
         frames = self.resident(storage, fit_frames)
         peaks = [frames + self.decoding(), frames + self._fit(fit_frames, workers)]
@@ -144,7 +148,7 @@ class MemoryNeed:
             peaks += [between + kept - self._kept_matrix(fit_frames, workers) + self.local]
             peaks += [frames + kept + self._writing(storage) + self.kept]
         program = _PROGRAM + self.threads * _THREAD + (_PLOT if self.plot else 0)
-        return program + max(peaks)
+        return program + max(peaks) + self.helpers * self.helper
 
     def _fit(self, fit_frames: int, workers: int) -> int:
         """Count the bytes of the Gram matrix and the work on it, or of a method on the pixels."""

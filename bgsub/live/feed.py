@@ -13,17 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
-from bgsub.live.messages import (
-    End,
-    Header,
-    LivePicture,
-    Note,
-    Skipped,
-    StreamPacket,
-    receive,
-)
+from bgsub.live.messages import End, Header, LivePicture, Note, Skipped, StreamPacket
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import LiveSource
+from bgsub.runtime.messages import receive
 
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Between tries to open a stream again; the last one from then on."""

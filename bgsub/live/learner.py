@@ -11,8 +11,9 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from bgsub.live.messages import Kept, LearningSettings, NotLearned, receive, send
+from bgsub.live.messages import Kept, LearningSettings, NotLearned
 from bgsub.live.window import MOST_FRAMES, LiveModel
+from bgsub.runtime.messages import receive, send
 from bgsub.video.frames import Bytes
 
 _FIRST_FRAMES = 40

@@ -14,8 +14,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from bgsub.live.messages import Kept, LearningSettings, NotLearned, receive, send
+from bgsub.live.messages import Kept, LearningSettings, NotLearned
 from bgsub.live.window import Window
+from bgsub.runtime.messages import receive, send
 from bgsub.runtime.threads import Workers
 
 _NICENESS = 10

@@ -1,17 +1,12 @@
-"""Pass messages between the processes that decode, watch and learn, through pipes."""
+"""Name the messages that pass between the processes that decode, watch and learn."""
 
 from __future__ import annotations
 
-import pickle
-import struct
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import BinaryIO
 
 from bgsub.local.params import MaskOptions
 from bgsub.video.frames import Layout
-
-_LENGTH = struct.Struct(">Q")
 
 
 @dataclass(frozen=True)
@@ -153,25 +148,3 @@ class NotLearned:
     """The answer where there is no model, and why."""
 
     reason: str
-
-
-def send(pipe: BinaryIO, message: object) -> None:
-    """Write a message to a pipe."""
-    data = pickle.dumps(message, protocol=5)
-    pipe.write(_LENGTH.pack(len(data)))
-    pipe.write(data)
-    pipe.flush()
-
-
-def receive(pipe: BinaryIO) -> object | None:
-    """Read the next message; None where the pipe has ended, amid a message too."""
-    head = pipe.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    data = pipe.read(length)
-    if len(data) < length:
-        return None
-    # The other end is a process of our own that runs our own module.
-    message: object = pickle.loads(data)  # noqa: S301
-    return message

@@ -20,13 +20,10 @@ import av
 from av.error import FFmpegError, ProtocolNotFoundError
 from av.video.stream import VideoStream
 
-from bgsub.live.messages import (
-    End,
-    Message,
-    send,
-)
+from bgsub.live.messages import End, Message
 from bgsub.live.sound import Sound
 from bgsub.live.stream import StreamReader
+from bgsub.runtime.messages import send
 from bgsub.video import pyav
 from bgsub.video.decoding import error_reason
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -18,16 +17,13 @@ from bgsub.background.backdrop import Backdrop, Floats
 from bgsub.background.model import BackgroundModel
 from bgsub.background.render import OutsideMask, reconstruct
 from bgsub.fit.store import FrameBlock
-from bgsub.local.drawing import Seen
 from bgsub.pipeline.frames import FrameRules, SceneFrame
+from bgsub.pipeline.looking import FrameGroup, Looker, in_threads
 from bgsub.pipeline.masker import Flags, Masker
-from bgsub.runtime.threads import WORTH_A_THREAD, Workers
+from bgsub.runtime.threads import Workers
 from bgsub.tracking.absorption import Absorber, absorbed_after
 from bgsub.tracking.specks import SpeckFilter
 from bgsub.video.frames import Bytes, Layout
-
-Item = TypeVar("Item")
-Value = TypeVar("Value")
 
 Need = Literal["background", "mask", "scores"]
 """What has to be computed of a frame for a consumer, besides its picture."""
@@ -86,9 +82,9 @@ class Renderer:
         *,
         with_scores: bool,
     ) -> None:
-        self._background, self._masker = background, masker
-        self._inside, self._with_scores = inside, with_scores
-        self._rules = FrameRules(layout, self._decide, draw_foreground)
+        self._background = background
+        self._looker = Looker(masker, inside, with_scores=with_scores)
+        self._rules = FrameRules(layout, self._looker.decide, draw_foreground)
         self._backdrop: Backdrop | None = None
         if background is not None:
             self._outside = OutsideMask(layout, background.pixel_mask)
@@ -107,11 +103,14 @@ class Renderer:
 
         Where masks depend on the frames after them, a block waits for as many.
         """
-        sieve, waiting = self._sieve, deque[tuple[FrameBlock, list[SceneFrame]]]()
-        for block in blocks:
-            waiting.append((block, self._look_at(block, workers)))
+        sieve, waiting = self._sieve, deque[FrameGroup]()
+        for group in self._looker.look(map(self._group, blocks), workers):
+            waiting.append(group)
+            if sieve is not None:
+                for frame in group.frames:
+                    frame.pass_to(sieve)
             while waiting and (
-                sieve is None or sieve.waiting >= sieve.ahead + len(waiting[0][0].rows)
+                sieve is None or sieve.waiting >= sieve.ahead + len(waiting[0].frames)
             ):
                 yield self._complete(*waiting.popleft(), workers)
         if sieve is not None:
@@ -119,24 +118,20 @@ class Renderer:
         while waiting:
             yield self._complete(*waiting.popleft(), workers)
 
-    def _look_at(self, block: FrameBlock, workers: Workers) -> list[SceneFrame]:
-        """Give the frames of a block with the masks that each has by itself."""
+    def _group(self, block: FrameBlock) -> FrameGroup:
+        """Give a block with its frames."""
+        scores = block.outlier_scores
         frames = [
             SceneFrame(
                 self._rules,
                 int(block.numbers[i]),
                 float(block.times[i]),
                 row,
-                outlier_score=None if block.outlier_scores is None else block.outlier_scores[i],
+                outlier_score=None if scores is None else scores[i],
             )
             for i, row in enumerate(block.rows)
         ]
-        if self._masker is not None and not self._masker.needs_background:
-            self._look_at_all(self._masker, frames, workers)
-        if self._sieve is not None:
-            for frame in frames:
-                frame.pass_to(self._sieve)
-        return frames
+        return FrameGroup(block, frames)
 
     def _complete(
         self, block: FrameBlock, frames: list[SceneFrame], workers: Workers
@@ -173,40 +168,11 @@ class Renderer:
                 return chosen.coefficients(frame.row, frame.mask, projected)
 
             pairs = list(zip(frames, coefficients, strict=True))
-            coefficients = np.stack(list(_in_threads(correct, pairs, frames, workers)))
+            coefficients = np.stack(list(in_threads(correct, pairs, frames, workers)))
         own = reconstruct(background, coefficients, workers)
         self._outside.restore(own, block.rows)
         for frame, estimate in zip(frames, own, strict=True):
             frame.place_before(estimate, backdrop)
-
-    def _look_at_all(self, masker: Masker, frames: list[SceneFrame], workers: Workers) -> None:
-        """Find the masks of frames, as many at a time as is best."""
-
-        def look(some: list[SceneFrame]) -> list[Seen]:
-            return masker.look_all(some, self._inside, with_scores=self._with_scores)
-
-        size = masker.frames_at_once
-        parts = [frames[start : start + size] for start in range(0, len(frames), size)]
-        found = chain.from_iterable(_in_threads(look, parts, frames, workers))
-        for frame, seen in zip(frames, found, strict=True):
-            frame.decide(seen)
-
-    def _decide(self, frame: SceneFrame) -> Seen:
-        if self._masker is None:
-            message = "no masks were asked for"
-            raise RuntimeError(message)
-        return self._masker.look(frame, self._inside, with_scores=self._with_scores)
-
-
-def _in_threads(
-    function: Callable[[Item], Value],
-    items: Iterable[Item],
-    frames: list[SceneFrame],
-    workers: Workers,
-) -> Iterable[Value]:
-    """Map a function over what belongs to frames, in threads where that is worth it."""
-    small = frames[0].layout.pixels < WORTH_A_THREAD
-    return map(function, items) if small else workers.map(function, items)
 
 
 def _decide_mask(frame: SceneFrame) -> Bytes:
@@ -219,6 +185,6 @@ def feed(frames: list[SceneFrame], consumers: list[FrameConsumer], workers: Work
     def prepare(frame: SceneFrame) -> tuple[SceneFrame, list[Any]]:
         return frame, [consumer.prepare(frame) for consumer in consumers]
 
-    for frame, prepared in _in_threads(prepare, frames, frames, workers):
+    for frame, prepared in in_threads(prepare, frames, frames, workers):
         for consumer, own in zip(consumers, prepared, strict=True):
             consumer.take(frame, own)

@@ -5,7 +5,7 @@ A kind is a class here, a `Masker`, and a line in `MASKERS`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from bgsub.errors import UsageError
 from bgsub.local import sampling
 from bgsub.local.cleanup import SCORE_LEVEL as LOCAL_SCORE_LEVEL
 from bgsub.local.drawing import Seen
+from bgsub.local.looking import looking_bytes, make_looker
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, LocalParams, MaskOptions
 from bgsub.local.scoring import comparing_bytes
@@ -183,6 +184,19 @@ class LocalMasker(Masker):
         """Compare frames with the colours of their places."""
         pictures = [frame.seen for frame in frames]
         return self._learned().look_all(pictures, inside, with_scores=with_scores)
+
+    def elsewhere(
+        self, inside: Flags | None, *, with_scores: bool
+    ) -> tuple[Callable[..., Callable[[Any], list[Seen]]], dict[str, Any]]:
+        """Give what makes `look_all` in another process."""
+        model = self._learned()
+        arguments = {"arrays": model.arrays(), "options": model.options, "layout": self.layout}
+        return make_looker, arguments | {"inside": inside, "with_scores": with_scores}
+
+    @classmethod
+    def elsewhere_bytes(cls, height: int, width: int) -> int:
+        """Give the memory of a process that makes masks for this one."""
+        return looking_bytes(height, width)
 
     def sieve(self, inside: Flags | None) -> BlobSieve | None:
         """Give what leaves fleeting blobs out of masks, unless a least area was asked for."""

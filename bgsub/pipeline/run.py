@@ -15,13 +15,16 @@ from bgsub.pipeline.error_outputs import write_spectrum, write_table
 from bgsub.pipeline.facts import fit_facts, frame_facts, object_facts, plan_facts, source_facts
 from bgsub.pipeline.inputs import (
     StrPath,
+    helpers_for,
     load_for,
     model_for,
     no_progress,
     open_input,
     plan_run,
 )
+from bgsub.pipeline.looking import HELPER_MODULES
 from bgsub.pipeline.manifest import Stopwatch, input_identity
+from bgsub.pipeline.mask_kinds import saved_kind
 from bgsub.pipeline.needs import (
     fit_settings,
     mask_settings,
@@ -87,6 +90,7 @@ def run(
             stretch.enter(source)
             borrowed = stretch.borrow(footage, options)
         plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
+        workers.begin_helpers(plan.helpers, *HELPER_MODULES)
         identity = workers.submit(_identity, footage, stretch)
         with watch.stage("decode"):
             store = FrameStore(
@@ -171,6 +175,8 @@ def apply(
     ):
         source = open_input(footage, options, like=model)
         model = model_for(model, source, model_path)
+        kind = saved_kind(model, options.threshold)
+        workers.begin_helpers(helpers_for(source, options, kind), *HELPER_MODULES)
         scene = saved_scene(model, mask_settings(options), options.threshold, source.layout)
         identity = workers.submit(input_identity, footage)
         frames = ProjectedFrames(model, workers)

@@ -10,6 +10,7 @@ from bgsub.fit.store import FrameStore
 from bgsub.options import RunOptions
 from bgsub.pipeline.consumers import Renderer
 from bgsub.pipeline.inputs import no_progress, open_input, plan_run
+from bgsub.pipeline.looking import HELPER_MODULES
 from bgsub.pipeline.needs import fit_settings, needs_fit, sampled_at_most, scene_settings
 from bgsub.pipeline.projection import ScoredFrames
 from bgsub.pipeline.scene import learn_scene
@@ -50,9 +51,11 @@ def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple
         if needs_fit(options):
             load_libraries(workers)
         source = open_input(footage, options)
+        plan = plan_run(source, options)
+        workers.begin_helpers(plan.helpers, *HELPER_MODULES)
         store = FrameStore(
             source,
-            plan_run(source, options),
+            plan,
             seed=options.seed,
             temp=options.temp,
             progress=no_progress,

@@ -1,4 +1,4 @@
-"""Hold back the signals that end a process, while it does what must not be left half done."""
+"""Hold back signals that end a process: while something is half done, or from its children."""
 
 from __future__ import annotations
 
@@ -33,3 +33,17 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(number, own)
         for number in came[:1]:
             signal.raise_signal(number)
+
+
+@contextlib.contextmanager
+def held_back_in_children(*names: str) -> Iterator[None]:
+    """Block these signals in processes that are started inside, where the system can."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    numbers = {getattr(signal, name) for name in names}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

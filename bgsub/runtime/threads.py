@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bgsub.runtime.cores import own_threads
+from bgsub.runtime.helpers import Helpers
 from bgsub.runtime.libraries import import_each, one_blas_thread
 from bgsub.runtime.limits import check_address_space
 
@@ -89,6 +90,12 @@ class Workers:
     jobs : int
         Processes that the threads are shared among.
 
+    Attributes
+    ----------
+    threads : int
+    helpers : Helpers or None
+        Processes that compute for this one; they end with the context.
+
     Raises
     ------
     MemoryLimitError
@@ -103,6 +110,7 @@ class Workers:
         keep_freed_memory()
         self._limits = [one_blas_thread()]
         self._opencv_threads = cv2.getNumThreads()
+        self.helpers: Helpers | None = None
         cv2.setNumThreads(1)
 
     def __enter__(self) -> Self:
@@ -114,11 +122,18 @@ class Workers:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self.helpers is not None:
+            self.helpers.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._background.shutdown(wait=True, cancel_futures=True)
         for limits in reversed(self._limits):
             limits.restore_original_limits()
         cv2.setNumThreads(self._opencv_threads)
+
+    def begin_helpers(self, count: int, *modules: str) -> None:
+        """Start processes beside the threads, which import some modules meanwhile."""
+        if count:
+            self.helpers = Helpers(count, modules)
 
     def load(self, *modules: str) -> None:
         """Begin to import modules in the background; an error is one of whoever needs them.

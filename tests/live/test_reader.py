@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from bgsub.live.messages import End, Header, LivePicture, receive
+from bgsub.live.messages import End, Header, LivePicture
+from bgsub.runtime.messages import receive
 
 from .conftest import transport, walk
 

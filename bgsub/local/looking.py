@@ -1,0 +1,53 @@
+"""Look at frames in a process that has nothing but a model: what another one asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.drawing import Seen
+from bgsub.local.model import LocalModel
+from bgsub.local.params import MaskOptions
+from bgsub.local.scoring import comparing_bytes
+from bgsub.video.frames import Bytes, Layout
+
+_PROGRAM = 60_000_000
+"""Bytes of a process that has imported this and has no model: measured."""
+
+
+def make_looker(
+    arrays: Mapping[str, NDArray[Any]],
+    options: MaskOptions,
+    layout: Layout,
+    inside: NDArray[np.bool_] | None,
+    *,
+    with_scores: bool,
+) -> Callable[[Bytes], list[Seen]]:
+    """Give what says of frames, shape (m, size), what each shows.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        Those of `LocalModel.arrays`.
+    options : MaskOptions
+    layout : Layout
+        Of the frames.
+    inside : ndarray of bool, shape (h, w), or None
+        Pixels outside are never foreground.
+    with_scores : bool
+    """
+    model = LocalModel.from_arrays(arrays, options)
+
+    def look(rows: Bytes) -> list[Seen]:
+        pictures = [layout.seen(row) for row in rows]
+        return model.look_all(pictures, inside, with_scores=with_scores)
+
+    return look
+
+
+def looking_bytes(height: int, width: int) -> int:
+    """Give the memory of a process that looks at frames."""
+    return _PROGRAM + comparing_bytes(height, width, 1)

@@ -1,0 +1,230 @@
+"""Let other processes compute some of the values that a run needs, beside this one.
+
+Threads of one process wait for each other where each call of a library takes a fraction of a
+millisecond, as on small pictures; processes do not. They are programs of their own, so that no
+script, notebook or program with threads is begun again or copied for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, BinaryIO, Generic, Self, TypeVar, cast
+
+from bgsub.runtime.messages import Answer, Call, Maker, Modules, receive, send
+from bgsub.runtime.signals import held_back_in_children
+
+Value = TypeVar("Value")
+
+notes = logging.getLogger("bgsub.notes")
+
+_AT_ONCE = 2
+"""Calls that a helper has: while it works on one, the next is on its way."""
+
+_PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from bgsub.runtime.helping import main; main()"
+
+
+_LOST = "a process that helped has died, perhaps for lack of memory; its work is done without it"
+
+
+class Task(Generic[Value]):
+    """A value that is wanted, of a helper or of whoever needs it first."""
+
+    def __init__(self, argument: object, compute: Callable[[], Value]) -> None:
+        self.argument, self.compute = argument, compute
+        self.is_done = False
+        self._value: Value | None = None
+
+    def finish(self, value: Value) -> None:
+        """Take the value."""
+        self._value, self.is_done = value, True
+        self.argument = None  # the memory of frames
+
+    @property
+    def value(self) -> Value:
+        """The value, once it is there."""
+        return cast("Value", self._value)
+
+
+class Helpers:
+    """Processes that call one function for this one, as long as it lasts.
+
+    A context manager; leaving it ends them at once. They end with this process however that ends.
+    What one has not answered when it dies is computed here, with the same result.
+
+    Parameters
+    ----------
+    count : int
+    modules : sequence of str
+        What they import at once, before anything is wanted of them.
+    """
+
+    def __init__(self, count: int, modules: Sequence[str]) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[Task[Any]] = deque()
+        self._is_closed, self._lost = False, 0
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._threads: list[threading.Thread] = []
+        self._modules = Modules(tuple(modules))
+        for _ in range(count):
+            self._start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._processes)
+
+    def _start(self) -> None:
+        """Start a process, where the system lets us."""
+        if not sys.executable or hasattr(sys, "frozen"):
+            return  # no interpreter, or a program that holds one and would begin again
+        command = [sys.executable, "-P", "-c", _PROGRAM, *sys.path]
+        try:
+            # A terminal sends Ctrl-C to all processes: this one decides what it means.
+            with held_back_in_children("SIGINT", "SIGHUP"):
+                process = subprocess.Popen(  # noqa: S603 - this Python, and our own module
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                )
+        except OSError:  # no memory, or no process more
+            return
+        self._processes.append(process)
+        with contextlib.suppress(OSError):
+            send(cast("BinaryIO", process.stdin), self._modules)
+
+    def begin(self, make: Callable[..., Callable[[Any], Any]], arguments: dict[str, Any]) -> None:
+        """Say what is to be called from now on.
+
+        Parameters
+        ----------
+        make : callable
+            A function of a module; ``make(**arguments)`` gives what is to be called.
+        arguments : dict of str to object
+            Whatever can be pickled.
+        """
+        for process in self._processes:
+            thread = threading.Thread(
+                target=self._serve,
+                args=(process, Maker(make, arguments)),
+                name="bgsub-helper",
+                daemon=True,
+            )
+            try:
+                thread.start()
+            except RuntimeError:  # the system has no thread left
+                return
+            self._threads.append(thread)
+
+    def submit(self, argument: object, compute: Callable[[], Value]) -> Task[Value]:
+        """Want a value.
+
+        Parameters
+        ----------
+        argument : object
+            Of the function that is called by a helper.
+        compute : callable
+            Gives the same value here.
+        """
+        task = Task(argument, compute)
+        with self._changed:
+            self._waiting.append(task)
+            self._changed.notify_all()
+        return task
+
+    def result(self, task: Task[Value]) -> Value:
+        """Give a value; until it is there, compute here what no helper has begun."""
+        while True:
+            with self._changed:
+                while not task.is_done and not self._waiting:
+                    self._changed.wait()
+                if task.is_done:
+                    return task.value
+                own = self._waiting.popleft()
+                lost, self._lost = self._lost, 0
+            for _ in range(lost):
+                notes.info(_LOST)
+            own.finish(own.compute())
+
+    def _take(self, begun: deque[Task[Any]]) -> list[Task[Any]] | None:
+        """Wait for what a helper is to do after what it has begun; None at the end."""
+        with self._changed:
+            while not (self._waiting or begun or self._is_closed):
+                self._changed.wait()
+            if self._is_closed:
+                return None
+            count = min(len(self._waiting), _AT_ONCE - len(begun))
+            more = [self._waiting.popleft() for _ in range(count)]
+        begun += more
+        return more
+
+    def _serve(self, process: subprocess.Popen[bytes], maker: Maker) -> None:
+        """Pass tasks to a process and take what it gives, until one of us ends."""
+        calls, answers = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stdout)
+        begun: deque[Task[Any]] = deque()
+        try:
+            send(calls, maker)
+            _answer(answers)
+            while (more := self._take(begun)) is not None:
+                for task in more:
+                    send(calls, Call(task.argument))
+                value = _answer(answers)
+                with self._changed:
+                    begun.popleft().finish(value)
+                    self._changed.notify_all()
+        except Exception:  # noqa: BLE001 - whatever it is, what is left undone is done here
+            self._give_up(process, begun)
+
+    def _give_up(self, process: subprocess.Popen[bytes], begun: deque[Task[Any]]) -> None:
+        """Let others do what a process has left undone."""
+        process.kill()
+        with self._changed:
+            self._waiting.extendleft(reversed(begun))
+            self._lost += 1
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the processes, whatever they compute."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        for process in self._processes:
+            process.kill()
+        for thread in self._threads:
+            thread.join()
+        for process in self._processes:
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    cast("BinaryIO", pipe).close()
+        self._processes.clear()
+
+
+def _answer(pipe: BinaryIO) -> Any:
+    """Read the value of a call.
+
+    Raises
+    ------
+    EOFError
+        If the process has ended.
+    """
+    answer = receive(pipe)
+    if answer is None:
+        raise EOFError
+    return cast("Answer", answer).value

@@ -1,0 +1,195 @@
+"""Processes that help: their values are those of this one, and they end with it."""
+
+import logging
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bgsub.runtime.helpers import Helpers
+
+POWER = partial(partial, pow, 2)
+"""Makes the function that gives 2 to the power of its argument."""
+
+
+def pids(helpers):
+    return [process.pid for process in helpers._processes]
+
+
+def powers(helpers, numbers):
+    """Give powers of 2, and how many were computed here."""
+    here = []
+
+    def compute(number):
+        here.append(number)
+        return 2**number
+
+    tasks = [helpers.submit(number, partial(compute, number)) for number in numbers]
+    return [helpers.result(task) for task in tasks], len(here)
+
+
+def wait_until(happened):
+    deadline = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_values_come_in_their_order_whoever_computes_them(count):
+    with Helpers(count, ["math"]) as helpers:
+        assert len(helpers) == count
+        helpers.begin(POWER, {})
+        assert powers(helpers, range(200))[0] == [2**number for number in range(200)]
+
+
+def test_a_helper_does_what_nobody_waits_for():
+    with Helpers(1, []) as helpers:
+        helpers.begin(POWER, {})
+        tasks = [helpers.submit(number, lambda: pytest.fail("here")) for number in range(9)]
+        wait_until(lambda: tasks[-1].is_done)
+        assert [helpers.result(task) for task in tasks] == [2**number for number in range(9)]
+
+
+def test_arguments_of_the_maker_are_passed():
+    with Helpers(1, []) as helpers:
+        helpers.begin(partial(partial, int), {"base": 7})
+        task = helpers.submit("66", lambda: pytest.fail("here"))
+        wait_until(lambda: task.is_done)
+        assert task.value == 48
+
+
+def test_without_an_interpreter_all_is_done_here(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "")
+    with Helpers(2, []) as helpers:
+        helpers.begin(POWER, {})
+        assert powers(helpers, range(5)) == ([1, 2, 4, 8, 16], 5)
+
+
+def test_without_room_for_a_process_all_is_done_here(monkeypatch):
+    def refuse(*_, **__):
+        raise BlockingIOError("no process more")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with Helpers(2, []) as helpers:
+        helpers.begin(POWER, {})
+        assert powers(helpers, range(5)) == ([1, 2, 4, 8, 16], 5)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_a_killed_one_leaves_is_done_here_and_said(begun, caplog):
+    with Helpers(1, []) as helpers:
+        if begun:
+            helpers.begin(partial(partial, time.sleep), {})
+            task = helpers.submit(100, lambda: "here")
+            wait_until(lambda: not helpers._waiting)
+        os.kill(pids(helpers)[0], signal.SIGKILL)
+        if not begun:
+            helpers.begin(partial(partial, time.sleep), {})
+            task = helpers.submit(100, lambda: "here")
+        with caplog.at_level(logging.INFO, "bgsub.notes"):
+            wait_until(lambda: helpers._lost)
+            assert helpers.result(task) == "here"
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith("a process that helped has died")
+
+
+def test_an_error_is_that_of_this_process():
+    with Helpers(1, []) as helpers:
+        helpers.begin(partial(partial, math.sqrt), {})
+        task = helpers.submit(-1, partial(math.sqrt, -1))
+        wait_until(lambda: helpers._lost)
+        with pytest.raises(ValueError, match="domain"):
+            helpers.result(task)
+
+
+def test_what_cannot_be_sent_is_done_here():
+    with Helpers(1, []) as helpers:
+        helpers.begin(POWER, {})
+        task = helpers.submit(lambda: None, lambda: "here")
+        assert helpers.result(task) == "here"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+def test_ctrl_c_is_for_this_process_alone():
+    with Helpers(1, []) as helpers:
+        helpers.begin(POWER, {})
+        first = helpers.submit(3, lambda: 8)
+        os.kill(pids(helpers)[0], signal.SIGINT)
+        wait_until(lambda: first.is_done)
+        os.kill(pids(helpers)[0], signal.SIGINT)
+        second = helpers.submit(4, lambda: pytest.fail("here"))
+        wait_until(lambda: second.is_done)
+        assert (first.value, second.value) == (8, 16)
+
+
+def test_what_a_library_prints_is_no_answer(capfd):
+    with Helpers(1, []) as helpers:
+        helpers.begin(partial(partial, print), {})
+        task = helpers.submit("hello", lambda: pytest.fail("here"))
+        wait_until(lambda: task.is_done)
+        assert task.value is None
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+def test_leaving_ends_them_amid_their_work():
+    with Helpers(2, []) as helpers:
+        helpers.begin(partial(partial, time.sleep), {})
+        for _ in range(2):
+            helpers.submit(100, lambda: None)
+        started = pids(helpers)
+        wait_until(lambda: not helpers._waiting)
+    assert not any(map(is_alive, started))
+
+
+PROGRAM = """
+import time
+from functools import partial
+from bgsub.runtime.helpers import Helpers
+helpers = Helpers(2, [])
+helpers.begin(partial(partial, time.sleep), {})
+helpers.submit(1000, None)
+while helpers._waiting:
+    time.sleep(0.01)
+print(*[process.pid for process in helpers._processes], flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+def test_they_end_with_a_process_that_is_killed():
+    parent = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE)
+    try:
+        children = [int(text) for text in parent.stdout.readline().split()]
+        assert len(children) == 2
+        assert all(map(is_alive, children))
+    finally:
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
+    wait_until(lambda: not any(map(is_running, children)))
+
+
+def is_running(pid):
+    """Say whether a process is there, and no zombie that nobody has buried."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").split(")")[-1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return not Path("/proc/self").is_dir() and is_alive(pid)
+    return state != "Z"
