@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import av
+import numpy as np
 from av.audio.stream import AudioStream
 from av.container import InputContainer, OutputContainer
 from av.packet import Packet
@@ -197,9 +198,14 @@ def _heard(
         if stamp > start + length:
             return
         for plain in resampler.resample(frame):
-            plain.pts = max(0, round((stamp - start) * plain.sample_rate))
-            plain.time_base = Fraction(1, plain.sample_rate)
-            yield plain
+            first = round((stamp - start) * plain.sample_rate)
+            samples = np.ascontiguousarray(plain.to_ndarray()[:, max(0, -first) :], np.float32)
+            if not samples.size:
+                continue
+            part = av.AudioFrame.from_ndarray(samples, "fltp", plain.layout.name)
+            part.sample_rate, part.pts = plain.sample_rate, max(0, first)
+            part.time_base = Fraction(1, plain.sample_rate)
+            yield part
 
 
 def _decode(container: InputContainer, sound: AudioStream) -> Iterator[av.AudioFrame]:

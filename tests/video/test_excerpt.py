@@ -54,6 +54,18 @@ def test_sound_stays_in_step(film, tmp_path):
     assert int(np.argmax(levels(out))) == 25
 
 
+@pytest.mark.parametrize("start", [5.0, 5.04, 5.08, 5.12])
+def test_sound_begins_with_the_sample_of_the_first_frame(film, tmp_path, start):
+    source = open_source(film)
+    silent, out = tmp_path / "s.mp4", tmp_path / "a.mp4"
+    _, begin = encode_excerpt(frames_between(source, start, 7.0), silent, rate=source.rate)
+    assert begin == pytest.approx(start)
+    add_sound(source, silent, out, begin)
+    assert loudest_s(out) + begin == pytest.approx(
+        loudest_s(film), abs=0.005
+    )  # was up to 64 ms late
+
+
 def test_copied_packets_begin_with_a_key_frame(film, tmp_path):
     source = open_source(film)
     out = tmp_path / "a.mp4"
