@@ -41,6 +41,10 @@ def comparing_bytes(height: int, width: int, threads: int) -> int:
     return (_TABLES + _COMPARING * threads) * height * width
 
 
+_GREY = 0.01
+"""Channels of a grey picture differ by no more of its level: a codec rounds."""
+
+
 class SceneMatcher:
     """A scene in the form in which frames are quickly compared with it.
 
@@ -57,8 +61,9 @@ class SceneMatcher:
     thumbnail : ndarray of float32
         Of the first layer.
     shadows : LocalParams
-        The parameters, with the shadows of this scene: how deep they are, and no share of an
-        object's score that is shade where the scene has none.
+        The parameters, with the shadows of this scene: how deep they are, no share of an object's
+        score that is shade where the scene has none, and no reflections where it has no colours:
+        nothing tells a faint plain object from more light there, and shadows are darker.
     """
 
     def __init__(self, scene: Scene, sensitivity: float, params: LocalParams = DEFAULTS) -> None:
@@ -69,6 +74,7 @@ class SceneMatcher:
             params,
             shadow_darkest=scene.darkest or params.shadow_darkest,
             shade_share=params.shade_share if scene.shade >= params.shade_least else 0,
+            shadow_brightest=1 if _is_grey(scene.colors[0]) else params.shadow_brightest,
         )
         self._meter = EvidenceMeter(scene, params)
         self._coarse: dict[int, Bytes] = {}
@@ -160,6 +166,13 @@ def _coarsened(part: slice) -> slice:
     """Give the rows or columns of a picture of every so many that a slice with that step names."""
     stop = None if part.stop is None else -(-part.stop // part.step)
     return slice((part.start or 0) // part.step, stop)
+
+
+def _is_grey(picture: Bytes) -> bool:
+    blue, green, red = cv2.split(picture)
+    highest = cv2.max(cv2.max(blue, green), red)
+    lowest = cv2.min(cv2.min(blue, green), red)
+    return cv2.mean(cv2.subtract(highest, lowest))[0] <= _GREY * cv2.mean(highest)[0]
 
 
 def thresholds(scene: Scene, params: LocalParams) -> Singles:

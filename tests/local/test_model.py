@@ -157,6 +157,31 @@ def test_shadows_are_dropped_or_kept(scenes, learn):
     assert scenes.f_measure(kept, truths) > 0.9
 
 
+def plain_and_brighter(tint):
+    """Give frames of a plain place, and truths: a plain thing of 1.15 times its light moves by."""
+    random = np.random.default_rng(5)
+    frames, truths = [], []
+    for t in range(60):
+        truth = np.zeros((72, 96), bool)
+        truth[20:40, 2 * t - 22 : 2 * t] = 22 <= 2 * t <= 96
+        noise = random.normal(0, 1.5, truth.shape)
+        level = np.where(truth, 115, 100)[..., None] * tint + noise[..., None]
+        frames.append(np.clip(np.rint(level), 0, 255).astype(np.uint8))
+        truths.append(truth)
+    return np.stack(frames), np.stack(truths)
+
+
+@pytest.mark.parametrize(
+    ("tint", "least", "most"),
+    [((1.0, 1.0, 1.0), 0.9, 1), ((0.6, 1.0, 1.2), 0, 0.1)],
+    ids=["grey film cannot tell it from an object", "colours say that it is light"],
+)
+def test_more_light_on_a_plain_place(tint, least, most, scenes, learn):
+    frames, truths = plain_and_brighter(np.array(tint))
+    masks = masks_of(learn(frames), frames)
+    assert least <= scenes.f_measure(masks, truths) <= most
+
+
 def test_sensitivity_is_in_order(passing):
     def area(sensitivity):
         options = MaskOptions(sensitivity=sensitivity, shadows="keep", min_area=0, fill=False)
