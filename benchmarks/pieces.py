@@ -67,6 +67,7 @@ PIECES = {
     "- turbulent places": without(turbulent_place=1.1),
     "- mean of 3×3 pixels": without(smooth_px=1),
     "- noise beside edges": without(noise_texture=0.0, noise_restless=0.0),
+    "- camera that moves": without(shake_share=1.1),
     "- depth of shadows": without(shadow_mode=1.1),
     "- colour": Setting(options=RunOptions(source=SourceOptions(color="gray"))),
 }

@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.cleanup import mean_score, vote
 from bgsub.local.light_field import even_out, find_light_field
 from bgsub.local.params import LocalParams
+from bgsub.local.placing import Flags, Placed, at_place
 from bgsub.local.recognition import FrameFit, recognize
+from bgsub.local.registration import Registration
 from bgsub.local.scoring import SceneMatcher
 from bgsub.local.stacks import SceneStack, frames_of_stack
 from bgsub.video.frames import Bytes
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +32,8 @@ class Compared:
         See `SceneMatcher.score`.
     mean : ndarray of uint8, shape (h, w)
         See `bgsub.local.cleanup.mean_score`; 0 outside.
+    place : Placed
+        All of these are of the frame at its place.
     """
 
     fit: FrameFit
@@ -40,6 +41,7 @@ class Compared:
     own: Bytes
     nearest: Bytes
     mean: Bytes
+    place: Placed
 
 
 class Comparer:
@@ -52,6 +54,8 @@ class Comparer:
     usual : sequence of float
         Share of a thumbnail that each explains in a usual frame.
     params : LocalParams
+    registration : Registration or None
+        Where frames belong, if the camera moves.
     evens_out : bool
         Whether light that changes in a part of a frame is taken out.
 
@@ -66,11 +70,12 @@ class Comparer:
         matchers: Sequence[SceneMatcher],
         usual: Sequence[float],
         params: LocalParams,
+        registration: Registration | None,
         *,
         evens_out: bool,
     ) -> None:
         self._matchers, self._usual, self._params = matchers, usual, params
-        self._evens_out = evens_out
+        self._registration, self._evens_out = registration, evens_out
         height, width = matchers[0].scene.restless.shape
         self._step = coarseness(height, width)
         self.frames_at_once = frames_of_stack(height, width, params)
@@ -78,7 +83,10 @@ class Comparer:
 
     def recognize(self, picture: Bytes) -> FrameFit:
         """Find the state of the scene that a frame shows, and its light."""
-        return recognize(picture, self._matchers, self._usual, self._params)
+        return self._recognize(at_place(self._registration, picture))
+
+    def _recognize(self, place: Placed) -> FrameFit:
+        return recognize(place.picture, self._matchers, self._usual, self._params)
 
     def compare(self, picture: Bytes, inside: Flags | None) -> Compared:
         """Compare a frame with the state of the scene that it shows.
@@ -94,7 +102,8 @@ class Comparer:
         Compared
             Valid until the next frame is compared in this thread.
         """
-        return self._finished(self._scored(self.recognize(picture)), inside)
+        place = at_place(self._registration, picture, inside)
+        return self._finished(self._scored(self._recognize(place), place))
 
     def compare_all(self, pictures: Sequence[Bytes], inside: Flags | None) -> Iterator[Compared]:
         """Compare frames as `compare` does, those of one state and noise together.
@@ -104,36 +113,39 @@ class Comparer:
         Compared
             Each valid until the next one is asked for.
         """
-        fits = [self.recognize(picture) for picture in pictures]
+        places = [at_place(self._registration, picture, inside) for picture in pictures]
+        fits = [self._recognize(place) for place in places]
         alike: dict[tuple[SceneMatcher, float], list[int]] = {}
         for i, fit in enumerate(fits):
             alike.setdefault((fit.matcher, fit.sigma), []).append(i)
         stacked: dict[int, Compared] = {}
-        for (matcher, sigma), places in alike.items():
-            for start in range(0, len(places), self.frames_at_once):
-                some = places[start : start + self.frames_at_once]
+        for (matcher, sigma), these in alike.items():
+            for start in range(0, len(these), self.frames_at_once):
+                some = these[start : start + self.frames_at_once]
                 if len(some) > 1:
                     stack = self._stack_of(matcher)
                     found = stack.compare([fits[i].picture for i in some], sigma)
                     for i, planes in zip(some, found, strict=True):
-                        stacked[i] = Compared(fits[i], *planes)
-        for i, fit in enumerate(fits):
-            yield self._finished(stacked[i] if i in stacked else self._scored(fit), inside)
+                        stacked[i] = Compared(fits[i], *planes, places[i])
+        for i, (fit, place) in enumerate(zip(fits, places, strict=True)):
+            yield self._finished(stacked[i] if i in stacked else self._scored(fit, place))
 
     def _stack_of(self, matcher: SceneMatcher) -> SceneStack:
         if matcher not in self._stacks:
             self._stacks[matcher] = SceneStack(matcher, self.frames_at_once, self._params)
         return self._stacks[matcher]
 
-    def _scored(self, fit: FrameFit) -> Compared:
+    def _scored(self, fit: FrameFit, place: Placed) -> Compared:
         score, own, index = fit.matcher.score(fit.picture, fit.sigma)
-        return Compared(fit, score, own, index, mean_score(score, self._params.vote_most))
+        mean = mean_score(score, self._params.vote_most)
+        return Compared(fit, score, own, index, mean, place)
 
-    def _finished(self, compared: Compared, inside: Flags | None) -> Compared:
+    def _finished(self, compared: Compared) -> Compared:
         """Take out light that has changed in a part of the frame, and what is outside."""
         evened = self._evened_out(compared)
         if evened is not None:
-            compared = self._scored(replace(compared.fit, picture=evened))
+            compared = self._scored(replace(compared.fit, picture=evened), compared.place)
+        inside = compared.place.inside
         if inside is not None:
             compared.mean[~inside] = 0
             compared.own[~inside] = 0

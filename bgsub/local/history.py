@@ -41,6 +41,9 @@ class History:
         Those that are not listed.
     params : dict of float
         The parameters of the fit, see `params.LocalParams`.
+    shake_pixels : int
+        How far frames of the sample lay from their place at most, across or down; 0 for a camera
+        that stands still.
     """
 
     notes: list[str] = field(default_factory=list)
@@ -48,6 +51,7 @@ class History:
     regions: list[dict[str, Any]] = field(default_factory=list)
     regions_left_out: int = 0
     params: dict[str, float] = field(default_factory=dict)
+    shake_pixels: int = 0
 
     @classmethod
     def of(

@@ -12,7 +12,9 @@ from bgsub.local.history import History, Moment
 from bgsub.local.light import explained, in_one_light, thumbnail
 from bgsub.local.noise import PassTo, with_noise
 from bgsub.local.params import LocalParams
+from bgsub.local.placing import moved
 from bgsub.local.recognition import colored
+from bgsub.local.registration import Registration, find_registration
 from bgsub.local.scene import Scene
 from bgsub.local.scene_fit import fit_scene
 from bgsub.local.scoring import SceneMatcher, usual_share
@@ -29,7 +31,7 @@ def learn_scenes(
     seed: int,
     moments: Sequence[Moment] | None,
     params: LocalParams,
-) -> tuple[list[Scene], list[float], History]:
+) -> tuple[list[Scene], list[float], History, Registration | None]:
     """Learn every state of the scene; the parameters are those of `LocalModel.fit`.
 
     Returns
@@ -39,11 +41,15 @@ def learn_scenes(
     usual : list of float
         Share of a thumbnail that each explains in a usual frame.
     history : History
+    registration : Registration or None
+        Where frames belong, if the camera shakes.
     """
     if pictures.ndim == 3:
         pictures = np.stack([colored(one) for one in pictures])
     height, width = pictures.shape[1:3]
     each: PassTo = map if height * width < WORTH_A_THREAD else workers.map
+    registration = find_registration(pictures, params, each)
+    furthest = 0 if registration is None else _steady(pictures, registration, each)
     small = np.stack(list(each(thumbnail, pictures)))
     labels = find_states(small, params)
     moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
@@ -66,4 +72,14 @@ def learn_scenes(
         shown.append([moments[i] for i in chosen.tolist()])
         counts.append(relit)
         usual.append(usual_share(np.array(shares, dtype=np.float32)))
-    return scenes, usual, History.of(scenes, shown, counts, params)
+    history = replace(History.of(scenes, shown, counts, params), shake_pixels=furthest)
+    return scenes, usual, history, registration
+
+
+def _steady(pictures: Bytes, registration: Registration, each: PassTo) -> int:
+    """Move frames to their place; give how far they lay from it at most, in pixels."""
+    furthest = 0
+    for picture, shift in zip(pictures, each(registration.find, pictures), strict=True):
+        picture[:] = moved(picture, shift)
+        furthest = max(furthest, abs(shift.right), abs(shift.down))
+    return furthest

@@ -19,6 +19,9 @@ from bgsub.local.history import History, Moment
 from bgsub.local.layers import MOST_FRAMES
 from bgsub.local.learning import learn_scenes
 from bgsub.local.params import DEFAULTS, SENSITIVITIES, LocalParams, MaskOptions
+from bgsub.local.placing import Flags, at_place
+from bgsub.local.recognition import FrameFit
+from bgsub.local.registration import Registration, registration_in
 from bgsub.local.scene import Scene
 from bgsub.local.scoring import SceneMatcher
 from bgsub.local.specks import Speck, find_specks
@@ -43,6 +46,8 @@ class LocalModel:
     history : History, optional
         What the fit decided.
     params : LocalParams, optional
+    registration : Registration, optional
+        Where frames belong, if the camera shakes.
 
     Attributes
     ----------
@@ -57,16 +62,18 @@ class LocalModel:
         options: MaskOptions | None = None,
         history: History | None = None,
         params: LocalParams = DEFAULTS,
+        registration: Registration | None = None,
     ) -> None:
         self.scenes = scenes
         self.history = history or History()
         self.params = params
+        self.registration = registration
         self._usual = usual
         self.options = options or MaskOptions()
         factor = SENSITIVITIES[self.options.sensitivity]
         self._matchers = [SceneMatcher(scene, factor, params) for scene in scenes]
         evens_out = self.options.shadows == "drop"
-        self._comparer = Comparer(self._matchers, usual, params, evens_out=evens_out)
+        self._comparer = Comparer(self._matchers, usual, params, registration, evens_out=evens_out)
         height, width = scenes[0].restless.shape
         least = self.options.min_area
         least = round(params.least_area * height * width) if least is None else least
@@ -76,7 +83,8 @@ class LocalModel:
 
     def with_options(self, options: MaskOptions) -> LocalModel:
         """Give the same model, drawing masks in another way."""
-        return LocalModel(self.scenes, self._usual, options, self.history, self.params)
+        learned = self.history, self.params, self.registration
+        return LocalModel(self.scenes, self._usual, options, *learned)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -101,7 +109,7 @@ class LocalModel:
         ----------
         pictures : ndarray of uint8, shape (n, h, w, 3) or (n, h, w)
             Frames spread over the film, in order of time; at most `MOST_FRAMES`. Those in another
-            light are overwritten.
+            light are overwritten, and those of a camera that shakes.
         workers : Workers
         seed : int
         options : MaskOptions, optional
@@ -122,10 +130,10 @@ class LocalModel:
         if len(pictures) > MOST_FRAMES:
             message = f"{len(pictures)} frames are more than {MOST_FRAMES}"
             raise ValueError(message)
-        scenes, usual, history = learn_scenes(pictures, workers, seed, moments, params)
-        return cls(scenes, usual, options, history, params)
+        scenes, usual, history, place = learn_scenes(pictures, workers, seed, moments, params)
+        return cls(scenes, usual, options, history, params, place)
 
-    def mask(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> Bytes:
+    def mask(self, picture: Bytes, inside: Flags | None = None) -> Bytes:
         """Mark the objects in a frame.
 
         Parameters
@@ -139,9 +147,9 @@ class LocalModel:
         ndarray of uint8, shape (h, w)
             0 or 255.
         """
-        return self._draw(self._comparer.compare(picture, inside), inside)
+        return self._draw(self._comparer.compare(picture, inside))
 
-    def scores(self, picture: Bytes, inside: NDArray[np.bool_] | None = None) -> NDArray[np.uint16]:
+    def scores(self, picture: Bytes, inside: Flags | None = None) -> NDArray[np.uint16]:
         """Say how far every pixel is from the background; parameters as those of `mask`.
 
         Returns
@@ -153,7 +161,8 @@ class LocalModel:
             with. The threshold is three times the noise of the place, or a fifth of the contrast
             of the film, times that of `sensitivity`. 0 for pixels outside.
         """
-        return in_hundredths(self._comparer.compare(picture, inside).mean)
+        compared = self._comparer.compare(picture, inside)
+        return in_hundredths(compared.place.back(compared.mean))
 
     @property
     def finds_specks(self) -> bool:
@@ -166,7 +175,7 @@ class LocalModel:
         return self.options.min_area is None and self.params.lasting_frames > 0
 
     def look(
-        self, picture: Bytes, inside: NDArray[np.bool_] | None = None, *, with_scores: bool = True
+        self, picture: Bytes, inside: Flags | None = None, *, with_scores: bool = True
     ) -> Seen:
         """Give the mask of a frame, its scores, and the specks that may be objects if they move.
 
@@ -177,8 +186,7 @@ class LocalModel:
             Pixels outside are never foreground.
         with_scores : bool
         """
-        compared = self._comparer.compare(picture, inside)
-        return self._seen(compared, inside, with_scores=with_scores)
+        return self.look_all([picture], inside, with_scores=with_scores)[0]
 
     @property
     def frames_at_once(self) -> int:
@@ -188,7 +196,7 @@ class LocalModel:
     def look_all(
         self,
         pictures: Sequence[Bytes],
-        inside: NDArray[np.bool_] | None = None,
+        inside: Flags | None = None,
         *,
         with_scores: bool = True,
     ) -> list[Seen]:
@@ -201,38 +209,38 @@ class LocalModel:
             As for `look`.
         """
         return [
-            self._seen(compared, inside, with_scores=with_scores)
+            self._seen(compared, with_scores=with_scores)
             for compared in self._comparer.compare_all(pictures, inside)
         ]
 
-    def _seen(
-        self, compared: Compared, inside: NDArray[np.bool_] | None, *, with_scores: bool
-    ) -> Seen:
-        scores = in_hundredths(compared.mean) if with_scores else None
-        raw = vote(compared.mean, self.params.vote_level)
+    def _seen(self, compared: Compared, *, with_scores: bool) -> Seen:
+        place = compared.place
+        mean = place.back(compared.mean)
+        scores = in_hundredths(mean) if with_scores else None
+        raw = vote(mean, self.params.vote_level)
         if not cv2.hasNonZero(raw):
             mask = np.zeros_like(raw)
-            return Seen(mask, scores, (), self._trust(compared, mask))
-        mask = self._draw(compared, inside)
+            return Seen(mask, scores, (), self._trust(compared.fit, mean, mask))
+        mask = self._draw(compared)
         specks: tuple[Speck, ...] = ()
         if self.finds_specks:
-            raw = vote(compared.mean, self.params.vote_level)
-            edge = self.params.outline_edge
-            specks = find_specks(raw, mask, compared.score, compared.mean, self.min_area, edge)
-        blobs = find_blobs(mask, compared.mean) if self.finds_blobs else ()
+            raw = vote(mean, self.params.vote_level)
+            edge, score = self.params.outline_edge, place.back(compared.score)
+            specks = find_specks(raw, mask, score, mean, self.min_area, edge)
+        blobs = find_blobs(mask, mean) if self.finds_blobs else ()
         contrast = float(compared.fit.matcher.scene.contrast)
-        return Seen(mask, scores, specks, self._trust(compared, mask), blobs, contrast)
+        return Seen(mask, scores, specks, self._trust(compared.fit, mean, mask), blobs, contrast)
 
-    def _trust(self, compared: Compared, mask: Bytes) -> float:
+    def _trust(self, fit: FrameFit, mean: Bytes, mask: Bytes) -> float:
         """Say how far a mask deserves trust, from 0 to 1."""
-        fit, scene = compared.fit, compared.fit.matcher.scene
+        scene = fit.matcher.scene
         threshold = fit.matcher.usual_threshold * fit.sigma / scene.sigma
         trust = fit.explained * seen_for_certain(scene.contrast, threshold)
-        return trust * marked_for_certain(mask, compared.mean, self.params)
+        return trust * marked_for_certain(mask, mean, self.params)
 
-    def _draw(self, compared: Compared, inside: NDArray[np.bool_] | None) -> Bytes:
-        """Mask of a frame from what `_compare` gave."""
-        fit = compared.fit
+    def _draw(self, compared: Compared) -> Bytes:
+        """Mask of a frame from what `_comparer` gave."""
+        fit, place = compared.fit, compared.place
         mask = self._drawer.draw(
             compared.mean,
             compared.score,
@@ -242,9 +250,9 @@ class LocalModel:
             np.maximum(fit.grain, _LEAST_GRAIN),
             fit.matcher.shadows,
         )
-        if inside is not None:
-            mask[~inside] = 0  # holes that were filled may reach out
-        return mask
+        if place.inside is not None:
+            mask[~place.inside] = 0  # holes that were filled may reach out
+        return place.back(mask)
 
     def state_of(self, picture: Bytes) -> int:
         """Give the number of the state of the scene that a frame shows, from 0."""
@@ -253,10 +261,10 @@ class LocalModel:
 
     def background(self, picture: Bytes) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows, (h, w, 3)."""
-        if len(self.scenes) == 1:
-            return np.asarray(self.scenes[0].colors[0], dtype=np.uint8)
-        colors = self._comparer.recognize(picture).matcher.scene.colors
-        return np.asarray(colors[0], dtype=np.uint8)
+        place, scene = at_place(self.registration, picture), self.scenes[0]
+        if len(self.scenes) > 1:
+            scene = self._comparer.recognize(picture).matcher.scene
+        return np.asarray(place.back(scene.colors[0]), dtype=np.uint8)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give everything that was learnt, as arrays by name, for an .npz file."""
@@ -265,6 +273,7 @@ class LocalModel:
             "local_params": self.params.to_array(),
             "local_history": self.history.to_array(),
             **arrays_of(self.scenes),
+            **({} if self.registration is None else self.registration.arrays()),
         }
 
     @classmethod
@@ -287,4 +296,5 @@ class LocalModel:
         params = DEFAULTS
         if "local_params" in arrays:
             params = LocalParams.from_array(arrays["local_params"])
-        return cls(scenes_in(arrays, len(usual)), usual, options, history, params)
+        scenes, place = scenes_in(arrays, len(usual)), registration_in(arrays)
+        return cls(scenes, usual, options, history, params, place)

@@ -39,6 +39,13 @@ class LocalParams:
         If a number is not finite or out of its range.
     """
 
+    # A camera that shakes
+    shake_px: float = _number(
+        0.75, "pixels", (0.25, 16), "less is rounded away, and is no more than the blur of an edge"
+    )
+    shake_share: float = _number(
+        0.1, "share of frames", (0.02, 1.1), "fewer out of place are errors; above 1: they stay"
+    )
     # States of the scene
     state_cut: float = _number(
         5.0, "grey levels", (1, 64), "residual between two states that light cannot explain"
@@ -146,10 +153,7 @@ class LocalParams:
         0.8, "share of texture", (0, 4), "leaves and water show the colours next to them"
     )
     contrast_share: float = _number(
-        0.2,
-        "share of the film's contrast",
-        (0, 1),
-        "halos of codecs and soft shadows have less of an object's contrast",
+        0.2, "share of the film's contrast", (0, 1), "halos of codecs and soft shadows have less"
     )
     contrast_cap: float = _number(
         30.0, "grey levels", (1, 255), "halos are no stronger, whatever the contrast"

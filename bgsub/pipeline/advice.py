@@ -73,11 +73,18 @@ def mask_findings(facts: Mapping[str, Any]) -> list[str]:
     return [f"foreground in {filled} of {plural(total, 'frame')}, {shown} % of the pixels"]
 
 
-def camera_hints(camera: CameraWatch | None) -> list[str]:
-    """Say that the camera moves, if it does."""
+def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> list[str]:
+    """Say that the camera moves, if it does, and whether masks follow it, by their facts."""
     if camera is None or not (camera.is_moving or camera.drifts):
         return []
     how = f"in {camera.moved} of {camera.pairs} comparisons" if camera.is_moving else "slowly"
+    shake = facts.get("mask_shake_pixels")
+    if shake:
+        hint = (
+            f"the camera moves, by up to {plural(shake, 'pixel')}: masks follow it, but errors "
+            "and the background do not; stabilize the video first if you need those"
+        )
+        return [hint]
     hint = (
         f"the whole picture moves ({how}): the camera pans or shakes, but masks need one "
         "that stands still; stabilize the video first, or take a part in which it does not move "

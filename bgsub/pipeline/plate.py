@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import UsageError
 from bgsub.local.model import LocalModel
+from bgsub.local.placing import at_place
 from bgsub.local.sampling import sample_size
 from bgsub.runtime.threads import Workers
 from bgsub.source_options import SourceOptions
@@ -115,6 +116,10 @@ def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> l
     list of Plate
         One for each state of the scene, that of most frames of the model first.
     """
+    if model.registration is not None:
+        placed = [at_place(model.registration, *seen) for seen in zip(pictures, empty, strict=True)]
+        pictures = np.stack([one.picture for one in placed])
+        empty = np.stack([np.asarray(one.inside) for one in placed])
     states = np.array([model.state_of(picture) for picture in pictures])
     plates = []
     for state, scene in enumerate(model.scenes):

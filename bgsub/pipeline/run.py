@@ -129,7 +129,7 @@ def run(
         facts = {"command": "run", **source_facts(source, identity.result())}
         facts |= plan_facts(plan, int(store.fit_numbers.size)) | fit_facts(fit, scene.background)
         facts |= frame_facts(outputs, scene) | object_facts(outputs, table)
-        hints = camera_hints(outputs.camera) + fit_hints(fit, table)
+        hints = camera_hints(outputs.camera, facts) + fit_hints(fit, table)
         hints += mask_hints(outputs.tally, scene.threshold) + noise_hints(facts)
         return finish(results, source, table, options, watch, facts, hints)
 
@@ -196,7 +196,7 @@ def apply(
         facts["model_sha256"] = input_identity(model_path)["sha256"]
         facts |= source_facts(source, identity.result()) | frame_facts(outputs, scene)
         facts |= object_facts(outputs, table)
-        hints = camera_hints(outputs.camera) + mask_hints(outputs.tally, scene.threshold)
+        hints = camera_hints(outputs.camera, facts) + mask_hints(outputs.tally, scene.threshold)
         hints += noise_hints(facts)
         return finish(results, source, table, options, watch, facts, hints)
 

@@ -64,7 +64,8 @@ _EVENT = Facts(
 
 _SHOWN = (
     *("frame_size", "components", "mask_model", "mask_states", "mask_regions"),
-    *("mask_regions_left_out", "mask_trust", "peak_memory_bytes", "events", "stages_s"),
+    *("mask_regions_left_out", "mask_shake_pixels", "mask_trust"),
+    *("peak_memory_bytes", "events", "stages_s"),
 )
 
 RUN = Facts(
@@ -96,6 +97,7 @@ RUN = Facts(
         "mask_states": Nullable(ListOf(Facts({}))),
         "mask_regions": Nullable(ListOf(_REGION)),
         "mask_regions_left_out": Nullable(_COUNT),
+        "mask_shake_pixels": Nullable(_COUNT),
         "events": Nullable(ListOf(_EVENT)),
         "stages_s": Nullable(Facts({})),
         "peak_memory_bytes": Nullable(_COUNT),

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -5,6 +7,8 @@ from bgsub.local.cleanup import SCORE_LEVEL
 from bgsub.local.layers import MOST_FRAMES
 from bgsub.local.model import LocalModel
 from bgsub.local.params import LocalParams, MaskOptions
+from bgsub.local.placing import moved
+from bgsub.local.registration import Shift
 from bgsub.local.sampling import fit_bytes, sample_size
 from bgsub.local.scene import Scene
 from bgsub.runtime.threads import Workers
@@ -444,3 +448,51 @@ def test_light_in_a_part_is_evened_out_where_shadows_are_dropped(options, evened
     shown[:48] *= 0.7
     scores = model.scores(np.rint(shown).astype(np.uint8))
     assert (np.median(scores[:16]) < 90) == evened
+
+
+@pytest.fixture(scope="module")
+def shaking(passing):
+    """The same film before a camera that shakes: frames, shifts, model."""
+    rng = np.random.default_rng(4)
+    shifts = [Shift(*one) for one in rng.integers(-4, 5, (len(passing.frames), 2)).tolist()]
+    rough = np.rint(rng.normal(0, 20, (72, 96, 1))).astype(int)  # something to hold on to
+    frames = np.clip(passing.frames + rough, 0, 255).astype(np.uint8)
+    for frame, truth, still in zip(frames, passing.truths, passing.frames, strict=True):
+        frame[truth] = still[truth]
+    frames = np.stack([moved(*one) for one in zip(frames, shifts, strict=True)])
+    with Workers(1) as workers:
+        model = LocalModel.fit(frames.copy(), workers=workers)
+    return SimpleNamespace(frames=frames, shifts=shifts, model=model)
+
+
+def test_masks_follow_a_camera_that_shakes(shaking, passing, scenes):
+    masks = masks_of(shaking.model, shaking.frames)
+    truths = [
+        moved(truth.astype(np.uint8), shift) > 0
+        for truth, shift in zip(passing.truths, shaking.shifts, strict=True)
+    ]
+    assert scenes.f_measure(masks, truths) > 0.9
+    assert shaking.model.history.shake_pixels >= 4
+    assert passing.model.history.shake_pixels == 0
+
+
+def test_all_that_is_asked_of_a_shaking_frame_lies_where_it_does(shaking, passing):
+    again = LocalModel.from_arrays(shaking.model.arrays()).with_options(MaskOptions())
+    for frame, seen in zip(
+        shaking.frames[:9], shaking.model.look_all(shaking.frames[:9]), strict=True
+    ):
+        np.testing.assert_array_equal(seen.mask, again.mask(frame))
+        np.testing.assert_array_equal(seen.scores, again.scores(frame))
+        empty = seen.mask == 0
+        apart = np.abs(frame.astype(int) - again.background(frame))[empty]
+        assert np.median(apart) < 6
+    assert "local_place" not in passing.model.arrays()
+
+
+def test_pixels_that_do_not_count_stay_where_they_are(shaking):
+    inside = np.zeros(shaking.frames.shape[1:3], bool)
+    inside[20:60, 30:70] = True
+    for frame in shaking.frames[:9]:
+        seen = shaking.model.look(frame, inside)
+        assert not seen.mask[~inside].any()
+        assert not seen.scores[~inside].any()

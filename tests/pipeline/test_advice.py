@@ -8,7 +8,14 @@ import pytest
 from bgsub import TRPCA
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.scene_change import SceneChange
-from bgsub.pipeline.advice import descent_hints, fit_hints, mask_hints, outlier_findings, plural
+from bgsub.pipeline.advice import (
+    camera_hints,
+    descent_hints,
+    fit_hints,
+    mask_hints,
+    outlier_findings,
+    plural,
+)
 from bgsub.pipeline.mask_tally import MaskTally
 from bgsub.pipeline.run import run
 
@@ -201,3 +208,21 @@ class TestFitHints:
             converged=True,
         )
         assert fit_hints(fit, fit.table) == ["the moon is full"]
+
+
+class TestCamera:
+    MOVING = SimpleNamespace(is_moving=True, drifts=False, moved=9, pairs=10)
+
+    def test_a_camera_that_stands_still_is_no_news(self):
+        still = SimpleNamespace(is_moving=False, drifts=False, moved=0, pairs=10)
+        assert camera_hints(still, {"mask_shake_pixels": 1}) == camera_hints(None, {}) == []
+
+    def test_masks_need_a_camera_that_stands_still(self):
+        (line,) = camera_hints(self.MOVING, {"mask_shake_pixels": 0})
+        assert line.startswith("the whole picture moves (in 9 of 10 comparisons)")
+        assert camera_hints(self.MOVING, {}) == [line]
+
+    def test_what_follows_the_camera_and_what_does_not_is_said(self):
+        (line,) = camera_hints(self.MOVING, {"mask_shake_pixels": 4})
+        assert "by up to 4 pixels: masks follow it, but errors" in line
+        assert "pans" not in line

@@ -1,0 +1,145 @@
+"""Frames of a camera that shakes are found where they lie, whatever the light and what moves."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bgsub.local.params import DEFAULTS
+from bgsub.local.registration import (
+    Registration,
+    Shift,
+    find_registration,
+    registration_in,
+    shrunken,
+)
+
+HEIGHT, WIDTH, ROOM = 120, 160, 12
+
+
+@pytest.fixture(scope="module")
+def wide() -> np.ndarray:
+    """Give a textured place, larger than the picture by 12 pixels on each side."""
+    rng = np.random.default_rng(3)
+    size = HEIGHT + 2 * ROOM, WIDTH + 2 * ROOM
+    picture = np.full((*size, 3), 90, np.float32)
+    for scale in (3, 9, 27):
+        rough = rng.normal(0, 1, (size[0] // scale + 2, size[1] // scale + 2, 3))
+        picture += 18 * cv2.resize(rough.astype(np.float32), size[::-1], interpolation=1)
+    return np.clip(picture, 20, 220).astype(np.uint8)
+
+
+def seen_at(wide, right, down):
+    """Cut the picture out whose scene lies so far to the right and down."""
+    top, left = ROOM - down, ROOM - right
+    return wide[top : top + HEIGHT, left : left + WIDTH].copy()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    right=st.integers(-8, 8),
+    down=st.integers(-8, 8),
+    gain=st.floats(0.5, 1.3),
+    offset=st.integers(-15, 25),
+    x=st.integers(0, WIDTH - 60),
+    y=st.integers(0, HEIGHT - 50),
+    seed=st.integers(0, 9),
+)
+def test_a_frame_is_found_in_any_light_and_behind_an_object(
+    wide, right, down, gain, offset, x, y, seed
+):
+    frame = seen_at(wide, right, down)
+    rng = np.random.default_rng(seed)
+    frame[y : y + 50, x : x + 60] = rng.integers(0, 256, (50, 60, 3))
+    frame = np.clip(
+        gain * frame.astype(np.float32) + offset + rng.normal(0, 2, frame.shape), 0, 255
+    )
+    place = Registration(shrunken(seen_at(wide, 0, 0)), 1.0)
+    assert place.find(frame.astype(np.uint8)) == Shift(right, down)
+
+
+def test_a_larger_picture_is_found_to_the_pixel(wide):
+    large = cv2.resize(wide, None, fx=4, fy=4, interpolation=cv2.INTER_CUBIC)
+    still = large[48:-48, 48:-48]
+    place = Registration(shrunken(still), still.shape[1] / 160)
+    for right, down in ((0, 0), (1, -2), (-7, 5), (18, 11)):
+        frame = large[48 - down : -48 - down, 48 - right : -48 - right]
+        assert place.find(frame) == Shift(right, down)
+
+
+def test_what_shows_something_else_stays_where_it_is(wide):
+    place = Registration(shrunken(seen_at(wide, 0, 0)), 1.0)
+    other = np.random.default_rng(0).integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8)
+    assert place.find(other) == Shift()
+    assert place.find(np.full((HEIGHT, WIDTH, 3), 77, np.uint8)) == Shift()
+    plain = Registration(np.full((HEIGHT, WIDTH), 77, np.uint8), 1.0)
+    assert plain.find(other) == Shift()
+
+
+def film(wide, shifts):
+    rng = np.random.default_rng(1)
+    frames = np.stack([seen_at(wide, *shift) for shift in shifts]).astype(np.float32)
+    frames[10:20, 40:80, 30:50] += 60  # somebody stays for a while
+    return np.clip(frames + rng.normal(0, 2, frames.shape), 0, 255).astype(np.uint8)
+
+
+def test_a_camera_that_stands_still_has_no_place_to_be_found(wide):
+    assert find_registration(film(wide, [(0, 0)] * 40), DEFAULTS, map) is None
+
+
+def test_a_single_bump_is_no_shaking(wide):
+    shifts = [(0, 0)] * 240
+    shifts[7] = (5, 3)
+    assert find_registration(film(wide, shifts), DEFAULTS, map) is None
+
+
+def test_a_camera_that_pans_has_no_place(wide):
+    panning = np.concatenate([wide] * 8, axis=1)
+    frames = [panning[ROOM:-ROOM, 25 * i : 25 * i + WIDTH] for i in range(40)]
+    assert find_registration(np.stack(frames), DEFAULTS, map) is None
+
+
+def test_a_camera_that_shakes_is_brought_to_the_middle(wide):
+    rng = np.random.default_rng(2)
+    shifts = rng.integers(-5, 6, (60, 2)) + np.array([3, -2])
+    frames = film(wide, [tuple(map(int, shift)) for shift in shifts])
+    place = find_registration(frames, DEFAULTS, map)
+    assert place is not None
+    found = np.array([place.find(frame) for frame in frames])
+    apart = found - shifts
+    assert (apart == apart[0]).all()
+    assert np.abs(np.median(found, axis=0)).max() <= 2  # of some frames' shifts, not of all
+
+
+def test_arrays_keep_a_place(wide):
+    place = Registration(shrunken(seen_at(wide, 0, 0)), 1.0)
+    again = registration_in(place.arrays())
+    assert again is not None
+    assert again.find(seen_at(wide, 4, -3)) == Shift(4, -3)
+    assert registration_in({}) is None
+
+
+@pytest.mark.parametrize(
+    ("reference", "factor"),
+    [
+        (np.zeros((4, 4), np.float32), 1.0),
+        (np.zeros((4, 400), np.uint8), 1.0),
+        (np.zeros((0, 4), np.uint8), 1.0),
+        (np.zeros((4, 4, 3), np.uint8), 1.0),
+        (np.zeros((40, 40), np.uint8), 0.0),
+        (np.zeros((40, 40), np.uint8), np.inf),
+        (np.zeros((40, 40), np.uint8), np.nan),
+    ],
+)
+def test_arrays_of_no_place_are_refused(reference, factor):
+    with pytest.raises(ValueError):  # noqa: PT011
+        registration_in({"local_place": reference, "local_place_factor": np.array(factor)})
+
+
+@pytest.mark.parametrize("size", [(1, 500), (500, 2), (3, 3), (20, 160), (1, 1)])
+def test_pictures_too_small_to_tell_stay_where_they_are(size):
+    pictures = np.random.default_rng(0).integers(0, 256, (20, *size, 3), dtype=np.uint8)
+    assert find_registration(pictures, DEFAULTS, map) is None
