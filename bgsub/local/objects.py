@@ -12,13 +12,15 @@ from bgsub.local.changes import LIVELIER, UNKNOWN, Change, find_changes
 from bgsub.local.clean_frames import Singles
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.presence import SHADES, lies_between
 from bgsub.local.shadows import object_evidence
 from bgsub.video.frames import Bytes
 
 OWN = 0.65
 """Share of the frames on either side of a change that the layers of that side explain, at least."""
 
-_SHADES = 4.5
+_OFTENER = 1.5
+"""Factor by which a place is seen oftener than what else is there, for its visits to tell."""
 
 _LARGEST = 1 / 3
 """Share of the picture above which what changes at one time is the light of the room."""
@@ -82,7 +84,29 @@ def weigh_changes(
     votes[np.abs(votes) < 0.5 * cast] = 0  # what comes and goes both ways is no object
     is_object = _with_shades(votes > 0, layers.colors, sigma)
     is_object[0] &= votes[0] >= 0  # likeness alone does not overrule what is seen most
+    is_object[0] &= ~_places_of_several(is_object, layers, sigma)
     return Verdict(is_object, is_thing, changes)
+
+
+def _places_of_several(
+    is_object: NDArray[np.bool_], layers: Layers, sigma: float
+) -> NDArray[np.bool_]:
+    """Mark what is seen most and was taken for an object, though several came and left before it.
+
+    One decision for all pixels that hang together, by most of them.
+    """
+    y, x = np.nonzero(is_object[0])
+    rivals = ~is_object[:, y, x]
+    often = (layers.counts[:, y, x] * rivals).max(axis=0)
+    place = lies_between(layers, y, x, rivals, sigma)
+    place &= layers.counts[0, y, x] >= _OFTENER * often
+    solid = is_object[0].astype(np.uint8)
+    solid = cv2.morphologyEx(solid, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
+    _, parts = cv2.connectedComponents(solid, connectivity=8)
+    part = parts[y, x]
+    found = np.zeros(is_object.shape[1:], np.bool_)
+    found[y, x] = (2 * np.bincount(part, place) > np.bincount(part))[part] if part.size else False
+    return found
 
 
 def _vote(
@@ -177,7 +201,7 @@ def _with_shades(is_object: NDArray[np.bool_], colors: Bytes, sigma: float) -> N
     result = voted.copy()
     for k in range(LAYERS):
         for other in range(LAYERS):
-            alike = np.abs(own[k] - own[other]).max(axis=1) < _SHADES * sigma
+            alike = np.abs(own[k] - own[other]).max(axis=1) < SHADES * sigma
             result[k] |= alike & voted[other]
     shaded[:, y, x] = result
     return shaded

@@ -14,6 +14,9 @@ from bgsub.video.frames import Bytes
 LEAST_WALK = 0.25
 """Share of the motion before and after a change by which they must differ to tell."""
 
+SHADES = 4.5
+"""Noise by which two colours of one object differ at most."""
+
 Label = NDArray[np.int8]
 
 _FRAMES = 10
@@ -23,6 +26,8 @@ _USUAL = 0.002
 _LEAST_PIXELS = 20
 _RETURN, _RETURN_FRAMES = 0.03, 2
 _STAYS = 0.25
+_VISITS = 2
+_STAY, _STAY_FRAMES = 0.02, 2
 _MOST_OF_IT = 0.5
 
 
@@ -168,3 +173,59 @@ def what_came_back(
     if np.count_nonzero(after < before[0]) >= least and after[-1] > before[-1]:
         return 1
     return 0
+
+
+def lies_between(
+    layers: Layers,
+    y: NDArray[np.int64],
+    x: NDArray[np.int64],
+    rivals: NDArray[np.bool_],
+    sigma: float,
+) -> NDArray[np.bool_]:
+    """Find pixels whose most frequent layer is what visits begin and end with.
+
+    Behind a visitor his place is seen before and after him. So a layer that is followed or preceded
+    by several others, each for a while, is the place of all of them; who stays in a place has only
+    that before and after him, and so have his shades.
+
+    Parameters
+    ----------
+    layers : Layers
+    y, x : ndarray of int64, shape (m,)
+        The pixels.
+    rivals : ndarray of bool, shape (K, m)
+        Layers that may be the place instead of the first one.
+    sigma : float
+        Noise in grey levels.
+
+    Returns
+    -------
+    ndarray of bool, shape (m,)
+        Where the first layer is next to two others at least, and to more than any rival is.
+    """
+    beside = _neighbours(layers.labels[:, y, x])
+    colors = layers.colors[:, y, x].astype(np.int16)
+    for k in range(LAYERS):
+        for j in range(k):
+            alike = np.abs(colors[k] - colors[j]).max(axis=1) < SHADES * sigma
+            beside[:, k] &= ~(beside[:, j] & alike)  # shades of a colour count once
+    counts = np.count_nonzero(beside, axis=1)
+    return np.asarray((counts[0] >= _VISITS) & (counts[0] > (counts * rivals)[1:].max(axis=0)))
+
+
+def _neighbours(shown: Bytes) -> NDArray[np.bool_]:
+    """Say which layers follow each other, of those that last, shape (K, K, m)."""
+    least = max(_STAY * len(shown), _STAY_FRAMES)
+    pixels = np.arange(shown.shape[1])
+    lasting, now = (np.full(shown.shape[1], LAYERS) for _ in range(2))
+    count = np.zeros(shown.shape[1], np.int64)
+    beside = np.zeros((LAYERS + 1, LAYERS + 1, shown.shape[1]), np.bool_)
+    for label in shown:
+        known = label < LAYERS  # what no layer explains interrupts nothing
+        count = np.where(known, (now == label) * count + 1, count)
+        now = np.where(known, label, now)
+        settled = (count >= least) & (now != lasting)
+        before, after = lasting[settled], now[settled]
+        beside[before, after, pixels[settled]] = beside[after, before, pixels[settled]] = True
+        lasting[settled] = after
+    return beside[:LAYERS, :LAYERS]

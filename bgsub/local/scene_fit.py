@@ -33,6 +33,9 @@ _LEAST_SHARE = 0.04
 _BESIDE, _RIVAL = 15, 0.5
 
 _NOISE_FRAMES = 100
+# One frame of so many, the quantile that holds as many normal values on either side of their mean,
+# and times their noise that of all frames is at most; on real films it is less than twice as much.
+_AGREEING, _NORMAL_THIRD, _MOST_NOISE = 3, 0.4307, 2.0
 
 
 def fit_scene(
@@ -111,7 +114,11 @@ def _band(
 
 
 def measure_noise(pictures: Bytes, center: Singles) -> float:
-    """Median over pixels and channels of their noise, in grey levels."""
+    """Median over pixels and channels of their noise, in grey levels.
+
+    Where most places are covered for half of the time, half of the frames are not of the place: no
+    more than twice the noise of those that agree best counts.
+    """
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _NOISE_FRAMES)).astype(np.int64)
     step = 2 * coarseness(*center.shape[:2])
     part = center[::step, ::step]
@@ -120,7 +127,21 @@ def measure_noise(pictures: Bytes, center: Singles) -> float:
         difference = np.abs(pictures[j, ::step, ::step] - part).ravel()
         np.copyto(row, np.minimum(8 * difference, 255), casting="unsafe")
     middle = (column_median(eighths) + 0.5) / 8
-    return float(np.median(middle)) / NORMAL_MAD
+    usual = float(np.median(middle)) / NORMAL_MAD
+    return min(usual, _MOST_NOISE * _least_noise(pictures[chosen, :: 2 * step, :: 2 * step, 1]))
+
+
+def _least_noise(pictures: Bytes) -> float:
+    """Noise of the third of the frames that agree best, median over pixels of shape (n, h, w).
+
+    From the shortest interval that holds their levels, of whatever the others show.
+    """
+    levels = np.sort(pictures.reshape(len(pictures), -1).T, axis=1)
+    kept = -(-len(pictures) // _AGREEING)
+    if kept == len(pictures):
+        return np.inf
+    widths = (levels[:, kept:] - levels[:, :-kept]).min(axis=1)
+    return (float(np.median(widths)) + 0.5) / (2 * _NORMAL_THIRD)
 
 
 def _restlessness(layers: Layers, kept: int) -> Singles:

@@ -52,6 +52,7 @@ def find_states(thumbnails: Bytes, params: LocalParams = DEFAULTS) -> NDArray[np
     if names.size < 2:
         return np.zeros(n, np.int64)
     groups = _merge([np.flatnonzero(labels == name) for name in names], distances)
+    groups = _join_alike(groups, luma, params.state_cut)
     means = np.stack([distances[:, group].mean(axis=1) for group in groups], axis=1)
     closest = np.abs(np.arange(n)[:, None] - chosen[None]).argmin(axis=1)
     return np.asarray(means.argmin(axis=1)[closest], dtype=np.int64)
@@ -150,4 +151,23 @@ def _merge(groups: list[NDArray[np.int64]], distances: Singles) -> list[NDArray[
             break
         groups[j] = np.concatenate([groups[j], groups[i]])
         del groups[i]
+    return sorted(groups, key=len, reverse=True)
+
+
+def _join_alike(
+    groups: list[NDArray[np.int64]], luma: Singles, cut: float
+) -> list[NDArray[np.int64]]:
+    """Join states whose frames have the same in common, which is their median.
+
+    Then it is passing objects by which they differ: few frames in which many of them stay are as
+    like each other, and as unlike the others, as frames in another light.
+    """
+    while len(groups) > 1:
+        shared = _distances(np.stack([np.median(luma[group], axis=0) for group in groups]))
+        np.fill_diagonal(shared, np.inf)
+        i, j = sorted(divmod(int(shared.argmin()), len(groups)))
+        if shared[i, j] > cut:
+            break
+        groups[i] = np.concatenate([groups[i], groups[j]])
+        del groups[j]
     return sorted(groups, key=len, reverse=True)

@@ -209,6 +209,21 @@ def test_what_changes_in_most_of_the_picture_at_one_time_is_no_object(rows, foun
     assert weigh_changes([one], layers, SIGMA).is_object[1][region].any() == found
 
 
+@pytest.mark.parametrize(("others", "found"), [((2, 3), []), ((1, 1), [0])])
+def test_a_place_between_several_visits_is_no_object(others, found):
+    """The last visit looks as if the place had left: its outline has fewer edges since then."""
+    stood = np.repeat([0, others[0], 0, others[1], 0, 1], [8, 3, 8, 3, 8, 10])
+    layers = made([PLACE, PERSON, (220, 30, 90), (30, 200, 40)], stood)
+    assert objects(layers, change(0.6, before=0, after=1, frame=30)) == found
+
+
+@pytest.mark.parametrize(("seen", "found"), [(12, []), (13, [0])])
+def test_a_place_between_several_visits_is_seen_half_as_often_again(seen, found):
+    stood = np.repeat([0, 2, 0, 3, 0, 1], [6, 4, 6, 18 - seen, 6, seen])
+    layers = made([PLACE, PERSON, (220, 30, 90), (30, 200, 40)], stood)
+    assert objects(layers, change(1.0, before=0, after=1, frame=N - seen)) == found
+
+
 # --- the definition, pixel by pixel ---
 
 

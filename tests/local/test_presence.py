@@ -6,6 +6,7 @@ import pytest
 from bgsub.local.layers import LAYERS, Layers, find_layers
 from bgsub.local.presence import (
     _with_neighbours,
+    lies_between,
     motion_around,
     moving_colors,
     what_came_back,
@@ -286,6 +287,53 @@ def test_a_place_shows_what_more_than_half_of_it_shows(rows, expected):
     layers = Layers(np.zeros((LAYERS, 4, 5, 3), np.uint8), empty, empty, empty, labels)
     sides = np.zeros((4, 5), np.int8), np.ones((4, 5), np.int8)
     assert what_came_back(layers, np.ones((4, 5), bool), sides) == expected
+
+
+COLORS = (100, 110, 120), (40, 60, 200), (220, 30, 90), (30, 200, 40)
+
+
+def between(shown, colors=COLORS, rivals=True):
+    """Say so of pixels that all show the same layers, frame by frame; 255 is none."""
+    labels = np.broadcast_to(np.array(shown, np.uint8)[:, None, None], (len(shown), 4, 5))
+    own = np.zeros((LAYERS, 4, 5, 3), np.uint8)
+    own[: len(colors)] = np.array(colors)[:, None, None]
+    layers = Layers(own, *(np.zeros((LAYERS, 4, 5), np.uint8),) * 3, labels)
+    y, x = np.indices((4, 5)).reshape(2, -1)
+    found = lies_between(layers, y, x, np.full((LAYERS, y.size), rivals), 3.0)
+    assert found.all() == found.any()
+    return bool(found.any())
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ([0] * 9 + [1] * 4 + [0] * 9 + [2] * 4 + [0] * 9, True),
+        ([1] * 4 + [0] * 9 + [2] * 4, True),
+        ([0] * 9 + [1] * 4 + [0] * 9 + [1] * 4 + [0] * 9, False),  # two visitors alike, or one
+        ([0] * 9 + [1] * 9 + [0] * 9, False),
+        ([1] * 4 + [0] * 20, False),  # the place, and who came to stay
+        ([0] * 9 + [1] * 4 + [2] * 4 + [0] * 9, False),  # as much next to each other
+        ([0] * 9 + [1] * 4 + [255] * 2 + [0] * 9 + [2] * 4 + [255] * 2 + [0] * 9, True),
+        ([0] * 9 + [1] + [0] * 9 + [2] + [0] * 9, False),  # one frame is chance
+        (([0] * 20 + [1] * 2) * 2 + ([0] * 20 + [2] * 2) * 2 + [0] * 9, True),
+        (([0] * 50 + [1] * 2) * 2 + ([0] * 50 + [2] * 2) * 2 + [0] * 20, False),  # 2 % of it
+    ],
+)
+def test_a_place_lies_between_several_visits(shown, expected):
+    assert between(shown) == expected
+
+
+def test_shades_of_a_visitor_are_one_visitor():
+    shown = [0] * 9 + [1] * 4 + [0] * 9 + [2] * 4 + [0] * 9
+    near, other = np.add(COLORS[1], (13, 0, 0)), np.add(COLORS[1], (14, 0, 0))  # 4.5σ are 13.5
+    assert not between(shown, (*COLORS[:2], near))
+    assert between(shown, (*COLORS[:2], other))
+
+
+def test_what_may_not_be_the_place_is_no_rival():
+    shown = [2, 2, 1, 1, 0, 0, 2, 2, 0, 0, 3, 3, 1, 1]
+    assert not between(shown)  # 1 and 0 lie beside as many, 0, 2, 3 and 1, 2, 3
+    assert between(shown, rivals=False)
 
 
 def test_a_bin_counts_what_is_in_it_or_in_one_of_its_26_neighbours():

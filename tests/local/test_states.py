@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import average, fcluster
 from scipy.spatial.distance import pdist, squareform
 
-from bgsub.local.states import _distances, _merge, average_linkage, find_states
+from bgsub.local.states import _distances, _join_alike, _merge, average_linkage, find_states
 
 
 def rooms(order, seed=0, noise=2.0):
@@ -75,6 +75,32 @@ def test_water_that_turns_slowly_is_one_state_and_with_the_lamps_switched_on_ami
     assert count_states(film(water)) == 1
     lamps = 30 * (np.arange(60) >= 30)[:, None, None] * patterns(6, 1)
     assert count_states(film(water + lamps)) == 2
+
+
+@pytest.mark.parametrize(("lamps", "count"), [(0, 1), (4, 1), (8, 2)])
+def test_frames_in_which_many_objects_pass_are_no_state_unless_the_light_differs(lamps, count):
+    """In 24 of 64 frames two fifths of the places are covered at a time, by others each time."""
+    rng = np.random.default_rng(2)
+    added = np.zeros((64, 6, 8))
+    for frame in range(40, 64, 4):
+        hidden = rng.permutation(48)[:20]
+        added[frame : frame + 4].reshape(4, 48)[:, hidden] = rng.choice([-90, 90], 20)
+    added = np.kron(added, np.ones((1, 5, 5)))
+    added += lamps * (np.arange(64) >= 40)[:, None, None] * patterns(6, 1)
+    luma = film(added)[..., 0].reshape(64, -1).astype(np.float32)
+    groups = [np.arange(40), np.arange(40, 64)]
+    found = _join_alike(groups, luma, 5.0)
+    assert len(found) == count
+    np.testing.assert_array_equal(np.sort(np.concatenate(found)), np.arange(64))
+
+
+def test_the_most_alike_states_are_joined_first_and_the_longest_comes_first():
+    """A drift of 3 levels in each of 5 states is one of 12 in all."""
+    levels = np.repeat([0, 3, 6, 9, 40], [4, 5, 6, 7, 20])
+    luma = film(levels[:, None, None] * patterns(6, 1), noise=0.0)[..., 0].reshape(42, -1)
+    groups = [np.flatnonzero(levels == level) for level in np.unique(levels)]
+    found = _join_alike(groups, luma.astype(np.float32), 5.0)
+    assert [len(group) for group in found] == [22, 20]
 
 
 def test_what_ends_far_from_where_it_began_is_more_than_one_state():
