@@ -3,8 +3,10 @@
 DATA holds a folder per sequence: ``groundtruth`` beside ``input`` (CDnet, SBI), or one hand-drawn
 mask ``b00247.png`` beside ``frames`` or a video (Wallflower). Every method decodes the footage and
 writes masks without loss; the milliseconds are processor time of all of it, a frame. Sequences are
-measured in two processes side by side. `benchmarks.held_out` gives the mean over scenes left out,
-`benchmarks.sweep` what one number does, `benchmarks.pieces` what each piece brings.
+measured in two processes side by side. With ``--synthetic`` they are what `benchmarks.scenes` makes
+of DATA instead: such scenes have a table and means of their own. `benchmarks.held_out` gives the
+mean over scenes left out, `benchmarks.sweep` what one number does, `benchmarks.pieces` what each
+piece brings.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import cv2
 import numpy as np
 
 from benchmarks.footage import Footage, pictures, sequences
+from benchmarks.scenes import SCENES, make
 from bgsub.evaluation.confusion import Counts
 from bgsub.evaluation.evaluate import evaluate
 from bgsub.evaluation.options import EvaluationOptions
@@ -165,28 +168,41 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--sheet", type=Path, default=Path("results/masks.png"))
     parser.add_argument("--only", nargs="*", help="names of sequences")
+    parser.add_argument("--synthetic", action="store_true", help="made scenes instead of real ones")
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    wanted = [one for one in sequences(given.data) if not given.only or one.name in given.only]
-    if not wanted:
-        print(f"{given.data}: no sequence with a truth is there", file=sys.stderr)
-        return 1
-    names = [f"{name:>10s} {'ms':>6s}" for name in given.methods]
-    print(f"{'sequence':17s}{'frames':>7s} " + " ".join(names), flush=True)
-    rows = []
-    with ProcessPoolExecutor(given.processes) as pool:
-        for row in pool.map(partial(measured, methods=given.methods), wanted):
-            figures = zip(row.counts, row.milliseconds, strict=True)
-            cells = [f"{shown(counts):>10s} {spent:6.2f}" for counts, spent in figures]
-            print(f"{row.name:17s}{row.frames:7d} " + " ".join(cells), flush=True)
-            rows.append(row)
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(given.processes) as pool:
+        if given.synthetic:
+            names = [name for name in SCENES if not given.only or name in given.only]
+            making = pool.map(partial(make, data=given.data, folder=Path(folder)), names)
+            wanted = list(making)
+        else:
+            found = sequences(given.data)
+            wanted = [one for one in found if not given.only or one.name in given.only]
+        if not wanted:
+            print(f"{given.data}: no sequence with a truth is there", file=sys.stderr)
+            return 1
+        rows = _measure_all(wanted, given.methods, pool)
     print(f"{'mean F':24s} " + " ".join(f"{one:10.3f} {'':6s}" for one in _means(rows)))
     print("* at the threshold that is best for the sequence, chosen on the truth")
     given.sheet.parent.mkdir(parents=True, exist_ok=True)
     write_image(given.sheet, np.vstack([row.pictures for row in rows]))
     print(f"contact sheet: {given.sheet}")
     return 0
+
+
+def _measure_all(wanted: list[Footage], methods: list[str], pool: ProcessPoolExecutor) -> list[Row]:
+    """Measure sequences, and print a line for each."""
+    names = [f"{name:>10s} {'ms':>6s}" for name in methods]
+    print(f"{'sequence':17s}{'frames':>7s} " + " ".join(names), flush=True)
+    rows = []
+    for row in pool.map(partial(measured, methods=methods), wanted):
+        figures = zip(row.counts, row.milliseconds, strict=True)
+        cells = [f"{shown(counts):>10s} {spent:6.2f}" for counts, spent in figures]
+        print(f"{row.name:17s}{row.frames:7d} " + " ".join(cells), flush=True)
+        rows.append(row)
+    return rows
 
 
 def _means(rows: list[Row]) -> list[float]:

@@ -1,0 +1,132 @@
+"""Scenes with an exact truth, made of real film: for ``python -m benchmarks.masks --synthetic``.
+
+Objects are cut out of one recording by its hand-drawn truth and moved over the empty film of
+another, with its noise: as they are or with a share of their contrast, through codecs, with a light
+that drifts, with soft shadows, before a camera that trembles, in gusts, at rest, or as faint as in
+thermal film. All is drawn from the recordings of a folder with fixed seeds: the same folder gives
+the same films. They need moved_object, sleeper, light_switch, hall_and_monitor, board, highway,
+highway_shadows and robustness/brightness_change.avi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import av
+import numpy as np
+
+from benchmarks.compositing import (
+    RATE,
+    Cut,
+    Drawn,
+    Place,
+    Singles,
+    back_and_forth,
+    clouded,
+    composed,
+    cuts,
+    emptied,
+    film,
+    gusty,
+    shaded,
+    shaken,
+    warm,
+)
+from benchmarks.footage import Footage
+from bgsub.video.images import write_image
+
+
+class Codec(NamedTuple):
+    """A codec of FFmpeg, the arrangement of its pixels, and its options."""
+
+    name: str
+    pixels: str
+    options: dict[str, str]
+
+
+_LOSSLESS = Codec("ffv1", "bgr0", {})
+_LOW = Codec("libx264", "yuv420p", {"crf": "35", "threads": "1"})
+_JPEG = Codec("mjpeg", "yuvj420p", {"qmin": "12", "qmax": "12"})
+
+
+def _write(folder: Path, frames: Iterable[Drawn], codec: Codec) -> Footage:
+    """Write a scene as a film beside its truth."""
+    (folder / "groundtruth").mkdir(parents=True)
+    name = folder / "film.mkv"
+    drawn = list(frames)
+    with av.open(name, "w") as box:
+        stream = box.add_stream(codec.name, RATE, codec.options)
+        assert isinstance(stream, av.VideoStream)
+        stream.height, stream.width = drawn[0].share.shape
+        stream.pix_fmt = codec.pixels
+        stream.codec_context.thread_count = 1  # the same bytes on every machine
+        for number, (picture, share) in enumerate(drawn, 1):
+            image = np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+            box.mux(stream.encode(av.VideoFrame.from_ndarray(image, "bgr24")))
+            truth = np.where(share >= 0.5, np.uint8(255), np.uint8(0))
+            write_image(folder / "groundtruth" / f"gt{number:06d}.png", truth)
+        box.mux(stream.encode(None))
+    return Footage(folder.name, str(name), str(folder))
+
+
+def _room(data: Path) -> tuple[list[Singles], list[Cut]]:
+    """Give a meeting room, and men of a corridor who walk through it."""
+    size, place = (160, 120), Place(0.7, -40, -20, 0.35)
+    empty = film(data / "moved_object" / "moved_object.mp4", range(200, 450), size)
+    return empty, cuts(data, "hall_and_monitor", range(24, 274), size, place)
+
+
+def _road(data: Path) -> tuple[list[Singles], list[Cut]]:
+    """Give a road between trees, and cars of another one."""
+    empty = emptied(data, "highway", range(700, 900), top=80)
+    return empty, cuts(data, "highway_shadows", range(2, 202), (320, 160), Place(0.6, 80, 15))
+
+
+def _desk(data: Path) -> tuple[list[Singles], list[Cut]]:
+    """Give a desk before a pin board, and two men close to the camera, before most of it."""
+    size = 160, 120
+    empty = film(data / "sleeper" / "sleeper.mp4", range(560, 760), size)
+    return empty, cuts(data, "board", range(20, 220), size, Place(0.75, 0, 5))
+
+
+def _street(data: Path) -> tuple[list[Singles], list[Cut]]:
+    """Give a street whose exposure is corrected again and again, and men of a corridor."""
+    size, place = (320, 240), Place(0.8, -30, 30, 0.5)
+    once = film(data / "robustness" / "brightness_change.avi", range(59), size, top=1.0)
+    empty = back_and_forth(once, 240)
+    return empty, cuts(data, "hall_and_monitor", range(24, 264), size, place)
+
+
+def _office(data: Path) -> tuple[list[Singles], list[Cut]]:
+    """Give a small room, and a man who comes in and stands there for half of the film."""
+    size, place = (160, 120), Place(0.7, -30, -20)
+    walking = cuts(data, "hall_and_monitor", range(20, 296), size, place)
+    standing = back_and_forth(walking[24:30], 150)
+    men = [*walking[:24], *standing, *walking[24:60], *walking[186:]]
+    empty = film(data / "light_switch" / "light_switch.mp4", range(100, 100 + len(men)), size)
+    return empty, men
+
+
+SCENES: dict[str, tuple[Callable[[Path], Iterable[Drawn]], Codec]] = {
+    "room": (lambda data: composed(*_room(data)), _LOSSLESS),
+    "room_half": (lambda data: composed(*_room(data), 0.5), _LOSSLESS),
+    "room_quarter": (lambda data: composed(*_room(data), 0.25), _LOSSLESS),
+    "room_crf35": (lambda data: composed(*_room(data)), _LOW),
+    "room_mjpeg": (lambda data: composed(*_room(data)), _JPEG),
+    "room_tremor": (lambda data: shaken(composed(*_room(data))), _LOSSLESS),
+    "street_clouds": (lambda data: clouded(composed(*_street(data))), _LOSSLESS),
+    "road_shadows": (lambda data: shaded(*_road(data)), _LOSSLESS),
+    "road_gusts": (lambda data: gusty(*_road(data)), _LOSSLESS),
+    "road_warm": (lambda data: warm(*_road(data)), _LOSSLESS),
+    "desk_crowded": (lambda data: composed(*_desk(data)), _LOSSLESS),
+    "office_stays": (lambda data: composed(*_office(data)), _LOSSLESS),
+}
+"""How each scene is drawn from the recordings of a folder, and the codec it is written with."""
+
+
+def make(name: str, data: Path, folder: Path) -> Footage:
+    """Draw a scene and write it below a folder."""
+    drawn, codec = SCENES[name]
+    return _write(folder / name, drawn(data), codec)
