@@ -113,7 +113,7 @@ class Backdrop:
         layout, hidden = self._layout, _grown(mask)
         unlike = hidden if rested is None else _united(hidden, _grown(rested))
         planes, estimated = layout.planes(row), layout.planes(estimate)
-        usual = layout.planes(self._usual[self._state(row)])
+        usual = layout.planes(self._usual_colors(row))
         like = _unmarked(unlike)
         lit = _in_light_of(planes, estimated, usual, like)
         waves, nearer, apart = _compare(planes[0], estimated[0], lit[0], like)
@@ -126,11 +126,13 @@ class Backdrop:
             _paste(layout.planes(composed), others, self._among_fitted(where))
         return composed
 
-    def _state(self, row: Bytes) -> int:
-        """Number of the state of the scene that a frame shows."""
+    def _usual_colors(self, row: Bytes) -> Bytes:
+        """Give the usual colours of the state of the scene that a frame shows, where it lies."""
+        if self._local.registration is not None:
+            return self._layout.pack(self._local.background(self._layout.seen(row)))
         if len(self._usual) == 1:
-            return 0
-        return self._local.state_of(self._layout.seen(row))
+            return self._usual[0]
+        return self._usual[self._local.state_of(self._layout.seen(row))]
 
     def _among_fitted(self, where: Bytes) -> Bytes:
         """Leave pixels that took part in the fit; the others have the frame's own colours."""

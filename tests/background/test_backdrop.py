@@ -1,11 +1,15 @@
 """What is outside the masks tells the backgrounds, and the local model where they are wrong."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from bgsub.background.backdrop import Backdrop
 from bgsub.background.model import BackgroundModel
 from bgsub.local.model import LocalModel
+from bgsub.local.placing import moved
+from bgsub.local.registration import Shift
 from bgsub.local.scene import Scene
 from bgsub.video.frames import Layout
 
@@ -173,3 +177,20 @@ def test_what_has_come_to_rest_is_background():
     composed = backdrop.compose(row, nothing, estimate, mask_of_thing())
     np.testing.assert_array_equal(model.layout.luma(composed)[THING], 230)
     assert model.layout.luma(estimate)[THING].max() < 200
+
+
+@pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
+def test_behind_objects_a_place_lies_where_a_moving_camera_shows_it(kind):
+    model, _ = make(kind)
+    shift = Shift(4, -2)
+    place = SimpleNamespace(find=lambda _: shift)
+    local = LocalModel(model.local.scenes, [0.5], registration=place)
+    usual = model.local.scenes[0].colors[0]
+    shown = moved(usual if kind != "gray" else usual[..., 0], Shift(-4, 2))
+    truth = model.layout.pack(np.ascontiguousarray(shown))
+    row = truth.copy()
+    model.layout.luma(row)[THING] = 250
+    estimate = np.clip(np.rint(model.center), 0, 255).astype(np.uint8)
+    composed = Backdrop(model, local).compose(row, mask_of_thing(), estimate)
+    apart = np.abs(model.layout.luma(composed).astype(int) - model.layout.luma(truth))[THING]
+    assert np.median(apart) <= 4
