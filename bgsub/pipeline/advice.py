@@ -81,8 +81,8 @@ def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> list[s
     shake = facts.get("mask_shake_pixels")
     if shake:
         hint = (
-            f"the camera moves, by up to {plural(shake, 'pixel')}: masks follow it, but errors "
-            "and the background do not; stabilize the video first if you need those"
+            f"the camera moves, by up to {plural(shake, 'pixel')}: masks and background "
+            "follow it, but errors do not; stabilize the video first if you need those"
         )
         return [hint]
     hint = (

@@ -224,5 +224,5 @@ class TestCamera:
 
     def test_what_follows_the_camera_and_what_does_not_is_said(self):
         (line,) = camera_hints(self.MOVING, {"mask_shake_pixels": 4})
-        assert "by up to 4 pixels: masks follow it, but errors" in line
+        assert "by up to 4 pixels: masks and background follow it, but errors" in line
         assert "pans" not in line
