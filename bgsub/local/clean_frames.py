@@ -50,31 +50,33 @@ class CleanFrames:
     def weights(self) -> Iterator[Bytes]:
         """Give how clean each frame is at every pixel, 0 to 252, (h, w); reused between frames."""
         height, width = self.shape
-        tents = [self._tent(*shift) for shift in self._shifts()]
-        total, part = (np.empty(self.shape, np.uint8) for _ in range(2))
+        shifts, tile = self._shifts(), self.tile
+        tents = [self._tent(*support.shape[1:]) for support in self.supports]
+        total, parts = np.empty(self.shape, np.uint8), [np.empty_like(tent) for tent in tents]
         for frame in range(len(self.supports[0])):
             total[:] = 0
-            for (down, right), tent, support in zip(
-                self._shifts(), tents, self.supports, strict=True
+            for (down, right), tent, part, support in zip(
+                shifts, tents, parts, self.supports, strict=True
             ):
-                size = (support.shape[2] * self.tile, support.shape[1] * self.tile)
-                large = cv2.resize(support[frame], size, interpolation=cv2.INTER_NEAREST)
-                shown = large[down : down + height, right : right + width]
-                cv2.add(total, cv2.bitwise_and(shown, tent, dst=part), dst=total)
+                across = np.repeat(support[frame], tile, axis=1)[:, None]
+                np.bitwise_and(across, tent, out=part)
+                shown = part.reshape(-1, part.shape[2])[down : down + height]
+                cv2.add(total, shown[:, right : right + width], dst=total)
             yield total
 
     def _shifts(self) -> list[tuple[int, int]]:
         half = self.tile // 2
         return [(down, right) for down in (0, half) for right in (0, half)]
 
-    def _tent(self, down: int, right: int) -> Bytes:
-        """Weight of one tiling; those of all four sum to 252 or a little less."""
-        rows, columns = (
-            (self.tile / 2 - np.abs((np.arange(side) + shift) % self.tile - (self.tile - 1) / 2))
-            / (self.tile / 2)
-            for side, shift in zip(self.shape, (down, right), strict=True)
-        )
-        return (252 * np.outer(rows, columns)).astype(np.uint8)
+    def _tent(self, rows: int, columns: int) -> Bytes:
+        """Weight of a tiling of so many tiles, shape (rows, tile, width).
+
+        Those of all four sum to 252 or a little less.
+        """
+        tile = self.tile
+        one = (tile / 2 - np.abs(np.arange(tile) - (tile - 1) / 2)) / (tile / 2)
+        weights = np.outer(np.tile(one, rows), np.tile(one, columns))
+        return (252 * weights).astype(np.uint8).reshape(rows, tile, -1)
 
 
 def find_clean_frames(luma: Bytes, fraction: float = 0.5) -> CleanFrames:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import CleanFrames, Singles
-from bgsub.runtime.threads import Workers
+from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.video.frames import Bytes
 
 UNSEEN = 255
@@ -99,7 +99,9 @@ def find_layers(
         np.empty(shape, np.uint8),
         np.empty((n, height, width), np.uint8),
     )
-    rows = max(8, min(_STRIP_PIXELS // width, -(-height // workers.threads)))
+    is_small = height * width < WORTH_A_THREAD
+    parts = 1 if is_small else workers.threads
+    rows = max(8, min(_STRIP_PIXELS // width, -(-height // parts)))
     strips = [slice(top, min(top + rows, height)) for top in range(0, height, rows)]
 
     def fill(strip: slice) -> None:
@@ -113,7 +115,11 @@ def find_layers(
         layers.counts[:, strip] = np.take_along_axis(book.counts, rank, axis=0)
         layers.absences[:, strip], layers.visits[:, strip] = _recurrence(labels)
 
-    workers.each(fill, strips)
+    if is_small:
+        for strip in strips:
+            fill(strip)
+    else:
+        workers.each(fill, strips)
     return layers
 
 

@@ -57,7 +57,7 @@ def learn_scenes(
     scenes, usual, shown, counts = [], [], [], []
     for state in range(int(labels.max()) + 1):
         chosen = np.flatnonzero(labels == state)
-        own, relit = in_one_light(pictures, small, chosen, workers, params)
+        own, relit = in_one_light(pictures, small, chosen, params, each)
         scene = fit_scene(own, seed=seed, workers=workers, params=params)
         scene = with_noise(scene, own, params, each)
         matcher = SceneMatcher(scene, 1.0, params)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
+from bgsub.local.noise import PassTo
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.robustpca.median import NORMAL_MAD, level_median
-from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
 
 THUMBNAIL = (40, 30)
@@ -227,8 +227,8 @@ def in_one_light(
     pictures: Bytes,
     thumbnails: Bytes,
     chosen: NDArray[np.int64],
-    workers: Workers,
     params: LocalParams = DEFAULTS,
+    each: PassTo = map,
 ) -> tuple[Bytes, int]:
     """Put pictures of one state, in place, into the light of their median.
 
@@ -239,8 +239,9 @@ def in_one_light(
         Those of all pictures.
     chosen : ndarray of int64, shape (m,)
         The pictures of the state.
-    workers : Workers
     params : LocalParams, optional
+    each : callable, optional
+        Calls a function for each of some items, as `map` does.
 
     Returns
     -------
@@ -265,5 +266,5 @@ def in_one_light(
             pictures[chosen[i]] = relight(pictures[chosen[i]], table)
         return table is not None
 
-    relit = sum(workers.map(put, range(chosen.size)))
+    relit = sum(each(put, range(chosen.size)))
     return pictures if chosen.size == len(pictures) else pictures[chosen], relit

@@ -9,12 +9,7 @@ from numpy.typing import NDArray
 from bgsub.local.clean_frames import Singles, coarseness, find_clean_frames, trimmed_mean
 from bgsub.local.decisions import describe_changes
 from bgsub.local.filling import fill_inwards
-from bgsub.local.layers import (
-    Layers,
-    clean_shares,
-    find_layers,
-    largest_channel,
-)
+from bgsub.local.layers import Layers, clean_shares, find_layers
 from bgsub.local.objects import Verdict, judge_changes
 from bgsub.local.palette import Palette, find_palette
 from bgsub.local.params import DEFAULTS, LocalParams
@@ -78,7 +73,7 @@ def fit_scene(
     notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
     band, palette = _band(pictures, layers, accepted, colors[0], params)
     for k in range(1, params.kept_layers):
-        colors[k][~accepted[k]] = colors[0][~accepted[k]]
+        cv2.copyTo(colors[0], (~accepted[k]).view(np.uint8), colors[k])
     moving = (accepted[1:] * rates[1:]).max(axis=0, initial=0).astype(np.float32)
     restless = np.rint(255 * cv2.blur(moving, (7, 7))).astype(np.uint8)
     used = 1 + max((k for k in range(1, params.kept_layers) if accepted[k].any()), default=0)
@@ -184,11 +179,16 @@ def _farness(colors: Bytes, k: int, sigma: float) -> Singles:
     reach = _NEARBY_PIXELS
     height, width = colors.shape[1:3]
     wide = cv2.copyMakeBorder(colors[0], reach, reach, reach, reach, cv2.BORDER_REPLICATE)
+    own, around = cv2.split(colors[k]), cv2.split(wide)
     nearest = np.full((height, width), 255, np.uint8)
+    largest, other = (np.empty_like(nearest) for _ in range(2))
     for down in range(2 * reach + 1):
         for right in range(2 * reach + 1):
-            shifted = wide[down : down + height, right : right + width]
-            cv2.min(nearest, largest_channel(colors[k], shifted), dst=nearest)
+            part = np.s_[down : down + height, right : right + width]
+            cv2.absdiff(own[0], around[0][part], dst=largest)
+            for plane, shifted in zip(own[1:], around[1:], strict=True):
+                cv2.max(largest, cv2.absdiff(plane, shifted[part], dst=other), dst=largest)
+            cv2.min(nearest, largest, dst=nearest)
     far = nearest / np.float32(sigma * _NEARBY_SIGMAS) - np.float32(0.5)
     return np.asarray(np.clip(far, 0, 1), dtype=np.float32)
 

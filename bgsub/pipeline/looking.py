@@ -26,11 +26,11 @@ HELPER_MODULES = ("bgsub.local.looking",)
 _CALL_PIXELS = 200_000
 """Pixels of the frames that are handed over together: a few milliseconds of work."""
 
-_WORTH_S = 0.7
+_WORTH_S = 0.4
 """Seconds of work that a process is started for, at least."""
 
-# What a mask takes, about: for its frame, and for each of its pixels.
-_CALL_S, _PIXEL_S = 0.5e-3, 40e-9
+# What a mask of a busy scene takes, about: for its frame, and for each of its pixels.
+_CALL_S, _PIXEL_S = 1.2e-3, 27e-9
 
 _MOST_HELPERS = 4
 """More would wait for what this process does in the order of the frames."""

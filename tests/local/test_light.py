@@ -225,7 +225,7 @@ class TestOneLight:
 
     def put(self, pictures, chosen, workers, **options):
         small = np.stack([thumbnail(one) for one in pictures])
-        return in_one_light(pictures, small, np.asarray(chosen), workers, **options)
+        return in_one_light(pictures, small, np.asarray(chosen), each=workers.map, **options)
 
     def test_those_in_another_light_are_put_right_and_counted(self, workers):
         pictures = self.film([1, 1, 0.8, 1, 1.25, 1, 1])

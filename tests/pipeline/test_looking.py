@@ -162,7 +162,7 @@ def test_a_script_without_a_guard_runs_once(scene, save, tmp_path):
 class TestHowMany:
     def test_none_where_the_work_is_soon_done(self):
         assert helpers_worth(SMALL, LocalMasker, 100, 8) == 0
-        assert helpers_worth(Layout("yuv420", 120, 160), LocalMasker, 287, 8) == 0
+        assert helpers_worth(Layout("yuv420", 120, 160), LocalMasker, 200, 8) == 0
 
     def test_as_many_as_threads_are_left(self):
         assert [helpers_worth(SMALL, LocalMasker, 5000, threads) for threads in (1, 2, 4)] == [
@@ -172,7 +172,7 @@ class TestHowMany:
         ]
 
     def test_not_more_than_have_something_to_do(self):
-        assert helpers_worth(SMALL, LocalMasker, 300, 64) == 1
+        assert helpers_worth(SMALL, LocalMasker, 300, 64) == 2
         assert helpers_worth(SMALL, LocalMasker, 10**6, 64) == 4
 
     def test_none_for_formulas(self):
