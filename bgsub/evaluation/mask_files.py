@@ -121,13 +121,13 @@ def _of_results(path: str, folder: Path, chosen: Path | None, kind: Kind) -> Mas
     options, bad = manifest["options"]["source"], manifest["bad_frames"]
     used = manifest["frames"]["used"]
     footage = recorded_path(manifest, manifest["input"]["path"])
-    selected = any(options.get(name) is not None for name in ("start", "end", "every"))
-    numbers = _frame_numbers(folder, chosen, used, len(pictures), plain=not selected and not bad)
+    picked = any(options.get(name) is not None for name in ("start", "every"))
+    numbers = _frame_numbers(folder, chosen, used, len(pictures), plain=not picked and not bad)
     return MaskFiles(
         path,
         pictures,
         numbers,
-        left_out=selected or bool(bad),
+        left_out=picked or options.get("end") is not None or bool(bad),
         footage=footage if footage is not None and Path(footage).exists() else None,
         size_note=_size_note(options),
     )

@@ -126,10 +126,10 @@ def write_megadetector(run: RunData, path: Path) -> None:
     Raises
     ------
     UsageError
-        If the film has no constant rate, which the format asks for.
+        If the rate of the film is not known, which the format asks for.
     """
     if run.rate is None:
-        message = f"{run.name}: has no constant frame rate, and megadetector cannot do without one"
+        message = f"{run.name}: its frame rate is not known, and megadetector cannot do without one"
         raise UsageError(f"{message}; choose another format")
     detections = [
         {

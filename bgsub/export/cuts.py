@@ -24,8 +24,8 @@ def write_edl(run: RunData, path: Path) -> None:
         raise UsageError(message) from error
     rate = None if run.rate is None else float(run.rate)
     if rate is None or not otio.opentime.RationalTime.is_smpte_timecode_rate(rate):
-        shown = "no constant frame rate" if rate is None else f"{rate:g} frames a second"
-        message = f"{run.name}: has {shown}, and an EDL counts in 24, 25, 30, 50 or 60"
+        shown = "its frame rate is not known" if rate is None else f"has {rate:g} frames a second"
+        message = f"{run.name}: {shown}, and an EDL counts in 24, 25, 30, 50 or 60"
         raise UsageError(f"{message}; choose csv-seconds or ffconcat")
     track = otio.schema.Track(name="V", kind=otio.schema.TrackKind.Video)
     for event in run.events():

@@ -41,7 +41,7 @@ class RunData:
     frames : int
         Their number.
     rate : Fraction or None
-        Frames a second; None where they come at no constant rate.
+        Frames a second; None where that is not known.
     region : tuple of four ints
         x, y, width and height of what the run looked at, in pixels of the film.
     min_area : int or None

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from bgsub.errors import InputError
 from bgsub.tracking.event_files import read_events
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tables import read_objects, read_tracks
@@ -52,6 +53,10 @@ def objects(results: str | os.PathLike[str]) -> Objects:
         If a table is missing or damaged.
     """
     folder = Path(results)
+    for name in ("objects.csv", "tracks.csv", "events.json"):
+        if not (folder / name).is_file():
+            message = f"{folder}: holds no {name}; bgsub run writes it"
+            raise InputError(f"{message}, and bgsub objects from masks")
     return Objects(
         tuple(read_objects(folder / "objects.csv")),
         tuple(read_tracks(folder / "tracks.csv")),

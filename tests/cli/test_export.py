@@ -22,7 +22,7 @@ def test_an_export_that_cannot_be_leaves_nothing(made, invoke, tmp_path):
     assert result.exit_code == 3
     assert "bgsub objects" in result.stderr
     assert not (tmp_path / "x" / "t.csv").exists()
-    # An array has no constant rate, and the format cannot do without.
+    # The rate of an array is not known, and the format cannot do without.
     result = invoke("export", made / "results", "--to", "megadetector", "-o", tmp_path / "m.json")
     assert result.exit_code == 2
     assert not (tmp_path / "m.json").exists()

@@ -62,6 +62,15 @@ def test_without_errors_a_whole_run_counts_from_1(results):
         open_masks(str(results(table=False, name="bad", bad_frames=bad)))
 
 
+def test_a_run_that_ended_earlier_counts_from_1_too(results):
+    masks = open_masks(str(results(table=False, source={"end": "3"})))
+    assert masks.numbers.tolist() == [1, 2, 3]
+    assert masks.left_out
+    for name in ("start", "every"):
+        with pytest.raises(InputError, match=r"has no errors\.csv"):
+            open_masks(str(results(table=False, name=name, source={name: "2"})))
+
+
 def test_another_number_of_masks_than_frames(results):
     folder = results([1, 2, 3])
     (folder / "mask" / "000003.png").unlink()

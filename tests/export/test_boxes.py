@@ -120,5 +120,5 @@ def test_megadetector_counts_from_0(run, tmp_path):
 
 
 def test_megadetector_needs_a_rate(run, tmp_path):
-    with pytest.raises(UsageError, match="no constant frame rate"):
+    with pytest.raises(UsageError, match="its frame rate is not known, and megadetector cannot"):
         write_megadetector(replace(run, rate=None), tmp_path / "md.json")
