@@ -6,11 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import bgsub
+from bgsub.errors import UsageError
 
 PUBLIC = {
     "TRPCA",
@@ -77,9 +79,20 @@ def test_what_people_pass_works(given, frames, save, tmp_path) -> None:
     again = bgsub.apply(model, footage, str(tmp_path / "again"), options)
     assert (again.out / "errors.csv").exists()
     assert bgsub.BackgroundModel.load(model).components.shape[0] == 2
+    assert bgsub.BackgroundModel.load(str(result.out)).components.shape[0] == 2
     first = bgsub.fit_errors(footage, options).table
-    second = bgsub.model_errors(model, footage).table
+    second = bgsub.model_errors(result.out, footage).table
     assert first.frames.tolist() == second.frames.tolist() == list(range(1, 41))
+
+
+@pytest.mark.parametrize("given", ["generator", "list"])
+def test_frames_that_are_no_array_are_refused_with_what_to_pass(given, frames, tmp_path) -> None:
+    footage: Any = list(frames) if given == "list" else (frame for frame in frames)
+    with pytest.raises(UsageError, match=rf"a {given} is no footage.*numpy\.stack\(frames\)"):
+        bgsub.run(footage, tmp_path / "out")
+    with pytest.raises(UsageError, match="is no footage"):
+        next(bgsub.masks(footage))
+    assert not (tmp_path / "out").exists()
 
 
 def test_options_may_be_left_out(frames, tmp_path) -> None:

@@ -213,12 +213,18 @@ class BackgroundModel:
     def load(cls, path: str | os.PathLike[str]) -> BackgroundModel:
         """Read a model that `save` wrote.
 
+        Parameters
+        ----------
+        path : path
+            A model.npz, or the folder of results that holds it.
+
         Raises
         ------
         InputError
             If the file is missing, damaged, or not a model of this version.
         """
         path = Path(path)
+        path = path / "model.npz" if path.is_dir() else path
         check_plain(path)
         try:
             with ArrayArchive(path) as archive:

@@ -147,7 +147,7 @@ def apply(
     Parameters
     ----------
     model_path : path
-        A model.npz.
+        A model.npz, or the folder of results that holds it.
     footage, out, options, progress
         As for `run`. The options of the fit have no effect; a threshold or cut-off of None is
         that of the model.

@@ -195,6 +195,9 @@ def open_source(
     )
     if isinstance(source, np.ndarray):
         return ArraySource("array", "array", source, options)
+    if not isinstance(source, (str, os.PathLike)):
+        message = f"a {type(source).__name__} is no footage; give a path, or frames as one array"
+        raise UsageError(f"{message}, such as numpy.stack(frames)")
     return _open_path(os.fspath(source), options)
 
 
