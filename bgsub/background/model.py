@@ -211,12 +211,7 @@ class BackgroundModel:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> BackgroundModel:
-        """Read a model that `save` wrote.
-
-        Parameters
-        ----------
-        path : path
-            A model.npz, or the folder of results that holds it.
+        """Read a model that `save` wrote, or the model.npz of a folder of results.
 
         Raises
         ------
