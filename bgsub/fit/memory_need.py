@@ -129,15 +129,17 @@ class MemoryNeed:
         """Give the peak bytes of a run: the most that one of its stages takes, and its helpers."""
         workers = min(gram_threads or self.threads, self.threads)
         frames = self.resident(storage, fit_frames)
-        peaks = [frames + self.decoding(), frames + self._fit(fit_frames, workers)]
+        # While frames are fitted, a helper fits the local model to a copy of its pictures.
+        beside = self.local + self.local_sample if self.fit and self.helpers else 0
+        peaks = [frames + self.decoding(), frames + self._fit(fit_frames, workers) + beside]
         passing = 0
         if self.fit:
             residue = self._fit_residue(fit_frames, workers)
             passing, learning = scorer_bytes(self.pixels, fit_frames, self.k, self.threads)
-            peaks += [frames + residue + passing]
+            peaks += [frames + residue + passing + beside]
             # No spilled frame is resident once all have passed, and the C library gives the scorer
             # what it has kept.
-            between = 0 if storage == "spill" else frames
+            between = (0 if storage == "spill" else frames) + beside
             peaks += [between + residue - self._kept_matrix(fit_frames, workers) + learning]
         if self.pictures or self._fits_some(fit_frames):
             kept = self._fit_residue(fit_frames, workers) + self._model() if self.fit else 0

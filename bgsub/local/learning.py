@@ -24,6 +24,9 @@ from bgsub.local.states import find_states
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.video.frames import Bytes
 
+Learned = tuple[list[Scene], list[float], History, Registration | None]
+"""What `learn_scenes` gives."""
+
 
 def learn_scenes(
     pictures: Bytes,
@@ -31,7 +34,7 @@ def learn_scenes(
     seed: int,
     moments: Sequence[Moment] | None,
     params: LocalParams,
-) -> tuple[list[Scene], list[float], History, Registration | None]:
+) -> Learned:
     """Learn every state of the scene; the parameters are those of `LocalModel.fit`.
 
     Returns

@@ -18,6 +18,7 @@ from bgsub.errors import UsageError
 from bgsub.local import sampling
 from bgsub.local.cleanup import SCORE_LEVEL as LOCAL_SCORE_LEVEL
 from bgsub.local.drawing import Seen
+from bgsub.local.learning import Learned
 from bgsub.local.looking import looking_bytes, make_looker
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, LocalParams, MaskOptions
@@ -26,6 +27,7 @@ from bgsub.local.specks import MOST_AREA
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Flags, Masker, MaskSettings
 from bgsub.pipeline.plate import plates_of
+from bgsub.runtime.helpers import Task
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.fleeting import BlobSieve
 from bgsub.video.frames import Bytes, Layout
@@ -104,6 +106,7 @@ class LocalMasker(Masker):
         least = settings.min_area if clean else 0
         self._options = MaskOptions(settings.shadows, settings.sensitivity, least, fill)
         self._sample: sampling.PictureSample | None = None
+        self._ahead: Task[Learned] | None = None
         self._model: LocalModel | None = None
 
     @classmethod
@@ -139,10 +142,22 @@ class LocalMasker(Masker):
     ) -> None:
         """Fit a local model to the sample."""
         del background
-        if self._sample is not None:
-            params = _LEARNED.get(self.settings.still_objects, _ALL_ARE_OBJECTS)
-            self._use(self._sample.fit(workers, moments, params))
-            self._sample = None
+        if self._ahead is not None and workers.helpers is not None:
+            scenes, usual, history, place = workers.helpers.result(self._ahead)
+            self._use(LocalModel(scenes, usual, None, history, self._params, place))
+        elif self._sample is not None:
+            self._use(self._sample.fit(workers, moments, self._params))
+        self._sample = self._ahead = None
+
+    def learn_ahead(self, moments: Sequence[tuple[int, float]], workers: Workers) -> None:
+        """Let a helper fit the local model, if there is one."""
+        if self._sample is not None and workers.helpers is not None:
+            sample, helpers = self._sample, workers.helpers
+            self._ahead = sample.fit_ahead(helpers, workers, moments, self._params)
+
+    @property
+    def _params(self) -> LocalParams:
+        return _LEARNED.get(self.settings.still_objects, _ALL_ARE_OBJECTS)
 
     def load(self, background: BackgroundModel) -> None:
         """Take the local model of a saved one."""

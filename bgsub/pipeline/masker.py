@@ -137,6 +137,9 @@ class Masker(Protocol):
         workers : Workers
         """
 
+    def learn_ahead(self, moments: Sequence[tuple[int, float]], workers: Workers) -> None:
+        """Begin to learn, where that takes no background and a process helps; `learn` ends it."""
+
     def load(self, background: BackgroundModel) -> None:
         """Take what was learned from a saved model instead."""
 

@@ -39,7 +39,7 @@ from bgsub.pipeline.outcome import RunResult, finish
 from bgsub.pipeline.output_names import output_name, output_names
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
-from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
+from bgsub.pipeline.scene import LearnedScene, begin_masks, learn_scene, saved_scene
 from bgsub.pipeline.still import StillOutput
 from bgsub.pipeline.stretch import Stretch
 from bgsub.robustpca.gram import gram_matrix
@@ -103,16 +103,18 @@ def run(
                 borrowed=borrowed,
             )
         with store:
-            fit = None
+            fit = masker = None
             if needs_fit(options):
                 with watch.stage("fit"):
+                    masker = begin_masks(store, source, scene_settings(options), workers)
                     settings = fit_settings(options)
                     fit = fit_frames(
                         store, source.pixel_mask, settings, workers, progress, gram_of=gram_of
                     )
                 write_spectrum(results, fit, options.outputs, options.plot_format, source.name)
             with watch.stage("model"):
-                scene = learn_scene(store, source, fit, scene_settings(options), workers, progress)
+                wanted = scene_settings(options)
+                scene = learn_scene(store, source, fit, wanted, workers, progress, masker)
             if "model" in options.outputs and scene.background is not None:
                 scene.background.save(results.stage("model.npz"))
             frames = ScoredFrames(store, fit, scene, workers)

@@ -91,6 +91,27 @@ class LearnedScene:
         return None if self.masker is None else self.masker.threshold
 
 
+def begin_masks(
+    store: FrameStore, source: FrameSource, settings: SceneSettings, workers: Workers
+) -> Masker | None:
+    """Let helpers learn what masks need, while frames are fitted.
+
+    Returns
+    -------
+    Masker or None
+        For `learn_scene`; None where nobody helps.
+    """
+    total = store.fit_numbers.size
+    if workers.helpers is None or settings.kind is None or total < 2:
+        return None
+    masker = MASKERS[settings.kind](source.layout, settings.masks)
+    masker.begin(total, settings.seed)
+    for start, rows in store.fit_blocks():
+        masker.add(start, rows)
+    masker.learn_ahead(store.fit_moments, workers)
+    return masker
+
+
 def learn_scene(
     store: FrameStore,
     source: FrameSource,
@@ -98,6 +119,7 @@ def learn_scene(
     settings: SceneSettings,
     workers: Workers,
     progress: ProgressCallback,
+    masker: Masker | None = None,
 ) -> LearnedScene:
     """Pass the fitted frames once, to everything that learns from them.
 
@@ -111,6 +133,8 @@ def learn_scene(
     settings : SceneSettings
     workers : Workers
     progress : callable
+    masker : Masker, optional
+        What `begin_masks` gave.
 
     Raises
     ------
@@ -121,19 +145,20 @@ def learn_scene(
     if total < 2:
         message = f"{source.name}: 1 frame is selected, but a background takes 2; select more"
         raise UsageError(message)
-    background = masker = learner = scores = None
+    background = learner = scores = None
+    has_begun = masker is not None
     inside = pixels_inside(source.pixel_mask, source.ignored)
     if fit is not None:
         scores = ScorerLearner(fit, layout, inside, workers)
         if settings.with_pixels or not store.fits_all:
             learner = BackgroundLearner(fit, source, workers)
-    if settings.kind is not None:
+    if settings.kind is not None and masker is None:
         masker = MASKERS[settings.kind](layout, settings.masks)
         masker.begin(total, settings.seed)
     for start, rows in store.fit_blocks():
         if learner is not None:
             learner.add(start, rows)
-        if masker is not None:
+        if masker is not None and not has_begun:
             masker.add(start, rows)
         if scores is not None:
             scores.add(start, rows)

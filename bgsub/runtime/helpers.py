@@ -72,6 +72,7 @@ class Helpers:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._threads: list[threading.Thread] = []
         self._modules = Modules(tuple(modules))
+        self._maker: Maker | None = None
         for _ in range(count):
             self._start()
 
@@ -110,7 +111,7 @@ class Helpers:
             send(cast("BinaryIO", process.stdin), self._modules)
 
     def begin(self, make: Callable[..., Callable[[Any], Any]], arguments: dict[str, Any]) -> None:
-        """Say what is to be called from now on.
+        """Say what is to be called from now on, when nothing is wanted any more.
 
         Parameters
         ----------
@@ -119,12 +120,11 @@ class Helpers:
         arguments : dict of str to object
             Whatever can be pickled.
         """
-        for process in self._processes:
+        with self._changed:
+            self._maker = Maker(make, arguments)
+        for process in self._processes[len(self._threads) :]:
             thread = threading.Thread(
-                target=self._serve,
-                args=(process, Maker(make, arguments)),
-                name="bgsub-helper",
-                daemon=True,
+                target=self._serve, args=(process,), name="bgsub-helper", daemon=True
             )
             try:
                 thread.start()
@@ -162,26 +162,35 @@ class Helpers:
                 notes.info(_LOST)
             own.finish(own.compute())
 
-    def _take(self, begun: deque[Task[Any]]) -> list[Task[Any]] | None:
-        """Wait for what a helper is to do after what it has begun; None at the end."""
+    def _take(self, begun: deque[Task[Any]], maker: Maker | None) -> list[Task[Any]] | None:
+        """Wait for what a helper is to do after what it has begun.
+
+        None at the end; nothing where it has to learn first what is to be called.
+        """
         with self._changed:
-            while not (self._waiting or begun or self._is_closed):
+            while not (self._waiting or begun or self._is_closed or maker is not self._maker):
                 self._changed.wait()
             if self._is_closed:
                 return None
+            if maker is not self._maker:
+                return []
             count = min(len(self._waiting), _AT_ONCE - len(begun))
             more = [self._waiting.popleft() for _ in range(count)]
         begun += more
         return more
 
-    def _serve(self, process: subprocess.Popen[bytes], maker: Maker) -> None:
+    def _serve(self, process: subprocess.Popen[bytes]) -> None:
         """Pass tasks to a process and take what it gives, until one of us ends."""
         calls, answers = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stdout)
         begun: deque[Task[Any]] = deque()
+        maker: Maker | None = None
         try:
-            send(calls, maker)
-            _answer(answers)
-            while (more := self._take(begun)) is not None:
+            while (more := self._take(begun, maker)) is not None:
+                if maker is not self._maker and not begun:
+                    maker = self._maker
+                    send(calls, maker)
+                    _answer(answers)
+                    continue
                 for task in more:
                     send(calls, Call(task.argument))
                 value = _answer(answers)

@@ -44,6 +44,7 @@ def _serve(messages: queue.SimpleQueue[object], answers: BinaryIO) -> None:
             send(answers, Answer(None))
         elif isinstance(message, Call) and wanted is not None:
             send(answers, Answer(wanted(message.argument)))
+        del message  # the memory of its arguments
 
 
 def _prepare(pipe: BinaryIO) -> None:

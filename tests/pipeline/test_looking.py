@@ -14,6 +14,7 @@ import pytest
 
 import bgsub
 from bgsub.fit.memory_plan import make_plan
+from bgsub.local.sampling import PictureSample
 from bgsub.pipeline import looking
 from bgsub.pipeline.inputs import memory_need, open_input
 from bgsub.pipeline.looking import call_frames, helper_bytes, helpers_worth
@@ -76,16 +77,14 @@ def test_bytes_are_those_of_one_process(case, scene, encode, tmp_path, options, 
         chosen = {"ignore": str(tmp_path / "region.png")}
     contents = []
     for threads in (1, 2, 4):
-        out, outputs = (
-            tmp_path / str(threads),
-            {"mask", "scores", "objects", "tracks", "background"},
-        )
+        out = tmp_path / str(threads)
+        outputs = {"mask", "scores", "objects", "tracks", "background", "model"}
         bgsub.run(clip, out, options(outputs=outputs, threads=threads, **chosen))
         contents.append(
             {path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"}
         )
     assert eager == [1, 3]
-    assert len(contents[0]) == 5
+    assert len(contents[0]) == 6
     assert contents[0] == contents[1] == contents[2]
 
 
@@ -130,6 +129,32 @@ def test_a_killed_one_changes_nothing(scene, encode, tmp_path, options, eager, m
     assert processes._LOST in caplog.messages
     one, other = ((tmp_path / out / "mask.mkv").read_bytes() for out in ("alone", "killed"))
     assert one == other
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+def test_one_that_is_killed_while_it_learns_changes_nothing(
+    scene, encode, tmp_path, options, eager, monkeypatch, caplog
+):
+    clip, chosen = encode(scene()), {"outputs": {"mask", "model"}, "format": "mkv"}
+    bgsub.run(clip, tmp_path / "alone", options(threads=1, **chosen))
+    fit_ahead = PictureSample.fit_ahead
+
+    def fit_and_kill(self, helpers, *more):
+        os.kill(helpers._processes[0].pid, signal.SIGSTOP)
+        task = fit_ahead(self, helpers, *more)
+        os.kill(helpers._processes[0].pid, signal.SIGKILL)
+        helpers._threads[0].join()
+        assert not task.is_done
+        return task
+
+    monkeypatch.setattr(PictureSample, "fit_ahead", fit_and_kill)
+    with caplog.at_level(logging.INFO, "bgsub.notes"):
+        bgsub.run(clip, tmp_path / "killed", options(threads=2, **chosen))
+    assert eager == [1]
+    assert processes._LOST in caplog.messages
+    for name in ("mask.mkv", "model.npz"):
+        one, other = ((tmp_path / out / name).read_bytes() for out in ("alone", "killed"))
+        assert one == other
 
 
 SCRIPT = """

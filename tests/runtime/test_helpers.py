@@ -73,6 +73,16 @@ def test_arguments_of_the_maker_are_passed():
         assert task.value == 48
 
 
+def test_what_is_called_may_change():
+    with Helpers(2, []) as helpers:
+        for base in (2, 3, 5):
+            helpers.begin(partial(partial, pow, base), {})
+            tasks = [helpers.submit(number, lambda: pytest.fail("here")) for number in range(5)]
+            for task in tasks:
+                wait_until(lambda task=task: task.is_done)
+            assert [task.value for task in tasks] == [base**number for number in range(5)]
+
+
 def test_without_an_interpreter_all_is_done_here(monkeypatch):
     monkeypatch.setattr(sys, "executable", "")
     with Helpers(2, []) as helpers:

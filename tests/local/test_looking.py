@@ -1,0 +1,34 @@
+"""What another process is asked for is what this one finds."""
+
+import numpy as np
+
+from bgsub.local.looking import Lesson, looking_bytes, make_learner, make_looker
+from bgsub.local.model import LocalModel
+from bgsub.local.params import DEFAULTS, MaskOptions
+from bgsub.video.frames import Layout
+
+
+def test_a_scene_is_learned_and_looked_at_as_here(scene, workers):
+    frames = scene()[..., ::-1].copy()
+    layout = Layout("yuv420", 36, 48)
+    rows = np.stack([layout.pack(frame) for frame in frames])
+    pictures = np.stack([layout.seen(row) for row in rows])
+    model = LocalModel.fit(pictures.copy(), workers=workers, seed=3)
+    scenes, usual, history, place = make_learner()(Lesson(pictures, 3, None, DEFAULTS, 1))
+    there = LocalModel(scenes, usual, None, history, DEFAULTS, place)
+    assert there.arrays().keys() == model.arrays().keys()
+    for name, array in model.arrays().items():
+        np.testing.assert_array_equal(there.arrays()[name], array)
+    options, inside = MaskOptions(sensitivity="high"), np.ones((36, 48), np.bool_)
+    inside[:, :20] = False
+    look = make_looker(model.arrays(), options, layout, inside, with_scores=True)
+    own = model.with_options(options)
+    for seen, row in zip(look(rows[30:40]), rows[30:40], strict=True):
+        here = own.look(layout.seen(row), inside)
+        np.testing.assert_array_equal(seen.mask, here.mask)
+        np.testing.assert_array_equal(seen.scores, here.scores)
+        assert (seen.trust, len(seen.blobs)) == (here.trust, len(here.blobs))
+
+
+def test_memory_grows_with_the_pictures():
+    assert looking_bytes(720, 1280) - looking_bytes(360, 640) == 90 * 3 * 640 * 360
