@@ -31,6 +31,9 @@ _ALIKE = 2.5
 _NEAR = 2
 """Pixels more than its size by which a thing jumps; and from the border at which one is cut."""
 
+_LARGE, _CLEAR = 4, 1.4
+"""Times `small`, and mean score: leaves and halos are not as large and clear at once."""
+
 _MOST = 200
 """Blobs of a frame that are followed, the largest; of smaller ones nothing is known."""
 
@@ -77,7 +80,8 @@ class BlobSieve:
 
     - if it is followed through fewer than `LocalParams.lasting_frames` frames ahead, and back, by
       less than `lasting_way` times its size, and meets no border; not where the film begins or ends
-      meanwhile, nor where objects have so little contrast that their tracks break;
+      meanwhile, nor where objects have so little contrast that their tracks break, nor if it is
+      large and clear: in a film of a frame a minute nothing can be followed;
     - if its mean score is below `lasting_strength` in all of these frames.
 
     Parameters
@@ -182,16 +186,15 @@ class BlobSieve:
             return not (is_open_ahead and is_open_back)
         if contrast <= params.lasting_contrast or is_open_ahead or is_open_back:
             return False
-        if (
-            max(len(ahead), len(back)) >= self.ahead
-            or node.is_cut
-            or newest.is_cut
-            or oldest.is_cut
-        ):
+        is_cut = node.is_cut or newest.is_cut or oldest.is_cut
+        if is_cut or max(len(ahead), len(back)) >= self.ahead or self._is_plain(node.blob):
             return False
         size = math.sqrt(statistics.median(each.blob.area for each in track))
         far = max(_way(end.blob, each.blob) for end in (oldest, newest) for each in track)
         return far < params.lasting_way * size
+
+    def _is_plain(self, blob: Blob) -> bool:
+        return 0 < _LARGE * self._small <= blob.area and blob.strength >= _CLEAR
 
 
 def _as_blob(speck: Speck) -> Blob:

@@ -33,8 +33,8 @@ def film(*things, frames=FRAMES, contrast=100.0):
     ]
 
 
-def sifted(frames, *, params=DEFAULTS, inside=None, rate=25.0, jump=None):
-    sieve = BlobSieve(params, inside)
+def sifted(frames, *, params=DEFAULTS, inside=None, rate=25.0, jump=None, small=0):
+    sieve = BlobSieve(params, inside, small)
     found = []
     for i, seen in enumerate(frames):
         late = 10.0 if jump is not None and i >= jump else 0.0
@@ -91,6 +91,15 @@ def test_a_gap_in_time_tells_nothing():
     assert marked((12, 14, 30, 20, 9, 0, STRONG), jump=15) == [12, 13, 14]
     assert marked((12, 14, 30, 20, 9, 0, STRONG), jump=12) == [12, 13, 14]
     assert marked((12, 14, 30, 20, 9, 0, STRONG), jump=20) == []
+
+
+@pytest.mark.parametrize("lasts", [1, 3])
+def test_what_is_large_and_clear_stays_though_it_cannot_be_followed(lasts):
+    """A film of a frame a minute may say that it has 25 a second: animals jump in it."""
+    shown = list(range(12, 12 + lasts))
+    assert marked((12, 11 + lasts, 30, 20, 16, 0, STRONG), small=50) == shown
+    assert marked((12, 11 + lasts, 30, 20, 16, 0, 1.35), small=50) == []
+    assert marked((12, 11 + lasts, 30, 20, 13, 0, STRONG), small=50) == []
 
 
 def test_frames_that_are_far_apart_keep_all_blobs():
