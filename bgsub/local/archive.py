@@ -13,6 +13,8 @@ from bgsub.local.palette import Palette
 from bgsub.local.scene import Scene
 
 _MOST_NOISE = 255.0  # grey levels
+_NO_TRAITS = (0.0, 0.0, 1.0)
+"""Depth of shadows, shade and weak pixels inside of objects where nothing is known of them."""
 
 
 def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
@@ -24,9 +26,8 @@ def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
         found[f"local_sigma_{i}"] = np.array(scene.sigma)
         if scene.noise is not None:
             found[f"local_noise_{i}"] = scene.noise
-            found[f"local_contrast_{i}"] = np.array(
-                [scene.contrast, scene.grain, scene.darkest, scene.shade]
-            )
+            traits = (scene.darkest, scene.shade, scene.weak_inside)
+            found[f"local_contrast_{i}"] = np.array([scene.contrast, scene.grain, *traits])
         if scene.grain_shares is not None:
             found[f"local_grain_shares_{i}"] = scene.grain_shares
         if scene.band is not None:
@@ -63,10 +64,10 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
             arrays.get(f"local_cells_{i}"), arrays.get(f"local_distances_{i}"), restless.shape
         )
         noise, contrast, grain = arrays.get(f"local_noise_{i}"), 0.0, 0.0
-        darkest = shade = 0.0
+        traits: tuple[float, ...] = _NO_TRAITS
         if noise is not None:
             contrast, grain, *rest = (float(one) for one in arrays[f"local_contrast_{i}"])
-            darkest, shade = (*rest, 0.0, 0.0)[:2]  # models of earlier versions have none
+            traits = (*rest, *_NO_TRAITS[len(rest) :])  # earlier versions have none or fewer
             if noise.dtype != np.uint8 or noise.shape != restless.shape or not noise.all():
                 raise ValueError(noise.shape)
         shares = arrays.get(f"local_grain_shares_{i}")  # models of earlier versions have none
@@ -86,9 +87,10 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
                 noise=noise,
                 contrast=contrast,
                 grain=grain,
-                darkest=darkest,
+                darkest=traits[0],
                 grain_shares=shares,
-                shade=shade,
+                shade=traits[1],
+                weak_inside=traits[2],
             )
         )
     return scenes

@@ -87,14 +87,14 @@ class BlobRule:
     fill: bool = True
 
     def apply(self, mask: Bytes) -> Bytes:
-        """Mask of 0 and 255 from one of 0 and 1; blobs are 8-connected."""
+        """Mask of 0 and 255 from one that is 0 outside of blobs, which are 8-connected."""
         result = np.zeros_like(mask)
         outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
         large = [one for one in outlines if pixels_within(one) >= self.least_area]
         if large:
             cv2.drawContours(result, large, -1, 255, cv2.FILLED)
         if not self.fill:
-            result *= mask
+            result = np.asarray(cv2.copyTo(result, mask), dtype=np.uint8)
         return result
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bgsub.local.blobs import Blob
 from bgsub.local.clean_frames import Singles
 from bgsub.local.cleanup import BlobRule, bays, shadow_reach, vote, without_shadows
-from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines
+from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines, without_blur
 from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.regions import boxes_of
 from bgsub.local.shade import SHADE_REACH, soft_shade
@@ -82,7 +82,7 @@ class MaskDrawer:
         background: Part,
         own: Part,
         grain: float | Singles,
-        shadows: LocalParams,
+        bounds: LocalParams,
     ) -> Bytes:
         """Draw a mask.
 
@@ -100,8 +100,8 @@ class MaskDrawer:
             Gives the scores of the single pixels of a part.
         grain : float or ndarray of float32, shape (256,)
             Noise of single pixels in grey levels, of all or by their luma.
-        shadows : LocalParams
-            With the bounds of the shadows of this scene, see `scoring.SceneMatcher`.
+        bounds : LocalParams
+            With those of this scene, see `scoring.SceneMatcher`.
 
         Returns
         -------
@@ -119,15 +119,16 @@ class MaskDrawer:
             shade = None
             behind = _shifted(background, top, left)
             if self._drops_shadows:
-                mask = without_shadows(mask, picture[part], behind, grain, self._step, shadows)
-                if shadows.shade_share:
-                    shade = soft_shade(
-                        mask, score[part], picture[part], behind, self._step, shadows
-                    )
+                mask = without_shadows(mask, picture[part], behind, grain, self._step, bounds)
+                if bounds.shade_share:
+                    shade = soft_shade(mask, score[part], picture[part], behind, self._step, bounds)
                     mask -= shade
+            single = own(rows, columns)
             if params.outline_edge:
-                mask = redraw_outlines(mask, marked, own(rows, columns), params.outline_edge)
+                mask = redraw_outlines(mask, marked, single, params.outline_edge)
             blobs = self._blobs.apply(mask)
+            if bounds.outline_blur:
+                blobs = self._blobs.apply(without_blur(blobs, single, bounds.outline_blur))
             if cv2.hasNonZero(blobs):
                 if self._blobs.fill and params.bay_share <= 1:
                     closed = bays(blobs, score[part], self._step, params)

@@ -18,9 +18,9 @@ from bgsub.local.registration import Registration, find_registration
 from bgsub.local.scene import Scene
 from bgsub.local.scene_fit import fit_scene
 from bgsub.local.scoring import SceneMatcher, usual_share
-from bgsub.local.shade import shade_of_scene
 from bgsub.local.shadow_depth import darkest_shadow
 from bgsub.local.states import find_states
+from bgsub.local.traits import traits_of
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.video.frames import Bytes
 
@@ -69,9 +69,10 @@ def learn_scenes(
             for one in each(thumbnail, own)
         ]
         darkest = darkest_shadow(matcher, own, step, params, each)
-        bounds = replace(params, shadow_darkest=darkest)
-        shade = shade_of_scene(matcher, own, step, bounds, each)
-        scenes.append(replace(scene, darkest=darkest, shade=shade))
+        brightest = matcher.bounds.shadow_brightest
+        bounds = replace(params, shadow_darkest=darkest, shadow_brightest=brightest)
+        traits = traits_of(matcher, own, step, bounds, each)
+        scenes.append(replace(scene, darkest=darkest, **traits._asdict()))
         shown.append([moments[i] for i in chosen.tolist()])
         counts.append(relit)
         usual.append(usual_share(np.array(shares, dtype=np.float32)))

@@ -248,7 +248,7 @@ class LocalModel:
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
             lambda rows, columns: fit.matcher.in_units(compared.own, fit.sigma, rows, columns),
             np.maximum(fit.grain, _LEAST_GRAIN),
-            fit.matcher.shadows,
+            fit.matcher.bounds,
         )
         if place.inside is not None:
             mask[~place.inside] = 0  # holes that were filled may reach out

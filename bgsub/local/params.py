@@ -174,10 +174,7 @@ class LocalParams:
         15, "pixels", (1, 61), "gaps in an object that has the colours of its place in parts"
     )
     bay_share: float = _number(
-        0.55,
-        "share of the pixels around",
-        (0.5, 1.1),
-        "beside a straight edge half are an object's; above 1: bays stay open",
+        0.55, "share of the pixels around", (0.5, 1.1), "half beside straight edges; 1.1: not asked"
     )
     bay_outline: float = _number(
         0.65, "share of a bay's outline", (0, 1), "the ground between arm and body is open"
@@ -228,10 +225,13 @@ class LocalParams:
         "a shift of the background's edge explains most of what differs; above 1: not asked",
     )
     outline_edge: float = _number(
-        0.6,
-        "share of an object's score",
-        (0, 1),
-        "an edge lies at half of the step; 0: outlines stay as they are",
+        0.6, "share of an object's score", (0, 1), "an edge is at half of a step; 0: not asked"
+    )
+    outline_blur: float = _number(
+        0.25, "share of an object's score", (0, 1), "less is its edge's blur; 0: not asked"
+    )
+    outline_inside: float = _number(
+        0.05, "share of pixels", (0, 1), "inside of objects half as strong: clothes, not blur"
     )
     # Tracks
     lasting_frames: int = _number(
@@ -244,7 +244,7 @@ class LocalParams:
         40.0, "grey levels", (1, 255), "fainter objects fall below the threshold and back by chance"
     )
     lasting_strength: float = _number(
-        1.15, "thresholds", (0, 4), "mean of a blob in one frame of its track at least"
+        1.17, "thresholds", (0, 4), "mean of a blob in one frame of its track at least"
     )
 
     def __post_init__(self) -> None:

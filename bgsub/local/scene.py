@@ -49,6 +49,8 @@ class Scene:
         is all of it everywhere.
     shade : float
         Share of what is marked that is soft shade, see `shade`.
+    weak_inside : float
+        Share of the pixels inside of objects that are weak beside the rest, see `traits`.
     """
 
     colors: Bytes
@@ -64,6 +66,7 @@ class Scene:
     darkest: float = 0.0
     grain_shares: Singles | None = None
     shade: float = 0.0
+    weak_inside: float = 1.0
 
     @property
     def grain_by_level(self) -> Singles:

@@ -60,21 +60,24 @@ class SceneMatcher:
     scene : Scene
     thumbnail : ndarray of float32
         Of the first layer.
-    shadows : LocalParams
-        The parameters, with the shadows of this scene: how deep they are, no share of an object's
-        score that is shade where the scene has none, and no reflections where it has no colours:
-        nothing tells a faint plain object from more light there, and shadows are darker.
+    bounds : LocalParams
+        The parameters, with what this scene tells: how deep shadows are; no share of an object's
+        score that is shade where there is none; no reflections where it has no colours, as nothing
+        tells a faint plain object from more light there, and shadows are darker; and no share that
+        is blur at outlines where as much inside of objects is weak.
     """
 
     def __init__(self, scene: Scene, sensitivity: float, params: LocalParams = DEFAULTS) -> None:
         self.scene = scene
         self._sensitivity, self._params = sensitivity, params
         self.thumbnail = thumbnail(scene.colors[0]).astype(np.float32)
-        self.shadows = replace(
+        is_solid = scene.weak_inside <= params.outline_inside
+        self.bounds = replace(
             params,
             shadow_darkest=scene.darkest or params.shadow_darkest,
             shade_share=params.shade_share if scene.shade >= params.shade_least else 0,
             shadow_brightest=1 if _is_grey(scene.colors[0]) else params.shadow_brightest,
+            outline_blur=params.outline_blur if is_solid else 0,
         )
         self._meter = EvidenceMeter(scene, params)
         self._coarse: dict[int, Bytes] = {}

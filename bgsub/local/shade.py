@@ -9,10 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.cleanup import mean_score, vote, without_shadows
-from bgsub.local.noise import PassTo
 from bgsub.local.params import LocalParams
-from bgsub.local.scoring import UNIT, SceneMatcher
+from bgsub.local.scoring import UNIT
 from bgsub.video.frames import Bytes
 
 _SOLID, _REACH = 4, 12  # pixels: a solid piece of an object, and how far its shade reaches
@@ -25,9 +23,6 @@ SHADE_REACH = _REACH // 2 + 1
 """Steps around a mask such that no object is so close to another one whose shade is looked for."""
 
 _PARTS = 256
-_FRAMES = 15
-_IN_LIGHT = 0.4
-"""Share of a frame that is marked, at most: more is no object but another light."""
 
 
 def soft_shade(
@@ -90,53 +85,6 @@ def soft_shade(
     shade = cv2.morphologyEx(cv2.bitwise_and(soft[near], dark), cv2.MORPH_OPEN, least)
     found[inner] = _reached(np.asarray(shade, dtype=np.uint8), mask[near])
     return found
-
-
-def shade_of_scene(
-    matcher: SceneMatcher,
-    pictures: Bytes,
-    step: int,
-    params: LocalParams,
-    each: PassTo = map,
-) -> float:
-    """Share of what is marked in a film that is soft shade: most films have none.
-
-    Parameters
-    ----------
-    matcher : SceneMatcher
-    pictures : ndarray of uint8, shape (n, h, w, 3)
-        In the scene's light.
-    step : int
-        Lengths are so many times as long.
-    params : LocalParams
-        With the bounds of the shadows of the scene.
-    each : callable, optional
-        Calls a function for each of some items, as `map` does.
-
-    Returns
-    -------
-    float
-        0 where nothing is marked.
-    """
-    scene = matcher.scene
-    grain = scene.grain_by_level
-    chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
-
-    def count(j: int) -> tuple[int, int]:
-        score, _, index = matcher.score(pictures[j], scene.sigma)
-        raw = vote(mean_score(score, params.vote_most), params.vote_level)
-        if not 0 < cv2.countNonZero(raw) <= _IN_LIGHT * raw.size:
-            return 0, 0
-
-        def behind(rows: slice, columns: slice) -> Bytes:
-            return matcher.background(index, rows, columns)
-
-        mask = without_shadows(raw, pictures[j], behind, grain, step, params)
-        shade = soft_shade(mask, score, pictures[j], behind, step, params)
-        return cv2.countNonZero(shade), cv2.countNonZero(mask)
-
-    shaded, marked = np.sum(list(each(count, chosen.tolist())), axis=0)
-    return float(shaded / max(marked, 1))
 
 
 def _box(mask: Bytes, margin: int) -> tuple[slice, slice]:

@@ -32,6 +32,7 @@ def full():
         grain=1.75,
         darkest=0.3,
         shade=0.02,
+        weak_inside=0.125,
         grain_shares=np.linspace(0, 1, NOISE_BINS, dtype=np.float32),
     )
 
@@ -55,14 +56,14 @@ def test_a_scene_comes_back(make):
                 np.testing.assert_array_equal(now, was)
 
 
-def test_a_model_that_says_nothing_of_shadows_or_shade_is_read():
+def test_a_model_that_says_nothing_of_shadows_or_objects_is_read():
     arrays = arrays_of([full()])
     kept = arrays["local_contrast_0"]
-    for count, darkest in ((2, 0.0), (3, 0.3)):
+    for count, darkest, shade in ((2, 0.0, 0.0), (3, 0.3, 0.0), (4, 0.3, 0.02)):
         arrays["local_contrast_0"] = kept[:count]
         (scene,) = scenes_in(arrays, 1)
         assert (scene.contrast, scene.grain, scene.darkest) == (31.5, 1.75, darkest)
-        assert scene.shade == 0
+        assert (scene.shade, scene.weak_inside) == (shade, 1)
 
 
 def test_only_the_scenes_that_are_asked_for_come_back():

@@ -56,7 +56,9 @@ def test_blobs_below_the_least_area_go_and_holes_count():
     mask[10:14, 20:24] = 1
     assert np.count_nonzero(BlobRule(25).apply(mask)) == 25
     assert np.count_nonzero(BlobRule(16).apply(mask)) == 41
-    assert np.count_nonzero(BlobRule(16, fill=False).apply(mask)) == 40
+    for foreground in (1, 255):
+        open_hole = BlobRule(16, fill=False).apply(foreground * mask)
+        assert np.count_nonzero(open_hole == 255) == np.count_nonzero(open_hole) == 40
 
 
 def beside_shadow(rows, width=4, height=8):

@@ -27,7 +27,14 @@ def test_masks_drawn_in_parts_are_those_of_the_picture_at_once(
 ):
     rng = np.random.default_rng(seed)
     place = rng.integers(60, 200, (190, 250, 3), np.uint8)
-    scene = Scene(place[None], np.zeros(place.shape[:2], np.uint8), 2.5, [], shade=shade)
+    scene = Scene(
+        place[None],
+        np.zeros(place.shape[:2], np.uint8),
+        2.5,
+        [],
+        shade=shade,
+        weak_inside=1 - shade,
+    )
     model = LocalModel([scene], [0.0])
     options = MaskOptions(shadows, "normal", least, fill)
     model._drawer = MaskDrawer(options, DEFAULTS, least, step)

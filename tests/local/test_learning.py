@@ -27,7 +27,15 @@ def test_threads_learn_the_same_of_large_pictures(monkeypatch, threads):
         with Counted(threads) as workers:
             scenes, usual, *_ = learning.learn_scenes(pictures.copy(), workers, 0, None, DEFAULTS)
         scene = scenes[0]
-        return scene.noise, scene.contrast, scene.grain_shares, scene.darkest, scene.shade, usual
+        return (
+            scene.noise,
+            scene.contrast,
+            scene.grain_shares,
+            scene.darkest,
+            scene.shade,
+            scene.weak_inside,
+            usual,
+        )
 
     alone = learned()
     assert light.thumbnail not in asked

@@ -1,8 +1,10 @@
 import cv2
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from bgsub.local.outlines import redraw_outlines
+from bgsub.local.outlines import redraw_outlines, without_blur
 from bgsub.local.scoring import UNIT
 
 
@@ -73,3 +75,37 @@ def test_outlines_are_their_definition(seed):
     mask[:, 30:] = 0
     found = redraw_outlines(mask, raw, score)
     np.testing.assert_array_equal(found > 0, kept_by_definition(mask, raw, score))
+
+
+def test_thin_objects_lose_the_blur_that_the_weakest_of_4x4_pixels_allows():
+    """Two legs of 4 pixels under a lens, in a mask of all that deviates at all."""
+    true = np.zeros((50, 60), np.uint8)
+    true[10:40, 20:24] = true[10:40, 34:38] = 1
+    seen = cv2.GaussianBlur(true.astype(np.float32) * 240, (0, 0), 1.6).astype(np.uint8)
+    mask = (seen > 8).astype(np.uint8)
+    once = 255 * redraw_outlines(mask, mask, seen)
+    twice = without_blur(once, seen, 0.25)
+    beside = true == 0
+    assert np.count_nonzero(twice[beside]) < 0.7 * np.count_nonzero(once[beside])
+    assert once[~beside].all()
+    assert twice[~beside].all()
+
+
+@settings(max_examples=50)
+@given(seed=st.integers(0, 2**32 - 1), share=st.sampled_from([0.0, 0.25, 0.9]))
+def test_blur_is_what_the_definition_says(seed, share):
+    rng = np.random.default_rng(seed)
+    coarse = rng.integers(0, 2, (8, 9)).astype(np.uint8)
+    mask = 255 * np.repeat(np.repeat(coarse, 4, axis=0), 4, axis=1)
+    score = rng.integers(0, 256, mask.shape).astype(np.uint8)
+
+    def over(plane, low, high, outside, function):
+        wide = np.pad(plane, (-low, high), constant_values=outside)
+        size = high - low + 1
+        return function(np.lib.stride_tricks.sliding_window_view(wide, (size, size)), axis=(2, 3))
+
+    pairs = over(np.where(mask, score, 0), -1, 0, 255, np.min)
+    strong = score >= np.rint(share * over(pairs, -4, 4, 0, np.max))
+    inner = over(mask, -1, 1, 255, np.min) > 0
+    expected = np.where((mask > 0) & (strong | inner), 255, 0)
+    np.testing.assert_array_equal(without_blur(mask, score, share), expected)

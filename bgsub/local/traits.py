@@ -1,0 +1,92 @@
+"""Learn what is usual of a film's objects: whether they throw soft shade, how solid they are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+
+from bgsub.local.cleanup import BlobRule, mean_score, vote, without_shadows
+from bgsub.local.noise import PassTo
+from bgsub.local.outlines import strong_beside
+from bgsub.local.params import LocalParams
+from bgsub.local.scoring import SceneMatcher
+from bgsub.local.shade import soft_shade
+from bgsub.video.frames import Bytes
+
+_FRAMES = 24
+_IN_LIGHT = 0.4
+"""Share of a frame that is marked, at most: more is no object but another light."""
+
+_INSIDE = np.ones((5, 5), np.uint8)
+_LEAST = 1000
+"""Pixels inside of objects in all frames together: fewer say nothing."""
+
+
+class Traits(NamedTuple):
+    """What is usual of a film's objects.
+
+    Attributes
+    ----------
+    shade : float
+        Share of what is marked that is soft shade, see `shade`.
+    weak_inside : float
+        Share of the pixels inside of objects that have less than half of `LocalParams.outline_blur`
+        of the score beside; 1 where too few were seen.
+    """
+
+    shade: float
+    weak_inside: float
+
+
+def traits_of(
+    matcher: SceneMatcher,
+    pictures: Bytes,
+    step: int,
+    params: LocalParams,
+    each: PassTo = map,
+) -> Traits:
+    """Look at the objects in some frames of a film.
+
+    Parameters
+    ----------
+    matcher : SceneMatcher
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+        In the scene's light.
+    step : int
+        Lengths are so many times as long.
+    params : LocalParams
+        With the bounds of the shadows of the scene.
+    each : callable, optional
+        Calls a function for each of some items, as `map` does.
+
+    Returns
+    -------
+    Traits
+    """
+    scene = matcher.scene
+    grain = scene.grain_by_level
+    blobs = BlobRule(round(params.least_area * scene.restless.size))
+    chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
+
+    def look(j: int) -> tuple[int, ...]:
+        score, own, index = matcher.score(pictures[j], scene.sigma)
+        raw = vote(mean_score(score, params.vote_most), params.vote_level)
+        if not 0 < cv2.countNonZero(raw) <= _IN_LIGHT * raw.size:
+            return 0, 0, 0, 0
+
+        def behind(rows: slice, columns: slice) -> Bytes:
+            return matcher.background(index, rows, columns)
+
+        mask = without_shadows(raw, pictures[j], behind, grain, step, params)
+        shade = soft_shade(mask, score, pictures[j], behind, step, params)
+        solid = blobs.apply(mask - shade)
+        inside = cv2.erode(solid, _INSIDE, borderValue=255)
+        single = matcher.in_units(own, scene.sigma, slice(None), slice(None))
+        weak = cv2.subtract(inside, strong_beside(single, solid, params.outline_blur / 2))
+        return tuple(cv2.countNonZero(one) for one in (shade, mask, weak, inside))
+
+    counts = np.sum(list(each(look, chosen.tolist())), axis=0)
+    shaded, marked, weak, inside = counts.tolist()
+    return Traits(shaded / max(marked, 1), weak / inside if inside >= _LEAST else 1.0)
