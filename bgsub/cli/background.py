@@ -36,7 +36,7 @@ from bgsub.pipeline.plate_options import PICTURE, PlateOptions
 def background_command(footage: str, out: str, force: bool, **params: Any) -> None:
     """Make one clean picture of the scene of INPUT without its objects, of the input's size.
 
-    It is made from 24 to 150 frames, spread over the whole film; the film is not read through
+    It is made from 24 to 300 frames, spread over the whole film; the film is not read through
     where its format allows seeking.
     """
     from bgsub.pipeline.plate import empty_scene

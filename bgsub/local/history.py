@@ -88,7 +88,7 @@ class History:
                 {
                     "sample_frames": len(shown),
                     "share": round(len(shown) / total, 4),
-                    "noise": round(scene.sigma, 3),
+                    "noise": round(scene.grain or scene.sigma, 3),
                     "level": round(float(scene.colors[0].mean()), 2),
                     "contrast": round(scene.contrast, 2),
                     "threshold": round(threshold, 2),

@@ -16,11 +16,15 @@ from bgsub.runtime.threads import Workers
 from bgsub.source_options import SourceOptions
 from bgsub.video.frames import Bytes
 from bgsub.video.glimpses import glimpse
+from bgsub.video.sample import sample_rows
 from bgsub.video.source import Footage, open_source
 
 MOST_FRAMES = 300
 """Frames that are looked at, at most."""
 
+
+_PICTURES = 70_000_000
+"""Bytes of the frames that are looked at, unless a model takes more."""
 
 _ENOUGH = 3
 """Frames that must show a place for their median to be believed."""
@@ -90,15 +94,24 @@ def empty_scene(
     plain = (options or SourceOptions()).to_json()
     source = open_source(footage, **plain, exact_color=True, threads=threads)
     height, width = source.layout.height, source.layout.width
-    count = min(MOST_FRAMES, sample_size(height, width))
-    frames = glimpse(source, count, seed=seed)
+    frames = glimpse(source, frames_looked_at(height, width), seed=seed)
     if len(frames) < 2:
         raise UsageError(f"{source.name}: has 1 frame, but a background takes 2")
     pictures = np.stack([frame.layout.to_bgr(frame.data) for frame in frames])
+    learned = sample_rows(len(pictures), sample_size(height, width), seed)
     with Workers(threads) as workers:
-        model = LocalModel.fit(pictures.copy(), workers=workers, seed=seed)
+        model = LocalModel.fit(pictures[learned], workers=workers, seed=seed)
     empty = np.stack([model.mask(picture) == 0 for picture in pictures])
     return plates_of(model, pictures, empty)
+
+
+def frames_looked_at(height: int, width: int) -> int:
+    """Give the number of frames that a picture of the empty scene is made of, at most.
+
+    Those that a local model is fitted to, and more where they are small: they make the median of a
+    place whose light flickers steadier.
+    """
+    return max(sample_size(height, width), min(MOST_FRAMES, _PICTURES // (3 * height * width)))
 
 
 def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> list[Plate]:

@@ -60,6 +60,12 @@ def test_numbers_are_rounded_for_people():
     assert (first["level"], first["noise"], first["contrast"]) == (90.33, 2.123, 33.33)
 
 
+def test_noise_is_what_was_measured_and_not_the_least_that_colours_are_told_apart_by():
+    faint = replace(scene(90), sigma=2.5, grain=0.81)
+    (state,) = History.of([faint], [[(1, 0.0)]], [0]).states
+    assert state["noise"] == 0.81
+
+
 def test_one_state_is_not_counted_in_words():
     assert History.of([scene(90)], [[(1, None)]], [0]).notes == []
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.pipeline.plate import empty_scene
+from bgsub.local.sampling import sample_size
+from bgsub.pipeline.plate import MOST_FRAMES, empty_scene, frames_looked_at
 from bgsub.video.images import read_image
 
 
@@ -39,6 +40,24 @@ def test_each_state_has_its_picture():
     assert [plate.frames for plate in plates] == [90, 40]
     assert np.abs(plates[0].picture.astype(int) - by_day).mean() < 4
     assert np.abs(plates[1].picture.astype(int) - by_night // 3).mean() < 6
+
+
+def test_more_frames_than_a_model_is_fitted_to_make_the_median():
+    frames, place = film(330)
+    (plate,) = empty_scene(frames[..., ::-1])
+    assert plate.frames == MOST_FRAMES == 300
+    assert plate.seen[4, 30] > sample_size(*place.shape[:2])
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "frames"),
+    [(120, 160, 300), (240, 320, 300), (360, 640, 101), (720, 1280, 25)],
+)
+def test_the_frames_that_are_looked_at_take_about_as_much_memory_whatever_their_size(
+    height, width, frames
+):
+    assert frames_looked_at(height, width) == frames
+    assert frames >= sample_size(height, width)
 
 
 def test_one_frame_is_no_background():
