@@ -63,6 +63,14 @@ class Layers:
         seldom = np.packbits(self.counts < _RARE * len(self.labels), axis=0, bitorder="little")
         return np.asarray(seldom[0], dtype=np.uint8)
 
+    @cached_property
+    def moving(self) -> Bytes:
+        """Mark with 1 what is seldom seen there, no layer or a rare one, shape (n, h, w)."""
+        found = np.empty_like(self.labels)
+        for shown, seldom in zip(self.labels, found, strict=True):
+            seldom[:] = (shown >= LAYERS) | (self.rare >> shown) & 1
+        return found
+
 
 def find_layers(
     pictures: Bytes, first: Bytes, tolerance: int, *, seed: int, workers: Workers
@@ -92,13 +100,9 @@ def find_layers(
     n, height, width, _ = pictures.shape
     order = np.random.default_rng(seed).permutation(n)
     shape = (LAYERS, height, width)
-    layers = Layers(
-        np.empty((*shape, 3), np.uint8),
-        np.empty(shape, np.uint8),
-        np.empty(shape, np.uint8),
-        np.empty(shape, np.uint8),
-        np.empty((n, height, width), np.uint8),
-    )
+    colors, labels = np.empty((*shape, 3), np.uint8), np.empty((n, height, width), np.uint8)
+    counts, absences, visits = (np.empty(shape, np.uint8) for _ in range(3))
+    layers = Layers(colors, counts, absences, visits, labels)
     is_small = height * width < WORTH_A_THREAD
     parts = 1 if is_small else workers.threads
     rows = max(8, min(_STRIP_PIXELS // width, -(-height // parts)))
@@ -107,13 +111,13 @@ def find_layers(
     def fill(strip: slice) -> None:
         book = _Codebook(pictures[:, strip], first[strip], tolerance)
         book.collect(order)
-        labels = layers.labels[:, strip]
+        own = labels[:, strip]
         for _ in range(_ROUNDS):
-            book.refine(labels)
-        rank = book.sort(labels)
+            book.refine(own)
+        rank = book.sort(own)
         layers.colors[:, strip] = np.take_along_axis(book.colors(), rank[..., None], axis=0)
         layers.counts[:, strip] = np.take_along_axis(book.counts, rank, axis=0)
-        layers.absences[:, strip], layers.visits[:, strip] = _recurrence(labels)
+        layers.absences[:, strip], layers.visits[:, strip] = _recurrence(own)
 
     if is_small:
         for strip in strips:
@@ -282,12 +286,6 @@ def clean_shares(labels: Bytes, clean: CleanFrames, layers: int) -> Singles:
             cv2.accumulate(weight, sums[k], (shown == k).view(np.uint8))
     sums /= np.maximum(total, 1.0)
     return sums
-
-
-def largest_channel(picture: Bytes, other: Bytes) -> Bytes:
-    """max over the channels of |x − y|, of two pictures of shape (h, w, 3)."""
-    first, second, third = cv2.split(cv2.absdiff(picture, other))
-    return np.asarray(cv2.max(cv2.max(first, second), third), dtype=np.uint8)
 
 
 def color_of(colors: Bytes, label: NDArray[np.integer]) -> Bytes:

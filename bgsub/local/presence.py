@@ -29,6 +29,7 @@ _STAYS = 0.25
 _VISITS = 2
 _STAY, _STAY_FRAMES = 0.02, 2
 _MOST_OF_IT = 0.5
+_NOWHERE = np.zeros(0, np.intp)
 
 
 def moving_colors(
@@ -64,14 +65,18 @@ def moving_colors(
     rows = slice(max(int(y.min()) - reach, 0), int(y.max()) + reach + 1)
     columns = slice(max(int(x.min()) - reach, 0), int(x.max()) + reach + 1)
     before, after = (layers.colors[state[y, x], y, x] for state in states)
-    rare = layers.rare[rows, columns]
+    window = np.ones((3, 3), np.uint8)
+    found: dict[int, NDArray[np.intp]] = {}
+    for j in range(max(frame - _FRAMES, 0), min(frame + _FRAMES + 2, len(pictures))):
+        solid = cv2.morphologyEx(layers.moving[j, rows, columns], cv2.MORPH_OPEN, window)
+        shown = np.ascontiguousarray(pictures[j, rows, columns]).reshape(-1, 3)
+        bins = _bins(shown[np.flatnonzero(solid)])
+        found[j] = np.ravel_multi_index(bins, (_LEVELS,) * 3)
     balance = 0.0
     for first, last in ((frame - _FRAMES, frame + 2), (frame, frame + _FRAMES + 2)):
-        seen = np.zeros((_LEVELS,) * 3, np.float32)
-        for j in range(max(first, 0), min(last, len(pictures))):
-            moves = _moves(layers.labels[j, rows, columns], rare)
-            solid = cv2.morphologyEx(moves, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
-            np.add.at(seen, _bins(pictures[j, rows, columns][solid > 0]), 1)
+        own = [places for j, places in found.items() if first <= j < last]
+        counts = np.bincount(np.concatenate([*own, _NOWHERE]), minlength=_LEVELS**3)
+        seen = counts.astype(np.float32).reshape((_LEVELS,) * 3)
         total = float(seen.sum())
         if total >= _LEAST_PIXELS:
             around = _with_neighbours(seen) > max(3.0, _USUAL * total)
@@ -118,15 +123,10 @@ def _motion(layers: Layers, region: NDArray[np.bool_], span: range) -> NDArray[n
     """Count the pixels outside a region that move, in each frame of a stretch."""
     window = np.ones((3, 3), np.uint8)
     outside = (~region).view(np.uint8)
-    frames = layers.labels[max(span.start, 0) : max(span.stop, 0)]
-    moving = (_moves(shown, layers.rare) * outside for shown in frames)
+    frames = layers.moving[max(span.start, 0) : max(span.stop, 0)]
+    moving = (cv2.bitwise_and(seldom, outside) for seldom in frames)
     counts = [cv2.countNonZero(cv2.erode(each, window)) for each in moving]
     return np.array(counts, dtype=np.int64)
-
-
-def _moves(shown: Bytes, rare: Bytes) -> Bytes:
-    """Mark where a frame shows what is seldom seen there: no layer, or one whose bit is set."""
-    return np.asarray((shown >= LAYERS) | (rare >> shown) & 1, dtype=np.uint8)
 
 
 def _bins(colors: Bytes) -> tuple[Bytes, Bytes, Bytes]:

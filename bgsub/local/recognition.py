@@ -9,7 +9,6 @@ import cv2
 import numpy as np
 
 from bgsub.local.clean_frames import Singles
-from bgsub.local.layers import largest_channel
 from bgsub.local.light import Light, explained, find_light, relight, thumbnail, tone_curve
 from bgsub.local.params import LocalParams
 from bgsub.local.scoring import SceneMatcher
@@ -77,7 +76,7 @@ def recognize(
     sigma = matcher.scene.sigma
     table = tone_curve(small, matcher.thumbnail, lights[best], matcher.thumbnail_noise)
     if table is not None:
-        left = largest_channel(relight(small, table), matcher.thumbnail.astype(np.uint8))
+        left = _largest_channel(relight(small, table), matcher.thumbnail.astype(np.uint8))
         left = left[left < 4 * sigma]
         if left.size:
             sigma = max(sigma, float(np.median(left)) / NORMAL_MAD)
@@ -90,3 +89,9 @@ def colored(picture: Bytes) -> Bytes:
     if picture.ndim == 3:
         return picture
     return np.asarray(cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR), dtype=np.uint8)
+
+
+def _largest_channel(picture: Bytes, other: Bytes) -> Bytes:
+    """max over the channels of |x − y|, of two pictures of shape (h, w, 3)."""
+    first, second, third = cv2.split(cv2.absdiff(picture, other))
+    return np.asarray(cv2.max(cv2.max(first, second), third), dtype=np.uint8)

@@ -35,7 +35,7 @@ def fit_bytes(frames: int, height: int, width: int) -> int:
     pixels, taken = height * width, min(frames, sample_size(height, width))
     places = pixels / coarseness(height, width) ** 2
     labels = taken * pixels
-    stages = max(_SETTLED * pixels, int(_PER_PIXEL * pixels + _PER_PLACE * places))
+    stages = max(_SETTLED * pixels, int(_PER_PIXEL * pixels + (_PER_PLACE + taken) * places))
     return sample_bytes(frames, height, width) + labels + stages + _SCRATCH
 
 
