@@ -60,7 +60,7 @@ def test_sizes_of_samples(size):
 @pytest.mark.parametrize("frames", [10, 100_000])
 @pytest.mark.parametrize(("size", "coarse"), [((240, 320), 1), ((1080, 1920), 3)])
 def test_memory_of_a_fit_is_that_of_its_largest_stage(frames, size, coarse):
-    """Pictures and a label a value; 140 bytes a pixel, or 60, 450 a place and its motion; threads."""
+    """Pictures and a label a value; 140 bytes a pixel, or 60, 450 a place and motion; threads."""
     pixels, taken = size[0] * size[1], min(frames, by_hand(*size))
     stage = max(140 * pixels, 60 * pixels + (450 + taken) * pixels / coarse**2)
     assert fit_bytes(frames, *size) == 4 * pixels * taken + int(stage) + 24_000_000
