@@ -32,8 +32,9 @@ _WORTH_S = 0.4
 # What a mask of a busy scene takes, about: for its frame, and for each of its pixels.
 _CALL_S, _PIXEL_S = 1.2e-3, 27e-9
 
-_MOST_HELPERS = 4
-"""More would wait for what this process does in the order of the frames."""
+# More would wait for what this process does in the order of the frames, which takes half of the
+# time of a mask where pictures are small, and a fifth where they are large.
+_MOST_FOR_SMALL, _MOST_FOR_LARGE = 3, 6
 
 _CALLS_AHEAD = 4
 """Calls for each helper behind the block that is wanted next, at least."""
@@ -136,7 +137,8 @@ def helpers_worth(layout: Layout, kind: type[Masker], frames: int, threads: int)
     if not kind.elsewhere_bytes(layout.height, layout.width):
         return 0
     seconds = frames * (_CALL_S + _PIXEL_S * layout.pixels)
-    return min(threads - 1, _MOST_HELPERS, int(seconds / _WORTH_S))
+    most = _MOST_FOR_SMALL if layout.pixels < WORTH_A_THREAD else _MOST_FOR_LARGE
+    return min(threads - 1, most, int(seconds / _WORTH_S))
 
 
 def helper_bytes(layout: Layout, kind: type[Masker]) -> int:

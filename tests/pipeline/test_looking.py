@@ -198,7 +198,8 @@ class TestHowMany:
 
     def test_not_more_than_have_something_to_do(self):
         assert helpers_worth(SMALL, LocalMasker, 300, 64) == 2
-        assert helpers_worth(SMALL, LocalMasker, 10**6, 64) == 4
+        assert helpers_worth(SMALL, LocalMasker, 10**6, 64) == 3
+        assert helpers_worth(Layout("yuv420", 720, 1280), LocalMasker, 10**6, 64) == 6
 
     def test_none_for_formulas(self):
         assert helpers_worth(SMALL, ResidualMasker, 10**6, 64) == 0
