@@ -16,6 +16,9 @@ OUTLINE_REACH = 6
 """Pixels around a mask that its new outlines depend on, at most."""
 
 _PAIR = np.ones((2, 2), np.uint8)
+_ROUNDS = 2
+"""Pixels by which a codec's blur is wider than what `redraw_outlines` takes off, at most."""
+
 _RING = np.ones((3, 3), np.uint8)
 _SOLID = np.ones((4, 4), np.uint8)
 _AROUND = np.ones((9, 9), np.uint8)
@@ -60,7 +63,7 @@ def redraw_outlines(
 
 
 def without_blur(mask: Bytes, score: Bytes, blur: float) -> Bytes:
-    """Take off the outermost pixels of objects that are weak beside the rest, in solid ones.
+    """Take off the outermost pixels of objects, one or two, that are weak beside the rest.
 
     Compressed film, and chroma at half the resolution, blur an edge over two or three pixels, and
     `redraw_outlines` asks for less where an object is thin, as legs are: of 4×4 pixels the weakest
@@ -80,9 +83,12 @@ def without_blur(mask: Bytes, score: Bytes, blur: float) -> Bytes:
     ndarray of uint8, shape (h, w)
         0 or 255.
     """
-    inner = cv2.erode(mask, _RING, borderValue=255)
-    kept = cv2.bitwise_or(strong_beside(score, mask, blur), inner)
-    return np.asarray(cv2.bitwise_and(mask, kept), dtype=np.uint8)
+    smooth = np.asarray(cv2.medianBlur(score, 3), dtype=np.uint8)  # noise is no outline
+    strong = strong_beside(smooth, mask, blur)
+    for _ in range(_ROUNDS):
+        inner = cv2.erode(mask, _RING, borderValue=255)
+        mask = np.asarray(cv2.bitwise_and(mask, cv2.bitwise_or(strong, inner)), dtype=np.uint8)
+    return mask
 
 
 def strong_beside(score: Bytes, mask: Bytes, share: float) -> Bytes:
