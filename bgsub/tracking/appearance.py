@@ -98,13 +98,19 @@ def _least_squares(window: Bytes, patch: Bytes, inside: Bytes) -> tuple[float, t
     """Find where a patch differs least from a window; the sum of squares, and x and y there.
 
     Σ(w − p)² = Σw² − 2Σwp + Σp² over the pixels inside. `cv2.matchTemplate` has a way to do that
-    with a mask, in double precision and channel by channel, which takes more than twice the time.
+    with a mask, in double precision, which takes more than twice the time. Of colours the channel
+    is compared in which the object stands out most, a third of the work; all of them are in the
+    sum.
     """
-    energy = np.square(window, dtype=np.float32)
-    if energy.ndim == 3:
-        energy = np.asarray(cv2.transform(energy, np.ones((1, 3), np.float32)))
+    one, two = window, patch
+    if window.ndim == 3:
+        apart = np.abs(np.subtract(cv2.mean(patch, inside), cv2.mean(window)))
+        channel = int(apart.argmax())
+        one = np.asarray(cv2.extractChannel(window, channel), dtype=np.uint8)
+        two = np.asarray(cv2.extractChannel(patch, channel), dtype=np.uint8)
+    energy = np.square(one, dtype=np.float32)
     there = cv2.matchTemplate(energy, inside.astype(np.float32), cv2.TM_CCORR)
-    common = cv2.matchTemplate(window, cv2.copyTo(patch, inside), cv2.TM_CCORR)
+    common = cv2.matchTemplate(one, cv2.copyTo(two, inside), cv2.TM_CCORR)
     _, _, (x, y), _ = cv2.minMaxLoc(cv2.scaleAdd(common, -2, there))
     high, wide = inside.shape
     return cv2.norm(window[y : y + high, x : x + wide], patch, cv2.NORM_L2SQR, inside), (x, y)

@@ -42,6 +42,18 @@ def test_it_is_looked_for_within_its_region_and_where_outlines_breathe(pictures)
         assert looks.locate(after, (46, 40), 8, (left, 30, width, 25)) is None
 
 
+@pytest.mark.parametrize("channel", [0, 1, 2])
+def test_it_is_told_from_what_is_as_bright_by_its_colour(channel):
+    rng = np.random.default_rng(5)
+    scene = rng.integers(115, 125, (60, 90, 3)).astype(np.uint8)
+    scene[20:40, 20:32] = (120, 120, 120)
+    scene[20:40, 20:32, channel] = 220
+    looks = Appearance(scene, (20, 20, 12, 20), np.ones((20, 12), bool))
+    after = np.roll(scene, 14, axis=1)
+    after[20:40, 20:32] = scene[20:40, 20:32, ::-1] if channel != 1 else 160
+    assert looks.locate(after, (30, 30), 16, (0, 0, 90, 60)) == (40, 30, 1)
+
+
 def test_large_ones_are_looked_for_at_a_reduced_size():
     rng = np.random.default_rng(3)
     coarse = rng.integers(0, 255, (10, 12), np.uint8)
