@@ -2,8 +2,9 @@
 
 python -m benchmarks.plates DATA
 
-On real empty footage (moved_object 10-600, and what waving_trees shows before its visitor) textured
-figures stand and move so that every place is seen in 20, 35, 50 or 80 % of the frames. The truth is
+On real empty footage (moved_object 10-600, what waving_trees shows before its visitor, light_switch
+lit and dark) textured figures stand and move so that every place is seen in 20, 35, 50 or 80 % of
+the frames. The truth is
 the median of the footage without them. Then films with people who stay, as they are: the truth of a
 pixel is the median of the frames in which its label says background, where there are five of them
 at least. Printed: mean absolute error in grey levels, and the share of pixels that are off by more
@@ -37,12 +38,14 @@ PEOPLE = ("sits_down", "office_people", "board", "hall_and_monitor")
 def footage(data: Path) -> dict[str, Frames]:
     """Read empty frames."""
     films = {
-        "moved_object": (data / "moved_object" / "moved_object.mp4", 10),
-        "waving_trees": (data / "waving_trees" / "frames", 1),
+        "moved_object": (data / "moved_object" / "moved_object.mp4", 10, 1),
+        "waving_trees": (data / "waving_trees" / "frames", 1, 1),
+        "light_switch": (data / "light_switch" / "light_switch.mp4", 100, 3),
+        "in the dark": (data / "light_switch" / "light_switch.mp4", 900, 3),
     }
     found = {}
-    for name, (path, start) in films.items():
-        shown = islice(bgsub.open_source(path, start=start), COUNT)
+    for name, (path, start, every) in films.items():
+        shown = islice(bgsub.open_source(path, start=start), 0, COUNT * every, every)
         found[name] = np.stack([frame.layout.to_bgr(frame.data) for frame in shown])
     return found
 
