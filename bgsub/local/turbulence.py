@@ -22,6 +22,10 @@ CALMER = 1.5
 _STEADY = 0.1
 """Share of the film that a visit of any colour lasts there on average, at most."""
 
+_LONGER, _SEEN = 3, 0.04
+"""Times as long as other colours, and share of the film, that a place is seen each time on average,
+where others only pass before it: what swings rests where it turns back, but not so long."""
+
 BAND = (0.03, 0.97)
 """Quantiles of the levels that are background there: a visitor is rarer than either end."""
 
@@ -57,6 +61,9 @@ def turbulent_pixels(
     slow = (n < calmer * _SLOW * visits) & (layers.counts[0] < calmer * _USUAL * n)
     stays = layers.counts / np.maximum(layers.visits, 1, dtype=np.float32)
     throughout = stays.max(axis=0) <= _STEADY * n  # not only while somebody sways there
+    others = layers.counts[1:].sum(axis=0, dtype=np.float32)
+    others /= np.maximum(layers.visits[1:].sum(axis=0, dtype=np.float32), 1)
+    throughout &= stays[0] < np.maximum(_LONGER * np.maximum(others, 1), _SEEN * n)
     lively = slow | (n < params.turbulent_stay * visits)
     least = min(calmer * params.turbulent_covered, 1)
     return np.asarray(throughout & (covered < least) & lively)

@@ -89,6 +89,22 @@ def test_a_place_whose_usual_colour_stays_no_longer_than_a_frame_is_turbulent(vi
     assert turbulent_pixels(layers, accepted)[0, 0] == lively
 
 
+@pytest.mark.parametrize(
+    ("visits", "times", "turbulent"), [(4, 1, False), (6, 1, True), (7, 3, False), (8, 3, True)]
+)
+def test_a_place_that_is_seen_for_longer_than_what_covers_it_is_calm(visits, times, turbulent):
+    """Of 150 frames 45 show the place, in few visits; what passes stays for three frames or one."""
+    counts = np.zeros((LAYERS, 1, 1), np.uint8)
+    counts[:4, 0, 0] = 45, 30, 24, 21
+    each = np.zeros_like(counts)
+    each[:4, 0, 0] = visits, 10 * times, 8 * times, 7 * times
+    empty = np.zeros((LAYERS, 1, 1, 3), np.uint8)
+    layers = Layers(empty, counts, counts, each, np.zeros((150, 1, 1), np.uint8))
+    accepted = np.zeros((4, 1, 1), bool)
+    accepted[0] = True
+    assert turbulent_pixels(layers, accepted, 1.5)[0, 0] == turbulent
+
+
 @pytest.mark.parametrize("calmer", [1.0, 1.5])
 def test_turbulent_pixels_are_their_definition(calmer):
     rng = np.random.default_rng(0)
@@ -108,6 +124,8 @@ def test_turbulent_pixels_are_their_definition(calmer):
         changes = visit.sum() + n - count.sum()
         slow = n < calmer * 2.2 * changes and count[0] < calmer * 0.35 * n
         steady = max(c / max(v, 1) for c, v in zip(count, visit, strict=True)) > 0.1 * n
+        others = max(count[1:].sum() / max(visit[1:].sum(), 1), 1)
+        steady |= bool(count[0] / max(visit[0], 1) >= max(3 * others, 0.04 * n))
         lively = slow or n < 1.25 * changes
         assert found[y, x] == (lively and not steady and covered < min(calmer * 0.75, 1))
     assert 0.02 < found.mean() < 0.6
