@@ -24,6 +24,10 @@ _LEARNING = 0.12
 _LONG, _RARELY = 8, 4
 """Frames from which something has been hidden for long, and is looked for in every fourth one."""
 
+_OVER, _LEFT = 0.5, 0.3
+"""Share of a box that another covers, and of an object that a region leaves, from which it is not
+behind that other but beside it."""
+
 
 @dataclass(eq=False)
 class Target:
@@ -84,13 +88,21 @@ def _is_distinct(track: Target, others: Sequence[Target]) -> bool:
 def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | None) -> list[Box]:
     """Find objects that have merged within the region that they share.
 
-    Each is where its looks or its motion say. One that was cut by the border when it was seen alone
-    has no known size: it is what the others leave of the region.
+    Each is where its looks or its motion say. Of two, one whose looks are not found does not lie
+    over the other while enough of the region is left beside that. One that was cut by the border
+    when it was seen alone has no known size: it is what the others leave of the region.
     """
     boxes = [
         _find_share(track, region.box, picture if _is_distinct(track, tracks) else None)
         for track in tracks
     ]
+    unseen = [i for i, track in enumerate(tracks) if track.hidden and track.looks is not None]
+    if len(tracks) == 2 and len(unseen) == 1 and region.inside is not None:
+        own = unseen[0]
+        left = _left_over(region.inside, region.box, [boxes[1 - own]])
+        if left is not None and _is_beside(tracks[own], boxes[own], boxes[1 - own], left):
+            boxes[own] = _placed(tracks[own], *center(left), region.box)
+            tracks[own].motion.correct(*center(boxes[own]), tracks[own].size, trust=0.5)
     cut = [i for i, track in enumerate(tracks) if track.is_cut]
     if len(cut) == 1 and region.inside is not None:
         own = cut[0]
@@ -101,6 +113,23 @@ def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | No
             tracks[own].width, tracks[own].height = left[2:]
             tracks[own].motion.correct(*center(left), tracks[own].size, trust=0.5)
     return boxes
+
+
+def _is_beside(track: Target, box: Box, other: Box, left: Box) -> bool:
+    """Say whether an object is in what another leaves of their region, and not behind that one."""
+    (x, y, width, height), (left_x, top, wide, high) = box, other
+    across = min(x + width, left_x + wide) - max(x, left_x)
+    down = min(y + height, top + high) - max(y, top)
+    is_over = max(across, 0) * max(down, 0) >= _OVER * width * height
+    return is_over and left[2] * left[3] >= _LEFT * track.width * track.height
+
+
+def _placed(track: Target, x: float, y: float, region: Box) -> Box:
+    """Give the box of an object about a centre, moved into a region."""
+    width, height = min(track.width, region[2]), min(track.height, region[3])
+    left = min(max(x - width / 2, region[0]), region[0] + region[2] - width)
+    top = min(max(y - height / 2, region[1]), region[1] + region[3] - height)
+    return left, top, width, height
 
 
 def _left_over(inside: NDArray[np.bool_], region: Box, others: Sequence[Box]) -> Box | None:
@@ -132,10 +161,7 @@ def _find_share(track: Target, region: Box, picture: Bytes | None) -> Box:
         if place is not None:
             track.hidden = 0
             motion.correct(*place[:2], track.size, trust=place[2])
-    width, height = min(track.width, region[2]), min(track.height, region[3])
-    x = min(max(motion.x - width / 2, region[0]), region[0] + region[2] - width)
-    y = min(max(motion.y - height / 2, region[1]), region[1] + region[3] - height)
-    box = (x, y, width, height)
+    box = _placed(track, motion.x, motion.y, region)
     middle = center(box)
     if math.dist(middle, (motion.x, motion.y)) > 0:
         motion.correct(*middle, track.size, trust=0.5)

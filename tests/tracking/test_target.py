@@ -87,6 +87,20 @@ class TestFindShares:
         assert boxes[0] == pytest.approx((0, 40, 22, 10), abs=2)
         assert cut.width == boxes[0][2]
 
+    @pytest.mark.parametrize("width", [18, 12])
+    def test_one_that_is_not_recognised_is_beside_the_other_where_there_is_room(self, draw, width):
+        dark, bright = target(40, 40, color=(30,) * 3), target(49, 40, color=(220,) * 3)
+        for known, level in ((dark, 30), (bright, 220)):
+            alone, picture = region_of(draw, [(*known.box[:2], 10, 10, level)])
+            known.learn(alone, picture)
+        dark.motion = Motion(50, 45, dark.size)  # drawn to the other
+        dark.motion.predict(1, dark.size)
+        left = 59 - width  # what is left of the dark one has another colour now
+        region, picture = region_of(draw, [(left, 40, width, 10, 120), (49, 40, 10, 10, 220)])
+        boxes = find_shares([dark, bright], region, picture)
+        assert boxes[1][0] == pytest.approx(49, abs=1)
+        assert boxes[0][0] == pytest.approx(41 if width == 18 else 47, abs=1.5)
+
     def test_without_looks_the_motion_decides(self, draw):
         region, _ = region_of(draw, [(40, 40, 30, 10, 60)])
         boxes = find_shares([target(41, 40), target(58, 40)], region, None)
