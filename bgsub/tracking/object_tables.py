@@ -85,13 +85,17 @@ class ObjectTables:
                 self._over.append(recorder.summary())
                 del self._going[number]
 
-    def finish(self, frame_events: Sequence[Event] = ()) -> tuple[list[Track], list[SceneEvent]]:
+    def finish(
+        self, frame_events: Sequence[Event] = (), end_s: float = 0.0
+    ) -> tuple[list[Track], list[SceneEvent]]:
         """End all tracks and write the other tables.
 
         Parameters
         ----------
         frame_events : sequence of Event
             Events of whole frames, to be listed too.
+        end_s : float
+            Time of the last frame, whether it shows objects or not.
         """
         self.close()
         ended = [recorder.summary() for recorder in self._going.values()]
@@ -101,6 +105,7 @@ class ObjectTables:
         events = with_frame_events(self._events.finish(), frame_events)
         write_events(events, self._folder)
         if self._counter is not None:
+            self._counter.end(end_s)
             with (self._folder / "regions.csv").open("w", encoding="utf-8", newline="") as file:
                 self._counter.write(file)
         return tracks, events

@@ -102,6 +102,7 @@ class ObjectRecorder:
         self._view = view
         gap, least = self.options.max_gap_s, self.options.min_track
         self._tracker = Tracker(view.mask_size, rate=rate, max_gap_s=gap, min_track=least)
+        self._end_s = 0.0
         self._hindsight = Hindsight(view, self.options.max_area)
         self._tables = ObjectTables(
             folder,
@@ -191,6 +192,7 @@ class ObjectRecorder:
         list of list of Observation
             The objects of the frames that are decided by now, in pixels of the input.
         """
+        self._end_s = time_s
         self._hindsight.begin(frame, time_s, recognized)
         return self._record(self._tracker.update(frame, time_s, found, picture))
 
@@ -217,7 +219,7 @@ class ObjectRecorder:
             Events of whole frames, to be listed too.
         """
         self.end_tracks()
-        tracks, events = self._tables.finish(frame_events)
+        tracks, events = self._tables.finish(frame_events, self._end_s)
         return Recorded(tuple(tracks), tuple(events), self._tables.rows)
 
 

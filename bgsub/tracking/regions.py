@@ -152,6 +152,10 @@ class RegionCounter:
             self._forget(objects[0].time_s)
         return [self._place(seen) for seen in objects]
 
+    def end(self, time_s: float) -> None:
+        """Say when the film ends: who has not been seen for long by then has left."""
+        self._forget(time_s)
+
     def _place(self, seen: Observation) -> str:
         place = (seen.cx, seen.cy)
         names = [region.name for region in self._regions if region.holds(*place)]

@@ -90,3 +90,11 @@ def test_tracks_that_are_over_are_not_kept_open(tmp_path):
     visits = [frame for _ in range(30) for frame in [*walk(10), *([[]] * 60)]]
     found = record(tmp_path, visits)
     assert len(found.tracks) == len(found.events) == 30
+
+
+def test_the_last_to_leave_a_region_has_left_it_where_the_film_goes_on(tmp_path):
+    everywhere = Region("arena", np.array([[0, 0], [160, 0], [160, 120], [0, 120]], np.float32))
+    for rest, exits in ((60, "1"), (5, "0")):
+        record(tmp_path, [*walk(50), *([[]] * rest)], regions=(everywhere,))
+        (row,) = csv.DictReader((tmp_path / "regions.csv").read_text().splitlines())
+        assert (row["entries"], row["exits"]) == ("1", exits)
