@@ -202,8 +202,8 @@ class MemoryNeed:
         if not self.videos:
             return decoded + render_rows(self.size) * self.size
         waiting = min(self.frames, queue_frames(self.size) + 1) * self.size
-        each = int(_ENCODER_FRAMES * 1.5 * self.pixels)
-        return decoded + self._pictures() + waiting + self.videos * each + _ENCODING
+        each = waiting + int(_ENCODER_FRAMES * 1.5 * self.pixels)
+        return decoded + self._pictures() + self.videos * each + _ENCODING
 
     def decoding(self) -> int:
         """Count the bytes of frames on their way, in FFmpeg and behind it."""

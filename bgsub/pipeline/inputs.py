@@ -34,8 +34,8 @@ from bgsub.video.frames import Layout
 from bgsub.video.geometry import ColorMode
 from bgsub.video.source import Footage, FrameSource, open_source
 
-# Mask, scores and blobs of a frame that waits.
-_OF_A_PIXEL = 4
+# Mask, scores, blobs and colours of a frame that waits.
+_OF_A_PIXEL = 7
 
 notes = logging.getLogger("bgsub.notes")
 """What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""

@@ -39,8 +39,8 @@ _MOST_FOR_SMALL, _MOST_FOR_LARGE = 3, 6
 _CALLS_AHEAD = 4
 """Calls for each helper behind the block that is wanted next, at least."""
 
-# Bytes that a mask, its scores and its blobs take for each pixel of a frame that waits.
-_OF_A_PIXEL = 4
+# Bytes that mask, scores, blobs and colours take for each pixel of a frame that waits.
+_OF_A_PIXEL = 7
 
 
 class FrameGroup(NamedTuple):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bgsub.fit.blocks import queue_frames
 from bgsub.fit.memory_need import AUTO_FIT_FRAMES, MemoryNeed
 from bgsub.outliers.scorer_size import scorer_bytes
 
@@ -77,6 +78,11 @@ def test_each_road_takes_less_than_the_one_before():
 def test_what_is_left_out_takes_nothing(change):
     many = replace(VIDEO, videos=9)
     assert replace(many, **change).total("memory", 250) < many.total("memory", 250)
+
+
+def test_frames_wait_for_each_of_the_encoders():
+    one, other = (replace(VIDEO, videos=count).total("memory", 250) for count in (8, 9))
+    assert other - one > queue_frames(VIDEO.size) * VIDEO.size
 
 
 def test_scores_of_frames_count_wherever_frames_are_fitted():

@@ -48,7 +48,7 @@ def test_memory_counts_what_the_outputs_need(clip, options):
     assert errors.kept == need({"mask"}, model="paper").kept == 0
     assert need({"mask"}, threads=2).kept - need({"mask"}, threads=1).kept == 40 * masks.pixels
     # 8 frames wait for those after them, and a block of 16 until its last has as many.
-    waiting = 24 * (masks.size + 4 * masks.pixels)
+    waiting = 24 * (masks.size + 7 * masks.pixels)
     assert need({"mask"}, threads=1).kept == 90 * masks.pixels + waiting
 
 
