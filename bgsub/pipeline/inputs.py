@@ -14,7 +14,7 @@ from bgsub.fit.blocks import render_rows
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.options import RunOptions
-from bgsub.pipeline.looking import helper_bytes, helpers_worth
+from bgsub.pipeline.looking import helper_bytes, helpers_worth, waiting_bytes
 from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
 from bgsub.pipeline.masker import Masker
 from bgsub.pipeline.needs import (
@@ -33,9 +33,6 @@ from bgsub.tracking.absorption import absorbed_after, kept_bytes
 from bgsub.video.frames import Layout
 from bgsub.video.geometry import ColorMode
 from bgsub.video.source import Footage, FrameSource, open_source
-
-# Mask, scores, blobs and colours of a frame that waits.
-_OF_A_PIXEL = 7
 
 notes = logging.getLogger("bgsub.notes")
 """What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""
@@ -181,7 +178,7 @@ def memory_need(
     helpers = 0
     if needs_masks(options):
         helpers = helpers_worth(source.layout, kind, frames, threads)
-        kept += kind.masking_bytes(*size, threads) + _waiting_bytes(source.layout, kind)
+        kept += kind.masking_bytes(*size, threads) + _behind_bytes(source.layout, kind)
     if kind.corrects_background and options.outputs & {"background", "foreground", "preview"}:
         kept += backdrop_bytes(source.layout, threads)
     return MemoryNeed(
@@ -248,9 +245,8 @@ def helpers_for(source: FrameSource, options: RunOptions, kind: type[Masker]) ->
     return max(0, min(count, room // helper_bytes(source.layout, kind)))
 
 
-def _waiting_bytes(layout: Layout, kind: type[Masker]) -> int:
-    """Give the memory of the frames that wait for those after them, masks and scores included."""
+def _behind_bytes(layout: Layout, kind: type[Masker]) -> int:
+    """Give the memory of the frames that wait for those after them."""
     if not kind.frames_ahead:
         return 0
-    frames = kind.frames_ahead + render_rows(layout.size)
-    return frames * (layout.size + _OF_A_PIXEL * layout.pixels)
+    return waiting_bytes(layout, kind.frames_ahead + render_rows(layout.size))

@@ -145,7 +145,12 @@ def helper_bytes(layout: Layout, kind: type[Masker]) -> int:
     """Give the memory of a helper, and of the frames that wait for it."""
     own = kind.elsewhere_bytes(layout.height, layout.width)
     frames = _CALLS_AHEAD * call_frames(layout, 1) + render_rows(layout.size)
-    return own + frames * (layout.size + _OF_A_PIXEL * layout.pixels)
+    return own + waiting_bytes(layout, frames)
+
+
+def waiting_bytes(layout: Layout, frames: int) -> int:
+    """Give the memory of so many frames that wait, with what they show."""
+    return frames * (layout.size + _OF_A_PIXEL * layout.pixels)
 
 
 def in_threads(
