@@ -81,11 +81,8 @@ class Comparer:
         self.frames_at_once = frames_of_stack(height, width, params)
         self._stacks: dict[SceneMatcher, SceneStack] = {}
 
-    def recognize(self, picture: Bytes) -> FrameFit:
-        """Find the state of the scene that a frame shows, and its light."""
-        return self._recognize(at_place(self._registration, picture))
-
-    def _recognize(self, place: Placed) -> FrameFit:
+    def recognize(self, place: Placed) -> FrameFit:
+        """Find the state of the scene that a frame at its place shows, and its light."""
         return recognize(place.picture, self._matchers, self._usual, self._params)
 
     def compare(self, picture: Bytes, inside: Flags | None) -> Compared:
@@ -103,7 +100,7 @@ class Comparer:
             Valid until the next frame is compared in this thread.
         """
         place = at_place(self._registration, picture, inside)
-        return self._finished(self._scored(self._recognize(place), place))
+        return self._finished(self._scored(self.recognize(place), place))
 
     def compare_all(self, pictures: Sequence[Bytes], inside: Flags | None) -> Iterator[Compared]:
         """Compare frames as `compare` does, those of one state and noise together.
@@ -114,7 +111,7 @@ class Comparer:
             Each valid until the next one is asked for.
         """
         places = [at_place(self._registration, picture, inside) for picture in pictures]
-        fits = [self._recognize(place) for place in places]
+        fits = [self.recognize(place) for place in places]
         alike: dict[tuple[SceneMatcher, float], list[int]] = {}
         for i, fit in enumerate(fits):
             alike.setdefault((fit.matcher, fit.sigma), []).append(i)

@@ -256,14 +256,14 @@ class LocalModel:
 
     def state_of(self, picture: Bytes) -> int:
         """Give the number of the state of the scene that a frame shows, from 0."""
-        matcher = self._comparer.recognize(picture).matcher
+        matcher = self._comparer.recognize(at_place(self.registration, picture)).matcher
         return next(i for i, one in enumerate(self._matchers) if one is matcher)
 
     def background(self, picture: Bytes) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows, (h, w, 3)."""
         place, scene = at_place(self.registration, picture), self.scenes[0]
         if len(self.scenes) > 1:
-            scene = self._comparer.recognize(picture).matcher.scene
+            scene = self._comparer.recognize(place).matcher.scene
         return np.asarray(place.back(scene.colors[0]), dtype=np.uint8)
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -160,10 +160,10 @@ def find_registration(pictures: Bytes, params: LocalParams, each: PassTo) -> Reg
         common, and for pictures too small to tell.
     """
     height, width = pictures.shape[1:3]
-    if min(shrunken(pictures[0]).shape) < _COARSEST:
-        return None
     looks = np.unique(np.linspace(0, len(pictures) - 1, min(len(pictures), _LOOKS)).astype(int))
     small = list(each(shrunken, [pictures[i] for i in looks]))
+    if min(small[0].shape) < _COARSEST:
+        return None
     factor = max(height, width) / max(small[0].shape)
     trial = Registration(small[len(small) // 2], factor)
     found = trial.find_all(small, each)
