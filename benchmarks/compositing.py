@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,10 @@ class Cut(NamedTuple):
 
     colors: Singles
     share: Singles
+
+
+Movement = Callable[[int], tuple[float, float, float]]
+"""Pixels to the right and down, and degrees, by which a camera has moved before a frame."""
 
 
 class Place(NamedTuple):
@@ -144,17 +148,39 @@ def clouded(frames: Iterable[Drawn]) -> Iterator[Drawn]:
         yield Drawn(picture * light[..., None], share)
 
 
-def shaken(frames: Iterable[Drawn]) -> Iterator[Drawn]:
-    """Let the camera tremble by up to 3 pixels."""
-    phases = np.random.default_rng(2).uniform(0, 2 * np.pi, 4)
-    for index, (picture, share) in enumerate(frames):
-        angles = 2 * np.pi * index / RATE * np.array([1.3, 3.1, 1.7, 4.3]) + phases
+def trembling(reach: float, degrees: float = 0.0) -> Movement:
+    """Tremble by up to so many pixels and degrees."""
+    phases = np.random.default_rng(2).uniform(0, 2 * np.pi, 5)
+
+    def movement(index: int) -> tuple[float, float, float]:
+        angles = 2 * np.pi * index / RATE * np.array([1.3, 3.1, 1.7, 4.3, 2.3]) + phases
         waves = np.sin(angles)
         right, down = 2 * waves[0] + waves[1], 2 * waves[2] + waves[3]
-        move, size = np.array([[1, 0, right], [0, 1, down]]), share.shape[::-1]
+        return reach / 3 * right, reach / 3 * down, degrees * waves[4]
+
+    return movement
+
+
+def knocked(index: int) -> tuple[float, float, float]:
+    """Stand still, but for a knock of 5 and 4 pixels after 5 seconds."""
+    return (0, 0, 0) if index < 5 * RATE else (5, -4, 0)
+
+
+def drifting(index: int) -> tuple[float, float, float]:
+    """Sink to the side by 8 pixels in 10 seconds."""
+    return 8 * index / (10 * RATE), 0, 0
+
+
+def moved(frames: Iterable[Drawn], movement: Movement) -> Iterator[Drawn]:
+    """Let the camera move; the picture is turned about its middle."""
+    for index, (picture, share) in enumerate(frames):
+        right, down, degrees = movement(index)
+        height, width = share.shape
+        move = cv2.getRotationMatrix2D((width / 2, height / 2), degrees, 1)
+        move[:, 2] += np.array([right, down])
         yield Drawn(
             *(
-                _float(cv2.warpAffine(one, move, size, borderMode=cv2.BORDER_REFLECT))
+                _float(cv2.warpAffine(one, move, (width, height), borderMode=cv2.BORDER_REFLECT))
                 for one in (picture, share)
             )
         )

@@ -2,7 +2,7 @@
 
 Objects are cut out of one recording by its hand-drawn truth and moved over the empty film of
 another, with its noise: as they are or with a share of their contrast, through codecs, with a light
-that drifts, with soft shadows, before a camera that trembles, in gusts, at rest, or as faint as in
+that drifts, with soft shadows, before a camera that moves, in gusts, at rest, or as faint as in
 thermal film. All is drawn from the recordings of a folder with fixed seeds: the same folder gives
 the same films. They need moved_object, sleeper, light_switch, hall_and_monitor, board, highway,
 highway_shadows and robustness/brightness_change.avi.
@@ -27,11 +27,14 @@ from benchmarks.compositing import (
     clouded,
     composed,
     cuts,
+    drifting,
     emptied,
     film,
     gusty,
+    knocked,
+    moved,
     shaded,
-    shaken,
+    trembling,
     warm,
 )
 from benchmarks.footage import Footage
@@ -115,7 +118,11 @@ SCENES: dict[str, tuple[Callable[[Path], Iterable[Drawn]], Codec]] = {
     "room_quarter": (lambda data: composed(*_room(data), 0.25), _LOSSLESS),
     "room_crf35": (lambda data: composed(*_room(data)), _LOW),
     "room_mjpeg": (lambda data: composed(*_room(data)), _JPEG),
-    "room_tremor": (lambda data: shaken(composed(*_room(data))), _LOSSLESS),
+    "room_tremor": (lambda data: moved(composed(*_room(data)), trembling(3)), _LOSSLESS),
+    "room_shaken": (lambda data: moved(composed(*_room(data)), trembling(10)), _LOSSLESS),
+    "room_turned": (lambda data: moved(composed(*_room(data)), trembling(4, 1)), _LOSSLESS),
+    "room_knocked": (lambda data: moved(composed(*_room(data)), knocked), _LOSSLESS),
+    "room_drifts": (lambda data: moved(composed(*_room(data)), drifting), _LOSSLESS),
     "street_clouds": (lambda data: clouded(composed(*_street(data))), _LOSSLESS),
     "road_shadows": (lambda data: shaded(*_road(data)), _LOSSLESS),
     "road_gusts": (lambda data: gusty(*_road(data)), _LOSSLESS),
