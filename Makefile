@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-browser test-servers test-cluster test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-long bench-tracks clean
+.PHONY: help demo test test-browser test-servers test-cluster test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures notebook bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-long bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -142,6 +142,12 @@ format: $(VENV)/.installed-dev  ## format the code
 pictures: demo  ## make the pictures of the README from the demo's results
 	$(BIN)/python -m benchmarks.pictures results images
 	$(BIN)/python -m benchmarks.page_picture results images
+
+notebook: $(VENV)/.installed-dev  ## run the notebook of examples/ and store it with what it shows today
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	cd examples && env -u MPLBACKEND $(abspath $(BIN))/python -c "import nbformat; from nbclient import NotebookClient; \
+		book = nbformat.read('tracks.ipynb', 4); NotebookClient(book, record_timing=False).execute(); \
+		nbformat.write(book, 'tracks.ipynb')"
 
 bench: $(VENV)/.installed-dev  ## run the benchmarks (BENCH_VIDEO=... for footage of yours)
 	$(BIN)/python -m benchmarks

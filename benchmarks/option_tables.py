@@ -1,13 +1,18 @@
-"""Print docs/options.md: every option, from where it is declared.
+"""Print docs/options.md: every option of every command, from the commands and the declarations.
 
 python -m benchmarks.option_tables > docs/options.md
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import Field
 from typing import Any
 
+import click
+
+from bgsub.cli import cli
+from bgsub.cli.help import Option
 from bgsub.comparison.result import CompareOptions
 from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.evaluation.options import EvaluationOptions
@@ -29,9 +34,10 @@ from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 INTRODUCTION = """\
 # Options
 
-Made by `python -m benchmarks.option_tables > docs/options.md` from where they are declared. The
-options of `bgsub run` are fields of `bgsub.RunOptions` in Python, those of the section Input of
-`bgsub.SourceOptions`. `--help` of a command says which of them it takes.
+Made by `python -m benchmarks.option_tables > docs/options.md` from the commands themselves. The
+options of `bgsub run` that have a name in Python are fields of `bgsub.RunOptions`, those of the
+section Input of `bgsub.SourceOptions`. Other commands take some of these as well, as their `--help`
+shows; what is listed below under their names is what they take besides.
 """
 
 OTHERS: dict[str, tuple[type[Declared], ...]] = {
@@ -47,7 +53,10 @@ OTHERS: dict[str, tuple[type[Declared], ...]] = {
     "bgsub experiment background": (TimesOptions,),
     "bgsub experiment moved-object": (MovedObjectOptions,),
 }
-"""What other commands take besides, by their names."""
+"""Where the options of other commands are declared, by the commands' names."""
+
+MESSAGES = "Messages"
+"""Section of the options that all commands have."""
 
 HEAD = "| option | in Python | what it does | value | default |\n|---|---|---|---|---|\n"
 
@@ -66,23 +75,69 @@ def row(one: Field[Any]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def by_section(*kinds: type[Declared]) -> dict[str, list[str]]:
-    """Give the rows of some classes by section, in the order of their fields."""
+def click_row(one: click.Option) -> str:
+    """Give the row of an option that only the command line has."""
+    names = ", ".join(f"`{each}`" for each in (*one.opts, *one.secondary_opts))
+    text, _, default = (one.help or "").partition("  [default: ")
+    value, shown = "", default.removesuffix("]")
+    if isinstance(one.type, click.Choice):
+        value = f"one of {', '.join(one.type.choices)}"
+    elif not one.is_flag and not one.count:
+        value = one.make_metavar(click.Context(cli))
+    if not shown:
+        shown = ("on" if one.default is True else "off") if one.is_flag else ""
+        shown = f"`{one.default}`" if one.show_default is True and not one.is_flag else shown
+    cells = (names, "", text, value, shown)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    """Give a command, or those of a group, by name."""
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    context = click.Context(command)
+    for each in command.list_commands(context):
+        inner = command.get_command(context, each)
+        assert inner is not None
+        yield from commands(f"{name} {each}", inner)
+
+
+def options_of(command: click.Command) -> list[click.Option]:
+    """List the options of a command, but the arguments."""
+    return [one for one in command.params if isinstance(one, click.Option)]
+
+
+def by_section(command: click.Command, *kinds: type[Declared]) -> dict[str, list[str]]:
+    """Give the rows of a command's options by section, in the order of its help.
+
+    Options of the same names and help as those of `bgsub run` are left out, unless `kinds` declare
+    them.
+    """
+    declared = {flag(one): one for kind in kinds for one in declared_fields(kind)}
+    (of_run,) = (each for name, each in commands("bgsub", cli) if name == "bgsub run")
+    known = set() if command is of_run else {(*one.opts, one.help) for one in options_of(of_run)}
     sections: dict[str, list[str]] = {}
-    for kind in kinds:
-        for one in declared_fields(kind):
-            sections.setdefault(declaration(one).section, []).append(row(one))
+    for one in options_of(command):
+        field = declared.get(max(one.opts, key=len))
+        section = one.section if isinstance(one, Option) else MESSAGES
+        if field is not None or (*one.opts, one.help) not in known:
+            line = row(field) if field is not None else click_row(one)
+            sections.setdefault(section, []).append(line)
     return sections
 
 
 def main() -> None:
     """Print the document."""
     parts = [f"{INTRODUCTION}\n## bgsub run"]
-    for title, rows in by_section(SourceOptions, RunOptions).items():
-        parts.append(f"### {title}\n\n{HEAD}" + "\n".join(rows))
-    for command, kinds in OTHERS.items():
-        rows = [line for lines in by_section(*kinds).values() for line in lines]
-        parts.append(f"## {command}\n\n{HEAD}" + "\n".join(rows))
+    for name, command in sorted(commands("bgsub", cli), key=lambda each: each[0] != "bgsub run"):
+        if name == "bgsub run":
+            sections = by_section(command, SourceOptions, RunOptions)
+            parts += [f"### {title}\n\n{HEAD}" + "\n".join(sections[title]) for title in sections]
+            continue
+        found = by_section(command, *OTHERS.get(name, ()))
+        if rows := [line for lines in found.values() for line in lines]:
+            parts.append(f"## {name}\n\n{HEAD}" + "\n".join(rows))
     print("\n\n".join(parts))
 
 

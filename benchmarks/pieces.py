@@ -62,6 +62,7 @@ PIECES = {
     "further layers": without(kept_layers=1),
     "clean frames of tiles": without(clean_fraction=1.0),
     "what comes and goes": without(often_near=1.0, often_far=1.0),
+    "what moves on": without(passing_share=0.0),
     "arrivals, departures": without(change_area=1.1),
     "prior of the majority": without(majority_weight=0.0),
     "colours that move": without(color_balance=2.1),

@@ -87,7 +87,9 @@ class OutliersFound(BgsubError):  # noqa: N818 - a finding, not a failure
     """Outlier frames were found and the caller asked for that to be a failure."""
 
     exit_code = 8
-    meaning = "outlier frames were found (only with --fail-on-outliers)"
+    meaning = (
+        "outlier frames or events were found (only with --fail-on-outliers and --fail-on-events)"
+    )
 
 
 class Interrupted(BgsubError):  # noqa: N818 - an event, not a failure

@@ -98,7 +98,7 @@ class RunOptions(FitOptions):
     min_area: int | None = _masks(
         None,
         Integer(0),
-        "Smallest blob that stays in the mask.",
+        "Smallest blob that stays in the mask, in its pixels.",
         metavar="PIXELS",
         unset="from the frame size, and smaller ones that move",
     )

@@ -122,10 +122,9 @@ class Number(Rule):
     def parse(self, name: str, text: str) -> float:
         """Read the number."""
         try:
-            number = float(text)
-        except ValueError:
+            return self.read(name, float(text))
+        except (UsageError, ValueError):
             self.refuse(name, text)
-        return self.read(name, number)
 
 
 POSITIVE = Number("a number above 0", least=0, open_least=True)
@@ -266,6 +265,8 @@ class Several(Rule):
 
     def parse(self, name: str, text: str) -> Any:
         """Read the values, with separators between them."""
+        if not text.strip():
+            raise UsageError(f"{name} is empty: must be {self.words()}")
         parts = [part.strip() for part in text.split(self.separator)]
         return self.read(name, [self.rule.parse(name, part) for part in parts])
 

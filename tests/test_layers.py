@@ -11,7 +11,7 @@ ROOT = Path(bgsub.__file__).parent
 
 # From the ground up; the rooms of one line do not import each other unless an order is given.
 LAYERS = (
-    ("errors", "version"),
+    ("errors", "version", "wording"),
     ("files",),
     ("runtime",),
     ("video", "robustpca"),

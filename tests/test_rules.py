@@ -134,3 +134,9 @@ def test_words_say_the_bounds():
     assert Integer(1).words() == "a whole number of 1 or more"
     assert Integer(0, 9).words() == "a whole number of 0 to 9"
     assert OrAuto(Integer(2)).words() == "a whole number of 2 or more, or auto"
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_nothing_is_no_list_on_the_command_line(text) -> None:
+    with pytest.raises(UsageError, match=r"^--only is empty: must be one of a, b, separated by"):
+        Several(Choice(("a", "b"))).parse("--only", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,15 @@ from bgsub.cli import values
 from bgsub.cli.files import check_free
 from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import current_session, log_options
+from bgsub.errors import UsageError
 from bgsub.pipeline.plate_options import PICTURE, PlateOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from bgsub.pipeline.plate import Plate
+    from bgsub.video.frames import Bytes
 
 
 @click.command(
@@ -46,16 +54,25 @@ def background_command(footage: str, out: str, force: bool, **params: Any) -> No
 
     session = current_session()
     path, own = Path(out), shared.chosen(PlateOptions, params)
+    asked = [path] if own.coverage is None else [path, Path(own.coverage)]
+    _check_names(asked, own, force=force)
     with session.about(footage):
         options = shared.chosen(SourceOptions, params)
         seed, threads = params["seed"] or 0, params["threads"]
         plates = empty_scene(footage, options, seed=seed, threads=threads)
-        shown = plates if own.per_state else plates[:1]
-        for number, plate in enumerate(shown, start=1):
-            target = path.with_stem(f"{path.stem}-{number}") if own.per_state else path
+        scenes = [*zip(_names(path, plates, own), plates, strict=False)]
+        pictures: list[tuple[Path, Bytes | NDArray[np.uint16], str]] = [
+            (target, plate.picture, f"the scene of {plate.frames} frames")
+            for target, plate in scenes
+        ]
+        if own.coverage is not None:
+            pictures += _coverages(Path(own.coverage), plates, own)
+        for target, *_ in pictures:
             check_free(target, force=force)
-            write_file(target, encode_image(plate.picture, target.suffix.lower()))
-            session.log("result", f"{target}: the scene of {plate.frames} frames", out=str(target))
+        for target, picture, says in pictures:
+            write_file(target, encode_image(picture, target.suffix.lower()))
+            session.log("result", f"{target}: {says}", out=str(target))
+        for target, plate in scenes:
             if plate.never_seen:
                 share = 100 * plate.never_seen / plate.seen.size
                 session.log(
@@ -63,10 +80,37 @@ def background_command(footage: str, out: str, force: bool, **params: Any) -> No
                     f"{target}: {share:.2g} % of the pixels are behind objects in every frame, and "
                     "are filled in",
                 )
-        if len(plates) > 1 and not own.per_state:
+        if len(scenes) < len(plates):
             more = f"{len(plates)} states of the scene were found; --per-state writes each"
             session.log("hint", more)
-        if own.coverage is not None:
-            coverage = Path(own.coverage)
-            check_free(coverage, force=force)
-            write_file(coverage, encode_image(plates[0].seen, coverage.suffix.lower()))
+
+
+def _check_names(asked: list[Path], own: PlateOptions, *, force: bool) -> None:
+    """Raise UsageError or OutputError where the pictures that are asked for cannot be written."""
+    if len({name.resolve() for name in asked}) < len(asked):
+        raise UsageError(f"--coverage {asked[0]}: that is the picture of the scene; choose another")
+    if not own.per_state:  # how many there are is known in the end only
+        for name in asked:
+            check_free(name, force=force)
+
+
+def _names(path: Path, plates: list[Plate], own: PlateOptions) -> list[Path]:
+    """Give the path of a picture of the scene, or a numbered one for each of its states."""
+    if not own.per_state:
+        return [path]
+    return [path.with_stem(f"{path.stem}-{number}") for number in range(1, len(plates) + 1)]
+
+
+def _coverages(
+    path: Path, plates: list[Plate], own: PlateOptions
+) -> list[tuple[Path, NDArray[np.uint16], str]]:
+    """Give the pictures of how often the scene is seen: where, what, and what to say of each."""
+    from bgsub.pipeline.plate import seen_in_all
+
+    counts = [(one.seen, one.frames) for one in plates]
+    if not own.per_state:
+        counts = [(seen_in_all(plates), sum(one.frames for one in plates))]
+    return [
+        (target, seen, f"background seen in {seen.min()} to {seen.max()} of {frames} frames")
+        for target, (seen, frames) in zip(_names(path, plates, own), counts, strict=True)
+    ]

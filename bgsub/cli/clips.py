@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.export.options import ClipOptions
+from bgsub.wording import plural
 
 if TYPE_CHECKING:
     from bgsub.export.clips import Span
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _MASKS = {"mask", "side-by-side"}
 """Overlays that show masks."""
+
+_FACTS = ("folder", "name", "path", "width", "height", "frames", "rate", "region")
+"""What run.json says of the results that clips were cut from."""
 
 
 @click.command(
@@ -87,7 +90,7 @@ def clips_command(given: str, out: str, **params: Any) -> None:
                 _write_reel([stage / name for name in names], stage / "reel.mp4", Path(own.reel))
             if own.sheet is not None:
                 _write_sheet(run, spans, Path(own.sheet))
-            facts = {key: str(value) for key, value in asdict(run).items()}
+            facts = {name: str(getattr(run, name)) for name in _FACTS}
             record = preamble("clips", own.to_json())
             results.commit(record | {"of": facts, "clips": len(spans)})
         _say(session, out, len(spans), own.reel)
@@ -122,4 +125,4 @@ def _say(session: Any, out: str, clips: int, reel: str | None) -> None:
         session.log("finding", "no event was found: clips.csv has no rows")
         if reel is not None:
             session.log("warning", f"{reel}: is not written, for there is nothing to join")
-    session.log("result", f"{clips} {'clip' if clips == 1 else 'clips'} in {out}", out=out)
+    session.log("result", f"{plural(clips, 'clip')} in {out}", out=out)

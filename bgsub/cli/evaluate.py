@@ -16,6 +16,7 @@ from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.evaluation.options import EvaluationOptions
+from bgsub.rules import Integer
 from bgsub.runtime.temporary import write_file, write_in
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _matching_options = together(
     option(
         "Matching",
         "--offset",
-        type=values.IntegerRange(-(10**9), 10**9),
+        type=values.click_type(Integer(-(10**9), 10**9)),
         multiple=True,
         metavar="N",
         help="Frame = number of the truth + N: 1 where the truth counts from 0. Once for all "

@@ -13,7 +13,7 @@ from bgsub.cli.analysed import results_of
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.places import find_region, read_ignored
-from bgsub.errors import InputError, OutliersFound
+from bgsub.errors import OutliersFound
 from bgsub.rules import check_areas
 from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 
@@ -69,20 +69,23 @@ def events_command(given: str, form: str, fail_on_events: bool, **params: Any) -
 
 def _of_results(folder: Path, listing: ListingOptions, places: PlaceOptions) -> list[Any]:
     """Form events of what a run has written."""
-    from bgsub.export.run_data import load_run
+    from bgsub.export.run_data import load_run, table_is_missing
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.events import find_events
     from bgsub.tracking.choosing import EventFilter, choose_events
     from bgsub.tracking.flicker import small_area
+    from bgsub.tracking.regions import check_inside
     from bgsub.tracking.tables import read_objects
 
     table = folder / "objects.csv"
     if not table.is_file():
-        message = f"{folder}: its run wrote no objects.csv; make it with bgsub objects {folder}"
-        raise InputError(message)
+        raise table_is_missing(folder, "objects.csv")
     errors = folder / "errors.csv"
     frames = find_events(read_csv(errors)) if errors.is_file() else []
     run = load_run(folder)
+    size = run.width, run.height
+    region = find_region(places)
+    check_inside(run.name, size, [] if region is None else [region])
     is_given = listing.min_area is not None or run.min_area is not None
     chosen = EventFilter(
         min_area=listing.min_area,
@@ -90,7 +93,7 @@ def _of_results(folder: Path, listing: ListingOptions, places: PlaceOptions) -> 
         small_area=0.0 if is_given else small_area(run.region),
         min_length=listing.min_length,
         merge_gap_s=listing.merge_gap,
-        region=find_region(places),
-        ignored=read_ignored(places),
+        region=region,
+        ignored=read_ignored(places, size),
     )
     return choose_events(read_objects(table), frames, chosen)

@@ -11,6 +11,7 @@ from bgsub.cli import values
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import current_session, log_options
+from bgsub.rules import Choice
 
 NAMES = (
     *("via", "mot", "coco", "cvat", "yolo", "megadetector", "labels"),
@@ -36,7 +37,7 @@ NAMES = (
     "Results",
     "--to",
     "form",
-    type=click.Choice(NAMES),
+    type=values.click_type(Choice(NAMES)),
     required=True,
     help="Boxes: via, mot, cvat, yolo (a folder), megadetector. Pixels: coco, labels. Events: edl, "
     "ffconcat, csv-seconds.",

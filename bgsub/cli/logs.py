@@ -151,10 +151,15 @@ class _SessionHandler(logging.Handler):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
+        self._said: set[tuple[str | None, str]] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say a record: warnings and errors as such, the rest as it is."""
+        """Say a record: warnings and errors as such, a detail once of each input."""
         message = record.getMessage()
+        if record.levelno < logging.WARNING and record.name != NOTES:
+            if (self.session.input, message) in self._said:
+                return
+            self._said.add((self.session.input, message))
         if record.exc_info and record.exc_info[1]:
             message = f"{message} ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
         level = record.levelname.lower()

@@ -15,7 +15,7 @@ from bgsub.declared import Declared, declaration, declared_fields, default_in_wo
 from bgsub.errors import UsageError
 from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions
 from bgsub.report.tables import FORMATS
-from bgsub.rules import Switch
+from bgsub.rules import Choice, Switch
 from bgsub.source_options import SourceOptions
 
 D = TypeVar("D", bound=Declared)
@@ -46,12 +46,12 @@ def out_option(
 
 def format_option(choices: Iterable[str], text: str) -> Callable[[F], F]:
     """Add --format, in which a command prints its table; the first choice is the default."""
-    choices = list(choices)
+    choices = tuple(choices)
     return option(
         "Results",
         "--format",
         "form",
-        type=click.Choice(choices),
+        type=click_type(Choice(choices)),
         default=choices[0],
         show_default=True,
         help=text,
@@ -103,7 +103,7 @@ output_options = together(
         "Output",
         "--spectrum/--no-spectrum",
         default=None,
-        help="Write spectrum.png too: the plot from which --k auto chooses.",
+        help="Write spectrum.png too: a plot of how --k auto chose.",
     ),
     option(
         "Output",

@@ -23,6 +23,7 @@ from bgsub.cli.progress import make_progress
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError
 from bgsub.files import check_plain
 from bgsub.runtime.temporary import write_file
+from bgsub.wording import plural
 
 if TYPE_CHECKING:
     from bgsub.page.index import Row
@@ -99,10 +100,12 @@ def report_command(
 
     if rows:
         write_file(path, encode_page(make_index(rows, path)))
-        session.log("result", f"{path} lists {len(rows)} results", out=str(path))
+        session.log("result", f"{path} lists {plural(len(rows), 'result')}", out=str(path))
     if len(rows) < len(folders):
         failed = len(folders) - len(rows)
-        raise BatchError(f"{failed} of {len(folders)} results have no page; the others are done")
+        raise BatchError(
+            f"no page of {failed} of {len(folders)} results was made; the others are done"
+        )
 
 
 def _folders(given: tuple[str, ...]) -> list[Path]:

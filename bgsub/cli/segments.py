@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from bgsub.cli.jobs import Job
 from bgsub.cli.logs import Session
-from bgsub.cli.parallel import attempt_side_by_side
 from bgsub.errors import BgsubError
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ def run_side_by_side(
     BgsubError
         If one failed, with its exit code; the others are done, and kept.
     """
+    from bgsub.cli.parallel import attempt_side_by_side
     from bgsub.segments.plan import segment_folder
 
     label, total = f"{plan.identity['name']}, segment", len(numbers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,25 +13,6 @@ if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
 else:  # it has a type parameter only since click 8.4
     ParamType = click.ParamType
-
-
-class IntegerRange(click.IntRange):
-    """An integer in a range; click would call what is none "not a valid integer range"."""
-
-    name = "integer"
-
-
-class _FiniteRange(click.FloatRange):
-    """A number in a range; click's own type takes "nan" and "inf" for one."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read the number, or fail as click does."""
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
 
 
 class ByRule(ParamType):
@@ -59,20 +39,46 @@ class ByRule(ParamType):
         return (self.rule.parse if isinstance(value, str) else self.rule.read)(name, value)
 
 
+class _ReadByRule:
+    """Let a rule read what one of click's own types would: the help and the shell have the type."""
+
+    _by_rule: ByRule
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the value; what the rule refuses is a UsageError."""
+        return self._by_rule.convert(value, param, ctx)
+
+
+class _IntegerRange(_ReadByRule, click.IntRange):
+    def __init__(self, rule: Integer) -> None:
+        super().__init__(rule.least, rule.most)
+        self._by_rule = ByRule(rule)
+
+
+class _NumberRange(_ReadByRule, click.FloatRange):
+    def __init__(self, rule: Number) -> None:
+        super().__init__(rule.least, rule.most, min_open=rule.open_least, max_open=rule.open_most)
+        self._by_rule = ByRule(rule)
+
+
+class _Choice(_ReadByRule, click.Choice[str]):
+    def __init__(self, rule: Choice) -> None:
+        super().__init__(rule.names)
+        self._by_rule = ByRule(rule)
+
+
 #: Whether a file can be read or written is for the library to find out, with its exit codes.
 PATH = click.Path(readable=False)
 
 
 def click_type(rule: Rule) -> ParamType:
-    """Give click's own type where it says the same as the rule, and one that asks it elsewhere."""
+    """Give the type of a rule, one of click's own where that shows the values in the help."""
     if isinstance(rule, Integer):
-        return IntegerRange(rule.least, rule.most)
+        return _IntegerRange(rule)
     if isinstance(rule, Number) and (rule.least, rule.most) != (None, None):
-        return _FiniteRange(
-            rule.least, rule.most, min_open=rule.open_least, max_open=rule.open_most
-        )
+        return _NumberRange(rule)
     if isinstance(rule, Choice):
-        return click.Choice(rule.names)
+        return _Choice(rule)
     return PATH if type(rule) in {File, Folder} else ByRule(rule)
 
 

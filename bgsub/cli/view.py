@@ -13,6 +13,7 @@ from bgsub.cli import values
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.errors import InputError, UsageError
+from bgsub.rules import Integer
 
 
 @click.command(
@@ -36,7 +37,7 @@ from bgsub.errors import InputError, UsageError
 @option(
     "Server",
     "--port",
-    type=click.IntRange(0, 65535),
+    type=values.click_type(Integer(0, 65535)),
     default=0,
     metavar="N",
     help="Port to listen on.  [default: a free one]",

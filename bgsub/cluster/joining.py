@@ -16,6 +16,7 @@ from bgsub.pipeline.earlier import check_unchanged
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.segments.plan import FOLDER, PLAN, SegmentPlan, load_plan, segment_folder
 from bgsub.segments.run import finish
+from bgsub.wording import is_or_are
 
 _NAMED = 10
 
@@ -83,6 +84,8 @@ def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> Jo
         unit = shlex.quote(parts.units[0].input)
         message = f"{out}: nothing of {parts.units[0].input} is there yet"
         raise BatchError(f"{message}; run `bgsub run {unit} --part 1/{parts.of} …` again")
+    if not out.is_dir():
+        raise InputError(f"{out}: no such folder; name the --out of the parts")
     message = f"{out}: holds nothing to join"
     raise InputError(f"{message}; it is for what `bgsub run --part` or --segment has left there")
 
@@ -96,7 +99,8 @@ def _missing_segments(
     out: Path, plan: SegmentPlan, missing: Sequence[int], parts: PartsList | None
 ) -> str:
     total, name = len(plan.segments), plan.identity["name"]
-    message = f"{out}: {len(missing)} of {total} segments of {name} are missing ({_some(missing)})"
+    many = f"{len(missing)} of {total} segments of {name} {is_or_are(len(missing))} missing"
+    message = f"{out}: {many} ({_some(missing)})"
     if parts is None:
         return f"{message}; make them with the same `bgsub run` and --resume"
     return f"{message}; run again {_parts([parts.part_of(number - 1) for number in missing])}"
@@ -160,7 +164,8 @@ def _check_batch(out: Path, parts: PartsList, progress: Callable[[int, int], Non
     said = []
     if missing:
         names = [parts.units[place].input for place in missing]
-        said.append(f"{len(missing)} of {len(parts.units)} inputs are missing ({_some(names)})")
+        many = f"{len(missing)} of {len(parts.units)} inputs {is_or_are(len(missing))} missing"
+        said.append(f"{many} ({_some(names)})")
     if damaged:
         said.append(f"{len(damaged)} damaged ({damaged[0][1]}; remove its folder)")
     again = [parts.part_of(place) for place in [*missing, *(place for place, _ in damaged)]]

@@ -80,7 +80,7 @@ def compare(
                 source, frame_file, most=fitted_at_most(run), seed=run.seed, progress=progress
             )
         # A comparison may go to where robust fits end: all frames count.
-        check_rank(max(options.ks), frames.numbers.size, 1.0)
+        check_rank(max(options.ks), frames.numbers.size, 1.0, name=source.name)
         labels = options.labels(frames.numbers)
         entries = options.entries(labels)
         with Workers(run.threads) as workers, watch.stage("gram"):

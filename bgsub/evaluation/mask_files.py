@@ -17,6 +17,7 @@ from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST, has_results
 from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.video.image_files import list_directory
+from bgsub.video.source import is_there
 from bgsub.video.zarr_frames import is_zarr
 
 Kind = Literal["mask", "scores"]
@@ -128,15 +129,20 @@ def _of_results(path: str, folder: Path, chosen: Path | None, kind: Kind) -> Mas
         pictures,
         numbers,
         left_out=picked or options.get("end") is not None or bool(bad),
-        footage=footage if footage is not None and Path(footage).exists() else None,
+        footage=footage if footage is not None and is_there(footage) else None,
         size_note=_size_note(options),
     )
 
 
+def find_output(folder: Path, kind: Kind) -> Path | None:
+    """Find the masks or scores that a run wrote, in whatever format; None if it wrote none."""
+    names = (f"{kind}.mkv", f"{kind}.mp4", kind, f"{kind}.zarr")
+    return next((folder / name for name in names if (folder / name).exists()), None)
+
+
 def _output(folder: Path, kind: Kind) -> Path:
-    for name in (f"{kind}.mkv", f"{kind}.mp4", kind, f"{kind}.zarr"):
-        if (folder / name).exists():
-            return folder / name
+    if (found := find_output(folder, kind)) is not None:
+        return found
     advice = "run it again " + ("without --only" if kind == "mask" else "with --save-scores")
     raise InputError(f"{folder}: its run wrote no {kind}; {advice}")
 

@@ -10,6 +10,7 @@ from bgsub.evaluation.confusion import MEASURES, Counts
 from bgsub.evaluation.result import Evaluation, SequenceScore
 from bgsub.evaluation.score_curve import ScoreCurve
 from bgsub.report.tables import align, csv_text, markdown_text
+from bgsub.wording import plural
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""
@@ -217,7 +218,7 @@ def summary(one: SequenceScore) -> str:
     """Say in one line what was compared with what."""
     n = len(one.frames)
     first = one.frames[0]
-    text = f"{one.name}: {n} frame{'s' if n > 1 else ''} scored, matched {one.matching.rule}"
+    text = f"{one.name}: {plural(n, 'frame')} scored, matched {one.matching.rule}"
     if str(first.frame) not in first.truth:
         text += f"; frame {first.frame} with {first.truth}"
     return text

@@ -182,12 +182,24 @@ class MovedObjectOptions(TimesOptions):
     )
 
     def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
-        """Read the true outliers, or take those of the paper's recording."""
+        """Read the true outliers, or take those of the paper's recording.
+
+        Raises
+        ------
+        UsageError
+            If there is no file, and the frames are not those of the paper's recording.
+        """
         if self.truth is not None:
             return super().labels(numbers)
         labels = (0 * numbers).astype("int8")
         for first, last in _PERSON:
             labels[(numbers >= first) & (numbers <= last)] = 1
+        if labels.all() or not labels.any():
+            spans = " and ".join(f"{first}-{last}" for first, last in _PERSON)
+            here = f"frames {numbers.min()} to {numbers.max()} have"
+            how = "no frame without" if labels.all() else "no frame of"
+            message = f"without --truth somebody is taken to be in frames {spans}, but {here}"
+            raise UsageError(f"{message} {how} that; say with --truth when somebody is there")
         return labels
 
 

@@ -6,15 +6,15 @@ import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from bgsub.errors import InputError
 from bgsub.export.overlays import Painter
 from bgsub.export.run_data import RunData
 from bgsub.export.stretches import Stretches
 from bgsub.tracking.events import SceneEvent
-from bgsub.video.excerpt import add_sound, copy_excerpt, encode_excerpt
-from bgsub.video.source import FrameSource, open_source
+from bgsub.video.excerpt import Excerpt, add_sound, copy_excerpt, encode_excerpt
+from bgsub.video.source import FrameSource, is_there, open_source
 from bgsub.video.timecode import format_time
 from bgsub.video.video_file import VideoFileSource
 
@@ -119,23 +119,14 @@ def write_clips(
     InputError
         If the film is gone, or is no video file and packets are asked for.
     """
-    source = open_film(run)
-    stretches = Stretches(source, numbered=painter is not None and painter.needs_numbers)
+    stretches = open_film(run, numbered=painter is not None and painter.needs_numbers)
     names, rows = clip_names(spans), []
     for index, (span, name) in enumerate(zip(spans, names, strict=True)):
         if mode == "copy":
-            begin, count = _copy(source, folder / name, span), 0
+            excerpt = _copy(stretches.source, folder / name, span)
         else:
-            begin, count = _encode(stretches, folder / name, span, painter)
-        tracks = sorted({track for event in span.events for track in event.tracks})
-        rows.append(
-            [
-                *(index + 1, name, f"{begin:.6g}", f"{span.end_s:.6g}", count or ""),
-                " ".join(str(event.number) for event in span.events),
-                " ".join(map(str, tracks)),
-                span.peak.peak_frame,
-            ]
-        )
+            excerpt = _encode(stretches, folder / name, span, painter)
+        rows.append([index + 1, name, *_row(span, excerpt)])
         if progress is not None:
             progress("clips", index + 1, len(spans))
     with (folder / "clips.csv").open("w", encoding="utf-8", newline="") as file:
@@ -145,42 +136,56 @@ def write_clips(
     return names
 
 
-def open_film(run: RunData) -> FrameSource:
-    """Open the film of a run.
+def _row(span: Span, excerpt: Excerpt) -> list[Any]:
+    """Say what a clip shows: the rest of its row in clips.csv."""
+    tracks = sorted({track for event in span.events for track in event.tracks})
+    return [
+        *(f"{excerpt.begin_s:.10g}", f"{excerpt.end_s:.10g}", excerpt.frames or ""),
+        " ".join(str(event.number) for event in span.events),
+        " ".join(map(str, tracks)),
+        span.peak.peak_frame,
+    ]
+
+
+def open_film(run: RunData, *, numbered: bool = False) -> Stretches:
+    """Open the film of a run, to take stretches out of it.
+
+    Parameters
+    ----------
+    run : RunData
+    numbered : bool
+        See `Stretches`.
 
     Raises
     ------
     InputError
         If it is gone.
     """
-    if not Path(run.path).exists():
+    if not is_there(run.path):
         message = f"{run.path}: the film of {run.folder} is gone; put it back to cut clips from it"
         raise InputError(message)
-    return open_source(run.path)
+    return Stretches(open_source(run.path, fps=run.fps), numbered=numbered, fps=run.fps)
 
 
-def _copy(source: FrameSource, out: Path, span: Span) -> float:
-    """Copy the packets of a clip; give where it really begins."""
+def _copy(source: FrameSource, out: Path, span: Span) -> Excerpt:
+    """Copy the packets of a clip."""
     if not isinstance(source, VideoFileSource):
         message = f"{source.name}: is no video file, and has no packets; use --mode encode"
         raise InputError(message)
     return copy_excerpt(source, out, span.start_s, span.end_s)
 
 
-def _encode(
-    stretches: Stretches, out: Path, span: Span, painter: Painter | None
-) -> tuple[float, int]:
-    """Encode the frames of a clip; give where it begins, and their number."""
+def _encode(stretches: Stretches, out: Path, span: Span, painter: Painter | None) -> Excerpt:
+    """Encode the frames of a clip, with their sound."""
     source, silent = stretches.source, out.with_suffix(".silent.mp4")
     frames = stretches.frames(span.start_s, span.end_s)
     draw = None if painter is None else painter.of(span.events)
-    count, begin = encode_excerpt(frames, silent, draw=draw, rate=source.rate)
-    if count == 0:
+    excerpt = encode_excerpt(frames, silent, draw=draw, rate=source.rate)
+    if not excerpt.frames:
         message = f"{source.name}: shows nothing from {span.start_s:g} to {span.end_s:g} s"
         raise InputError(f"{message}; it is not the film that the events were found in")
-    has_sound = isinstance(source, VideoFileSource) and add_sound(source, silent, out, begin)
-    if has_sound:
+    if isinstance(source, VideoFileSource) and add_sound(source, silent, out, excerpt.begin_s):
         silent.unlink()
     else:
         silent.rename(out)
-    return begin, count
+    return excerpt

@@ -10,19 +10,18 @@ import numpy as np
 from bgsub.export.stretches import Stretches
 from bgsub.tracking.events import SceneEvent
 from bgsub.video.frames import Bytes
-from bgsub.video.source import FrameSource
 from bgsub.video.timecode import format_time
 
 _THUMB = 240
 """Width of a picture of the contact sheet in pixels."""
 
 
-def contact_sheet(source: FrameSource, events: Sequence[SceneEvent]) -> Bytes:
+def contact_sheet(film: Stretches, events: Sequence[SceneEvent]) -> Bytes:
     """Draw the peak frames of events side by side, with their numbers and times.
 
     Parameters
     ----------
-    source : FrameSource
+    film : Stretches
     events : sequence of SceneEvent
 
     Returns
@@ -30,8 +29,7 @@ def contact_sheet(source: FrameSource, events: Sequence[SceneEvent]) -> Bytes:
     ndarray of shape (h, w, 3), uint8
         A single dark picture where there is no event.
     """
-    stretches = Stretches(source)
-    thumbs = [_thumb(stretches, event) for event in events]
+    thumbs = [_thumb(film, event) for event in events]
     across = max(1, min(4, len(thumbs)))
     height = max((thumb.shape[0] for thumb in thumbs), default=_THUMB)
     rows = []
@@ -42,8 +40,8 @@ def contact_sheet(source: FrameSource, events: Sequence[SceneEvent]) -> Bytes:
     return np.vstack(rows)
 
 
-def _thumb(stretches: Stretches, event: SceneEvent) -> Bytes:
-    frame = next(iter(stretches.frames(event.peak_s, event.peak_s)))
+def _thumb(film: Stretches, event: SceneEvent) -> Bytes:
+    frame = next(iter(film.frames(event.peak_s, event.peak_s)))
     picture = frame.layout.to_bgr(frame.data)
     colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
     size = (_THUMB, max(1, round(_THUMB * colored.shape[0] / colored.shape[1])))

@@ -22,13 +22,9 @@ from bgsub.pipeline.manifest import load_manifest, recorded_path, versions
 from bgsub.pipeline.schema import SCHEMA_VERSION
 from bgsub.source_options import SourceOptions
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
-from bgsub.tracking.recorder import (
-    FILES,
-    ObjectOptions,
-    ObjectRecorder,
-    Recorded,
-    describe,
-)
+from bgsub.tracking.object_options import ObjectOptions
+from bgsub.tracking.recorder import FILES, ObjectRecorder, Recorded, describe
+from bgsub.tracking.regions import check_inside
 from bgsub.tracking.view import View
 from bgsub.version import __version__
 from bgsub.video.frames import Bytes
@@ -99,6 +95,7 @@ def follow_masks(
     """
     masks = open_masks(given)
     footage = _of_results(given, masks) or _of_masks(masks, rate)
+    check_inside(footage.facts["name"], footage.view.size, options.regions, options.lines)
     names = [*FILES, *(["regions.csv"] if options.regions or options.lines else [])]
     notes = [] if footage.film else ["the film is not at hand: objects are told apart by motion"]
     per_second = float(footage.rate or 25)

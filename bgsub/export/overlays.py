@@ -57,6 +57,7 @@ class Painter:
         self._times = np.array([seen[0].time_s for seen in objects.values()])
         self._objects = list(objects.values())
         self._half = 0.5 / float(run.rate or 25)
+        self._lasts = (2 * run.step - 1) * self._half
 
     def of(self, events: Sequence[SceneEvent]) -> Callable[[Frame], Bytes]:
         """Give what draws on the frames of a clip of these events."""
@@ -85,11 +86,18 @@ class Painter:
         return np.hstack([shown, np.repeat(beside[..., None], 3, axis=2)]).astype(np.uint8)
 
     def _near(self, time_s: float) -> list[Observation]:
-        """Give the objects of the frame of this time; one that was sought has no number."""
+        """Give the objects of the frame of this time; one that was sought has no number.
+
+        In frames that the run left out objects are where they were in the one before.
+        """
         if not self._objects:
             return []
         place = int(np.abs(self._times - time_s).argmin())
-        return self._objects[place] if abs(self._times[place] - time_s) <= self._half else []
+        if abs(self._times[place] - time_s) > self._half:
+            place = max(int(np.searchsorted(self._times, time_s)) - 1, 0)
+            if not 0 <= time_s - self._times[place] <= self._lasts:
+                return []
+        return self._objects[place]
 
     def _clock(self, time_s: float) -> str:
         if self._began is None:
@@ -103,14 +111,16 @@ class _Masks:
     def __init__(self, run: RunData) -> None:
         numbers, masks = run.masks()
         self._rest: Iterator[tuple[int, Bytes]] = zip(numbers, masks, strict=True)
-        self._last: tuple[int, Bytes] | None = None
+        self._step = run.step
+        self._last = self._next = next(self._rest, None)
 
     def at(self, number: int) -> Bytes | None:
-        while self._last is None or self._last[0] < number:
-            self._last = next(self._rest, None)
-            if self._last is None:
-                return None
-        return self._last[1] if self._last[0] == number else None
+        """Give the mask of a frame, or of the one before that the run looked at."""
+        while self._next is not None and self._next[0] <= number:
+            self._last, self._next = self._next, next(self._rest, None)
+        if self._last is None or not 0 <= number - self._last[0] < self._step:
+            return None
+        return self._last[1]
 
 
 def tinted(picture: Bytes, mask: Bytes) -> Bytes:

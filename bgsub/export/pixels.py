@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ _LARGE = 2**31
 """Bytes from which a stack is a BigTIFF, which not every program reads."""
 
 
-def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint16]:
+def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]:
     """Give each pixel of a mask the number of the track that it belongs to.
 
     Parameters
@@ -34,11 +35,12 @@ def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint16]
 
     Returns
     -------
-    ndarray of shape (h, w), uint16
+    ndarray of shape (h, w), uint32
         0 where there is no object. A region goes to the object whose box covers most of it; where
-        several share it, each pixel goes to the one whose box is nearest in sizes of that box.
+        several share it, each pixel goes to the one whose box is nearest in sizes of that box. Of
+        what the mask does not show, since it was not yet known, the box is taken.
     """
-    labels = np.zeros(mask.shape, np.uint16)
+    labels = np.zeros(mask.shape, np.uint32)
     if not objects:
         return labels
     boxes = np.array([each.box for each in objects])
@@ -54,12 +56,23 @@ def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint16]
             labels[part][inside] = owners[0].track
         elif owners:
             labels[part][inside] = _nearest(owners, x, y, inside.shape)[inside]
+    shown = set(np.unique(labels).tolist())
+    for seen in objects:
+        if not seen.merged and seen.track not in shown:
+            part = _pixels_of(seen)
+            labels[part][labels[part] == 0] = seen.track
     return labels
+
+
+def _pixels_of(seen: Observation) -> tuple[slice, slice]:
+    """Give the rows and columns of the box of an object."""
+    x, y, width, height = seen.box
+    return slice(round(y), round(y + height)), slice(round(x), round(x + width))
 
 
 def _nearest(
     owners: list[Observation], x: int, y: int, shape: tuple[int, ...]
-) -> NDArray[np.uint16]:
+) -> NDArray[np.uint32]:
     rows, columns = np.mgrid[: shape[0], : shape[1]]
     distances = []
     for owner in owners:
@@ -67,13 +80,15 @@ def _nearest(
         off_x = (columns + x + 0.5 - center_x) / max(owner.box[2], 1)
         off_y = (rows + y + 0.5 - center_y) / max(owner.box[3], 1)
         distances.append(off_x**2 + off_y**2)
-    numbers = np.array([owner.track for owner in owners], np.uint16)
-    nearest: NDArray[np.uint16] = numbers[np.argmin(distances, axis=0)]
+    numbers = np.array([owner.track for owner in owners], np.uint32)
+    nearest: NDArray[np.uint32] = numbers[np.argmin(distances, axis=0)]
     return nearest
 
 
 def write_coco(run: RunData, path: Path) -> None:
     """Write COCO instances: an image a frame, boxes, run lengths of the mask and track numbers.
+
+    What is hidden behind another has no pixel, and is left out.
 
     Raises
     ------
@@ -86,13 +101,15 @@ def write_coco(run: RunData, path: Path) -> None:
         raise _missing("coco", "pycocotools") from error
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
-    stem = Path(run.name).stem
     _, frames = _labelled(run)
     for number, labels, objects in frames:
         size = {"width": run.width, "height": run.height}
-        images.append({"id": number, "file_name": f"{stem}_{number:06d}.png", **size})
+        images.append({"id": number, "file_name": run.picture_name(number), **size})
         for seen in objects:
-            encoded = run_lengths.encode(np.asfortranarray(labels == seen.track, dtype=np.uint8))
+            inside = labels == seen.track
+            if not inside.any():
+                continue
+            encoded = run_lengths.encode(np.asfortranarray(inside, dtype=np.uint8))
             counts = encoded["counts"].decode("ascii")
             annotations.append(
                 {
@@ -101,7 +118,7 @@ def write_coco(run: RunData, path: Path) -> None:
                     "category_id": 1,
                     "track_id": seen.track,
                     "bbox": list(seen.box),
-                    "area": int(np.count_nonzero(labels == seen.track)),
+                    "area": int(np.count_nonzero(inside)),
                     "segmentation": {"size": [run.height, run.width], "counts": counts},
                     "iscrowd": 0,
                 }
@@ -117,6 +134,8 @@ def write_coco(run: RunData, path: Path) -> None:
 def write_labels(run: RunData, path: Path) -> None:
     """Write a TIFF stack of label images, a page a frame; 0 is background.
 
+    Pixels have 16 bits, and 32 where there are more than 65,535 tracks.
+
     Raises
     ------
     UsageError
@@ -127,19 +146,21 @@ def write_labels(run: RunData, path: Path) -> None:
     except ImportError as error:
         raise _missing("labels", "tifffile") from error
     count, frames = _labelled(run)
+    most = max((seen.track for seen in run.objects()), default=0)
+    kind = np.dtype(np.uint16 if most <= np.iinfo(np.uint16).max else np.uint32)
     shape = (count, run.height, run.width)
-    with tifffile.TiffWriter(path, bigtiff=2 * count * run.height * run.width >= _LARGE) as stack:
+    with tifffile.TiffWriter(path, bigtiff=kind.itemsize * math.prod(shape) >= _LARGE) as stack:
         stack.write(
-            (labels for _, labels, _ in frames),
+            (labels.astype(kind) for _, labels, _ in frames),
             shape=shape,
-            dtype=np.uint16,
+            dtype=kind,
             photometric="minisblack",
             compression="zlib",
             metadata={"axes": "TYX"},
         )
 
 
-_Labelled = tuple[int, NDArray[np.uint16], list[Observation]]
+_Labelled = tuple[int, NDArray[np.uint32], list[Observation]]
 
 
 def _labelled(run: RunData) -> tuple[int, Iterator[_Labelled]]:

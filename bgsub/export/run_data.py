@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
+from functools import cached_property
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.evaluation.mask_files import open_masks
+from bgsub.evaluation.mask_files import find_output, open_masks
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST
 from bgsub.pipeline.manifest import load_manifest, recorded_path
@@ -23,6 +25,7 @@ from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Bytes
+from bgsub.video.source import image_files
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,17 @@ class RunData:
     width, height : int
         Of its pictures in pixels.
     frames : int
-        Their number.
+        Their number; 0 where that is not known.
     rate : Fraction or None
         Frames a second; None where that is not known.
     region : tuple of four ints
         x, y, width and height of what the run looked at, in pixels of the film.
     min_area : int or None
         Pixels of the smallest object, where it was given.
+    fps : str or None
+        The rate that was given for images and arrays, which do not say it.
+    looked_at : range or tuple of int
+        Numbers of the frames that the run used, from 1.
     """
 
     folder: Path
@@ -57,6 +64,8 @@ class RunData:
     rate: Fraction | None
     region: tuple[int, int, int, int]
     min_area: int | None = None
+    fps: str | None = None
+    looked_at: Sequence[int] = ()
 
     def objects(self) -> list[Observation]:
         """Read objects.csv.
@@ -66,7 +75,7 @@ class RunData:
         InputError
             If the run wrote none, or it is damaged.
         """
-        return list(read_objects(self._output("objects.csv", "objects")))
+        return list(read_objects(self._output("objects.csv")))
 
     def events(self) -> list[SceneEvent]:
         """Read events.json.
@@ -76,14 +85,36 @@ class RunData:
         InputError
             If the run wrote none, or it is damaged.
         """
-        return read_events(self._output("events.json", "objects"))
+        return read_events(self._output("events.json"))
 
-    def frame_numbers_from_0(self) -> list[int]:
-        """Give the frames that the run looked at, counted from 0."""
-        table = self.folder / "errors.csv"
-        if table.is_file():
-            return [number - 1 for number in read_csv(table).frames.tolist()]
-        return list(range(self.frames))
+    @cached_property
+    def _images(self) -> list[str]:
+        """Name the images that are the film, if they are still there."""
+        files = image_files(self.path)
+        if not files or len(files) != self.frames:
+            return []
+        folder = os.path.commonpath([file.parent for file in files])
+        return [file.relative_to(folder).as_posix() for file in files]
+
+    @property
+    def is_of_images(self) -> bool:
+        """Whether each frame is a file of its own."""
+        return bool(self._images)
+
+    def picture_name(self, frame: int) -> str:
+        """Give the name of the picture of a frame, which is made up where a film holds them all."""
+        return self._images[frame - 1] if self._images else f"{self.stem}_{frame:06d}.png"
+
+    @property
+    def step(self) -> int:
+        """Frames from one that the run looked at to the next, but for gaps."""
+        return min((two - one for one, two in pairwise(self.looked_at)), default=1)
+
+    @property
+    def stem(self) -> str:
+        """Name of the film without its suffix; that of the folder where a pattern stands for it."""
+        path = Path(self.path)
+        return path.parent.name if any(sign in path.name for sign in "*?[%") else path.stem
 
     def masks(self) -> tuple[list[int], Iterator[Bytes]]:
         """Give the numbers of all frames, and their masks at the size of the film's pictures.
@@ -105,12 +136,22 @@ class RunData:
         mask[y : y + height, x : x + width] = np.where(part >= 128, 255, 0)
         return mask
 
-    def _output(self, name: str, output: str) -> Path:
+    def _output(self, name: str) -> Path:
         path = self.folder / name
         if not path.is_file():
-            message = f"{self.folder}: its run wrote no {name}; make it with bgsub {output}"
-            raise InputError(f"{message} {self.folder}")
+            raise table_is_missing(self.folder, name)
         return path
+
+
+def table_is_missing(folder: Path, name: str) -> InputError:
+    """Say that a run wrote no table of objects, and where there is one or how it is made."""
+    made = folder / "objects"
+    advice = "run it again without --only"
+    if (made / name).is_file():
+        advice = f"give {made}, which has it"
+    elif find_output(folder, "mask") is not None:
+        advice = f"make it with `bgsub objects {folder}`, and give {made} instead"
+    return InputError(f"{folder}: its run wrote no {name}; {advice}")
 
 
 def load_run(folder: Path) -> RunData:
@@ -125,8 +166,11 @@ def load_run(folder: Path) -> RunData:
     try:
         source = manifest["input"]
         width, height = int(source["width"]), int(source["height"])
-        roi = manifest["options"]["source"].get("roi") or (0, 0, width, height)
+        options = manifest["options"]["source"]
+        roi, fps = options.get("roi") or (0, 0, width, height), options.get("fps")
         rate, least = source.get("rate"), manifest["options"].get("min_area")
+        table = folder / "errors.csv"
+        numbers = read_csv(table).frames.tolist() if table.is_file() else _passed(manifest)
         return RunData(
             folder,
             str(source["name"]),
@@ -137,10 +181,32 @@ def load_run(folder: Path) -> RunData:
             None if rate is None else Fraction(str(rate)),
             _four(roi),
             None if least is None else int(least),
+            None if fps is None else str(fps),
+            numbers,
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         message = f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again"
         raise InputError(message) from error
+
+
+def _passed(manifest: Mapping[str, Any]) -> list[int]:
+    """Give the numbers of the frames that a run used, where no table has them.
+
+    Where they are not a number of frames apart, as with a time between them, they are so nearly.
+    """
+    bad = {int(each["frame"]) for each in manifest.get("bad_frames", [])}
+    every = manifest["options"]["source"].get("every")
+    step = int(every) if str(every).isdecimal() else 1
+    found: list[int] = []
+    for part in manifest.get("segments", [manifest]):
+        used, span = int(part["frames"]["used"]), part.get("span")
+        total = int(manifest["input"]["frames"] or used)
+        first, last = (span["first_frame"], span["last_frame"]) if span else (1, total)
+        numbers = [number for number in range(first, last + 1, step) if number not in bad]
+        if len(numbers) != used:
+            numbers = np.linspace(first, last, used).round().astype(int).tolist()
+        found += numbers
+    return found
 
 
 def _four(numbers: Any) -> tuple[int, int, int, int]:

@@ -21,10 +21,14 @@ class Stretches:
     numbered : bool
         Whether the numbers of the frames are wanted: the film is read through once then, for a
         frame that was sought has none.
+    fps : str, optional
+        The rate that was given for `source`.
     """
 
-    def __init__(self, source: FrameSource, *, numbered: bool = False) -> None:
-        self.source = source
+    def __init__(
+        self, source: FrameSource, *, numbered: bool = False, fps: str | None = None
+    ) -> None:
+        self.source, self._fps = source, fps
         self._half = 0.5 / float(source.rate or 25)
         self._sought = not numbered and isinstance(source, VideoFileSource) and can_seek(source)
         self._rest: Iterator[Frame] = iter(source) if numbered else iter(())
@@ -43,7 +47,8 @@ class Stretches:
         if self._sought and isinstance(self.source, VideoFileSource):
             return frames_between(self.source, start_s, end_s)
         start, end = max(start_s - self._half, 0.0), end_s + self._half
-        return iter(open_source(self.source.path, start=f"{start:.6f}s", end=f"{end:.6f}s"))
+        first, last = f"{start:.6f}s", f"{end:.6f}s"
+        return iter(open_source(self.source.path, start=first, end=last, fps=self._fps))
 
     def _next(self, start_s: float, end_s: float) -> Iterator[Frame]:
         for frame in self._rest:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from bgsub.fit.memory_need import MemoryNeed, Storage
 
-# Processor seconds on one core, as seen on a server; the decoder is measured, not assumed.
+# Processor seconds on one core, as seen on a server; the decoder is measured, not assumed. Chosen
+# on runs with all outputs: 633 frames of 160x128, 287 of 160x120, 300 of 320x240, 60 of 1280x720.
 _ENCODE_S_PER_PIXEL = 3.5e-9
 _MATRIX_OPERATIONS_PER_S = 3e10
-_PICTURE_S_PER_PIXEL = 2e-8
-
-# Of local models, on four films of 160x128 to 640x360: learning took 78 to 218 ns a pixel of the
-# sample, a mask 26 to 60 ns a pixel.
+_PICTURE_S_PER_PIXEL = 6e-8
 _LEARN_S_PER_PIXEL = 1.3e-7
-_MASK_S_PER_PIXEL = 3.5e-8
+_MASK_S_PER_PIXEL = 7e-8
+_FRAME_S = 2e-3
 
-# Until the libraries are imported, and to draw the plot.
-_START_S = 1.0
+# Until the libraries are imported; and of work that threads share, such as the random starts.
+_START_S = 1.5
+_SHARED_S = 2.0
 
 _DECODED_TIMES: dict[Storage, int] = {"memory": 1, "spill": 1, "sample": 3}
 
@@ -38,7 +38,7 @@ def run_seconds(need: MemoryNeed, storage: Storage, fit_frames: int, decode_s: f
     """
     frames, pixels = need.frames, need.pixels
     products = float(fit_frames**2 * pixels)
-    work = 0.0
+    work = _SHARED_S + frames * _FRAME_S
     if need.pictures or fit_frames < frames:
         products += 4.0 * frames * (need.k + 1) * need.size
     if need.videos:

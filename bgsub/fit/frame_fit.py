@@ -115,7 +115,7 @@ def fit_frames(
         If k is not below the number of frames.
     """
     least = 1 if settings.k == "auto" else settings.k
-    check_rank(least, store.fit_numbers.size, settings.support_fraction)
+    check_rank(least, store.fit_numbers.size, settings.support_fraction, name=store.name)
     workers.need(_SCIPY)
     if settings.plots:
         # Matplotlib takes longer to import than many runs take. Not before: the line above would
@@ -241,15 +241,18 @@ def _make_estimator(
     return METHODS[settings.method].make(chosen)
 
 
-def check_rank(k: int, n_frames: int, support_fraction: float | None = None) -> None:
-    """Raise UsageError unless the frames can carry k components.
+def check_rank(
+    k: int, n_frames: int, support_fraction: float | None = None, *, name: str = ""
+) -> None:
+    """Raise UsageError unless the frames, of the input of this name, can carry k components.
 
     A robust fit can count on t of the frames alone. With t − 1 components it leaves these no
     residual, and every other frame would be an outlier. A single component is always allowed.
     """
     if n_frames < 2:
-        message = f"{n_frames} frame is selected, but a background takes 2; select more frames"
-        raise UsageError(message)
+        about = f"{name}: " if name else ""
+        message = f"{about}{n_frames} frame is selected, but a background takes 2"
+        raise UsageError(f"{message}; select more frames")
     kept = support_size(n_frames, support_fraction)
     if k >= n_frames or 1 < k >= kept - 1:
         message = (

@@ -69,6 +69,8 @@ class FrameStore:
 
     Attributes
     ----------
+    name : str
+        Of the input.
     numbers, times : ndarray of shape (n,)
         Frame numbers and seconds of all frames.
     fit_rows : ndarray of shape (m,)
@@ -95,6 +97,7 @@ class FrameStore:
         self._before = 0
         self._source, self._plan, self._progress = source, plan, progress
         self._fitted = fitted or plan.most_fitted
+        self.name = source.name
         self.gram_threads = plan.gram_threads
         layout = source.layout
         folder = None if plan.storage != "spill" else Path(temp or spill_folder())

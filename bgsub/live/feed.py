@@ -17,6 +17,7 @@ from bgsub.live.messages import End, Header, LivePicture, Note, Skipped, StreamP
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import LiveSource
 from bgsub.runtime.messages import receive
+from bgsub.runtime.signals import held_back_in_children
 
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Between tries to open a stream again; the last one from then on."""
@@ -213,11 +214,14 @@ class Feed:
         self._has_stalled = False
         self._heard = time.monotonic()
         is_stdin = self._source.kind == "stdin"
-        with subprocess.Popen(  # noqa: S603 - our own module, and settings without a shell
-            [sys.executable, "-m", "bgsub.live.reader", self._settings],
-            stdin=None if is_stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-        ) as process:
+        # A terminal sends Ctrl-C to all processes, to one that still imports its modules as well.
+        with held_back_in_children("SIGINT", "SIGTERM"):
+            started = subprocess.Popen(  # noqa: S603 - our own module, and settings without a shell
+                [sys.executable, "-m", "bgsub.live.reader", self._settings],
+                stdin=None if is_stdin else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+            )
+        with started as process:
             self._process = process
             end, had_pictures = self._listen(cast("BinaryIO", process.stdout))
             self._process = None

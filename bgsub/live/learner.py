@@ -14,6 +14,7 @@ import numpy as np
 from bgsub.live.messages import Kept, LearningSettings, NotLearned
 from bgsub.live.window import MOST_FRAMES, LiveModel
 from bgsub.runtime.messages import receive, send
+from bgsub.runtime.signals import held_back_in_children
 from bgsub.video.frames import Bytes
 
 _FIRST_FRAMES = 40
@@ -138,15 +139,15 @@ class Learner:
 
     def _run(self) -> None:
         while not self._closed.is_set():
-            # Frames that it has not taken cannot be flushed to a process that is dead.
-            with (
-                contextlib.suppress(BrokenPipeError),
-                subprocess.Popen(
+            # A terminal sends Ctrl-C to all processes, to one that still imports its modules too.
+            with held_back_in_children("SIGINT", "SIGTERM"):
+                started = subprocess.Popen(
                     [sys.executable, "-m", "bgsub.live.learning"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                ) as process,
-            ):
+                )
+            # Frames that it has not taken cannot be flushed to a process that is dead.
+            with contextlib.suppress(BrokenPipeError), started as process:
                 self._process = process
                 if not self._closed.is_set():
                     self._talk(process)

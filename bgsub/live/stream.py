@@ -24,6 +24,7 @@ from bgsub.live.stamps import StampMender
 from bgsub.video import pixels, pyav
 from bgsub.video.decoding import prepare
 from bgsub.video.geometry import Geometry
+from bgsub.wording import plural, was_or_were
 
 ANALYSED_PIXELS = 480 * 320
 """Pictures of more pixels are shrunk to about so many."""
@@ -113,8 +114,8 @@ class StreamReader:
             self._waits_for_key = True
             self._broken += 1
             if self._broken in {1, 10, 100, 1000}:
-                were = "picture was" if self._broken == 1 else "pictures were"
-                yield Note(f"{self._broken} damaged {were} left out so far")
+                many = f"{plural(self._broken, 'damaged picture')} {was_or_were(self._broken)}"
+                yield Note(f"{many} left out so far")
             return
         if not self._is_raw:
             self._waiting.append(copy)

@@ -24,6 +24,7 @@ from bgsub.live.ring import PacketRing
 from bgsub.live.source import LiveSource
 from bgsub.live.status import MetricsServer, Status
 from bgsub.tracking.flicker import WEAK_LASTING_S, small_area
+from bgsub.wording import plural, was_or_were
 
 _RING_SLACK_S = WEAK_LASTING_S + 5.0
 """Seconds that packets are kept beyond what clips begin with: what is small and weak must last to
@@ -261,7 +262,8 @@ class Watcher:
             dropped = feed.dropped - self._told_dropped
             self._told_dropped = feed.dropped
             if dropped:
-                message = f"{dropped} frames of the last minute were not analysed for lack of time"
+                many = f"{plural(dropped, 'frame')} of the last minute {was_or_were(dropped)}"
+                message = f"{many} not analysed for lack of time"
                 self._note(f"{message}; clips have them all", "warning")
         if now_s - self._told["status"] >= _STATUS_S:
             self._told["status"] = now_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import cv2
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.presence import LEAST_WALK, motion_around, moving_colors, what_came_back
-from bgsub.robustpca.median import level_median
+from bgsub.robustpca.median import level_median, median, quantile
 from bgsub.video.frames import Bytes
 
 _LEAN = 0.1
@@ -121,7 +122,7 @@ def find_changes(
         shown_before, shown_after = (color_of(layers.colors, one) for one in (before, after))
         for region in _regions(union, least):
             balance = _outline_balance(shown_before, shown_after, region, sigma)
-            end = int(np.median(first.since[region]))
+            end = int(median(first.since[region]))
             past = edges[max(end - _LAG - _REACH, 0)], edges[max(end - _LAG, 1)]
             coming = edges[c + _LAG], edges[min(c + _LAG + _REACH, len(edges) - 1)]
             here = [_edge_motion(pictures, _frames(*span), region) for span in (past, coming)]
@@ -173,20 +174,22 @@ def _history(
                 sums[cell + 1, k] += (shown == k).view(np.uint8)
     still = np.full((height, width), -1, np.int8)
     since = np.zeros((height, width), np.int16)
-    history = []
+    history, more = [], np.empty((height, width), np.uint8)
     for c in range(cells - _REACH + 1):
         counts = sums[c + _REACH] - sums[c]
-        most, label = counts[0].copy(), np.zeros((height, width), np.int8)
+        most, later = counts[0].copy(), np.zeros((height, width), np.uint8)
         for k in range(1, LAYERS):
-            np.copyto(label, np.int8(k), where=counts[k] > most)
-            np.maximum(most, counts[k], out=most)
-        is_still = most >= still_share * float(edges[c + _REACH] - edges[c])
+            cv2.compare(counts[k], most, cv2.CMP_GT, dst=more)
+            np.bitwise_and(more, np.uint8(k), out=more)
+            cv2.max(later, more, dst=later)  # later layers have larger numbers
+            cv2.max(most, counts[k], dst=most)
+        label = later.view(np.int8)
+        is_still = most >= math.ceil(still_share * float(edges[c + _REACH] - edges[c]))
         new = is_still & (still >= 0) & (label != still)
         if new.any():
             y, x = np.nonzero(new)
-            colors = layers.colors[:, y, x].astype(np.int16)
-            at = np.arange(len(y))
-            step = np.abs(colors[label[y, x], at] - colors[still[y, x], at]).max(axis=1)
+            now, old = (layers.colors[one[y, x], y, x].astype(np.int16) for one in (label, still))
+            step = np.abs(now - old).max(axis=1)
             new[y, x] = step > _APART * sigma
         history.append(_Moment(new, still.copy(), since.copy()))
         still = np.where(is_still, label, still)
@@ -248,8 +251,8 @@ def _sides(region: NDArray[np.bool_]) -> tuple[_Places, _Places]:
 
 def _frames(start: int, stop: int) -> NDArray[np.int64]:
     """Some frames of a stretch, evenly spaced."""
-    stretch = np.linspace(start, max(start, stop - 1), _WINDOW_FRAMES)
-    return np.unique(stretch.astype(np.int64))
+    last = max(start, stop - 1)
+    return np.linspace(start, last, min(_WINDOW_FRAMES, last - start + 1)).astype(np.int64)
 
 
 def _showing(
@@ -279,9 +282,9 @@ def _edge_motion(pictures: Bytes, frames: NDArray[np.int64], region: NDArray[np.
     gradient = np.hypot(
         cv2.Sobel(mean, cv2.CV_32F, 0, 1), cv2.Sobel(mean, cv2.CV_32F, 1, 0)
     ) / np.float32(8)
-    strong = band & (gradient >= np.quantile(gradient[band], 0.7)) & (gradient > 1)
+    strong = band & (gradient >= quantile(gradient[band], 0.7)) & (gradient > 1)
     if not strong.any():
         return UNKNOWN
     away = grey - mean
-    away -= np.median(away[:, band], axis=1)[:, None, None]  # the light
-    return float(np.median(np.abs(away[:, strong]).mean(axis=0) / gradient[strong]))
+    away -= median(away[:, band], axis=1)[:, None, None]  # the light
+    return float(median(np.abs(away[:, strong]).mean(axis=0) / gradient[strong]))

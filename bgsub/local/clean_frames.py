@@ -154,3 +154,27 @@ def trimmed_mean(pictures: Bytes, clean: CleanFrames) -> Singles:
         cv2.accumulateProduct(picture, cv2.merge([weight] * 3), sums)
         cv2.accumulate(weight, total)
     return np.asarray(sums / np.maximum(total, 1.0)[..., None], dtype=np.float32)
+
+
+def clean_shares(labels: Bytes, clean: CleanFrames, layers: int) -> Singles:
+    """Share of the clean frames at every pixel that each of the first layers explains.
+
+    Parameters
+    ----------
+    labels : ndarray of uint8, shape (n, h, w)
+    clean : CleanFrames
+    layers : int
+        K.
+
+    Returns
+    -------
+    ndarray of float32, shape (K, h, w)
+    """
+    sums = np.zeros((layers, *labels.shape[1:]), np.float32)
+    total = np.zeros(labels.shape[1:], np.float32)
+    for shown, weight in zip(labels, clean.weights(), strict=True):
+        cv2.accumulate(weight, total)
+        for k in range(layers):
+            cv2.accumulate(weight, sums[k], (shown == k).view(np.uint8))
+    sums /= np.maximum(total, 1.0)
+    return sums

@@ -12,6 +12,7 @@ from bgsub.local.changes import UNKNOWN, Change
 from bgsub.local.layers import Layers
 from bgsub.local.objects import Verdict
 from bgsub.local.params import DEFAULTS
+from bgsub.robustpca.median import median
 
 _MOST_OF_IT = 0.5
 
@@ -163,7 +164,7 @@ def _describe(
         if rests[0 if change.balance > 0 else 1]:
             chosen = "thing moved"
     before, after = (
-        float(np.median(layers.counts[side, y, x])) / len(layers.labels) for side in sides
+        float(median(layers.counts[side, y, x])) / len(layers.labels) for side in sides
     )
     left, top = step * int(x.min()), step * int(y.min())
     overruled = int(verdict.is_object[0, y, x].sum())

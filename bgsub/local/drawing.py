@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 
 from bgsub.local.blobs import Blob
 from bgsub.local.clean_frames import Singles
-from bgsub.local.cleanup import BlobRule, bays, shadow_reach, vote, without_shadows
+from bgsub.local.cleanup import (
+    BlobRule,
+    bays,
+    light_evidence,
+    shadow_reach,
+    solid_parts,
+    solid_reach,
+    vote,
+)
 from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines, without_blur
 from bgsub.local.params import LocalParams, MaskOptions
-from bgsub.local.regions import boxes_of
+from bgsub.local.regions import Box, boxes_of
 from bgsub.local.shade import SHADE_REACH, soft_shade
 from bgsub.local.specks import Speck
 from bgsub.local.tremor import without_moved_edges
@@ -72,7 +80,8 @@ class MaskDrawer:
         self._params, self._step = params, step
         self._drops_shadows = options.shadows == "drop"
         self._blobs = BlobRule(least_area, fill=options.fill)
-        self._reach = max(shadow_reach(step, params), OUTLINE_REACH, SHADE_REACH * step)
+        self._near = max(solid_reach(step, params), OUTLINE_REACH, SHADE_REACH * step)
+        self._reach = max(shadow_reach(step, params), self._near)
 
     def draw(
         self,
@@ -108,40 +117,83 @@ class MaskDrawer:
         ndarray of uint8, shape (h, w)
             0 or 255.
         """
-        params = self._params
-        raw = vote(mean, params.vote_level)
+        raw = vote(mean, self._params.vote_level)
         drawn = np.zeros_like(raw)
-        for top, bottom, left, right in boxes_of(
-            raw, self._reach, self._step, self._blobs.least_area
+        evidence = np.zeros([-(-side // self._step) for side in raw.shape], np.uint8)
+        for far, boxes in boxes_of(
+            raw, self._reach, self._near, self._step, self._blobs.least_area
         ):
-            part = rows, columns = slice(top, bottom), slice(left, right)
-            mask = marked = np.ascontiguousarray(raw[part])
-            shade = None
-            behind = _shifted(background, top, left)
             if self._drops_shadows:
-                mask = without_shadows(mask, picture[part], behind, grain, self._step, bounds)
-                if bounds.shade_share:
-                    shade = soft_shade(mask, score[part], picture[part], behind, self._step, bounds)
-                    mask -= shade
-            single = own(rows, columns)
-            if params.outline_edge:
-                mask = redraw_outlines(mask, marked, single, params.outline_edge)
-            blobs = self._blobs.apply(mask)
-            if bounds.outline_blur:
-                blobs = self._blobs.apply(without_blur(blobs, single, bounds.outline_blur))
-            if cv2.hasNonZero(blobs):
-                if self._blobs.fill and params.bay_share <= 1:
-                    closed = bays(blobs, score[part], self._step, params)
-                    if shade is not None:
-                        closed = np.asarray(cv2.subtract(closed, 255 * shade), dtype=np.uint8)
-                    blobs |= closed
-                drawn[part] = blobs
-                without_moved_edges(drawn[part], picture[part], behind, params)
+                part = _slices(far)
+                evidence[_slices(far, self._step)] = light_evidence(
+                    np.ascontiguousarray(raw[part]),
+                    picture[part],
+                    _shifted(background, part),
+                    grain,
+                    self._step,
+                    bounds,
+                )
+            for box in boxes:
+                part = _slices(box)
+                drawn[part] = self._draw_part(
+                    _FramePart(
+                        np.ascontiguousarray(raw[part]),
+                        evidence[_slices(box, self._step)],
+                        score[part],
+                        own(*part),
+                        picture[part],
+                        _shifted(background, part),
+                    ),
+                    bounds,
+                )
         return drawn
 
+    def _draw_part(self, part: _FramePart, bounds: LocalParams) -> Bytes:
+        """Draw the mask of a part, beyond whose borders nothing matters."""
+        params, mask, shade = self._params, part.marked, None
+        if self._drops_shadows:
+            least = self._blobs.least_area
+            mask = solid_parts(mask, part.evidence, self._step, bounds, least)
+            if bounds.shade_share:
+                shade = soft_shade(
+                    mask, part.score, part.picture, part.background, self._step, bounds
+                )
+                mask -= shade
+        if params.outline_edge:
+            mask = redraw_outlines(mask, part.marked, part.own, params.outline_edge)
+        blobs = self._blobs.apply(mask)
+        if bounds.outline_blur:
+            blobs = self._blobs.apply(without_blur(blobs, part.own, bounds.outline_blur))
+        if not cv2.hasNonZero(blobs):
+            return blobs
+        if self._blobs.fill and params.bay_share <= 1:
+            closed = bays(blobs, part.score, self._step, params)
+            if shade is not None:
+                closed = np.asarray(cv2.subtract(closed, 255 * shade), dtype=np.uint8)
+            blobs |= closed
+        return without_moved_edges(blobs, part.picture, part.background, params)
 
-def _shifted(background: Part, down: int, right: int) -> Part:
-    """Cut out the background of a part that begins at some row and column."""
+
+class _FramePart(NamedTuple):
+    """What is known of a part of a frame; see `MaskDrawer.draw` and `light_evidence`."""
+
+    marked: Bytes
+    evidence: Bytes
+    score: Bytes
+    own: Bytes
+    picture: Bytes
+    background: Part
+
+
+def _slices(box: Box, step: int = 1) -> tuple[slice, slice]:
+    """Give the rows and columns of a box, in a picture of every so many pixels."""
+    top, bottom, left, right = (-(-side // step) for side in box)
+    return slice(top, bottom), slice(left, right)
+
+
+def _shifted(background: Part, part: tuple[slice, slice]) -> Part:
+    """Cut out the background of a part, of which rows and columns are counted from its corner."""
+    down, right = (one.start for one in part)
     return lambda rows, columns: background(
         slice(rows.start + down, rows.stop + down, rows.step),
         slice(columns.start + right, columns.stop + right, columns.step),

@@ -59,12 +59,11 @@ class EvidenceMeter:
         index : ndarray of uint8, shape (h, w)
             The nearest layer. Scratch memory.
         """
-        planes, best, index = self._find_nearest(picture)
+        planes, near, best, index = self._find_nearest(picture)
         shape = best.shape
         found, sums, part = (
             scratch(f"local {one}", shape, np.int16) for one in ("found", "sums", "part sums")
         )
-        near = self._nearest_planes(index)
         np.multiply(best, np.float32(self._detail), out=found, casting="unsafe")
         size = (self._side, self._side)
         for plane, behind in zip(planes, near, strict=True):
@@ -78,14 +77,18 @@ class EvidenceMeter:
             cv2.min(found, cv2.dilate(part, np.ones((3, 3), np.uint8)), dst=found)
         return found, best, index
 
-    def _find_nearest(self, picture: Bytes) -> tuple[Bytes, Bytes, Bytes]:
-        """Planes of a picture, largest channel difference to the nearest layer, and its number."""
+    def _find_nearest(self, picture: Bytes) -> tuple[Bytes, Bytes, Bytes, Bytes]:
+        """Planes of a picture and of the nearest layers, largest channel difference, and number."""
         shape = picture.shape[:2]
         names = ("best", "distance", "part", "index")
         best, distance, part, index = (scratch(f"local {one}", shape, np.uint8) for one in names)
         planes = scratch("local planes", (3, *shape), np.uint8)
         cv2.split(picture, list(planes))
         index[:] = 0
+        near = self._planes[0]
+        if len(self._planes) > 1:
+            near = scratch("local near", (3, *shape), np.uint8)
+            near[:] = self._planes[0]
         for k, layer in enumerate(self._planes):
             to = best if k == 0 else distance
             cv2.absdiff(planes[0], layer[0], dst=to)
@@ -94,23 +97,12 @@ class EvidenceMeter:
                 cv2.max(to, part, dst=to)
             if k:
                 cv2.compare(distance, best, cv2.CMP_LT, dst=part)
+                for plane, own in zip(near, layer, strict=True):
+                    cv2.copyTo(own, part, plane)
                 np.bitwise_and(part, np.uint8(k), out=part)
                 cv2.max(index, part, dst=index)  # later layers have larger numbers
                 cv2.min(best, distance, dst=best)
-        return planes, best, index
-
-    def _nearest_planes(self, index: Bytes) -> Bytes:
-        """Planes of the nearest layers, shape (3, h, w)."""
-        if len(self._planes) == 1:
-            return np.asarray(self._planes[0], dtype=np.uint8)
-        near = scratch("local near", (3, *index.shape), np.uint8)
-        near[:] = self._planes[0]
-        part = scratch("local part", index.shape, np.uint8)
-        for k in range(1, len(self._planes)):
-            np.equal(index, k, out=part.view(np.bool_))
-            for plane, layer in zip(near, self._planes[k], strict=True):
-                cv2.copyTo(layer, part, plane)
-        return near
+        return planes, near, best, index
 
     def _allow_band(self, band: Bytes, planes: Bytes, picture: Bytes, best: Bytes) -> None:
         """Lower differences to those from the range of levels of turbulent places."""

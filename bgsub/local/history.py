@@ -14,6 +14,7 @@ from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scene import Scene
 from bgsub.local.scoring import thresholds
 from bgsub.local.trust import BLIND, seen_for_certain
+from bgsub.robustpca.median import median
 
 MOST_REGIONS = 50
 """Regions that are listed, the largest ones."""
@@ -78,7 +79,7 @@ class History:
         states, regions = [], []
         for state, (scene, shown, count) in enumerate(zip(scenes, moments, relit, strict=True)):
             notes += scene.notes
-            threshold = float(np.median(thresholds(scene, params)))
+            threshold = float(median(thresholds(scene, params)))
             if threshold > max(BLIND, scene.contrast / 2):
                 notes.append(
                     f"noise: what differs by less than {threshold:.0f} grey levels cannot be found "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.clean_frames import CleanFrames, Singles
+from bgsub.local.clean_frames import Singles
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.video.frames import Bytes
 
@@ -26,7 +27,9 @@ _RARE = 0.12
 """Share of the frames that a layer is seen at most where what it shows moves on."""
 
 _ROUNDS = 2
-_STRIP_PIXELS = 1 << 16
+_STRIP_PIXELS = 1 << 17
+"""At most: fewer take the calls longer, in which threads wait for each other, more do not stay near
+the processor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,33 +101,50 @@ def find_layers(
     About 300 operations on bytes per value of the sample.
     """
     n, height, width, _ = pictures.shape
-    order = np.random.default_rng(seed).permutation(n)
     shape = (LAYERS, height, width)
     colors, labels = np.empty((*shape, 3), np.uint8), np.empty((n, height, width), np.uint8)
     counts, absences, visits = (np.empty(shape, np.uint8) for _ in range(3))
     layers = Layers(colors, counts, absences, visits, labels)
     is_small = height * width < WORTH_A_THREAD
-    parts = 1 if is_small else workers.threads
-    rows = max(8, min(_STRIP_PIXELS // width, -(-height // parts)))
+    parts = max(workers.hands if is_small else workers.threads, -(-height * width // _STRIP_PIXELS))
+    rows = max(8, -(-height // parts))
     strips = [slice(top, min(top + rows, height)) for top in range(0, height, rows)]
-
-    def fill(strip: slice) -> None:
-        book = _Codebook(pictures[:, strip], first[strip], tolerance)
-        book.collect(order)
-        own = labels[:, strip]
-        for _ in range(_ROUNDS):
-            book.refine(own)
-        rank = book.sort(own)
-        layers.colors[:, strip] = np.take_along_axis(book.colors(), rank[..., None], axis=0)
-        layers.counts[:, strip] = np.take_along_axis(book.counts, rank, axis=0)
-        layers.absences[:, strip], layers.visits[:, strip] = _recurrence(own)
-
+    order = np.random.default_rng(seed).permutation(n)
+    cut = ((pictures[:, strip], first[strip]) for strip in strips)
     if is_small:
-        for strip in strips:
-            fill(strip)
+        found = workers.share(_clusterer, {"tolerance": tolerance, "order": order}, cut)
     else:
-        workers.each(fill, strips)
+        found = workers.map(_clusterer(tolerance, order), cut)
+    for strip, part in zip(strips, found, strict=True):
+        for name, values in vars(part).items():
+            getattr(layers, name)[:, strip] = values
     return layers
+
+
+def _clusterer(tolerance: int, order: NDArray[np.int64]) -> Callable[[tuple[Bytes, Bytes]], Layers]:
+    """Give what finds the layers of a strip of the pictures, and of their first colours."""
+
+    def cluster(strip: tuple[Bytes, Bytes]) -> Layers:
+        pictures, first = strip
+        book = _Codebook(pictures, first, tolerance)
+        book.collect(order)
+        labels = np.empty(pictures.shape[:3], np.uint8)
+        for _ in range(_ROUNDS):
+            book.refine(labels)
+        rank = book.sort(labels)
+        colors = np.take_along_axis(book.colors(), rank[..., None], axis=0)
+        counts = np.take_along_axis(book.counts, rank, axis=0)
+        return Layers(colors, counts, *_recurrence(labels), labels)
+
+    return cluster
+
+
+def strip_bytes(frames: int, height: int, width: int) -> int:
+    """Give the memory that a process takes at most to find layers for another one."""
+    if height * width >= WORTH_A_THREAD:
+        return 0  # threads do
+    # Of half of the pixels: themselves, their planes, and labels with what sends them.
+    return (3 + 3 + 1 + 1) * frames * (height // 2 + 1) * width
 
 
 class _Codebook:
@@ -262,30 +282,6 @@ def _recurrence(labels: Bytes) -> tuple[Bytes, Bytes]:
         visits += (here > before).view(np.uint8)
         here, before = before, here
     return longest, visits
-
-
-def clean_shares(labels: Bytes, clean: CleanFrames, layers: int) -> Singles:
-    """Share of the clean frames at every pixel that each of the first layers explains.
-
-    Parameters
-    ----------
-    labels : ndarray of uint8, shape (n, h, w)
-    clean : CleanFrames
-    layers : int
-        K.
-
-    Returns
-    -------
-    ndarray of float32, shape (K, h, w)
-    """
-    sums = np.zeros((layers, *labels.shape[1:]), np.float32)
-    total = np.zeros(labels.shape[1:], np.float32)
-    for shown, weight in zip(labels, clean.weights(), strict=True):
-        cv2.accumulate(weight, total)
-        for k in range(layers):
-            cv2.accumulate(weight, sums[k], (shown == k).view(np.uint8))
-    sums /= np.maximum(total, 1.0)
-    return sums
 
 
 def color_of(colors: Bytes, label: NDArray[np.integer]) -> Bytes:

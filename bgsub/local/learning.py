@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -50,17 +51,25 @@ def learn_scenes(
     if pictures.ndim == 3:
         pictures = np.stack([colored(one) for one in pictures])
     height, width = pictures.shape[1:3]
-    each: PassTo = map if height * width < WORTH_A_THREAD else workers.map
+    is_small = height * width < WORTH_A_THREAD
+    each: PassTo = map if is_small else workers.map
+
+    def anywhere(function: Callable[..., Any], items: Iterable[Any]) -> Iterable[Any]:
+        """Call a function that takes longer than to send its arguments."""
+        if is_small:
+            return workers.share(_given, {"function": function}, items)
+        return workers.map(function, items)
+
     registration = find_registration(pictures, params, each)
     furthest = 0 if registration is None else _steady(pictures, registration, each)
     small = np.stack(list(each(thumbnail, pictures)))
-    labels = find_states(small, params)
+    labels = find_states(small, params, workers.share)
     moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
     step = coarseness(height, width)
     scenes, usual, shown, counts = [], [], [], []
     for state in range(int(labels.max()) + 1):
         chosen = np.flatnonzero(labels == state)
-        own, relit = in_one_light(pictures, small, chosen, params, each)
+        own, relit = in_one_light(pictures, small, chosen, params, each, workers.share)
         scene = fit_scene(own, seed=seed, workers=workers, params=params)
         scene = with_noise(scene, own, params, each)
         matcher = SceneMatcher(scene, 1.0, params)
@@ -68,16 +77,20 @@ def learn_scenes(
             explained(one, matcher.thumbnail, matcher.thumbnail_noise)
             for one in each(thumbnail, own)
         ]
-        darkest = darkest_shadow(matcher, own, step, params, each)
+        darkest = darkest_shadow(matcher, own, step, params, anywhere)
         brightest = matcher.bounds.shadow_brightest
         bounds = replace(params, shadow_darkest=darkest, shadow_brightest=brightest)
-        traits = traits_of(matcher, own, step, bounds, each)
+        traits = traits_of(matcher, own, step, bounds, anywhere)
         scenes.append(replace(scene, darkest=darkest, **traits._asdict()))
         shown.append([moments[i] for i in chosen.tolist()])
         counts.append(relit)
         usual.append(usual_share(np.array(shares, dtype=np.float32)))
     history = replace(History.of(scenes, shown, counts, params), shake_pixels=furthest)
     return scenes, usual, history, registration
+
+
+def _given(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
 
 
 def _steady(pictures: Bytes, registration: Registration, each: PassTo) -> int:

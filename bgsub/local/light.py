@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 import cv2
 import numpy as np
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 from bgsub.local.clean_frames import Singles
 from bgsub.local.noise import PassTo
 from bgsub.local.params import DEFAULTS, LocalParams
-from bgsub.robustpca.median import NORMAL_MAD, level_median
+from bgsub.local.shrinking import shrunk
+from bgsub.robustpca.median import NORMAL_MAD, level_median, median
+from bgsub.runtime.threads import Share, alone
 from bgsub.video.frames import Bytes
 
 THUMBNAIL = (40, 30)
@@ -27,10 +31,13 @@ _LEAST_CONTRAST = 20.0
 _KNOTS = 8
 _WIDTH = 3.0
 
+_AT_ONCE = 6
+"""Frames whose light is found in one go, some milliseconds."""
+
 
 def thumbnail(picture: Bytes) -> Bytes:
     """Shrink a picture to thumbnail size, every pixel the mean of its area."""
-    return np.asarray(cv2.resize(picture, THUMBNAIL, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    return shrunk(picture, *THUMBNAIL)
 
 
 def explained(seen: Bytes | Singles, model: Singles, sigma: float) -> float:
@@ -126,13 +133,15 @@ def _channel_light(
     contrast = c[first] - c[second]
     usable = np.abs(contrast) > _LEAST_CONTRAST
     first, second, contrast = first[usable], second[usable], contrast[usable]
-    gains = np.append((x[first] - x[second]) / contrast, np.float32(1))
-    offsets = np.append(x[first] - gains[:-1] * c[first], _median(x - c))
+    gains, offsets = np.ones((2, first.size + 1), np.float32)
+    gains[:-1] = (x[first] - x[second]) / contrast
+    offsets[:-1] = x[first] - gains[:-1] * c[first]
+    offsets[-1] = median(x - c)
     likely = (gains > _GAINS[0]) & (gains < _GAINS[1]) & (np.abs(offsets) < _LARGEST_OFFSET)
-    gains, offsets = gains[likely].astype(np.float32), offsets[likely].astype(np.float32)
+    gains, offsets = gains[likely], offsets[likely]
     if not gains.size:
         return 1.0, 0.0
-    residual = np.outer(gains, -c[::_EVERY])
+    residual = gains[:, None] * -c[::_EVERY]
     residual += np.ascontiguousarray(x[::_EVERY])
     residual -= offsets[:, None]
     np.abs(residual, out=residual)
@@ -144,14 +153,6 @@ def _channel_light(
     gain, offset = _line(c[inside], x[inside])
     # A frame without contrast, such as a black one, has any offset and no gain: that is no light.
     return (gain, offset) if _GAINS[0] < gain < _GAINS[1] else (1.0, 0.0)
-
-
-def _median(values: Singles) -> np.float32:
-    """Median as NumPy's, whose checks take longer than the median of a thumbnail."""
-    middle = values.size // 2
-    first = middle - 1 + values.size % 2
-    one, two = np.partition(values, [first, middle])[[first, middle]]
-    return np.float32((one + two) / np.float32(2))
 
 
 def _line(c: Singles, x: Singles) -> tuple[float, float]:
@@ -229,6 +230,7 @@ def in_one_light(
     chosen: NDArray[np.int64],
     params: LocalParams = DEFAULTS,
     each: PassTo = map,
+    share: Share = alone,
 ) -> tuple[Bytes, int]:
     """Put pictures of one state, in place, into the light of their median.
 
@@ -242,6 +244,8 @@ def in_one_light(
     params : LocalParams, optional
     each : callable, optional
         Calls a function for each of some items, as `map` does.
+    share : callable, optional
+        That of workers.
 
     Returns
     -------
@@ -255,16 +259,34 @@ def in_one_light(
     still = 1.5
     if chosen.size > 1:
         steps = np.abs(np.diff(own, axis=0)).max(axis=3)
-        still = float(np.median(steps)) / (NORMAL_MAD * np.sqrt(2))
-    wide = float(np.median(np.abs(own - middle))) / NORMAL_MAD
+        still = float(median(steps)) / (NORMAL_MAD * np.sqrt(2))
+    wide = float(median(np.abs(own - middle))) / NORMAL_MAD
     sigma = max(min(wide, 3 * still), 1.5)  # not widened by a drift of the light
 
-    def put(i: int) -> bool:
-        light = find_light(own[i], middle, sigma, params=params)
-        table = tone_curve(own[i], middle, light, sigma)
-        if table is not None:
-            pictures[chosen[i]] = relight(pictures[chosen[i]], table)
-        return table is not None
+    parts = [own[first : first + _AT_ONCE] for first in range(0, len(own), _AT_ONCE)]
+    arguments = {"middle": middle, "sigma": sigma, "params": params}
+    tables = list(chain.from_iterable(share(_toner, arguments, parts)))
 
-    relit = sum(each(put, range(chosen.size)))
-    return pictures if chosen.size == len(pictures) else pictures[chosen], relit
+    other = [i for i, table in enumerate(tables) if table is not None]
+
+    def put(i: int) -> None:
+        pictures[chosen[i]] = relight(pictures[chosen[i]], tables[i])
+
+    for _ in each(put, other):
+        pass
+    return pictures if chosen.size == len(pictures) else pictures[chosen], len(other)
+
+
+def _toner(
+    middle: Singles, sigma: float, params: LocalParams
+) -> Callable[[Singles], list[Bytes | None]]:
+    """Give what finds the tone curves of some frames, against the thumbnail of their background."""
+
+    def tone(thumbnails: Singles) -> list[Bytes | None]:
+        lights = [find_light(own, middle, sigma, params=params) for own in thumbnails]
+        return [
+            tone_curve(own, middle, light, sigma)
+            for own, light in zip(thumbnails, lights, strict=True)
+        ]
+
+    return tone

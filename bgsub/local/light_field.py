@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bgsub.local.clean_frames import Singles
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.regions import thinned
+from bgsub.robustpca.median import median
 from bgsub.video.frames import Bytes
 
 # Correlation of a block's levels with those of its background, and share of its pixels that one
@@ -184,9 +185,9 @@ class _Blocks:
         limits = self._threshold(*self._part)
         widths = _blocks(limits, self._side)[chosen][alike].reshape(-1, self._pixels)
         x, b = x[alike], b[alike]
-        gain = np.median(x / b, axis=1, keepdims=True)
+        gain = median(x / b, axis=1)[:, None]
         explained = np.abs(x - gain * b) < widths * np.maximum(gain, 1)
-        least_texture = _TEXTURED * np.sqrt(self._pixels) * np.median(widths, axis=1)
+        least_texture = _TEXTURED * np.sqrt(self._pixels) * median(widths, axis=1)
         kept = (gain[:, 0] > _GAINS[0]) & (gain[:, 0] < _GAINS[1])
         kept &= (texture[alike] > least_texture) & (explained.mean(axis=1) > _EXPLAINED)
         agrees[alike] = kept

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.drawing import Seen
 from bgsub.local.history import Moment
+from bgsub.local.layers import strip_bytes
 from bgsub.local.learning import Learned, learn_scenes
 from bgsub.local.model import LocalModel
 from bgsub.local.params import LocalParams, MaskOptions
@@ -88,6 +89,6 @@ def make_looker(
     return look
 
 
-def looking_bytes(height: int, width: int) -> int:
-    """Give the memory of a process that looks at frames."""
-    return _PROGRAM + comparing_bytes(height, width, 1)
+def looking_bytes(sample: int, height: int, width: int) -> int:
+    """Give the memory of a process that helps to learn from a sample, and looks at frames."""
+    return _PROGRAM + max(strip_bytes(sample, height, width), comparing_bytes(height, width, 1))

@@ -35,7 +35,7 @@ class MarkedPixels:
     """
 
     def __init__(self, mask: Bytes) -> None:
-        self._shape = mask.shape
+        self._mask, self._shape = mask, mask.shape
         self._at = np.flatnonzero(mask.view(np.bool_))
         self.count = self._at.size
 
@@ -43,6 +43,17 @@ class MarkedPixels:
         """Values of a picture of shape (h, w, …) at the pixels, shape (m, …)."""
         flat = picture.reshape(-1, *picture.shape[2:])
         return np.asarray(flat.take(self._at, axis=0))
+
+    def count_around(self, side: int) -> Singles:
+        """Count the pixels of the mask in a window of so many pixels around each, shape (m,)."""
+        counts = cv2.boxFilter(
+            self._mask,
+            cv2.CV_16U,
+            (side, side),
+            normalize=False,
+            borderType=cv2.BORDER_CONSTANT,
+        )
+        return self.of(counts).astype(np.float32)
 
     def lay_out(self, *values: Singles) -> Singles:
         """Lay out two or four lists of m > 0 values as planes, 0 elsewhere, shape (h, w, n)."""

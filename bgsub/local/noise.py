@@ -14,6 +14,7 @@ from bgsub.local.evidence import EvidenceMeter
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.regions import thinned
 from bgsub.local.scene import Scene
+from bgsub.robustpca.median import median
 from bgsub.video.frames import Bytes
 
 NOISE_UNIT = 8
@@ -117,11 +118,11 @@ def _most_noise(scene: Scene, usual: Singles, step: int, params: LocalParams) ->
     """Noise that a place can have at most, of every so many pixels, in grey levels."""
     color = scene.colors[0].astype(np.float32)
     size = (_AROUND, _AROUND)
-    variance = cv2.blur(color * color, size) - cv2.blur(color, size) ** 2
-    texture = np.sqrt(np.maximum(variance, 0)).max(axis=2)[::step, ::step]
+    squares, means = (cv2.blur(one, size)[::step, ::step] for one in (color * color, color))
+    texture = np.sqrt(np.maximum(squares - means**2, 0)).max(axis=2)
     restless = scene.restless[::step, ::step].astype(np.float32) / 255
     most = (params.noise_texture + params.noise_restless * restless) * texture
-    everywhere = max(float(np.median(usual)), params.least_noise)
+    everywhere = max(float(median(usual)), params.least_noise)
     return np.asarray(np.maximum(most, everywhere), dtype=np.float32)
 
 

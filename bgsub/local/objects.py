@@ -14,6 +14,7 @@ from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.presence import SHADES, lies_between
 from bgsub.local.shadows import object_evidence
+from bgsub.robustpca.median import median
 from bgsub.video.frames import Bytes
 
 OWN = 0.65
@@ -121,13 +122,9 @@ def _vote(
     weight = abs(change.balance)
     if weight < params.edge_balance + _prior(change, layers, params):
         return
-    before, after = (color_of(layers.colors, label) for label in (change.before, change.after))
     region = change.region
     if np.count_nonzero(region) > _LARGEST * region.size:
         return
-    evidence = object_evidence(after, before, region.astype(np.uint8), sigma, params)
-    if np.count_nonzero(evidence) < 0.5 * np.count_nonzero(region):
-        return  # light, not an object
     left = change.balance > 0
     thing, place = (change.before, change.after) if left else (change.after, change.before)
     if not change.visitor:
@@ -136,6 +133,10 @@ def _vote(
             return
         if max(params.rigid_motion, LIVELIER * moves) < rests < UNKNOWN:
             return  # people move more than their places: what else speaks for it is in doubt
+    before, after = (color_of(layers.colors, label) for label in (change.before, change.after))
+    evidence = object_evidence(after, before, region.astype(np.uint8), sigma, params)
+    if np.count_nonzero(evidence) < 0.5 * np.count_nonzero(region):
+        return  # light, not an object
     outside = layers.labels[change.frame :] if left else layers.labels[: change.frame]
     y, x = np.nonzero(region)
     label = thing[y, x]
@@ -155,7 +156,7 @@ def _prior(change: Change, layers: Layers, params: LocalParams) -> float:
     """Balance that is asked for in addition, as what would be the object is seen more often."""
     y, x = np.nonzero(change.region)
     before, after = (
-        max(float(np.median(layers.counts[side[y, x], y, x])), 1.0)
+        max(float(median(layers.counts[side[y, x], y, x])), 1.0)
         for side in (change.before, change.after)
     )
     ratio = before / after if change.balance > 0 else after / before
@@ -186,8 +187,7 @@ def _vote_around(
     changed &= (away * ~own).sum(axis=0) > OWN * len(outside)
     solid = cv2.morphologyEx(changed.view(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
     _, parts = cv2.connectedComponents(solid, connectivity=8)
-    touching = np.unique(parts[region & (solid > 0)])
-    fresh = changed & np.isin(parts, touching) & ~region
+    fresh = changed & np.isin(parts, parts[region & (solid > 0)]) & ~region
     weight = np.float32(abs(change.balance))
     votes[:, rows, columns] += np.where(own, weight, -weight) * fresh
     cast[:, rows, columns] += weight * fresh

@@ -54,10 +54,7 @@ class LocalParams:
         0.15, "share of frames", (0, 1.1), "a large object seldom stays so long; above 1: one state"
     )
     light_bonus: float = _number(
-        0.03,
-        "share of pixels",
-        (0, 1.1),
-        "more that another light must explain, or chance would choose; above 1: no light",
+        0.03, "share of pixels", (0, 1.1), "more that another light explains; above 1: no light"
     )
     light_block: int = _number(
         16, "pixels", (0, 128), "light changes over wider stretches than objects; 0: no field"
@@ -88,6 +85,9 @@ class LocalParams:
     )
     often_absence: float = _number(
         0.2, "share of frames", (0, 1), "longest absence of what comes and goes"
+    )
+    passing_share: float = _number(
+        0.45, "share of chance", (0, 1), "of pixels around that leaves move meanwhile, cars do not"
     )
     longest_absence: float = _number(
         0.3, "share of frames", (0, 1), "longest absence of a layer of the background"
@@ -193,7 +193,7 @@ class LocalParams:
     )
     shadow_mode: float = _number(
         0.2,
-        "share of what keeps its colour",
+        "share of what keeps colour and texture",
         (0, 1.1),
         "darkened by the same share: shadows of the sun, which may be deeper; above 1: never",
     )

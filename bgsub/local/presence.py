@@ -70,7 +70,7 @@ def moving_colors(
     for j in range(max(frame - _FRAMES, 0), min(frame + _FRAMES + 2, len(pictures))):
         solid = cv2.morphologyEx(layers.moving[j, rows, columns], cv2.MORPH_OPEN, window)
         shown = np.ascontiguousarray(pictures[j, rows, columns]).reshape(-1, 3)
-        bins = _bins(shown[np.flatnonzero(solid)])
+        bins = _bins(shown[np.flatnonzero(solid.view(np.bool_))])
         found[j] = np.ravel_multi_index(bins, (_LEVELS,) * 3)
     balance = 0.0
     for first, last in ((frame - _FRAMES, frame + 2), (frame, frame + _FRAMES + 2)):

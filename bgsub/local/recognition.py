@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from bgsub.local.channels import largest_difference
 from bgsub.local.clean_frames import Singles
 from bgsub.local.light import Light, explained, find_light, relight, thumbnail, tone_curve
 from bgsub.local.params import LocalParams
 from bgsub.local.scoring import SceneMatcher
-from bgsub.robustpca.median import NORMAL_MAD
+from bgsub.robustpca.median import NORMAL_MAD, median
 from bgsub.video.frames import Bytes
 
 
@@ -76,10 +77,10 @@ def recognize(
     sigma = matcher.scene.sigma
     table = tone_curve(small, matcher.thumbnail, lights[best], matcher.thumbnail_noise)
     if table is not None:
-        left = _largest_channel(relight(small, table), matcher.thumbnail.astype(np.uint8))
+        left = largest_difference(relight(small, table), matcher.thumbnail.astype(np.uint8))
         left = left[left < 4 * sigma]
         if left.size:
-            sigma = max(sigma, float(np.median(left)) / NORMAL_MAD)
+            sigma = max(sigma, float(median(left)) / NORMAL_MAD)
     share = min(lights[best].share / max(usual[best], 1e-3), 1.0)
     return FrameFit(matcher, relight(picture, table), sigma, share)
 
@@ -89,9 +90,3 @@ def colored(picture: Bytes) -> Bytes:
     if picture.ndim == 3:
         return picture
     return np.asarray(cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR), dtype=np.uint8)
-
-
-def _largest_channel(picture: Bytes, other: Bytes) -> Bytes:
-    """max over the channels of |x − y|, of two pictures of shape (h, w, 3)."""
-    first, second, third = cv2.split(cv2.absdiff(picture, other))
-    return np.asarray(cv2.max(cv2.max(first, second), third), dtype=np.uint8)

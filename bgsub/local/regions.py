@@ -8,44 +8,85 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.video.contours import pixels_within
 from bgsub.video.frames import Bytes
 
 Box = tuple[int, int, int, int]
 """Top, bottom, left and right, the second and fourth exclusive."""
 
 _CELL = 8
-# Pixels that could be worked on while another part is begun; so close parts are taken as one.
-_START = 2500
+# Pixels that could be worked on while another part is begun; so close parts are taken as one. What
+# looks less far takes less for a pixel, and more calls.
+_START, _START_NEAR = 2500, 15_000
 # Of more parts than this all are taken as one: finding out which are apart would take longer.
 _MOST = 100
+# Least areas that a box covers beyond which finding out what is in it would seldom spare anything.
+_SURE = 20
 
 
-def boxes_of(mask: Bytes, reach: int, step: int = 1, least_area: int = 0) -> list[Box]:
+def boxes_of(
+    mask: Bytes, far: int, near: int, step: int = 1, least_area: int = 0
+) -> list[tuple[Box, list[Box]]]:
     """Find boxes in which a mask can be worked on part by part, as if on the picture at once.
 
     Parameters
     ----------
     mask : ndarray of uint8, shape (h, w)
         0 or 1.
-    reach : int
-        Pixels around the mask that every box has, where the picture has them. What lies in another
-        box is at least twice as far away.
+    far, near : int
+        Pixels around the mask that the wide boxes have, and the narrow ones in them, where the
+        picture has them; `near` is no more than `far`. What lies in another box of the same kind is
+        at least twice as far away.
     step : int, optional
         Boxes begin at its multiples.
     least_area : int, optional
-        Parts are passed over of which not even the box, a pixel larger to every side, covers so
-        many pixels.
+        Parts are passed over that cannot become so many pixels: of which not even the box, a pixel
+        larger to every side, covers them, or nothing in it with a pixel around has them.
 
     Returns
     -------
-    list of Box
-        Disjoint; all of the mask but what was passed over is in them.
+    list of tuple of Box and list of Box
+        Wide boxes, and the narrow ones of what is in each, at places of the picture. Boxes of a
+        kind are disjoint; all of the mask but what was passed over is in both.
     """
     parts = [_tight(mask, part) for part in _coarse_boxes(mask, step)]
-    gap = 2 * reach + step
-    apart = _joined(parts, gap, 0)
-    large = [box for box in apart if _area(box, 1) >= least_area]
-    return [_padded(box, mask.shape, reach, step) for box in _joined(large, gap, _START)]
+    found = []
+    apart = _joined(parts, 2 * far + step, 0)
+    for box in _large(apart, 2 * far + step, least_area, _START):
+        apart = _joined(_within(parts, box), 2 * near + step, 0)
+        own = [one for one in apart if _can_become(mask, one, least_area)]
+        inner = _large(own, 2 * near + step, least_area, _START_NEAR)
+        if inner:
+            shape = mask.shape
+            padded = [_padded(one, shape, near, step) for one in inner]
+            found.append((_padded(box, shape, far, step), padded))
+    return found
+
+
+def _large(apart: list[Box], gap: int, least_area: int, start: int) -> list[Box]:
+    """Leave out small boxes, and take those as one for which that spares beginning another."""
+    return _joined([box for box in apart if _area(box, 1) >= least_area], gap, start)
+
+
+def _can_become(mask: Bytes, box: Box, least_area: int) -> bool:
+    """Say whether something of a mask in a box has the least area with a pixel more around it."""
+    if _area(box, 1) > _SURE * least_area:
+        return True
+    top, bottom, left, right = box
+    part = cv2.copyMakeBorder(mask[top:bottom, left:right], 1, 1, 1, 1, cv2.BORDER_CONSTANT)
+    grown = cv2.dilate(part, np.ones((3, 3), np.uint8))
+    outlines, _ = cv2.findContours(grown, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    return any(pixels_within(one) >= least_area for one in outlines)
+
+
+def _within(boxes: list[Box], box: Box) -> list[Box]:
+    """Give the boxes that lie in another one."""
+    top, bottom, left, right = box
+    return [
+        one
+        for one in boxes
+        if top <= one[0] and one[1] <= bottom and left <= one[2] and one[3] <= right
+    ]
 
 
 def _coarse_boxes(mask: Bytes, step: int) -> list[Box]:
@@ -119,3 +160,11 @@ def thinned(picture: NDArray[Any], step: int) -> NDArray[Any]:
     # The same pixels; NumPy takes four times as long for those of three channels.
     size = (width // step, height // step)
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_NEAREST))
+
+
+def repeated(part: NDArray[np.bool_], step: int, height: int, width: int) -> NDArray[np.bool_]:
+    """Say of all pixels, (…, h, w), what is known of every so many, down and across."""
+    if step == 1:
+        return part
+    wide = part.repeat(step, axis=-1)[..., :width]
+    return wide.repeat(step, axis=-2)[..., :height, :]

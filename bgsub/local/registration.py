@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bgsub.local.clean_frames import Singles, coarseness
 from bgsub.local.noise import PassTo
 from bgsub.local.params import LocalParams
-from bgsub.robustpca.median import NORMAL_MAD
+from bgsub.robustpca.median import NORMAL_MAD, median
 from bgsub.video.frames import Bytes
 
 _SIDE = 160
@@ -160,7 +160,7 @@ def find_registration(pictures: Bytes, params: LocalParams, each: PassTo) -> Reg
         common, and for pictures too small to tell.
     """
     height, width = pictures.shape[1:3]
-    looks = np.unique(np.linspace(0, len(pictures) - 1, min(len(pictures), _LOOKS)).astype(int))
+    looks = np.linspace(0, len(pictures) - 1, min(len(pictures), _LOOKS)).astype(int)
     small = list(each(shrunken, [pictures[i] for i in looks]))
     if min(small[0].shape) < _COARSEST:
         return None
@@ -174,10 +174,10 @@ def find_registration(pictures: Bytes, params: LocalParams, each: PassTo) -> Reg
         return None
     shifts = np.array([one[:2] for one in found], np.float32)[sure]
     # As much is then lost on one side as on the other; by full pixels, which blur nothing.
-    shifts -= np.rint(np.median(shifts, axis=0) * factor) / np.float32(factor)
+    shifts -= np.rint(median(shifts, axis=0) * factor) / np.float32(factor)
     kept = [one for one, is_sure in zip(small, sure, strict=True) if is_sure]
     at_place = [_warped(one, shift) for one, shift in zip(kept, shifts, strict=True)]
-    return Registration(np.median(at_place, axis=0).astype(np.uint8), factor)
+    return Registration(median(np.stack(at_place), axis=0).astype(np.uint8), factor)
 
 
 def shrunken(picture: Bytes) -> Bytes:
@@ -258,7 +258,7 @@ def _difference(place: Singles, frame: Singles, shift: Singles) -> Singles:
 
 def _typical(difference: Singles) -> float:
     """Give the median size of a difference, of every second pixel each way."""
-    return float(np.median(np.abs(difference[::2, ::2])))
+    return float(median(np.abs(difference[::2, ::2])))
 
 
 def _nearest(place: Singles, frame: Singles) -> Singles:

@@ -6,16 +6,25 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.clean_frames import Singles, coarseness, find_clean_frames, trimmed_mean
+from bgsub.local.clean_frames import (
+    Singles,
+    clean_shares,
+    coarseness,
+    find_clean_frames,
+    trimmed_mean,
+)
 from bgsub.local.decisions import describe_changes
 from bgsub.local.filling import fill_inwards
-from bgsub.local.layers import Layers, clean_shares, find_layers
+from bgsub.local.layers import Layers, find_layers
 from bgsub.local.objects import Verdict, judge_changes
 from bgsub.local.palette import Palette, find_palette
 from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.passing import is_passed
+from bgsub.local.recurrence import colors_that_come_back, distances_to
+from bgsub.local.regions import repeated
 from bgsub.local.scene import Scene
 from bgsub.local.turbulence import CALMER, large_places, level_band, turbulent_pixels
-from bgsub.robustpca.median import NORMAL_MAD, column_median
+from bgsub.robustpca.median import NORMAL_MAD, column_median, median
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
 
@@ -71,6 +80,12 @@ def fit_scene(
     verdict = judge_changes(pictures[:, ::step, ::step], fewer, sigma, params)
     regions = tuple(describe_changes(verdict, fewer, step, (height, width)))
     notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
+    is_object = repeated(verdict.is_object, step, height, width)
+    back = colors_that_come_back(pictures, colors[0], layers, is_object, sigma, params)
+    if back is not None:
+        known = distances_to(colors, back) <= _NEARBY_SIGMAS * sigma
+        accepted[1:] &= (known[0] | known)[1:]
+        colors[0] = back
     band, palette = _band(pictures, layers, accepted, colors[0], params)
     for k in range(1, params.kept_layers):
         cv2.copyTo(colors[0], (~accepted[k]).view(np.uint8), colors[k])
@@ -122,7 +137,7 @@ def measure_noise(pictures: Bytes, center: Singles) -> float:
         difference = np.abs(pictures[j, ::step, ::step] - part).ravel()
         np.copyto(row, np.minimum(8 * difference, 255), casting="unsafe")
     middle = (column_median(eighths) + 0.5) / 8
-    usual = float(np.median(middle)) / NORMAL_MAD
+    usual = float(median(middle)) / NORMAL_MAD
     return min(usual, _MOST_NOISE * _least_noise(pictures[chosen, :: 2 * step, :: 2 * step, 1]))
 
 
@@ -136,7 +151,7 @@ def _least_noise(pictures: Bytes) -> float:
     if kept == len(pictures):
         return np.inf
     widths = (levels[:, kept:] - levels[:, :-kept]).min(axis=1)
-    return (float(np.median(widths)) + 0.5) / (2 * _NORMAL_THIRD)
+    return (float(median(widths)) + 0.5) / (2 * _NORMAL_THIRD)
 
 
 def _restlessness(layers: Layers, kept: int) -> Singles:
@@ -155,9 +170,13 @@ def _accept(
     workers: Workers,
     params: LocalParams,
 ) -> NDArray[np.bool_]:
-    """Choose the layers that are background, by how often, where else and how they are seen."""
+    """Choose the layers that are background, by how often, where else and how they are seen.
+
+    What comes for a frame or two, however often, is none where it is what moves on before a place.
+    """
     accepted = np.ones(shares.shape, np.bool_)
     n = np.float32(len(layers.labels))
+    passed = is_passed(layers, params)
 
     def judge(k: int) -> None:
         far = _farness(colors, k, sigma)
@@ -168,7 +187,9 @@ def _accept(
         )
         more = (params.often_far - params.often_near) * far
         often = layers.counts[k] / n >= params.often_near + more
-        accepted[k] |= often & (rates[k] > 0.5) & (absence <= params.often_absence)
+        comes_and_goes = rates[k] > 0.5
+        accepted[k] |= often & comes_and_goes & (absence <= params.often_absence)
+        accepted[k] &= ~(passed & comes_and_goes)
 
     workers.each(judge, range(1, params.kept_layers))
     return accepted
@@ -218,20 +239,17 @@ def _settle(
     params: LocalParams,
 ) -> list[str]:
     """Take layers that were objects out of the background, and things that were moved in."""
-    notes, kept = [], params.kept_layers
-    size = layers.labels.shape[1:]
-
-    def whole(part: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        if step == 1:
-            return part
-        rows, columns = (np.arange(side) // step for side in size)
-        return part[:, rows[:, None], columns]
-
-    is_object, is_thing = whole(verdict.is_object), whole(verdict.is_thing)
+    notes: list[str] = []
+    kept = params.kept_layers
+    height, width = layers.labels.shape[1:]
+    if not verdict.is_object.any() and not verdict.is_thing.any():
+        return notes
+    is_object = repeated(verdict.is_object, step, height, width)
+    is_thing = repeated(verdict.is_thing[:kept], step, height, width)
     shares = layers.shares
     allowed = ~is_object & (shares >= _LEAST_SHARE)
     swap = is_object[0] & allowed.any(axis=0)
-    worth_a_word = params.least_area * size[0] * size[1]  # what is smaller is a speck in a mask
+    worth_a_word = params.least_area * height * width  # what is smaller is a speck in a mask
     if swap.any():
         if swap.sum() >= worth_a_word:
             notes.append(f"{swap.sum()} pixels: what stood there most of the time was an object")
@@ -241,9 +259,9 @@ def _settle(
         filled = fill_inwards(colors[0], hole, layers.colors, shares, allowed, sigma)
         smooth = cv2.medianBlur(filled, 3)
         colors[0][hole] = smooth[hole]
-    accepted &= ~(is_object[:kept] & ~is_thing[:kept])
+    accepted &= ~(is_object[:kept] & ~is_thing)
     accepted[0] = True
-    moved = is_thing[:kept] & ~accepted
+    moved = is_thing & ~accepted
     places = int(moved.any(axis=0).sum())
     if places and places >= worth_a_word:
         notes.append(f"{places} pixels: a thing was moved there or away")

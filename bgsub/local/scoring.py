@@ -9,13 +9,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.channels import highest_channel
 from bgsub.local.clean_frames import Singles
 from bgsub.local.evidence import EvidenceMeter
 from bgsub.local.light import thumbnail
 from bgsub.local.noise import NOISE_UNIT
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scene import Scene
-from bgsub.robustpca.median import NORMAL_MAD
+from bgsub.robustpca.median import NORMAL_MAD, median, quantile
 from bgsub.runtime.threads import scratch
 from bgsub.video.frames import Bytes
 
@@ -101,7 +102,7 @@ class SceneMatcher:
     @cached_property
     def usual_threshold(self) -> float:
         """Evidence in grey levels that is asked for at most places."""
-        return float(np.median(UNIT / self._scale)) / self._meter.unit
+        return float(median(UNIT / self._scale)) / self._meter.unit
 
     def score(self, picture: Bytes, sigma: float) -> tuple[Bytes, Bytes, Bytes]:
         """Deviation of a frame from the nearest layer.
@@ -155,7 +156,7 @@ class SceneMatcher:
         if step > 1:
             if step not in self._coarse:
                 self._coarse[step] = np.ascontiguousarray(colors[:, ::step, ::step])
-            colors = self._coarse[step]
+            colors, nearest = self._coarse[step], np.ascontiguousarray(nearest)
             rows, columns = _coarsened(rows), _coarsened(columns)
         shown = colors[0, rows, columns].copy()
         for k in range(1, len(colors)):
@@ -173,8 +174,7 @@ def _coarsened(part: slice) -> slice:
 
 def _is_grey(picture: Bytes) -> bool:
     blue, green, red = cv2.split(picture)
-    highest = cv2.max(cv2.max(blue, green), red)
-    lowest = cv2.min(cv2.min(blue, green), red)
+    highest, lowest = highest_channel(picture), cv2.min(cv2.min(blue, green), red)
     return cv2.mean(cv2.subtract(highest, lowest))[0] <= _GREY * cv2.mean(highest)[0]
 
 
@@ -189,7 +189,7 @@ def thresholds(scene: Scene, params: LocalParams) -> Singles:
     else:
         noise = np.asarray(scene.noise / np.float32(NOISE_UNIT))
     faint = min(params.contrast_share * scene.contrast, params.contrast_cap)
-    around = cv2.blur(scene.colors[0].max(axis=2), (LIGHT_WINDOW, LIGHT_WINDOW))
+    around = cv2.blur(highest_channel(scene.colors[0]), (LIGHT_WINDOW, LIGHT_WINDOW))
     level = around.astype(np.float32) + _DARK
     light = np.minimum(level / np.float32(_MEDIUM + _DARK), 1)
     return np.asarray(np.maximum(params.threshold * noise, faint * light), dtype=np.float32)
@@ -197,4 +197,4 @@ def thresholds(scene: Scene, params: LocalParams) -> Singles:
 
 def usual_share(shares: Singles) -> float:
     """Share of a thumbnail that a scene explains in a usual frame, a little less than that."""
-    return min(_USUAL, float(np.quantile(shares, 0.25)) - _MARGIN)
+    return min(_USUAL, quantile(shares, 0.25) - _MARGIN)

@@ -133,7 +133,8 @@ def _reached(shade: Bytes, mask: Bytes) -> Bytes:
     labels = numbers.astype(np.uint8)
     inner = cv2.erode(mask, _CROSS, borderValue=1)
     beside = cv2.subtract(mask, inner)
-    meets = cv2.calcHist([labels], [0], beside, [_PARTS], [0, _PARTS]).ravel() > 0
+    meets = np.zeros(_PARTS, np.bool_)
+    meets[labels[np.asarray(beside) > 0]] = True
     meets[0] = False
     return np.asarray(cv2.LUT(labels, meets.view(np.uint8)), dtype=np.uint8)
 

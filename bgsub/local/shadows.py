@@ -66,7 +66,7 @@ def object_evidence(
     found |= light.ratio < low
     found |= light.ratio > high
     if params.texture_kept <= 1 and found.any():
-        found &= ~shows_texture(light.level, light.place, marked, params)
+        found &= ~shows_texture(light.level, light.place, marked, params, found)
     return marked.mask_of(found)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from bgsub.local.cleanup import SCORE_LEVEL, in_hundredths
 from bgsub.local.scoring import UNIT
+from bgsub.video.contours import filled, pixels_within
 from bgsub.video.frames import Bytes
 
 _PEAK = 2
@@ -89,22 +90,38 @@ def find_specks(
         return ()
     most = MOST_AREA * least_area
     longest = _LONGEST * most**0.5
-    found = []
-    outlines, _ = cv2.findContours(raw, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    found: list[_Found] = []
+    outlines, _ = cv2.findContours(raw, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     for outline in outlines:
+        if not _LEAST_PIXELS <= pixels_within(outline) < most:
+            continue
         x, y, wide, high = cv2.boundingRect(outline)
         part = np.s_[y : y + high, x : x + wide]
         if max(wide, high) > longest or not cv2.hasNonZero(peaks[part]):
             continue
-        inside = np.zeros((high, wide), np.uint8)
-        cv2.drawContours(inside, [outline - (x, y)], -1, 1, cv2.FILLED)
-        if not _LEAST_PIXELS <= cv2.countNonZero(inside) < most:
-            continue
+        inside = filled(outline, x, y, wide, high)
         if not cv2.hasNonZero(cv2.bitwise_and(inside, mask[part])):
-            strength = cv2.mean(score[part], inside)[0]
-            inside &= score[part] >= edge * strength
-            peak = int(in_hundredths(mean[part])[inside > 0].max()) / SCORE_LEVEL
-            found.append(Speck(x, y, inside, strength / UNIT, peak))
+            found.append(_Found(x, y, inside, cv2.mean(score[part], inside)[0]))
     if len(found) > _MANY:
-        found = [speck for speck in found if speck.strength >= STRONG]
-    return tuple(found)
+        found = [one for one in found if one.strength / UNIT >= STRONG]
+    return tuple(_speck(one, score, mean, edge) for one in found)
+
+
+class _Found(NamedTuple):
+    """A small region, at its place, and the mean of its scores."""
+
+    x: int
+    y: int
+    inside: Bytes
+    strength: float
+
+
+def _speck(found: _Found, score: Bytes, mean: Bytes, edge: float) -> Speck:
+    """Leave out what is weak beside the rest, and look for the highest score."""
+    x, y, inside, strength = found
+    high, wide = inside.shape
+    part = np.s_[y : y + high, x : x + wide]
+    inside &= score[part] >= edge * strength
+    highest = int(cv2.minMaxLoc(mean[part], inside)[1])
+    peak = int(in_hundredths(np.full((1, 1), highest, np.uint8))[0, 0]) / SCORE_LEVEL
+    return Speck(x, y, inside, strength / UNIT, peak)

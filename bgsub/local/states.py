@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
 from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.robustpca.median import median
+from bgsub.runtime.threads import Share, alone
 from bgsub.video.frames import Bytes
 
 FRAMES = 120
@@ -17,8 +21,13 @@ _ROUNDS, _MOST_GAIN = 4, 3.0
 _NEIGHBOURS = 2.5
 _APART = 2.0
 
+_AT_ONCE = 6
+"""Frames that are compared with all others in one go, some milliseconds."""
 
-def find_states(thumbnails: Bytes, params: LocalParams = DEFAULTS) -> NDArray[np.int64]:
+
+def find_states(
+    thumbnails: Bytes, params: LocalParams = DEFAULTS, share: Share = alone
+) -> NDArray[np.int64]:
     """Find the state of every frame of a sample.
 
     The distance of two frames is the 0.4 quantile of the residual after a robust affine fit of one
@@ -30,6 +39,8 @@ def find_states(thumbnails: Bytes, params: LocalParams = DEFAULTS) -> NDArray[np
     thumbnails : ndarray of uint8, shape (n, h, w, 3)
         In order of time.
     params : LocalParams, optional
+    share : callable, optional
+        That of workers.
 
     Returns
     -------
@@ -37,18 +48,18 @@ def find_states(thumbnails: Bytes, params: LocalParams = DEFAULTS) -> NDArray[np
         0 is the state of most frames. Frames of no state get the nearest one's number.
     """
     n = len(thumbnails)
-    chosen = np.unique(np.linspace(0, n - 1, min(n, FRAMES)).round().astype(np.int64))
+    chosen = np.linspace(0, n - 1, min(n, FRAMES)).round().astype(np.int64)
     if chosen.size < 2:
         return np.zeros(n, np.int64)
     luma = thumbnails[chosen].astype(np.float32).mean(axis=3)
     luma = luma.reshape(chosen.size, -1, 2, luma.shape[2] // 2, 2).mean(axis=(2, 4))
     luma = luma.reshape(chosen.size, -1)
-    distances = _distances(luma)
+    distances = _distances(luma, share)
     np.fill_diagonal(distances, 0)
-    near = float(np.median(np.diag(distances, 1)))
+    near = float(median(np.diag(distances, 1)))
     labels = average_linkage(distances, max(params.state_cut, _NEIGHBOURS * near))
-    names, counts = np.unique(labels, return_counts=True)
-    names = names[counts >= params.state_share * chosen.size]
+    counts = np.bincount(labels)
+    names = np.flatnonzero(counts >= max(params.state_share * chosen.size, 1))
     if names.size < 2:
         return np.zeros(n, np.int64)
     groups = _merge([np.flatnonzero(labels == name) for name in names], distances)
@@ -93,32 +104,49 @@ def average_linkage(distances: Singles, cut: float) -> NDArray[np.int64]:
     return labels
 
 
-def _distances(luma: Singles) -> Singles:
+def _distances(luma: Singles, share: Share = alone) -> Singles:
     """Distance of every two frames, the larger of the two directions, shape (n, n)."""
-    n = len(luma)
-    found = np.zeros((n, n), np.float32)
+    frames = range(len(luma))
+    parts = [frames[first : first + _AT_ONCE] for first in frames[::_AT_ONCE]]
+    found = np.concatenate(list(share(_comparer, {"luma": luma}, parts)))
+    return np.asarray(np.maximum(found, found.T), dtype=np.float32)
+
+
+def _comparer(luma: Singles) -> Callable[[range], Singles]:
+    """Give what fits some of the frames to all of them: what is left then, shape (m, n).
+
+    Parameters
+    ----------
+    luma : ndarray of float32, shape (n, p)
+    """
     place = int(_QUANTILE * (luma.shape[1] - 1))
-    level = np.median(luma, axis=1).astype(np.float32)
+    level = median(luma, axis=1).astype(np.float32)
     around = luma - level[:, None]
-    contrast = np.maximum(np.median(np.abs(around), axis=1), 1).astype(np.float32)
-    for i, x in enumerate(luma):
-        # Not least squares to begin with, which a bright object draws to itself.
-        gain = np.clip(contrast / contrast[i], 0, _MOST_GAIN)
-        residual = np.abs(around - np.outer(gain, around[i]))
-        for _ in range(_ROUNDS):
-            weights = _weights(residual)
-            total = weights.sum(axis=1)
-            mean_x = weights @ x / total
-            mean_y = np.einsum("ij,ij->i", weights, luma) / total
-            dx, dy = x - mean_x[:, None], luma - mean_y[:, None]
-            weights *= dx
-            variance = np.einsum("ij,ij->i", weights, dx)
-            gain = np.einsum("ij,ij->i", weights, dy) / np.maximum(variance, 1e-3)
-            dx *= np.clip(gain, 0, _MOST_GAIN)[:, None]
-            dy -= dx
-            residual = np.abs(dy, out=dy)
-        found[i] = np.partition(residual, place, axis=1)[:, place]
-    return np.maximum(found, found.T)
+    contrast = np.maximum(median(np.abs(around), axis=1), 1).astype(np.float32)
+
+    def compare(chosen: range) -> Singles:
+        found = np.empty((len(chosen), len(luma)), np.float32)
+        for left, i in zip(found, chosen, strict=True):
+            x = luma[i]
+            # Not least squares to begin with, which a bright object draws to itself.
+            gain = np.clip(contrast / contrast[i], 0, _MOST_GAIN)
+            residual = np.abs(around - np.outer(gain, around[i]))
+            for _ in range(_ROUNDS):
+                weights = _weights(residual)
+                total = weights.sum(axis=1)
+                mean_x = weights @ x / total
+                mean_y = np.einsum("ij,ij->i", weights, luma) / total
+                dx, dy = x - mean_x[:, None], luma - mean_y[:, None]
+                weights *= dx
+                variance = np.einsum("ij,ij->i", weights, dx)
+                gain = np.einsum("ij,ij->i", weights, dy) / np.maximum(variance, 1e-3)
+                dx *= np.clip(gain, 0, _MOST_GAIN)[:, None]
+                dy -= dx
+                residual = np.abs(dy, out=dy)
+            left[:] = np.partition(residual, place, axis=1)[:, place]
+        return found
+
+    return compare
 
 
 def _weights(residual: Singles) -> Singles:
@@ -136,7 +164,7 @@ def _merge(groups: list[NDArray[np.int64]], distances: Singles) -> list[NDArray[
     """Join states that do not lie twice as far from each other as their own frames do."""
 
     def between(a: NDArray[np.int64], b: NDArray[np.int64]) -> float:
-        return float(np.median(distances[np.ix_(a, b)]))
+        return float(median(distances[np.ix_(a, b)]))
 
     groups = sorted(groups, key=len, reverse=True)
     while len(groups) > 1:
@@ -163,7 +191,7 @@ def _join_alike(
     like each other, and as unlike the others, as frames in another light.
     """
     while len(groups) > 1:
-        shared = _distances(np.stack([np.median(luma[group], axis=0) for group in groups]))
+        shared = _distances(np.stack([median(luma[group], axis=0) for group in groups]))
         np.fill_diagonal(shared, np.inf)
         i, j = sorted(divmod(int(shared.argmin()), len(groups)))
         if shared[i, j] > cut:

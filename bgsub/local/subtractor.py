@@ -22,6 +22,7 @@ from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
 from bgsub.video.npy import ArrayFileError
 from bgsub.video.npz import ArrayArchive
+from bgsub.wording import is_or_are, plural
 
 _MARK = "bgsub_subtractor"
 
@@ -30,7 +31,9 @@ class Subtractor:
     """Learn the background of a scene from frames, and give the mask of any frame of it.
 
     Like OpenCV's subtractors, but for the fit: it looks at frames of the whole film first, and
-    `apply` changes nothing that was learned. The masks are those of ``bgsub run``.
+    `apply` changes nothing that was learned. The masks are those of ``bgsub run`` for a single
+    frame: a run also looks at the frames before and after it, follows small things that move, and
+    leaves out blobs that are there for a moment.
 
     Parameters
     ----------
@@ -99,8 +102,8 @@ class Subtractor:
         """
         kept = _thinned(frames)
         if len(kept) < 2:
-            message = f"{len(kept)} frames are given, but a background takes 2; give more"
-            raise UsageError(message)
+            given = f"{plural(len(kept), 'frame')} {is_or_are(len(kept))} given"
+            raise UsageError(f"{given}, but a background takes 2; give more")
         pictures = np.stack(kept)
         self._is_grey = pictures.ndim == 3
         with Workers(self._threads) as workers:

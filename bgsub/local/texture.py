@@ -25,7 +25,11 @@ TEXTURE_REACH = _DETAIL // 2 + _WINDOW // 2
 
 
 def shows_texture(
-    level: Singles, behind: Singles, marked: MarkedPixels, params: LocalParams = DEFAULTS
+    level: Singles,
+    behind: Singles,
+    marked: MarkedPixels,
+    params: LocalParams = DEFAULTS,
+    asked: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.bool_]:
     """Mark where a mask still shows the fine texture of the background.
 
@@ -45,24 +49,56 @@ def shows_texture(
     marked : MarkedPixels
         The mask.
     params : LocalParams, optional
+    asked : ndarray of bool, shape (m,), optional
+        Pixels of which somebody wants to know; of the others the answer may be no.
 
     Returns
     -------
     ndarray of bool, shape (m,)
     """
-    inside, none = np.ones(marked.count, np.float32), np.zeros(marked.count, np.float32)
-    planes = marked.lay_out(level, behind, inside, none)
-    seen, there, count, _ = marked.gather(_sums(planes, _DETAIL))
-    around, place = level - seen / count, behind - there / count
-    planes = marked.lay_out(around * place, around * around, place * place, inside)
-    together, seen, there, size = marked.gather(_sums(planes, _WINDOW))
+    if marked.count < _LEAST:
+        return np.zeros(marked.count, np.bool_)
+    size = marked.count_around(_WINDOW)
+    enough = size >= np.float32(_LEAST)
+    if asked is not None and not (enough & asked).any():
+        return np.zeros_like(asked)
+    together, seen, there = compared_texture(level, behind, marked, _WINDOW)
     least = size * np.float32(params.texture_least**2)
     light = cv2.mean(level)[0] / max(cv2.mean(behind)[0], 1.0)
     seen = np.maximum(seen, np.float32(_LEFT * light**2) * there)
     both = (seen + least) * (there + least)
     # Running sums of what is 0 may be a little less.
     kept = together > np.float32(params.texture_kept) * np.sqrt(np.maximum(both, 0))
-    return np.asarray(kept & (size >= np.float32(_LEAST)))
+    return np.asarray(kept & enough)
+
+
+def compared_texture(
+    level: Singles, behind: Singles, marked: MarkedPixels, side: int
+) -> tuple[Singles, Singles, Singles]:
+    """Compare the fine texture of a frame with that of its background.
+
+    Parameters
+    ----------
+    level, behind : ndarray of float32, shape (m,)
+        Luma of the frame and of its background at the pixels of the mask.
+    marked : MarkedPixels
+        The mask.
+    side : int
+        Of the windows, in pixels.
+
+    Returns
+    -------
+    together, seen, there : ndarray of float32, shape (m,)
+        Σ d e, Σ d² and Σ e² over the pixels of the mask within a window, with d and e what frame
+        and background differ from their mean over 9×9 pixels by.
+    """
+    seen, there = marked.gather(_sums(marked.lay_out(level, behind), _DETAIL))
+    count = marked.count_around(_DETAIL)
+    around, place = level - seen / count, behind - there / count
+    none = np.zeros(marked.count, np.float32)
+    planes = marked.lay_out(around * place, around * around, place * place, none)
+    together, seen, there, _ = marked.gather(_sums(planes, side))
+    return together, seen, there
 
 
 def _sums(planes: Singles, side: int) -> Singles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import cv2
@@ -65,28 +66,30 @@ def traits_of(
     -------
     Traits
     """
-    scene = matcher.scene
-    grain = scene.grain_by_level
-    blobs = BlobRule(round(params.least_area * scene.restless.size))
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
-
-    def look(j: int) -> tuple[int, ...]:
-        score, own, index = matcher.score(pictures[j], scene.sigma)
-        raw = vote(mean_score(score, params.vote_most), params.vote_level)
-        if not 0 < cv2.countNonZero(raw) <= _IN_LIGHT * raw.size:
-            return 0, 0, 0, 0
-
-        def behind(rows: slice, columns: slice) -> Bytes:
-            return matcher.background(index, rows, columns)
-
-        mask = without_shadows(raw, pictures[j], behind, grain, step, params)
-        shade = soft_shade(mask, score, pictures[j], behind, step, params)
-        solid = blobs.apply(mask - shade)
-        inside = cv2.erode(solid, _INSIDE, borderValue=255)
-        single = matcher.in_units(own, scene.sigma, slice(None), slice(None))
-        weak = cv2.subtract(inside, strong_beside(single, solid, params.outline_blur / 2))
-        return tuple(cv2.countNonZero(one) for one in (shade, mask, weak, inside))
-
-    counts = np.sum(list(each(look, chosen.tolist())), axis=0)
+    frames = (pictures[j] for j in chosen.tolist())
+    counts = np.sum(list(each(partial(_counted, matcher, step, params), frames)), axis=0)
     shaded, marked, weak, inside = counts.tolist()
     return Traits(shaded / max(marked, 1), weak / inside if inside >= _LEAST else 1.0)
+
+
+def _counted(
+    matcher: SceneMatcher, step: int, params: LocalParams, picture: Bytes
+) -> tuple[int, ...]:
+    """Count the pixels of a frame that are shade, marked, weak inside of objects, and inside."""
+    scene = matcher.scene
+    score, own, index = matcher.score(picture, scene.sigma)
+    raw = vote(mean_score(score, params.vote_most), params.vote_level)
+    if not 0 < cv2.countNonZero(raw) <= _IN_LIGHT * raw.size:
+        return 0, 0, 0, 0
+
+    def behind(rows: slice, columns: slice) -> Bytes:
+        return matcher.background(index, rows, columns)
+
+    mask = without_shadows(raw, picture, behind, scene.grain_by_level, step, params)
+    shade = soft_shade(mask, score, picture, behind, step, params)
+    solid = BlobRule(round(params.least_area * scene.restless.size)).apply(mask - shade)
+    inside = cv2.erode(solid, _INSIDE, borderValue=255)
+    single = matcher.in_units(own, scene.sigma, slice(None), slice(None))
+    weak = cv2.subtract(inside, strong_beside(single, solid, params.outline_blur / 2))
+    return tuple(cv2.countNonZero(one) for one in (shade, mask, weak, inside))

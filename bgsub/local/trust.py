@@ -59,4 +59,4 @@ def marked_for_certain(mask: Bytes, mean: Bytes, params: LocalParams = DEFAULTS)
     counts = np.bincount(mean[mask > 0], minlength=256).cumsum()
     clear = int(np.searchsorted(counts, _SURE_PART * counts[-1])) / UNIT
     span = params.vote_most - params.vote_level
-    return float(np.clip((clear - params.vote_level) / max(span, 1e-3), 0, 1))
+    return min(max((clear - params.vote_level) / max(span, 1e-3), 0.0), 1.0)

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.layers import LAYERS, Layers
+from bgsub.local.layers import Layers
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.video.frames import Bytes
 
@@ -54,19 +54,24 @@ def turbulent_pixels(
     ndarray of bool, shape (h, w)
     """
     n = len(layers.labels)
-    kept = layers.counts[: len(accepted)].astype(np.float32)
-    covered = (kept * accepted).sum(axis=0) / n
-    explained = layers.counts.sum(axis=0, dtype=np.float32)
-    visits = layers.visits[:LAYERS].sum(axis=0, dtype=np.float32) + (n - explained)
+    # No more than the frames, which are bytes; of most pixels they say all.
+    explained = layers.counts.sum(axis=0, dtype=np.uint8)
+    visits = layers.visits.sum(axis=0, dtype=np.uint8).astype(np.float32) + (n - explained)
     slow = (n < calmer * _SLOW * visits) & (layers.counts[0] < calmer * _USUAL * n)
-    stays = layers.counts / np.maximum(layers.visits, 1, dtype=np.float32)
-    throughout = stays.max(axis=0) <= _STEADY * n  # not only while somebody sways there
-    others = layers.counts[1:].sum(axis=0, dtype=np.float32)
-    others /= np.maximum(layers.visits[1:].sum(axis=0, dtype=np.float32), 1)
-    throughout &= stays[0] < np.maximum(_LONGER * np.maximum(others, 1), _SEEN * n)
     lively = slow | (n < params.turbulent_stay * visits)
-    least = min(calmer * params.turbulent_covered, 1)
-    return np.asarray(throughout & (covered < least) & lively)
+    at = np.flatnonzero(lively)
+    counts, stayed, is_background = (
+        part.reshape(len(part), -1).take(at, axis=1).astype(np.float32)
+        for part in (layers.counts, layers.visits, accepted)
+    )
+    covered = (counts[: len(accepted)] * is_background).sum(axis=0) / n
+    stays = counts / np.maximum(stayed, 1)
+    throughout = stays.max(axis=0) <= _STEADY * n  # not only while somebody sways there
+    others = counts[1:].sum(axis=0)
+    others /= np.maximum(stayed[1:].sum(axis=0), 1)
+    throughout &= stays[0] < np.maximum(_LONGER * np.maximum(others, 1), _SEEN * n)
+    lively.flat[at] = throughout & (covered < min(calmer * params.turbulent_covered, 1))
+    return np.asarray(lively)
 
 
 def large_places(
@@ -90,7 +95,7 @@ def large_places(
     large[0] = False  # all that is calm
     found = np.asarray(large[labels])
     _, labels = cv2.connectedComponents(around | found.view(np.uint8), connectivity=8)
-    return np.asarray(np.isin(labels, np.unique(labels[found])))
+    return np.asarray(np.isin(labels, labels[found]))
 
 
 def _mostly(where: NDArray[np.bool_]) -> Bytes:

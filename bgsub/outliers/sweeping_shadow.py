@@ -140,9 +140,9 @@ def _is_shadow(
     """Say whether gains of the surroundings explain pixels that deviate, and offsets do not."""
     by_gain = by_offset = np.abs(residual.ravel()[some])
     steadier = False
+    there, sides = lights[0].at(some)  # as of the others
     for light in lights:
         gain, offset = light.gain.ravel(), light.offset.ravel()
-        there, sides = light.at(some)
         steadier |= _variation(gain[there] - 1.0) < _STEADIER * _variation(offset[there])
         pixels, own = light.picture.ravel()[some], light.ground.picture.ravel()[some]
         by_gain = np.minimum(by_gain, np.abs(pixels - gain[sides] * own).min(axis=0))

@@ -15,6 +15,7 @@ from bgsub.page.copies import Progress, copy_footage
 from bgsub.page.films import VIEWS, Film, View, of_results, open_film, select
 from bgsub.page.result import Result
 from bgsub.source_options import SourceOptions
+from bgsub.video.source import is_there
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +86,8 @@ def _find(
 
 
 def _existing(footage: str | None) -> Path | None:
-    """Give footage that is still there; a glob or pattern is taken as it is."""
-    if footage is None:
-        return None
-    path = Path(footage)
-    return path if path.exists() or any(letter in path.name for letter in "*?[%") else None
+    """Give footage that is still there."""
+    return None if footage is None or not is_there(footage) else Path(footage)
 
 
 def _played_footage(result: Result, path: Path | None) -> Film | None:

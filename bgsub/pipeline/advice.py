@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bgsub.fit.frame_fit import FrameFit
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, find_events, outlier_frames
 from bgsub.pipeline.camera import CameraWatch
 from bgsub.pipeline.mask_tally import MaskTally
-from bgsub.robustpca.gram import Gram
-from bgsub.robustpca.trpca import TRPCA
+from bgsub.wording import plural
+
+if TYPE_CHECKING:
+    from bgsub.fit.frame_fit import FrameFit
+    from bgsub.robustpca.gram import Gram
+    from bgsub.robustpca.trpca import TRPCA
 
 _SPANS_SHOWN = 5
 
@@ -22,11 +25,6 @@ _HIDING = 60.0
 
 _NOISY = 0.5
 """Share of the film that noise must spoil for a hint."""
-
-
-def plural(count: int, noun: str) -> str:
-    """Write ``1 frame``, ``2 frames``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def outlier_findings(table: ErrorTable) -> list[str]:
@@ -124,8 +122,9 @@ def mask_hints(tally: MaskTally | None, threshold: float | None) -> list[str]:
     if tally.crowded > tally.frames / 2:
         advice = "use --sensitivity low" if threshold is None else "raise --threshold"
         hint = (
-            f"most masks are nearly full ({tally.mean_share:.0%} on average): the background does "
-            f"not fit these frames; check that the camera stands still, or {advice}"
+            f"most masks are nearly full ({100 * tally.mean_share:.0f} % on average): "
+            "the background does not fit these frames; "
+            f"check that the camera stands still, or {advice}"
         )
         return [hint]
     return []
@@ -154,21 +153,30 @@ def fit_hints(fit: FrameFit | None, table: ErrorTable | None) -> list[str]:
     """Say what looks wrong about a fit and its errors, if there are any, and what to do."""
     if fit is None or table is None:
         return []
+    from bgsub.robustpca.trpca import TRPCA
+
     estimator = fit.estimator
-    hints = [note for note in fit.notes if not any(word in note for word in _OWN_HINTS)]
-    used = estimator.scores_.shape[1]
-    if used == 0:
-        hints.append("the frames that were fitted are all alike: their background is a still")
-    elif used < estimator.n_components:
-        hints.append(
-            f"--k {estimator.n_components} is too large: the frames that were fitted have rank "
-            f"{used}; use --k {used} or less"
-        )
+    hints = fit_notes(fit)
     if isinstance(estimator, TRPCA) and fit.gram is not None:
         hints += descent_hints(estimator, fit.gram, converged=fit.converged)
     elif not fit.converged:
         hints.append("the fit did not converge; take fewer frames, or another --method")
     return hints + _rank_hints(fit) + _premise_hints(fit, table)
+
+
+def fit_notes(fit: FrameFit) -> list[str]:
+    """Say what the fit itself warned of, and that its components are fewer than were asked for."""
+    estimator = fit.estimator
+    notes = [note for note in fit.notes if not any(word in note for word in _OWN_HINTS)]
+    used = estimator.scores_.shape[1]
+    if used == 0:
+        notes.append("the frames that were fitted are all alike: their background is a still")
+    elif used < estimator.n_components:
+        notes.append(
+            f"--k {estimator.n_components} is too large: the frames that were fitted have rank "
+            f"{used}; use --k {used} or less"
+        )
+    return notes
 
 
 def descent_hints(estimator: TRPCA, gram: Gram, *, converged: bool) -> list[str]:
@@ -213,8 +221,8 @@ def _premise_hints(fit: FrameFit, table: ErrorTable) -> list[str]:
     share = float(table.outliers.mean())
     if share >= _NEARLY_HALF:
         hint = (
-            f"{share:.0%} of the frames are outliers, but the method needs more than half of them "
-            f"to show the background: {advice}"
+            f"{100 * share:.0f} % of the frames are outliers, but the method needs more than half "
+            f"of them to show the background: {advice}"
         )
         return [hint]
     # A third of a grey level a pixel is what rounding leaves of a scene without noise.

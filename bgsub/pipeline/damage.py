@@ -9,9 +9,9 @@ import numpy as np
 
 from bgsub.fit.store import trusted_rows
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.pipeline.advice import plural
 from bgsub.video.base import BadFrame, OnBadFrame
 from bgsub.video.source import FrameSource
+from bgsub.wording import plural
 
 _NUMBERS_SHOWN = 8
 _SPANS_SHOWN = 5
@@ -99,4 +99,6 @@ def spans(numbers: list[int]) -> list[list[int]]:
 def _in_words(numbers: list[int]) -> str:
     texts = [str(first) if first == last else f"{first}-{last}" for first, last in spans(numbers)]
     more = len(texts) - _SPANS_SHOWN
-    return ", ".join(texts[:_SPANS_SHOWN]) + (f" and {more} more spans" if more > 0 else "")
+    return ", ".join(texts[:_SPANS_SHOWN]) + (
+        f" and {plural(more, 'more span')}" if more > 0 else ""
+    )

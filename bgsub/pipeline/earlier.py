@@ -83,7 +83,7 @@ def _is_output(name: str, facts: Any) -> bool:
 
 def _foreign_manifest(path: Path) -> OutputError:
     return OutputError(
-        f"{path / MANIFEST}: is not a manifest of this version of bgsub; move it away or choose "
+        f"{path / MANIFEST}: was not written by this version of bgsub; move it away or choose "
         "another --out"
     )
 

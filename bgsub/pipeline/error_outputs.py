@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from bgsub.fit.frame_fit import FrameFit
 from bgsub.outliers.errors_table import ErrorTable, write_csv
 from bgsub.outliers.events import find_events
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.output_names import PlotFormat, plot_name
+
+if TYPE_CHECKING:
+    from bgsub.fit.frame_fit import FrameFit
 
 
 def write_table(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bgsub.background.model import BackgroundModel
-from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.memory_plan import Plan
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events
 from bgsub.pipeline.damage import spans
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.scene import LearnedScene
-from bgsub.robustpca.trpca import TRPCA
-from bgsub.tracking.recorder import describe
 from bgsub.video.source import FrameSource
+
+if TYPE_CHECKING:
+    from bgsub.fit.frame_fit import FrameFit
 
 
 def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any]:
@@ -60,6 +60,8 @@ def fit_facts(fit: FrameFit | None, model: BackgroundModel | None) -> dict[str, 
     """Describe how the fit went, if there was one."""
     if fit is None:
         return {}
+    from bgsub.robustpca.trpca import TRPCA
+
     estimator = fit.estimator
     of_trpca: dict[str, Any] = {}
     if isinstance(estimator, TRPCA):
@@ -92,6 +94,8 @@ def object_facts(outputs: FrameOutputs, table: ErrorTable | None) -> dict[str, A
     if outputs.objects is None:
         return {}
     found = outputs.objects.finish([] if table is None else find_events(table))
+    from bgsub.tracking.recorder import describe
+
     kinds = [event.kind for event in found.events]
     return {
         "objects": {

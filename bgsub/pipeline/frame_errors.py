@@ -8,6 +8,7 @@ from bgsub.fit.frame_fit import fit_frames, load_libraries
 from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
+from bgsub.pipeline.advice import fit_notes
 from bgsub.pipeline.damage import damage_findings, mark_doubtful
 from bgsub.pipeline.inputs import (
     StrPath,
@@ -67,7 +68,8 @@ def fit_errors(
     notes = [
         *source.warnings,
         *damage_findings(source, options.source.on_bad_frame, is_fitted=True),
-        *fit.notes,
+        *fit_notes(fit),
+        *([] if fit.converged else ["the fit did not converge: the errors are not the final ones"]),
     ]
     return FrameErrors(mark_doubtful(table, source), notes)
 

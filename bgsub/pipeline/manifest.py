@@ -153,7 +153,7 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     check_plain(path)
     try:
         if path.stat().st_size > _LARGEST:
-            message = "is larger than any manifest of bgsub; it is damaged or another file"
+            message = "is larger than any run.json of bgsub; it is damaged or another file"
             raise _not_read(path, message)
         manifest = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except FileNotFoundError as error:
@@ -166,7 +166,7 @@ def load_manifest(folder: Path) -> dict[str, Any]:
         message = f"is not JSON ({error}); it is damaged or was not written by bgsub"
         raise _not_read(path, message) from error
     if not isinstance(manifest, dict) or "schema_version" not in manifest:
-        message = f"{path}: is not a manifest of bgsub"
+        message = f"{path}: was not written by bgsub; name a folder that bgsub run wrote"
         raise InputError(message)
     if manifest["schema_version"] != SCHEMA_VERSION:
         message = (
@@ -184,7 +184,7 @@ def load_manifest(folder: Path) -> dict[str, Any]:
 def _not_read(path: Path, message: str) -> InputError:
     """Say what is wrong with a manifest; or what is wanted, where a film or the like was given."""
     if path.suffix != ".json":
-        message = "is no folder of results; name the one that bgsub run wrote"
+        message = "is no folder of results, and no run.json; name the one that bgsub run wrote"
     return InputError(f"{path}: {message}")
 
 

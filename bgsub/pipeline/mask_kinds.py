@@ -171,7 +171,8 @@ class LocalMasker(Masker):
         self._use(background.local)
 
     def _use(self, model: LocalModel) -> None:
-        self._model = model.with_options(self._options)
+        is_ready = model.options == self._options
+        self._model = model if is_ready else model.with_options(self._options)
         self.finds_specks = self._model.finds_specks
         self.min_area = self._model.min_area
 
@@ -211,7 +212,7 @@ class LocalMasker(Masker):
     @classmethod
     def elsewhere_bytes(cls, height: int, width: int) -> int:
         """Give the memory of a process that makes masks for this one."""
-        return looking_bytes(height, width)
+        return looking_bytes(sampling.sample_size(height, width), height, width)
 
     def sieve(self, inside: Flags | None) -> BlobSieve | None:
         """Give what leaves fleeting blobs out of masks, unless a least area was asked for."""

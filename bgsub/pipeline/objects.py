@@ -16,7 +16,8 @@ from bgsub.pipeline.consumers import Need
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Masker
 from bgsub.tracking.detections import Detection
-from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded
+from bgsub.tracking.object_options import ObjectOptions
+from bgsub.tracking.recorder import ObjectRecorder, Recorded
 from bgsub.tracking.regions import Line, read_regions
 from bgsub.tracking.tracker import Observation
 from bgsub.video.images import Image

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from bgsub.background.render import cutout, difference_picture, signed_difference
 from bgsub.fit.blocks import queue_frames
@@ -18,17 +18,18 @@ from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.mask_tally import MaskTally
 from bgsub.pipeline.needs import VIDEOS
-from bgsub.pipeline.objects import ObjectsOutput, ObjectsVideo
 from bgsub.pipeline.output_names import video_kind
 from bgsub.pipeline.preview import PreviewPanels, preview
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.pipeline.still import StillOutput
 from bgsub.runtime.threads import Workers
-from bgsub.tracking.drawing import draw_objects
 from bgsub.video.frames import Bytes
 from bgsub.video.images import Image
 from bgsub.video.queued import QueuedSink
 from bgsub.video.sink import SUFFIXES, SinkKind, open_sink
+
+if TYPE_CHECKING:
+    from bgsub.pipeline.objects import ObjectsOutput, ObjectsVideo
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
 
@@ -179,7 +180,7 @@ class FrameOutputs:
             "mask": ({"mask"}, lambda frame: frame.mask),
             "preview": ({"background", "mask"}, lambda frame: preview(self._panels(frame))),
             "input": (set(), lambda frame: frame.row[: layout.size]),
-            "overlay": (set(), lambda frame: draw_objects(frame.picture, [])),
+            "overlay": (set(), lambda frame: _without_objects(frame.picture)),
             "scores": ({"scores"}, lambda frame: frame.scores),
         }
         needs, draw = drawings[output]
@@ -187,6 +188,9 @@ class FrameOutputs:
 
     def _open_drawn(self, sink: QueuedSink, output: str, objects: ObjectsOutput) -> ObjectsVideo:
         """Open a video in which objects are drawn, as soon as they are known."""
+        from bgsub.pipeline.objects import ObjectsVideo
+        from bgsub.tracking.drawing import draw_objects
+
         if output == "overlay":
             return ObjectsVideo(sink, frozenset(), _picture, draw_objects, objects)
         needs: frozenset[Need] = frozenset({"background", "mask"})
@@ -281,6 +285,12 @@ class FrameOutputs:
             consumer.close()
         self.counts = {name: video.count for name, video in self._videos.items()}
         self.padded = any(video.sink.padded for video in self._videos.values())
+
+
+def _without_objects(picture: Bytes) -> Bytes:
+    from bgsub.tracking.drawing import draw_objects
+
+    return draw_objects(picture, [])
 
 
 def _picture(frame: SceneFrame) -> Bytes:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import UsageError
+from bgsub.local.channels import largest_difference
 from bgsub.local.model import LocalModel
 from bgsub.local.placing import at_place
+from bgsub.local.recurrence import distances_to, what_comes_back
 from bgsub.local.sampling import sample_size
 from bgsub.runtime.threads import Workers
 from bgsub.source_options import SourceOptions
@@ -32,9 +36,10 @@ _ENOUGH = 3
 _ROWS, _HIDDEN = 64, 255
 """Rows that are worked on at a time, and the level of what is hidden, which sorts last."""
 
-_NONE, _MOST = (0, 0, 0, 0), (20, 20, 20, 20)
-"""Grey levels from a colour of the background up to which a frame shows it: leaves vary, visitors
-have other colours as often as not."""
+_NEAR, _NOISE, _AROUND = 20, 3, (8, 8)
+"""Grey levels from a colour of the background up to which a frame shows it, as visitors have other
+colours as often as not; or so many times what the place around changes by from frame to frame, the
+median over time: leaves are of all colours that they move between."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +145,27 @@ def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> l
         here = slice(None) if len(model.scenes) == 1 else states == state
         layers = scene.colors[..., 0] if pictures.ndim == 3 else scene.colors
         picture = _median_of_background(pictures[here], empty[here], layers)
+        if len(states[here]):
+            decided = _overruled(model, state)
+            back = what_comes_back(pictures[here], picture, decided)
+            _put_median(picture, pictures[here], back)
         seen = np.count_nonzero(empty[here], axis=0).astype(np.uint16)
         plates.append(Plate(picture, seen, len(states[here])))
     return plates
+
+
+def _overruled(model: LocalModel, state: int) -> NDArray[np.bool_]:
+    """Mark where what is seen most is not the background, as an object came or left, (h, w)."""
+    decided = np.zeros(model.shape, np.bool_)
+    for one in model.history.regions:
+        if one["state"] == state and one["overruled_pixels"]:
+            decided[one["y"] : one["y"] + one["height"], one["x"] : one["x"] + one["width"]] = True
+    return decided
+
+
+def seen_in_all(plates: Sequence[Plate]) -> NDArray[np.uint16]:
+    """Give the number of frames, of all states of a scene, that show each pixel's background."""
+    return np.asarray(np.sum([plate.seen for plate in plates], axis=0), dtype=np.uint16)
 
 
 def _median_of_background(pictures: Bytes, empty: NDArray[np.bool_], layers: Bytes) -> Bytes:
@@ -154,9 +177,16 @@ def _median_of_background(pictures: Bytes, empty: NDArray[np.bool_], layers: Byt
     plate = np.array(layers[0], dtype=np.uint8)
     if not len(pictures):
         return plate
+    near = _nearness(pictures)
     fits = np.stack(
-        [seen & _is_near(picture, layers) for picture, seen in zip(pictures, empty, strict=True)]
+        [seen & _is_near(one, layers, near) for one, seen in zip(pictures, empty, strict=True)]
     )
+    _put_median(plate, pictures, fits)
+    return plate
+
+
+def _put_median(plate: Bytes, pictures: Bytes, fits: NDArray[np.bool_]) -> None:
+    """Put the median of the frames that fit into a plate, where there are enough of them."""
     for start in range(0, pictures.shape[1], _ROWS):
         rows = slice(start, start + _ROWS)
         here = fits[:, rows] if pictures.ndim == 3 else fits[:, rows, :, None]
@@ -164,7 +194,6 @@ def _median_of_background(pictures: Bytes, empty: NDArray[np.bool_], layers: Byt
         shown = np.where(here, pictures[:, rows], np.uint8(_HIDDEN))
         middle = _of_rank(shown, (counts - 1) // 2)
         np.copyto(plate[rows], middle, where=counts >= _ENOUGH)
-    return plate
 
 
 def _of_rank(values: Bytes, ranks: NDArray[np.int64]) -> Bytes:
@@ -182,10 +211,16 @@ def _of_rank(values: Bytes, ranks: NDArray[np.int64]) -> Bytes:
     return found
 
 
-def _is_near(picture: Bytes, layers: Bytes) -> NDArray[np.bool_]:
+def _nearness(pictures: Bytes) -> Bytes:
+    """Give how near to a colour of its place a pixel is, in grey levels, (h, w)."""
+    if len(pictures) < 2:
+        return np.full(pictures.shape[1:3], _NEAR, np.uint8)
+    steps = np.stack([largest_difference(*pair) for pair in pairwise(pictures)])
+    middle = np.full(steps.shape[1:], (len(steps) - 1) // 2)
+    around = cv2.blur(_of_rank(steps, middle), _AROUND)
+    return np.maximum(np.minimum(around, 255 // _NOISE) * np.uint8(_NOISE), np.uint8(_NEAR))
+
+
+def _is_near(picture: Bytes, layers: Bytes, near: Bytes) -> NDArray[np.bool_]:
     """Say where a frame shows a colour of the background."""
-    near = np.zeros(picture.shape[:2], np.bool_)
-    for colors in layers:
-        within = cv2.inRange(cv2.absdiff(picture, np.ascontiguousarray(colors)), _NONE, _MOST)
-        near |= within > 0
-    return near
+    return np.asarray(distances_to(layers, picture).min(axis=0) <= near)

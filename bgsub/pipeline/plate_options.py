@@ -28,6 +28,7 @@ class PlateOptions(Declared):
     coverage: str | None = _results(
         None,
         PICTURE,
-        "Write a 16-bit picture too: in how many of the frames the background of each pixel is "
-        "seen. Pixels with 0 are filled in from around them.",
+        "Write a 16-bit picture too: in how many of the frames that are looked at the background "
+        "of each pixel is seen; with --per-state, a picture of those of each state. Pixels with 0 "
+        "are filled in from around them.",
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 
-from bgsub.tracking.drawing import draw_objects
-from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Bytes
+
+if TYPE_CHECKING:
+    from bgsub.tracking.tracker import Observation
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,8 @@ def preview(panels: PreviewPanels, objects: Sequence[Observation] = ()) -> Bytes
     -------
     ndarray of uint8, shape (H, W, 3), both even
     """
+    from bgsub.tracking.drawing import draw_objects
+
     height, width = next(iter(panels.pictures.values())).shape[:2]
     # Small pictures grow and large ones shrink; strips of a few pixels stay pictures.
     factor = max(1.0, 320.0 / max(width, height)) if width < 640 else 640.0 / width

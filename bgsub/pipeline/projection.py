@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel
-from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.store import FrameBlock, FrameStore
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.frame_scorer import BATCH, FrameScorer
@@ -19,6 +18,9 @@ from bgsub.outliers.scene_change import SceneChange
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Layout
+
+if TYPE_CHECKING:
+    from bgsub.fit.frame_fit import FrameFit
 
 Floats = NDArray[np.float64]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bgsub.fit.frame_fit import GramMaker, fit_frames, load_libraries
 from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints, noise_hints
@@ -34,7 +33,6 @@ from bgsub.pipeline.needs import (
     scene_settings,
     videos_of,
 )
-from bgsub.pipeline.objects import ObjectsOutput, object_options
 from bgsub.pipeline.outcome import RunResult, finish
 from bgsub.pipeline.output_names import output_name, output_names
 from bgsub.pipeline.outputs import FrameOutputs
@@ -44,9 +42,13 @@ from bgsub.pipeline.still import StillOutput
 from bgsub.pipeline.stretch import Stretch
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.runtime.threads import Workers
-from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder
-from bgsub.tracking.view import View
 from bgsub.video.source import Footage, FrameSource
+
+# What fits frames and follows objects is imported where it is wanted: masks alone need neither.
+if TYPE_CHECKING:
+    from bgsub.fit.frame_fit import GramMaker
+    from bgsub.pipeline.objects import ObjectsOutput
+    from bgsub.tracking.object_options import ObjectOptions
 
 
 def run(
@@ -77,14 +79,17 @@ def run(
     """
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
-    watched = object_options(options)
+    watched = _object_options(options)
     with (
         ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
         if needs_fit(options):
+            from bgsub.fit.frame_fit import fit_frames, load_libraries
+
             load_libraries(workers)
         source = open_input(footage, options)
+        _check_places(source, watched)
         borrowed = None
         if stretch is not None:
             stretch.enter(source)
@@ -167,7 +172,7 @@ def apply(
     """
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
-    watched = object_options(options)
+    watched = _object_options(options)
     model = load_for(model_path, options)
     if model.local is None:
         options.refuse_local("a model whose masks are the formula's")
@@ -176,6 +181,7 @@ def apply(
         Workers(options.threads, options.jobs) as workers,
     ):
         source = open_input(footage, options, like=model)
+        _check_places(source, watched)
         model = model_for(model, source, model_path)
         kind = saved_kind(model, options.threshold)
         workers.begin_helpers(helpers_for(source, options, kind), *HELPER_MODULES)
@@ -212,7 +218,7 @@ def _outputs(
     scene: LearnedScene,
     source: FrameSource,
     options: RunOptions,
-    watched: ObjectOptions,
+    watched: ObjectOptions | None,
     workers: Workers,
 ) -> FrameOutputs:
     return FrameOutputs(
@@ -239,16 +245,38 @@ def _still(
     )
 
 
+def _object_options(options: RunOptions) -> ObjectOptions | None:
+    """Take the options of objects, where any are followed."""
+    if not needs_objects(options):
+        return None
+    from bgsub.pipeline.objects import object_options
+
+    return object_options(options)
+
+
+def _check_places(source: FrameSource, watched: ObjectOptions | None) -> None:
+    """Refuse regions and lines in which nothing can ever be."""
+    if watched is None:
+        return
+    from bgsub.tracking.regions import check_inside
+
+    check_inside(source.name, source.input_size, watched.regions, watched.lines)
+
+
 def _objects(
     results: ResultsDirectory,
     scene: LearnedScene,
     source: FrameSource,
     options: RunOptions,
-    watched: ObjectOptions,
+    watched: ObjectOptions | None,
 ) -> ObjectsOutput | None:
     """Prepare to follow the objects of the masks, where anything is made of them."""
-    if scene.masker is None or not needs_objects(options):
+    if scene.masker is None or watched is None:
         return None
+    from bgsub.pipeline.objects import ObjectsOutput
+    from bgsub.tracking.recorder import ObjectRecorder
+    from bgsub.tracking.view import View
+
     width, height = source.input_size
     region = options.source.roi or (0, 0, width, height)
     view = View((width, height), region, (source.layout.width, source.layout.height))

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.learning import BackgroundLearner
 from bgsub.background.model import BackgroundModel, pixels_inside
 from bgsub.errors import UsageError
-from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback
 from bgsub.outliers.frame_scorer import FrameScorer
-from bgsub.outliers.scorer_learning import ScorerLearner
 from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
 from bgsub.pipeline.masker import Flags, Masker, MaskSettings
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Layout
 from bgsub.video.source import FrameSource
+
+if TYPE_CHECKING:
+    from bgsub.fit.frame_fit import FrameFit
 
 
 @dataclass(frozen=True)
@@ -143,12 +144,15 @@ def learn_scene(
     """
     layout, total = source.layout, store.fit_numbers.size
     if total < 2:
-        message = f"{source.name}: 1 frame is selected, but a background takes 2; select more"
-        raise UsageError(message)
+        message = f"{source.name}: 1 frame is selected, but a background takes 2"
+        raise UsageError(f"{message}; select more frames")
     background = learner = scores = None
     has_begun = masker is not None
     inside = pixels_inside(source.pixel_mask, source.ignored)
     if fit is not None:
+        from bgsub.background.learning import BackgroundLearner
+        from bgsub.outliers.scorer_learning import ScorerLearner
+
         scores = ScorerLearner(fit, layout, inside, workers)
         if settings.with_pixels or not store.fits_all:
             learner = BackgroundLearner(fit, source, workers)

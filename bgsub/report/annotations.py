@@ -12,6 +12,7 @@ from matplotlib.font_manager import findfont, get_font
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event
 from bgsub.report.axes import GREY
+from bgsub.wording import plural
 
 _LABEL_DISTANCE = 0.016  # of the width of the axes
 
@@ -125,7 +126,7 @@ def add_title(axes: Axes, title: str, frames: int, outliers: int, events: int) -
     verb = "are outliers" if outliers > 1 else "is an outlier"
     what = f"{outliers or 'none'} of {frames} frames {verb}"
     if events:
-        what += f", {events} event{'s' if events > 1 else ''}"
+        what += f", {plural(events, 'event')}"
     # Matplotlib would warn of every letter that its font does not have.
     known = get_font(findfont("DejaVu Sans")).get_charmap()
     title = "".join(letter if ord(letter) in known else "\N{WHITE SQUARE}" for letter in title)

@@ -9,6 +9,7 @@ from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
 from bgsub.report.tables import align, csv_text
 from bgsub.video.timecode import format_time
+from bgsub.wording import plural
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""
@@ -106,9 +107,9 @@ def summary(events: list[Event], table: ErrorTable, name: str) -> str:
     """
     found = int(outlier_frames(table).sum())
     verb = "is an outlier" if found <= 1 else "are outliers"
-    text = f"{name}: {found or 'none'} of {_count(table.frames.size, 'frame')} {verb}"
+    text = f"{name}: {found or 'none'} of {plural(table.frames.size, 'frame')} {verb}"
     if found:
-        text += f", {_count(len(events), 'event') if events else 'but no event is left'}"
+        text += f", {plural(len(events), 'event') if events else 'but no event is left'}"
     text += f" (score above {table.cutoff:.4g})"
     if table.scene_change is not None:
         first = table.scene_change.first_frame
@@ -118,10 +119,6 @@ def summary(events: list[Event], table: ErrorTable, name: str) -> str:
         may_be = "1 frame is" if doubtful == 1 else f"{doubtful} frames are"
         text += f"; {may_be} doubtful, after damage"
     return text
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _plain(event: Event) -> dict[str, int | float | str]:

@@ -40,6 +40,54 @@ def column_median(block: NDArray[Any]) -> NDArray[Any]:
     return median
 
 
+def median(values: NDArray[Any], axis: int | None = None) -> NDArray[np.floating[Any]]:
+    """Median of values that are no NaN, as `numpy.median` gives it, in a fraction of its time.
+
+    That one asks for both middle values at once, which NumPy's quick selection does not know.
+
+    Parameters
+    ----------
+    values : ndarray
+        Numbers.
+    axis : int, optional
+        None is of all.
+
+    Returns
+    -------
+    ndarray
+        Without that axis; of the type of the values, float64 for integers. NaN of none.
+    """
+    rows = values.reshape(-1) if axis is None else np.moveaxis(values, axis, -1)
+    size = rows.shape[-1]
+    is_float = np.issubdtype(values.dtype, np.floating)
+    dtype = values.dtype if is_float else np.float64
+    if not size:
+        return np.full(rows.shape[:-1], np.nan, dtype)
+    ordered = np.partition(rows, size // 2)
+    high = ordered[..., size // 2]
+    low = high if size % 2 else ordered[..., : size // 2].max(axis=-1)
+    return np.asarray(np.add(low, high, dtype=dtype) / 2)
+
+
+def quantile(values: NDArray[np.floating[Any]], share: float) -> float:
+    """Quantile of values that are no NaN, as `numpy.quantile` gives it, as quickly as `median`.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), floating
+    share : float
+        From 0 to 1.
+    """
+    place = share * (values.size - 1)
+    upper = min(int(place) + 1, values.size - 1)
+    ordered = np.partition(values, upper)
+    high = ordered[upper]
+    low = ordered[:upper].max() if upper > int(place) else high
+    part = place - int(place)
+    step = high - low
+    return float(low + step * part if part < 0.5 else high - step * (1 - part))
+
+
 def level_median(levels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Median over the first axis of grey levels, between the two middle ones of an even number.
 

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -28,6 +29,11 @@ _local = threading.local()
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
+
+Share = Callable[
+    [Callable[..., Callable[[Any], Any]], dict[str, Any], Iterable[Any]], Iterable[Any]
+]
+"""`alone`, or `Workers.share`."""
 
 
 def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -76,6 +82,13 @@ def keep_freed_memory() -> None:
     mallopt(_M_MMAP_THRESHOLD, _REUSED_BYTES)
     mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
     mallopt(_M_ARENA_MAX, _ARENAS)
+
+
+def alone(
+    make: Callable[..., Callable[[Any], Any]], arguments: dict[str, Any], items: Iterable[Any]
+) -> Iterator[Any]:
+    """Give what `Workers.share` gives, without any worker."""
+    return map(make(**arguments), items)
 
 
 class Workers:
@@ -134,6 +147,38 @@ class Workers:
         """Start processes beside the threads, which import some modules meanwhile."""
         if count:
             self.helpers = Helpers(count, modules)
+
+    @property
+    def hands(self) -> int:
+        """Processes that `share` work: this one and those beside it."""
+        return 1 + (0 if self.helpers is None else len(self.helpers))
+
+    def share(
+        self,
+        make: Callable[..., Callable[[Any], Any]],
+        arguments: dict[str, Any],
+        items: Iterable[Any],
+    ) -> Iterator[Any]:
+        """Give values of a function in order of the items, of this process and those beside it.
+
+        That is for work in which threads would wait for each other: many short steps. Each process
+        takes the next item when it is free.
+
+        Parameters
+        ----------
+        make : callable
+            A function of a module; ``make(**arguments)`` gives the function.
+        arguments : dict of str to object
+        items : iterable
+            They, the arguments and the values can be pickled.
+        """
+        compute, helpers = make(**arguments), self.helpers
+        if helpers is None:
+            yield from map(compute, items)
+            return
+        helpers.begin(make, arguments)
+        tasks = [helpers.submit(item, partial(compute, item)) for item in items]
+        yield from map(helpers.result, tasks)
 
     def load(self, *modules: str) -> None:
         """Begin to import modules in the background; an error is one of whoever needs them.

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.options import RunOptions
-from bgsub.segments.changes import find_changes
 from bgsub.segments.moments import Film, Moments
 from bgsub.video.timecode import Position, parse_step
 
@@ -70,6 +69,8 @@ def divide(film: Film, options: RunOptions) -> list[Bound]:
 
 def _states(film: Film) -> list[tuple[int, str]]:
     """Give the places among the frames at which the states of the scene begin, and why."""
+    from bgsub.segments.changes import find_changes  # a film in one piece needs none
+
     numbers = film.moments.numbers
     found = [(0, "beginning")]
     for change in find_changes(film):

@@ -17,6 +17,7 @@ from bgsub.pipeline.schema import SCHEMA_VERSION
 from bgsub.segments.plan import Segment, SegmentPlan, segment_folder
 from bgsub.version import __version__
 from bgsub.video.base import BadFrame
+from bgsub.wording import is_or_are
 
 _MERGED_S = 1.0
 """Seconds between two events of whole frames below which they are one, as in `find_events`."""
@@ -224,8 +225,8 @@ def join_facts(out: Path, plan: SegmentPlan) -> FilmFacts:
     missing = plan.missing(out)
     if missing:
         shown = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-        message = f"{out}: {len(missing)} of {len(plan.segments)} segments are missing ({shown})"
-        raise OutputError(f"{message}; go on with --resume")
+        many = f"{len(missing)} of {len(plan.segments)} segments {is_or_are(len(missing))} missing"
+        raise OutputError(f"{out}: {many} ({shown}); go on with --resume")
     facts = FilmFacts(plan)
     for segment in plan.segments:
         facts.add(segment, manifests.load_manifest(segment_folder(out, segment.number)))

@@ -121,7 +121,14 @@ def _join_tables(
     if objects[0].is_file():
         source = facts["input"]
         area = options.source.roi or (0, 0, int(source["width"]), int(source["height"]))
-        joined = join_objects(objects, results.stage(""), area, object_options(options), events)
+        joined = join_objects(
+            objects,
+            results.stage(""),
+            area,
+            object_options(options),
+            frame_events=events,
+            end_s=float(facts["segments"][-1]["span"]["last_time_s"]),
+        )
         kinds = [event.kind for event in joined.events]
         summary = describe(joined)
         found["objects"] = {

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bgsub.segments.blocks import Flags, Floats
 from bgsub.segments.light import fit_light
+from bgsub.wording import plural
 
 _EXPLAINED = 0.6
 """Share of the differences that may be left where a displacement is what has changed."""
@@ -40,7 +41,8 @@ def reason_of(before: Floats, after: Floats, mask: Flags, input_size: tuple[int,
     rows, columns = mask.shape
     moved = _displacement(before, after)
     if moved is not None:
-        return f"the camera moved by {np.hypot(*moved) * width / columns:.0f} pixels"
+        way = round(float(np.hypot(*moved)) * width / columns)
+        return f"the camera moved by {plural(way, 'pixel')}"
     levels = np.median(before), np.median(after)
     if mask.mean() >= _MOST_PICTURE:
         brighter = "brighter" if levels[1] > levels[0] else "darker"

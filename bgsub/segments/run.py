@@ -16,7 +16,6 @@ from bgsub.pipeline.manifest import Stopwatch
 from bgsub.pipeline.outcome import RunResult
 from bgsub.runtime.threads import keep_freed_memory
 from bgsub.segments.bounds import AUTO_FRAMES
-from bgsub.segments.join import join_segments, joined_names
 from bgsub.segments.plan import SegmentPlan, clear, divided, draft_plan, in_words, load_plan
 from bgsub.segments.work import run_segment
 from bgsub.video.source import Footage
@@ -99,6 +98,8 @@ def prepare(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan | N
     """
     if is_one_piece(footage, options):
         return None
+    from bgsub.segments.join import joined_names
+
     with ResultsDirectory(out, joined_names(options), force=options.force):
         plan = _planned(footage, out, options)
     if len(plan.segments) < 2:
@@ -115,6 +116,8 @@ def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunR
     OutputError
         If a segment is missing, or the results cannot be written.
     """
+    from bgsub.segments.join import join_segments, joined_names
+
     names, force = joined_names(plan.options), plan.options.force
     with ResultsDirectory(out, names, force=force) as results:
         result = join_segments(out, results, plan, watch or Stopwatch())
@@ -176,7 +179,7 @@ def _earlier(out: Path) -> SegmentPlan | None:
 def announce(plan: SegmentPlan, out: Path) -> None:
     """Say in one line where segments begin, and what is finished already."""
     total, name, missing = len(plan.segments), plan.identity["name"], plan.missing(out)
-    notes.info("%s: %d segments, from frame %s", name, total, in_words(plan.segments))
+    notes.info("%s: %d segments, which begin at frame %s", name, total, in_words(plan.segments))
     if len(missing) < total:
         done = total - len(missing)
         notes.info("%s: %d of %d segments are finished already and are taken", out, done, total)

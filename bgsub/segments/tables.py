@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 
 from bgsub.errors import InputError, cannot_write
 from bgsub.outliers.events import Event
+from bgsub.tracking.object_options import ObjectOptions
 from bgsub.tracking.object_tables import ObjectTables
-from bgsub.tracking.recorder import ObjectOptions, Recorded
-from bgsub.tracking.tables import read_objects
+from bgsub.tracking.recorder import Recorded
+from bgsub.tracking.tables import read_frames
 from bgsub.tracking.tracker import Observation
 
 _NEAR = 0.75
@@ -139,7 +139,9 @@ def join_objects(
     folder: Path,
     area: tuple[int, int, int, int],
     options: ObjectOptions,
-    events: Sequence[Event],
+    *,
+    frame_events: Sequence[Event],
+    end_s: float,
 ) -> Recorded:
     """Write the tables of objects of a film from those of its segments.
 
@@ -152,26 +154,21 @@ def join_objects(
     area : tuple of four ints
         x, y, width and height of what was looked at.
     options : ObjectOptions
-    events : sequence of Event
-        Of whole frames.
+    frame_events : sequence of Event
+        Events of whole frames, to be listed too.
+    end_s : float
+        Time of the film's last frame, whether it shows objects or not.
 
     Raises
     ------
     InputError
         If a table is damaged.
     """
-    tables = ObjectTables(
-        folder,
-        area,
-        max_gap_s=options.max_gap_s,
-        merge_gap_s=options.merge_gap_s,
-        regions=options.regions,
-        lines=options.lines,
-    )
+    tables = ObjectTables(folder, area, options)
     numbers = TrackNumbers(options.max_gap_s)
     try:
         for path in parts:
-            frames = _frames(path)
+            frames = read_frames(path)
             early = _early(frames, options.max_gap_s)
             heads: dict[int, Observation] = {}
             for seen in (each for frame in early for each in frame):
@@ -180,18 +177,10 @@ def join_objects(
             for frame in chain(early, frames):
                 tables.add([numbers.number(seen) for seen in frame])
                 numbers.forget(frame[0].time_s)
-        tracks, found = tables.finish(events)
+        tracks, found = tables.finish(frame_events, end_s)
     finally:
         tables.close()
     return Recorded(tuple(tracks), tuple(found), tables.rows)
-
-
-def _frames(path: Path) -> Iterator[list[Observation]]:
-    """Give the objects of a table frame by frame; those that share a region have merged."""
-    for _, group in groupby(read_objects(path), key=lambda seen: seen.frame):
-        frame = list(group)
-        shared = Counter((seen.area, seen.score) for seen in frame)
-        yield [replace(seen, merged=shared[seen.area, seen.score] > 1) for seen in frame]
 
 
 def _early(frames: Iterator[list[Observation]], gap_s: float) -> list[list[Observation]]:

@@ -21,6 +21,8 @@ Sign = Literal["brighter", "darker", "mixed", ""]
 _BRIGHTER_FROM = 0.8
 """Share of an object's pixels that differ one way from which it is not called mixed."""
 
+_ENOUGH, _LEAST_ROWS = 1000, 24
+"""Pixels, and rows, that say what colour and sign a region has; of more, every so many rows do."""
 
 _CHILD, _PARENT = 2, 3
 """Columns of OpenCV's tree of outlines: the first hole of a region, and the region of a hole."""
@@ -94,7 +96,8 @@ def find_detections(
 
     Notes
     -----
-    O(h·w) to follow the outlines, and the area of each region's box for its measures.
+    O(h·w) to follow the outlines, and the area of each region's box for its area, centroid and
+    score. Colour and sign of a large region are those of some of its rows.
     """
     outlines, tree = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
     outer = [i for i in range(len(outlines)) if tree[0, i, _PARENT] < 0]
@@ -105,30 +108,42 @@ def find_detections(
     left, top = min(x for x, _, _ in regions), min(y for _, y, _ in regions)
     found = []
     for x, y, inside in reversed(regions):  # from top to bottom
-        moments = cv2.moments(inside, binaryImage=True)
-        area = round(moments["m00"])
+        area, cx, cy = _moments(inside, x - left, y - top)
         if area < min_area or (max_area is not None and area > max_area):
             continue
         height, width = inside.shape
         part = (slice(y, y + height), slice(x, x + width))
-        cx = (round(moments["m10"]) + area * (x - left)) / area + left + 0.5
-        cy = (round(moments["m01"]) + area * (y - top)) / area + top + 0.5
+        rows = _telling_rows(area, height)
         sign: Sign = ""
         if luma is not None and background is not None:
-            sign = _sign(luma[part], background[part], inside)
+            sign = _sign(luma[part][rows], background[part][rows], inside[rows])
         found.append(
             Detection(
                 (x, y, width, height),
-                cx,
-                cy,
+                cx + left,
+                cy + top,
                 area,
                 float("nan") if scores is None else _highest(scores[part], inside) / score_level,
                 sign,
-                () if picture is None else _color(picture[part], inside),
+                () if picture is None else _color(picture[part][rows], inside[rows]),
                 inside.view(np.bool_),
             )
         )
     return found
+
+
+def _moments(inside: Bytes, x: int, y: int) -> tuple[int, float, float]:
+    """Give the area and the centroid of a region whose box begins at x and y."""
+    moments = cv2.moments(inside, binaryImage=True)
+    area = round(moments["m00"])
+    cx = (round(moments["m10"]) + area * x) / area + 0.5
+    cy = (round(moments["m01"]) + area * y) / area + 0.5
+    return area, cx, cy
+
+
+def _telling_rows(area: int, height: int) -> slice:
+    """Choose the rows of a region's box that say what colour and sign it has."""
+    return slice(None, None, max(1, min(area // _ENOUGH, height // _LEAST_ROWS)))
 
 
 def _region(mask: Bytes, outline: cv2.typing.MatLike, *, has_holes: bool) -> tuple[int, int, Bytes]:

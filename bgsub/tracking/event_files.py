@@ -80,8 +80,8 @@ def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
 
 def event_row(event: SceneEvent) -> list[Any]:
     """Give the row of an event in events.csv."""
-    box = ["", "", "", ""] if event.box is None else [f"{value:g}" for value in event.box]
+    box = ["", "", "", ""] if event.box is None else [f"{value:.10g}" for value in event.box]
     tracks = " ".join(str(number) for number in event.tracks)
-    times = [f"{value:.6g}" for value in (event.start_s, event.end_s)]
+    times = [f"{value:.10g}" for value in (event.start_s, event.end_s)]
     row = [event.number, event.kind, event.first_frame, event.last_frame, *times]
-    return [*row, event.peak_frame, f"{event.area:g}", tracks, *box]
+    return [*row, event.peak_frame, f"{event.area:.10g}", tracks, *box]

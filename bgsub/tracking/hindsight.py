@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bgsub.tracking.detections import center
+from bgsub.tracking.detections import Detection, center
 from bgsub.tracking.steadiness import LONGEST, Recognized
 from bgsub.tracking.tracker import Observation
 from bgsub.tracking.view import View
@@ -25,21 +25,24 @@ class Hindsight:
     """Give objects the rows of frames in which they were specks that nothing was known of.
 
     Frames wait until what is recognized later can reach back to them no more. An object gets rows
-    in frames in which its track has none; their sign is not known.
+    in frames in which its track has none; their sign is not known. Before a gap in which it was
+    missed for too long there was another thing in its place.
 
     Parameters
     ----------
     view : View
     most_area : float, optional
         Pixels of the input above which a region is no object; None is no limit.
+    max_gap_s : float
+        Seconds for which an object may be missed.
 
     Notes
     -----
     Memory for the objects of a hundred frames.
     """
 
-    def __init__(self, view: View, most_area: float | None = None) -> None:
-        self._view = view
+    def __init__(self, view: View, most_area: float | None = None, max_gap_s: float = 1.0) -> None:
+        self._view, self._max_gap = view, max_gap_s
         self._most_area = math.inf if most_area is None else most_area
         self._frames: deque[_Frame] = deque()
         self._decided = 0
@@ -85,15 +88,25 @@ class Hindsight:
         if not here:
             return
         track = min(here, key=lambda each: math.dist(center(each.box), found[:2])).track
-        for ago, region in found.earlier:
-            frame = self._frames[self._decided - ago] if ago <= self._decided else None
-            if frame is None or any(each.track == track for each in frame.objects):
-                continue
-            place = (region.box, region.cx, region.cy, region.area, region.score, region.sign)
-            seen = self._view.place(Observation(frame.number, frame.time_s, track, *place))
-            if seen.area <= self._most_area:
-                frame.objects.append(seen)
-                frame.objects.sort(key=lambda each: each.track)
+        earlier, next_s = dict(found.earlier), self._frames[self._decided].time_s
+        for ago in range(1, min(max(earlier, default=0), self._decided) + 1):
+            frame = self._frames[self._decided - ago]
+            is_there = any(each.track == track for each in frame.objects)
+            if not is_there and ago in earlier:
+                if next_s - frame.time_s > self._max_gap:
+                    return
+                is_there = self._add(frame, track, earlier[ago])
+            next_s = frame.time_s if is_there else next_s
+
+    def _add(self, frame: _Frame, track: int, region: Detection) -> bool:
+        """Give a track the row of a frame, unless it is too large."""
+        place = (region.box, region.cx, region.cy, region.area, region.score, region.sign)
+        seen = self._view.place(Observation(frame.number, frame.time_s, track, *place))
+        if seen.area > self._most_area:
+            return False
+        frame.objects.append(seen)
+        frame.objects.sort(key=lambda each: each.track)
+        return True
 
 
 def _is_in(found: Recognized, seen: Observation) -> bool:

@@ -8,7 +8,9 @@ from pathlib import Path
 from bgsub.outliers.events import Event
 from bgsub.tracking.event_files import write_events
 from bgsub.tracking.events import EventCollector, SceneEvent, with_frame_events
-from bgsub.tracking.regions import Line, Region, RegionCounter
+from bgsub.tracking.flicker import small_area
+from bgsub.tracking.object_options import ObjectOptions
+from bgsub.tracking.regions import RegionCounter
 from bgsub.tracking.tables import ObjectsWriter, write_tracks
 from bgsub.tracking.tracker import Observation
 from bgsub.tracking.tracks import Track, TrackRecorder
@@ -23,14 +25,7 @@ class ObjectTables:
         Where the files are written.
     area : tuple of four ints
         x, y, width and height of what was looked at: the picture, or the part that --roi keeps.
-    max_gap_s : float
-        Seconds for which an object may be missed and keep its number.
-    merge_gap_s : float
-        Seconds between events that become one.
-    small_area : float
-        See `bgsub.tracking.flicker.FlickerSieve`.
-    regions : sequence of Region
-    lines : sequence of Line
+    options : ObjectOptions, optional
 
     Attributes
     ----------
@@ -43,23 +38,18 @@ class ObjectTables:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        area: tuple[int, int, int, int],
-        *,
-        max_gap_s: float = 1.0,
-        merge_gap_s: float = 1.0,
-        small_area: float = 0.0,
-        regions: Sequence[Region] = (),
-        lines: Sequence[Line] = (),
+        self, folder: Path, area: tuple[int, int, int, int], options: ObjectOptions | None = None
     ) -> None:
-        self._folder, self._area, self._max_gap_s = folder, area, max_gap_s
+        options = options or ObjectOptions()
+        self._folder, self._area, self._max_gap_s = folder, area, options.max_gap_s
         self._going: dict[int, TrackRecorder] = {}
         self._over: list[Track] = []
-        self._events = EventCollector(merge_gap_s, small_area)
+        small = small_area(area) if options.min_area is None else 0.0
+        self._events = EventCollector(options.merge_gap_s, small)
+        regions, lines = options.regions, options.lines
         self._counter: RegionCounter | None = None
         if regions or lines:
-            self._counter = RegionCounter(regions, lines, max_gap_s=max_gap_s)
+            self._counter = RegionCounter(regions, lines, max_gap_s=options.max_gap_s)
         self._file = (folder / "objects.csv").open("w", encoding="utf-8", newline="")
         self._writer = ObjectsWriter(self._file, regions=bool(regions))
         self.rows = 0

@@ -14,46 +14,18 @@ from numpy.typing import NDArray
 from bgsub.outliers.events import Event
 from bgsub.tracking.detections import Detection, find_detections
 from bgsub.tracking.events import SceneEvent
-from bgsub.tracking.flicker import small_area
 from bgsub.tracking.hindsight import Hindsight
+from bgsub.tracking.object_options import ObjectOptions
 from bgsub.tracking.object_tables import ObjectTables
-from bgsub.tracking.regions import Line, Region
 from bgsub.tracking.steadiness import Recognized
 from bgsub.tracking.tracker import Observation, Tracker
 from bgsub.tracking.tracks import Track
 from bgsub.tracking.view import View
 from bgsub.video.frames import Bytes
+from bgsub.wording import plural
 
 FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
 """What a recorder writes; regions.csv too where there are regions or lines."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ObjectOptions:
-    """What counts as an object, and for how long.
-
-    Attributes
-    ----------
-    min_area, max_area : int, optional
-        Pixels of the input picture; None is no limit, but that small things make events only where
-        they move or stay.
-    min_track : int
-        Frames in which an object must have been seen.
-    max_gap_s : float
-        Seconds for which it may be missed and keep its number.
-    merge_gap_s : float
-        Seconds between events that become one.
-    regions : tuple of Region
-    lines : tuple of Line
-    """
-
-    min_area: int | None = None
-    max_area: int | None = None
-    min_track: int = 3
-    max_gap_s: float = 1.0
-    merge_gap_s: float = 1.0
-    regions: tuple[Region, ...] = ()
-    lines: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,16 +75,8 @@ class ObjectRecorder:
         gap, least = self.options.max_gap_s, self.options.min_track
         self._tracker = Tracker(view.mask_size, rate=rate, max_gap_s=gap, min_track=least)
         self._end_s = 0.0
-        self._hindsight = Hindsight(view, self.options.max_area)
-        self._tables = ObjectTables(
-            folder,
-            view.region,
-            max_gap_s=gap,
-            merge_gap_s=self.options.merge_gap_s,
-            small_area=small_area(view.region) if self.options.min_area is None else 0.0,
-            regions=self.options.regions,
-            lines=self.options.lines,
-        )
+        self._hindsight = Hindsight(view, self.options.max_area, gap)
+        self._tables = ObjectTables(folder, view.region, self.options)
 
     @property
     def view(self) -> View:
@@ -230,6 +194,6 @@ def describe(found: Recorded) -> str:
     tracks, events = len(found.tracks), len(found.events)
     longest = max(track.duration_s for track in found.tracks)
     return (
-        f"{tracks} {'object' if tracks == 1 else 'objects'} in "
-        f"{events} {'event' if events == 1 else 'events'}, in sight for up to {longest:.1f} s"
+        f"{plural(tracks, 'object')} in "
+        f"{plural(events, 'event')}, in sight for up to {longest:.1f} s"
     )

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError
+from bgsub.errors import InputError, UsageError
 from bgsub.tracking.tracker import Observation
 
 Point = tuple[float, float]
@@ -58,6 +58,38 @@ class Line:
         if (other.side(*self.start) > 0) == (other.side(*self.end) > 0):
             return 0  # past one of its ends
         return 1 if after > 0 else -1
+
+
+def check_inside(
+    name: str, size: tuple[int, int], regions: Sequence[Region], lines: Sequence[Line] = ()
+) -> None:
+    """Refuse regions and lines in which nothing can ever be, as those of another film.
+
+    Parameters
+    ----------
+    name : str
+        Of the input.
+    size : tuple of int
+        Width and height of its pictures in pixels.
+    regions, lines
+
+    Raises
+    ------
+    UsageError
+        If one lies outside of the pictures, or a region covers less than a pixel.
+    """
+    shapes = [("region", region.name, region.polygon) for region in regions]
+    shapes += [("line", line.name, np.array([line.start, line.end])) for line in lines]
+    for kind, own, points in shapes:
+        low, high = points.min(axis=0), points.max(axis=0)
+        wrong = ""
+        if (high <= 0).any() or (low >= size).any():
+            wrong = f"lies outside of {name}, whose pictures are {size[0]}×{size[1]}"
+        elif kind == "region" and (high - low < 1).any():
+            wrong = "is smaller than a pixel"
+        if wrong:
+            message = f"{kind} {own!r} {wrong}; its points are x and y in pixels of the input"
+            raise UsageError(message)
 
 
 def read_regions(path: Path) -> list[Region]:

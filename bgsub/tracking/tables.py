@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import IO, Any
 
@@ -52,18 +53,58 @@ def write_tracks(file: IO[str], tracks: Iterable[Track]) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(_TRACK_COLUMNS)
     for track in tracks:
-        values = asdict(track).values()
-        writer.writerow([_plain(v) if isinstance(v, float) else v for v in values])
+        writer.writerow([_shown(name, value) for name, value in asdict(track).items()])
+
+
+def _shown(name: str, value: Any) -> Any:
+    """Write a value of a column of tracks.csv: times as exact as those of objects.csv."""
+    if not isinstance(value, float):
+        return value
+    return f"{value:.10g}" if name.endswith("_s") else _plain(value)
 
 
 def read_objects(path: Path) -> Iterator[Observation]:
-    """Read objects.csv row by row.
+    """Read objects.csv row by row, as `read_frames` does."""
+    for frame in read_frames(path):
+        yield from frame
+
+
+def read_frames(path: Path) -> Iterator[list[Observation]]:
+    """Read the objects of one frame after the other from objects.csv.
+
+    Objects have merged where they share the area, the score and the sign of a region that is large
+    enough to reach from one to the other.
 
     Raises
     ------
     InputError
         If it is no objects.csv; names the line and what is wrong.
     """
+    for _, group in groupby(_read_rows(path), lambda seen: seen.frame):
+        frame = list(group)
+        regions: dict[Any, list[Observation]] = {}
+        for seen in frame:
+            regions.setdefault((seen.area, f"{seen.score}", seen.sign), []).append(seen)
+        merged = {
+            seen.track
+            for alike in regions.values()
+            for pair in combinations(alike, 2)
+            if _gap(*pair) <= pair[0].area
+            for seen in pair
+        }
+        yield [replace(s, merged=True) if s.track in merged else s for s in frame]
+
+
+def _gap(one: Observation, other: Observation) -> float:
+    """Give how many pixels lie between two boxes, along the axis that has more of them."""
+    return max(
+        max(one.box[axis], other.box[axis])
+        - min(one.box[axis] + one.box[axis + 2], other.box[axis] + other.box[axis + 2])
+        for axis in (0, 1)
+    )
+
+
+def _read_rows(path: Path) -> Iterator[Observation]:
     for line, row in _rows(path, OBJECT_COLUMNS):
         try:
             numbers = {name: float(row[name]) for name in OBJECT_COLUMNS[3:10]}

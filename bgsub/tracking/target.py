@@ -29,6 +29,17 @@ _OVER, _LEFT = 0.5, 0.3
 behind that other but beside it."""
 
 
+_TINY = 100
+"""Pixels of objects below which a region that they share is parted by its pixels: outlines of
+larger ones overlap and breathe, and motion tells more."""
+
+_SIDE_BY_SIDE = 0.8
+"""Share of their usual areas together from which a region shows them beside each other."""
+
+_PARTED = 0.4
+"""Trust in a centre that was found by parting a region."""
+
+
 @dataclass(eq=False)
 class Target:
     """An object that is being followed.
@@ -89,8 +100,9 @@ def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | No
     """Find objects that have merged within the region that they share.
 
     Each is where its looks or its motion say. Of two, one whose looks are not found does not lie
-    over the other while enough of the region is left beside that. One that was cut by the border
-    when it was seen alone has no known size: it is what the others leave of the region.
+    over the other while enough of the region is left beside that. Tiny ones that look alike part
+    the region among them. One that was cut by the border when it was seen alone has no known size:
+    it is what the others leave of the region.
     """
     boxes = [
         _find_share(track, region.box, picture if _is_distinct(track, tracks) else None)
@@ -103,6 +115,11 @@ def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | No
         if left is not None and _is_beside(tracks[own], boxes[own], boxes[1 - own], left):
             boxes[own] = _placed(tracks[own], *center(left), region.box)
             tracks[own].motion.correct(*center(boxes[own]), tracks[own].size, trust=0.5)
+    if _lie_side_by_side(tracks, region):
+        for i, (x, y) in _part(region, boxes).items():
+            if not _is_distinct(tracks[i], tracks):
+                boxes[i] = _placed(tracks[i], x, y, region.box)
+                tracks[i].motion.correct(*center(boxes[i]), tracks[i].size, trust=_PARTED)
     cut = [i for i, track in enumerate(tracks) if track.is_cut]
     if len(cut) == 1 and region.inside is not None:
         own = cut[0]
@@ -113,6 +130,29 @@ def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | No
             tracks[own].width, tracks[own].height = left[2:]
             tracks[own].motion.correct(*center(left), tracks[own].size, trust=0.5)
     return boxes
+
+
+def _lie_side_by_side(tracks: Sequence[Target], region: Detection) -> bool:
+    """Say whether objects are tiny, and their region large enough to show all of each."""
+    areas = [track.area for track in tracks]
+    return max(areas) < _TINY and region.area >= _SIDE_BY_SIDE * sum(areas)
+
+
+def _part(region: Detection, boxes: Sequence[Box]) -> dict[int, tuple[float, float]]:
+    """Give each pixel of a region to the nearest box, in its sizes; the means of what each has."""
+    if region.inside is None:
+        return {}
+    rows, columns = np.nonzero(region.inside)
+    pixels = np.stack([columns + region.box[0] + 0.5, rows + region.box[1] + 0.5], axis=1)
+    middles = np.array([center(box) for box in boxes])
+    sizes = np.array([max(box[2] * box[3], 1.0) for box in boxes])
+    owners = np.zeros(len(pixels), np.intp)
+    for _ in range(3):  # they move little: a step or two is enough
+        off = np.square(pixels[:, None] - middles).sum(axis=2) / sizes
+        owners = off.argmin(axis=1)
+        for i in np.unique(owners).tolist():
+            middles[i] = pixels[owners == i].mean(axis=0)
+    return {i: (float(middles[i, 0]), float(middles[i, 1])) for i in np.unique(owners).tolist()}
 
 
 def _is_beside(track: Target, box: Box, other: Box, left: Box) -> bool:

@@ -18,6 +18,7 @@ from bgsub.video.geometry import ColorMode, Geometry, Orientation, Picture
 from bgsub.video.pixel_masks import MaskImage
 from bgsub.video.selection import Region, Selection
 from bgsub.video.timecode import format_time
+from bgsub.wording import plural
 
 OnBadFrame = Literal["skip", "repeat", "fail"]
 
@@ -247,7 +248,7 @@ class BaseSource(ABC):
         raise self._nothing_selected(last[0], last[1])
 
     def _nothing_selected(self, frames: int, last_time: float) -> EmptySelectionError:
-        extent = f"it has {frames} frames, the last at {format_time(last_time)}"
+        extent = f"it has {plural(frames, 'frame')}, the last at {format_time(last_time)}"
         message = f"{self.name}: no frame is selected by {self.options.selection}"
         return EmptySelectionError(f"{message}; {extent}")
 

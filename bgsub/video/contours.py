@@ -39,7 +39,13 @@ def cut_out(mask: Bytes, outline: cv2.typing.MatLike) -> tuple[int, int, Bytes]:
         1 at its pixels, 0 elsewhere in the box.
     """
     x, y, wide, high = cv2.boundingRect(outline)
-    inside = np.zeros((high, wide), np.uint8)
-    cv2.drawContours(inside, [outline - (x, y)], -1, 1, cv2.FILLED)
+    inside = filled(outline, x, y, wide, high)
     cv2.bitwise_and(inside, mask[y : y + high, x : x + wide], dst=inside)
     return x, y, inside
+
+
+def filled(outline: cv2.typing.MatLike, x: int, y: int, width: int, height: int) -> Bytes:
+    """Fill an outline in a box: 1 at what it encloses, itself included, 0 elsewhere."""
+    inside = np.zeros((height, width), np.uint8)
+    cv2.drawContours(inside, [outline], -1, 1, cv2.FILLED, offset=(-x, -y))
+    return inside

@@ -15,6 +15,7 @@ from bgsub.video.decoding import Decoder, Oddity
 from bgsub.video.film_header import FilmHeader, Reach
 from bgsub.video.survey import Survey, decode_alone
 from bgsub.video.timeline import Timeline, make_timeline
+from bgsub.wording import plural
 
 
 class Look(Protocol):
@@ -88,7 +89,7 @@ def shortfall(
     is_damaged : bool
         Whether something else tells that the film is.
     """
-    what = f"decoded {good} frames"
+    what = f"decoded {plural(good, 'frame')}"
     if header.falls_short(packets, empty, reach) or header.begins_late(reach):
         if header.frames is not None and header.frames > good:
             what = f"decoded {good} of about {header.frames} frames"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,24 @@ _KEPT_SOUND = {"aac", "mp3", "ac3", "opus"}
 """Codecs of sound that mp4 players know; other sound is encoded anew."""
 
 
-def copy_excerpt(source: VideoFileSource, out: Path, start_s: float, end_s: float) -> float:
+@dataclass(frozen=True)
+class Excerpt:
+    """What was cut out of a film.
+
+    Attributes
+    ----------
+    begin_s, end_s : float
+        Times in the film of the first and the last frame.
+    frames : int or None
+        Their number; None where packets were copied and not looked into.
+    """
+
+    begin_s: float
+    end_s: float
+    frames: int | None = None
+
+
+def copy_excerpt(source: VideoFileSource, out: Path, start_s: float, end_s: float) -> Excerpt:
     """Copy the packets of a stretch, from the key frame before it on, and those of the sound.
 
     Parameters
@@ -38,8 +56,8 @@ def copy_excerpt(source: VideoFileSource, out: Path, start_s: float, end_s: floa
 
     Returns
     -------
-    float
-        Where the excerpt really begins.
+    Excerpt
+        Where it really begins and ends.
 
     Raises
     ------
@@ -54,11 +72,11 @@ def copy_excerpt(source: VideoFileSource, out: Path, start_s: float, end_s: floa
             ours: dict[int, Any] = {stream.index: target.add_stream_from_template(stream)}
             if sound is not None and sound.codec_context.name in _KEPT_SOUND:
                 ours[sound.index] = target.add_stream_from_template(sound)
-            begin = _copy(container, target, ours, stream, origin + end_s)
+            begin, last = _copy(container, target, ours, stream, origin + end_s)
         except (av.FFmpegError, ValueError) as error:
             message = f"{source.name}: its {source.codec} cannot be copied into {out.suffix}"
             raise InputError(f"{message}; use --mode encode") from error
-    return begin - origin
+    return Excerpt(begin - origin, last - origin)
 
 
 def _copy(
@@ -67,14 +85,14 @@ def _copy(
     ours: dict[int, Any],
     stream: VideoStream,
     end: float,
-) -> float:
-    """Copy packets until all pictures up to the end are complete; give the first one's time.
+) -> tuple[float, float]:
+    """Copy packets until all pictures up to the end are complete; give the first's and last's time.
 
     Packets come in the order of decoding: a picture behind the end may be what the last ones before
     it are made of, and of those that follow it in this order all that are shown before it are kept.
     """
     begin: float | None = None
-    latest = end
+    last, latest = 0.0, end
     chosen = [each for each in container.streams if each.index in ours]
     for packet in pyav.demux(container, *chosen):
         if packet.dts is None or packet.time_base is None:
@@ -84,7 +102,7 @@ def _copy(
         if begin is None:
             if packet.stream.index != stream.index or not packet.is_keyframe:
                 continue
-            begin = stamp
+            begin = last = stamp
         if packet.stream.index == stream.index:
             if packet.dts * base > end and stamp > latest:
                 break
@@ -93,8 +111,10 @@ def _copy(
             continue
         if stamp < begin:
             continue
+        if packet.stream.index == stream.index:
+            last = max(last, stamp)
         _mux(target, packet, ours[packet.stream.index], begin)
-    return 0.0 if begin is None else begin
+    return begin or 0.0, last
 
 
 def _mux(target: OutputContainer, packet: Packet[Any], own: Any, begin: float) -> None:
@@ -111,7 +131,7 @@ def encode_excerpt(
     *,
     draw: Callable[[Frame], Bytes] | None = None,
     rate: Fraction | None = None,
-) -> tuple[int, float]:
+) -> Excerpt:
     """Encode frames as H.264.
 
     Parameters
@@ -126,12 +146,10 @@ def encode_excerpt(
 
     Returns
     -------
-    int
-        Frames written.
-    float
-        Time of the first one in the film.
+    Excerpt
+        Of no frames where there are none; nothing is written then.
     """
-    sink, begin = None, 0.0
+    sink, begin, last = None, 0.0, 0.0
     for frame in frames:
         picture = frame.data if draw is None else draw(frame)
         if sink is None:
@@ -140,8 +158,9 @@ def encode_excerpt(
             if draw is not None:
                 layout = Layout("bgr", picture.shape[0], picture.shape[1])
             sink = open_sink(out, out.stem, layout=layout, kind="mp4", rate=rate)
-        sink.write(picture, frame.time_s - begin)
-    return (0, 0.0) if sink is None else (sink.close(), begin)
+        last = frame.time_s
+        sink.write(picture, last - begin)
+    return Excerpt(begin, last, 0 if sink is None else sink.close())
 
 
 def add_sound(source: VideoFileSource, silent: Path, out: Path, start_s: float) -> bool:

@@ -17,6 +17,7 @@ from bgsub.video import pyav
 from bgsub.video.avi_table import avi_table, data_start
 from bgsub.video.endings import ends_early, last_data
 from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS, has_stamps, misses_losses
+from bgsub.wording import plural
 
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 # Formats that begin with their duration; for others FFmpeg works it out from what is there.
@@ -147,8 +148,8 @@ class FilmHeader:
         notes = []
         if self.skipped:
             notes.append(
-                f"the recorder left out {self.skipped} frames: numbers count the frames that are "
-                "there, times are those of the recording"
+                f"the recorder left out {plural(self.skipped, 'frame')}: numbers count the frames "
+                "that are there, times are those of the recording"
             )
         if unseen == "cannot be seen":
             notes.append(f"{self.codec} without checksums: damage to single pictures {unseen}")

@@ -8,7 +8,7 @@ leading columns are the data of the fit.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 import cv2
@@ -26,6 +26,7 @@ _LUMA_WEIGHTS: dict[str, tuple[float, float]] = {
 }
 
 
+@cache
 def _to_bgr_matrix(matrix: str) -> NDArray[np.float64]:
     """Give the affine 3×4 map from full-range (Y, U, V) to (B, G, R)."""
     red, blue = _LUMA_WEIGHTS[matrix]
@@ -242,16 +243,24 @@ class Layout:
     def _converted(self, vector: Bytes) -> Bytes:
         """Convert luma and chroma to BGR."""
         luma, (u_plane, v_plane) = self.luma(vector), self.chroma(vector)
-        full = (2 * u_plane.shape[1], 2 * u_plane.shape[0])
         u_full, v_full = (
-            cv2.resize(plane, full, interpolation=cv2.INTER_NEAREST)[: self.height, : self.width]
-            for plane in (u_plane, v_plane)
+            _doubled(plane)[: self.height, : self.width] for plane in (u_plane, v_plane)
         )
         if self.matrix == "bt601":  # OpenCV's YCrCb is full-range BT.601, and much faster
             bgr = cv2.cvtColor(cv2.merge([luma, v_full, u_full]), cv2.COLOR_YCrCb2BGR)
         else:
             bgr = cv2.transform(cv2.merge([luma, u_full, v_full]), _to_bgr_matrix(self.matrix))
         return bgr.astype(np.uint8, copy=False)
+
+
+def _doubled(plane: Bytes) -> Bytes:
+    """Repeat the pixels of a plane over 2×2 pixels; a quarter of the time of `cv2.resize`."""
+    rows, columns = plane.shape
+    large = np.empty((2 * rows, 2 * columns), np.uint8)
+    pairs = large.view(np.uint16).reshape(rows, 2, columns)
+    np.multiply(plane, np.uint16(257), out=pairs[:, 0], dtype=np.uint16)  # the byte twice
+    pairs[:, 1] = pairs[:, 0]
+    return large
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,14 +89,16 @@ class MaskImage:
         Raises
         ------
         UsageError
-            If the picture has another size than the input, or no pixel is left that could be
-            foreground.
+            If the picture has another size than the input.
+        EmptySelectionError
+            If no pixel is left that could be foreground.
         """
         ignored = self._white(geometry)
         left = ~ignored if pixel_mask is None else pixel_mask & ~ignored
         if not left.any():
             message = f"the {self.what} leaves no pixel that could be foreground"
-            raise UsageError(f"{self.name}: {message}; paint black what is not to be ignored")
+            advice = "paint black what is not to be ignored"
+            raise EmptySelectionError(f"{self.name}: {message}; {advice}")
         return ignored
 
     def _white(self, geometry: Geometry) -> NDArray[np.bool_]:

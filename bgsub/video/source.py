@@ -142,7 +142,8 @@ def open_source(
     start, end, every : str or int, optional
         First and last frame, both included, and the distance between frames: as frame numbers
         counted from 1, ``12.5s`` or ``HH:MM:SS.mmm``. Selections by time on images and arrays
-        count `fps`. Video is decoded from its beginning, so that they are exact.
+        count `fps`. Frames of a video are counted from its beginning, so that they are exact;
+        those that no selected one needs are not decoded.
     scale : float
         Factor on both sides of the picture.
     roi : "X,Y,W,H" or (x, y, w, h), optional
@@ -199,6 +200,24 @@ def open_source(
         message = f"a {type(source).__name__} is no footage; give a path, or frames as one array"
         raise UsageError(f"{message}, such as numpy.stack(frames)")
     return _open_path(os.fspath(source), options)
+
+
+def is_there(given: str) -> bool:
+    """Say whether a path still leads to footage: a file, a folder, or a pattern of some images."""
+    return Path(given).exists() or bool(image_files(given))
+
+
+def image_files(given: str) -> list[Path]:
+    """List the images that a folder, a pattern or a glob stands for; none for other footage."""
+    path = Path(given)
+    try:
+        if path.is_dir():
+            return [] if is_zarr(path) else list_directory(path)
+        if path.exists():
+            return []
+        return list_printf(path) if is_printf(path.name) else list_glob(given)
+    except InputError:
+        return []
 
 
 def _open_path(given: str, options: Options) -> FrameSource:

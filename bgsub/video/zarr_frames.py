@@ -22,6 +22,7 @@ from bgsub.video.zarr_checks import (
     is_store,
     read_header,
 )
+from bgsub.wording import is_or_are
 
 _SUFFIX = ".zarr"
 
@@ -63,8 +64,8 @@ def open_zarr(path: Path, name: str, given: str, options: Options) -> ArraySourc
     source.buffer_bytes = frames.buffer_bytes
     if frames.missing:
         source.note_at_opening(
-            f"{frames.missing} of {frames.expected} chunks are not stored; their pixels are "
-            f"{frames.fill}, as Zarr has it"
+            f"{frames.missing} of {frames.expected} chunks {is_or_are(frames.missing)} not stored; "
+            f"the pixels there are {frames.fill}, as Zarr has it"
         )
     return source
 

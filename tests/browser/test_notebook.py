@@ -3,6 +3,7 @@
 Its kernel and pandas are too heavy for the other tests; they come with what a browser needs.
 """
 
+import re
 import warnings
 from pathlib import Path
 
@@ -48,3 +49,22 @@ def test_it_runs_and_is_stored_with_its_outputs(executed):
     assert "data:image/png;base64," in first
     tables = [each for each in executed.cells[3].outputs if "text/html" in each["data"]]
     assert "first_frame" in tables[0]["data"]["text/html"]
+
+
+def numbers(book):
+    """Give the numbers that its cells show as text."""
+    shown = [
+        output["data"].get("text/plain", "")
+        for cell in book.cells
+        for output in cell.get("outputs", [])
+        if output["output_type"] == "execute_result"
+    ]
+    return [float(each) for text in shown for each in re.findall(r"\d+(?:\.\d+)?", text)]
+
+
+def test_what_is_stored_is_what_it_shows_today(executed):
+    import nbformat
+
+    stored = numbers(nbformat.read(NOTEBOOK, as_version=4))
+    assert len(stored) > 30
+    assert stored == pytest.approx(numbers(executed), rel=0.05, abs=0.02), "run make notebook"

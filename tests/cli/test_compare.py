@@ -84,7 +84,7 @@ def test_a_method_that_takes_too_long_keeps_its_row(clip, invoke):
         (["--frames", "0"], 2, "--frames 0: must be a whole number of 1 or more"),
         (["--frames", "31"], 2, "--frames 31: is not among the 30 frames compared"),
         (["--truth", "none.csv"], 3, "none.csv: cannot be read"),
-        (["--timeout", "0"], 2, "--timeout: 0.0 is not in the range x>0"),
+        (["--timeout", "0"], 2, "--timeout 0: must be a number above 0"),
     ],
 )
 def test_mistakes_leave_nothing_behind(clip, invoke, options, code, message):

@@ -111,7 +111,7 @@ def test_warnings_go_to_stderr(invoke, sequence):
         (["a", "b", "--plot", "x.png"], "--plot draws the curve of scores"),
         (["a", "b", "--scores", "--plot", "x.pdf"], "must end with .png or .svg"),
         (["a", "b", "--name", "x", "--name", "y"], "--name is given 2 times for 1 sequence"),
-        (["a", "b", "--offset", "x"], "--offset: 'x' is not a valid integer"),
+        (["a", "b", "--offset", "x"], "--offset x: must be a whole number"),
         (["a", "b", "c", "d", "--input", "x"], "--input is given 1 times for 2 sequences"),
         (["a", "b", "--worst", "0", "--out", "x"], "--out has no effect without --worst N"),
     ],

@@ -6,6 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from bgsub.video.images import encode_image
+
 
 @pytest.mark.parametrize("command", ["objects", "events"])
 def test_a_folder_without_masks_is_one_line(command, invoke, tmp_path):
@@ -42,6 +44,20 @@ def test_areas_between_which_nothing_lies_are_refused(made, invoke, tmp_path, co
     (line,) = result.stderr.splitlines()
     assert "--min-area 500 is more than --max-area 20" in line
     assert not (tmp_path / "o").exists()
+
+
+def test_a_region_or_image_of_another_film_is_refused(made, invoke, tmp_path):
+    (tmp_path / "r.json").write_text(json.dumps({"far": [[500, 0], [600, 0], [600, 90]]}))
+    picture = tmp_path / "ignore.png"
+    picture.write_bytes(encode_image(np.full((30, 40), 255, np.uint8), ".png"))
+    for more, wrong in (
+        (["--regions", tmp_path / "r.json", "--region", "far"], "region 'far' lies outside of"),
+        (["--ignore", picture], "ignore.png: the ignore image has 40×30 pixels, the input 48×36"),
+    ):
+        result = invoke("events", made / "results", *more)
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        assert wrong in line
 
 
 def test_events_of_a_region_alone(made, invoke, tmp_path):

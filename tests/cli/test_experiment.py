@@ -70,7 +70,7 @@ def test_digits_read_data(tmp_path, invoke):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["digits", "--true", "11"], 2, "--true: 11 is not in the range 0<=x<=9"),
+        (["digits", "--true", "11"], 2, "--true 11: must be a whole number of 0 to 9"),
         (["digits", "--outliers", "1"], 2, "--outliers 1: must be others or a digit"),
         (["digits", "--data", "none"], 3, "none: cannot be read"),
         (["synthetic", "--shares", "0.5"], 2, "--shares 0.5: must be a share of 0 or more"),

@@ -20,7 +20,7 @@ def test_an_export_that_cannot_be_leaves_nothing(made, invoke, tmp_path):
     run(made / "clip.npy", bare, _errors_alone())
     result = invoke("export", bare, "--to", "via", "-o", tmp_path / "x" / "t.csv")
     assert result.exit_code == 3
-    assert "bgsub objects" in result.stderr
+    assert "run it again without --only" in result.stderr
     assert not (tmp_path / "x" / "t.csv").exists()
     # The rate of an array is not known, and the format cannot do without.
     result = invoke("export", made / "results", "--to", "megadetector", "-o", tmp_path / "m.json")
@@ -35,7 +35,7 @@ def test_a_film_is_told_from_results(made, invoke, tmp_path):
         result = invoke("export", film, "--to", "mot", "-o", tmp_path / "gt.txt")
         assert result.exit_code == 3
         (line,) = result.stderr.splitlines()
-        assert "is no folder of results; name the one that bgsub run wrote" in line
+        assert "is no folder of results, and no run.json; name the one that bgsub run wrote" in line
     assert not (tmp_path / "gt.txt").exists()
 
 

@@ -26,7 +26,7 @@ def raising(error: BaseException):
         (["rnu"], "no such command 'rnu' (did you mean 'run'?); see bgsub --help"),
         (["run", "--kk", "3"], "no such option '--kk' (did you mean '--k'?); see bgsub run --help"),
         (["run", "--sca", "3"], "'--scale'"),
-        (["run", "a.avi", "--format", "avi"], "'avi' is not one of"),
+        (["run", "a.avi", "--format", "avi"], "--format avi: must be one of mp4, mkv, png, zarr"),
         (["info"], "missing argument 'INPUT'; see bgsub info --help"),
         (["run", "a.avi"], "--out is missing; name the folder for the results"),
         (["run", "--out", "x"], "no INPUT is given"),

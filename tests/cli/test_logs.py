@@ -56,6 +56,20 @@ def test_notes_are_said_without_verbose(capsys) -> None:
     assert not note.isEnabledFor(logging.INFO)
 
 
+def test_a_detail_of_an_input_is_said_once(capsys) -> None:
+    session = Session(verbose=1)
+    with reporting(session):
+        for name in ("a.avi", "a.avi", "b.avi"):
+            session.input = name
+            for _ in range(2):
+                logger.info("the codec has no checksums")
+                logger.warning("damaged")
+                logging.getLogger(NOTES).info("is back")
+    said = capsys.readouterr().err.splitlines()
+    assert said.count("the codec has no checksums") == 2
+    assert said.count("warning: damaged") == said.count("is back") == 6
+
+
 def test_the_name_of_the_logger_of_notes() -> None:
     assert inputs.notes.name == NOTES
 

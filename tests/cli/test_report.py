@@ -75,6 +75,7 @@ def test_one_that_fails_does_not_stop_the_others(results, invoke, tmp_path):
     assert done.exit_code == 6
     assert "objects.csv" in done.stderr
     assert "holds no finished results" in done.stderr
+    assert "lists 1 result\n" in done.stderr
     assert out.read_text(encoding="utf-8").count("<tr data-events") == 1
 
 

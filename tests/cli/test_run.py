@@ -65,11 +65,11 @@ def test_everything_is_json_when_asked(pipeline, invoke, tmp_path) -> None:
         (["--k", "0"], "--k 0: must be a whole number of 1 or more"),
         (["--k", "-3"], "--k -3: must be a whole number of 1 or more"),
         (["--roi", "1,2,3"], "give X,Y,W,H in pixels"),
-        (["--scale", "0"], "--scale: 0.0 is not in the range x>0"),
+        (["--scale", "0"], "--scale 0: must be a number above 0"),
         (["--start", "soon"], "--start 'soon' is not understood"),
-        (["--support-fraction", "0.3"], "--support-fraction: 0.3 is not in the range 0.5<=x<=1"),
+        (["--support-fraction", "0.3"], "--support-fraction 0.3: must be a share of the frames"),
         (["--only", "masks"], "--only masks: must be one of background, foreground"),
-        (["--seed", "-1"], "--seed: -1 is not in the range x>=0"),
+        (["--seed", "-1"], "--seed -1: must be a whole number of 0 or more"),
     ],
 )
 def test_values_that_make_no_sense(arguments, message, pipeline, invoke, tmp_path) -> None:

@@ -49,7 +49,8 @@ def undisturbed(film, tmp_path_factory):
 
 def test_the_log_names_the_borders_and_their_reasons(undisturbed):
     log = undisturbed[1].stderr
-    assert "film.npy: 3 segments, from frame 1, 51 (after 50 frames), 101 (after 50 frames)" in log
+    begin = "1, 51 (after 50 frames), 101 (after 50 frames)"
+    assert f"film.npy: 3 segments, which begin at frame {begin}" in log
     assert "film.npy: segment 3 of 3 is finished" in log
 
 

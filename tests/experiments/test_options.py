@@ -83,3 +83,10 @@ def test_the_moved_object_is_that_of_the_paper_unless_a_truth_is_given(tmp_path)
     (tmp_path / "own.csv").write_text("first,last\n3,4\n")
     own = MovedObjectOptions(truth=str(tmp_path / "own.csv"))
     assert np.flatnonzero(own.labels(numbers)).tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(("last", "first"), [(633, 1), (800, 700)])
+def test_footage_that_is_not_the_papers_needs_a_truth(first, last):
+    numbers = np.arange(first, last + 1)
+    with pytest.raises(UsageError, match=rf"frames 638-891 and .* {first} to {last} .*--truth"):
+        MovedObjectOptions().labels(numbers)

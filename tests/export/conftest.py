@@ -1,5 +1,6 @@
 """A run whose objects are known: two rectangles that pass each other."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -63,4 +64,17 @@ def run(tmp_path, objects):
     rate = Fraction(25)
     path = str(tmp_path / "a film.mp4")
     region = (0, 0, WIDTH, HEIGHT)
-    return KnownRun(folder, "a film.mp4", path, WIDTH, HEIGHT, FRAMES, rate, region)
+    looked_at = range(1, FRAMES + 1)
+    return KnownRun(
+        folder, "a film.mp4", path, WIDTH, HEIGHT, FRAMES, rate, region, looked_at=looked_at
+    )
+
+
+@pytest.fixture
+def run_on_images(run, tmp_path):
+    """The same run, of images that are files of their own."""
+    folder = tmp_path / "shots"
+    folder.mkdir()
+    for number in range(FRAMES):
+        (folder / f"DSC{number + 90}.jpg").touch()
+    return replace(run, path=str(folder), name="shots", rate=None)

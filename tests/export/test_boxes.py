@@ -80,6 +80,42 @@ def test_cvat_has_key_frames_alone_and_ends_tracks(run, tmp_path):
     assert ends == {1: [21], 2: [12, 26]}
 
 
+def test_cvat_interpolates_over_frames_that_the_run_left_out(run, tmp_path):
+    path = tmp_path / "annotations.xml"
+    kept = [seen for seen in run.objects() if seen.frame % 3 == 1]
+    some = replace(run, looked_at=range(1, FRAMES + 1, 3), frames=0)
+    object.__setattr__(some, "objects", lambda: kept)
+    write_cvat(some, path)
+    root = ET.parse(path).getroot()
+    assert root.findtext("meta/task/size") == "28"
+    (one, two) = [
+        [(int(box.get("frame")) + 1, box.get("outside")) for box in track.iter("box")]
+        for track in root.iter("track")
+    ]
+    assert one == [*((frame, "0") for frame in (7, 10, 13, 16, 19)), (22, "1")]
+    assert two == [(10, "0"), (13, "1"), *((n, "0") for n in (16, 19, 22, 25)), (28, "1")]
+
+
+def test_boxes_of_images_go_by_the_names_of_their_files(run_on_images, tmp_path):
+    write_yolo(run_on_images, tmp_path / "yolo")
+    files = sorted((tmp_path / "yolo" / "labels").iterdir())
+    assert {"DSC94.txt", "DSC114.txt"} <= {file.name for file in files}
+    write_via(run_on_images, tmp_path / "via.csv")
+    rows = list(csv.DictReader((tmp_path / "via.csv").read_text().splitlines()))
+    assert rows[0]["filename"] == "DSC94.jpg"
+    assert json.loads(rows[0]["file_attributes"]) == {"frame": 4}
+    write_megadetector(run_on_images, tmp_path / "md.json")  # images need no rate
+    images = json.loads((tmp_path / "md.json").read_text())["images"]
+    assert len(images) == FRAMES
+    assert images[0] == {"file": "DSC90.jpg", "detections": []}
+    (found,) = images[4]["detections"]
+    x, y, width, height = boxes_at(5)[1]
+    assert found["bbox"] == pytest.approx(
+        [x / WIDTH, y / HEIGHT, width / WIDTH, height / HEIGHT], abs=1e-5
+    )
+    assert "frame_number" not in found
+
+
 def test_yolo_gives_shares_of_the_picture(run, tmp_path):
     folder = tmp_path / "yolo"
     write_yolo(run, folder)
@@ -103,6 +139,7 @@ def test_megadetector_counts_from_0(run, tmp_path):
     assert results["info"]["format_version"] == "1.6"
     assert "0" not in results["detection_categories"]
     (film,) = results["images"]
+    assert film["file"] == "a film.mp4"
     assert film["frame_rate"] == 25
     assert film["frames_processed"] == list(range(FRAMES))
     found = {}

@@ -1,6 +1,7 @@
 """Clips of events."""
 
 import csv
+from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -10,15 +11,18 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.export.clips import Span, clip_names, plan_spans, write_clips
+from bgsub.export.clips import Span, clip_names, open_film, plan_spans, write_clips
+from bgsub.export.contact_sheet import contact_sheet
 from bgsub.export.overlays import Painter
 from bgsub.export.reel import join_clips
 from bgsub.export.run_data import RunData, load_run
 from bgsub.export.stretches import Stretches
+from bgsub.pipeline.run import run
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tables import OBJECT_COLUMNS
+from bgsub.video.images import encode_image
 from bgsub.video.source import open_source
-from tests.conftest import read_video
+from tests.conftest import make_options, read_video
 from tests.export.visit import run_on_visit
 from tests.video.beeps import film_with_a_beep
 from tests.video.conftest import encode as encode_film
@@ -66,6 +70,7 @@ def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
         shown = [f.to_ndarray(format="gray") for f in clip.decode(video=0)]
         whole = [f.to_ndarray(format="gray") for f in film.decode(video=0)]
     assert len(shown) == int(row["frames"])
+    assert float(row["end_s"]) == pytest.approx((first + len(shown) - 1) / 25)
     assert 45 <= first <= 60
     assert len(shown) >= 30 + 15
     for index in (0, len(shown) // 2, len(shown) - 1):
@@ -229,9 +234,32 @@ def test_copied_clips_say_where_they_really_begin(results, tmp_path):
     assert row["frames"] == ""
 
 
-def test_a_film_that_is_gone_is_one_line(results, tmp_path):
-    from dataclasses import replace
+@pytest.fixture(scope="module")
+def shots(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shots")
+    for number in range(100):
+        picture = encode_image(np.full((32, 48), 2 * number + 20, np.uint8), ".png")
+        (folder / f"f{number:03d}.png").write_bytes(picture)
+    run(folder, folder / "results", make_options(fps="5", outputs={"objects", "tracks", "events"}))
+    return folder
 
+
+@pytest.mark.parametrize("given", ["", "*.png", "f%03d.png"])
+@pytest.mark.parametrize("overlay", ["none", "boxes"])
+def test_images_are_cut_at_the_rate_of_their_run(shots, tmp_path, given, overlay):
+    data = replace(load_run(shots / "results"), path=str(shots / given))
+    seen = replace(event(1, 12.0, 14.0), peak_s=13.0)
+    painter = None if overlay == "none" else Painter(data, overlay)
+    (name,) = write_clips(data, tmp_path, [Span(12.0, 14.0, (seen,))], painter=painter)
+    (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
+    assert (row["start_s"], row["end_s"], row["frames"]) == ("12", "14", "11")
+    levels = read_video(tmp_path / name).mean(axis=(1, 2, 3))
+    np.testing.assert_allclose(levels, 2 * np.arange(60, 71) + 20, atol=3)
+    sheet = contact_sheet(open_film(data), [seen])
+    assert sheet[60, 120].tolist() == pytest.approx([150] * 3, abs=2)
+
+
+def test_a_film_that_is_gone_is_one_line(results, tmp_path):
     data = replace(load_run(results / "results"), path="/nowhere/film.mp4")
     with pytest.raises(InputError, match="is gone"):
         write_clips(data, tmp_path, [])

@@ -1,5 +1,6 @@
 """What is drawn on clips lies where the objects are, at the time of the frame, and nowhere else."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -68,6 +69,22 @@ class TestMask:
         by = scaled(picture)
         assert picture.shape == (by * HEIGHT, by * 2 * WIDTH, 3)
         np.testing.assert_array_equal(picture[::by, by * WIDTH :: by, 0], mask_at(15))
+
+
+@pytest.mark.parametrize("overlay", ["boxes", "mask"])
+def test_frames_between_those_of_the_run_show_the_ones_before(run, overlay):
+    kept = range(3, FRAMES + 1, 4)
+    some = replace(run, looked_at=kept)
+    seen = [each for each in run.objects() if each.frame in kept]
+    object.__setattr__(some, "objects", lambda: seen)
+    object.__setattr__(some, "masks", lambda: (list(kept), map(mask_at, kept)))
+    pictures = drawn(some, overlay, [frame_at(number) for number in range(1, FRAMES + 1)])
+    for number in range(11, 23):
+        before = pictures[(number - 3) // 4 * 4 + 2]
+        np.testing.assert_array_equal(pictures[number - 1], before)
+    assert changed(pictures[12]).any()
+    assert not changed(pictures[4]).any()
+    assert not changed(pictures[27]).any()
 
 
 class TestCaptions:

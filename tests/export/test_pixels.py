@@ -1,6 +1,7 @@
 """Whose pixels are whose."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,6 +38,18 @@ def test_a_shared_region_is_divided():
     assert (labels[5:15, 21:35] == 4).all()
 
 
+def test_what_the_mask_did_not_show_yet_is_its_box_and_what_is_hidden_has_no_pixel():
+    mask = np.zeros((20, 40), np.uint8)
+    mask[5:15, 5:20] = 255
+    known = Observation(1, 0.0, 1, (5, 5, 15, 10), 12, 10, 150, 5.0, "")
+    early = Observation(1, 0.0, 70_000, (30, 2, 4, 5), 32, 4, 15, 2.0, "")
+    hidden = Observation(1, 0.0, 3, (30, 12, 3, 3), 31, 13, 150, 5.0, "", merged=True)
+    labels = label_objects(mask, [known, early, hidden])
+    assert (labels[2:7, 30:34] == 70_000).all()
+    assert np.count_nonzero(labels == 1) == 150
+    assert set(np.unique(labels)) == {0, 1, 70_000}
+
+
 def test_a_region_of_nobody_is_nobodys(objects):
     mask = mask_at(10)
     mask[0:3, 50:60] = 255
@@ -67,3 +80,13 @@ def test_tifffile_reads_labels(run, tmp_path):
     stack = tifffile.imread(path)
     assert stack.dtype == np.uint16
     np.testing.assert_array_equal(stack, [labels_at(frame) for frame in range(1, FRAMES + 1)])
+
+
+def test_labels_of_many_tracks_have_32_bits(run, objects, tmp_path):
+    tifffile = pytest.importorskip("tifffile")
+    numbered = [replace(seen, track=seen.track + 65_534) for seen in objects]
+    object.__setattr__(run, "objects", lambda: numbered)
+    write_labels(run, tmp_path / "labels.tif")
+    stack = tifffile.imread(tmp_path / "labels.tif")
+    assert stack.dtype == np.uint32
+    assert set(np.unique(stack)) == {0, 65_535, 65_536}

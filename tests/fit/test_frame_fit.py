@@ -137,7 +137,7 @@ class TestAutomaticRank:
         assert (manifest["k"], manifest["components"]) == (1, 0)
 
     def test_one_frame_is_too_few(self, scene, save, options, tmp_path):
-        with pytest.raises(UsageError, match="1 frame is selected, but a background takes 2"):
+        with pytest.raises(UsageError, match="npy: 1 frame is selected, but a background takes 2"):
             run(save(scene(n=1)), tmp_path / "out", options(k="auto"))
 
     @pytest.mark.parametrize("k", ["automatic", "10", 0, 2.5])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import signal
 import socket
 import threading
 import time
 from fractions import Fraction
+from pathlib import Path
 
 import av
 import numpy as np
@@ -37,6 +39,13 @@ def walk(n, visits, size=SIZE, seed=0):
                 frame[height // 3 : height // 3 + tall, x : x + wide] = visitor
         frames.append(np.clip(frame, 0, 255).astype(np.uint8))
     return frames
+
+
+def blocked_in(pid):
+    """Names of the signals that a process of Linux has blocked."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    mask = int(status.partition("SigBlk:")[2].split()[0], 16)
+    return {each.name for each in signal.Signals if mask >> (each - 1) & 1}
 
 
 def transport(frames, rate=25, group=12, first_s=0.0):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bgsub.live.feed import Feed, Lost, Seen
-from bgsub.live.messages import Note
+from bgsub.live.messages import End, Note
 from bgsub.live.ring import PacketRing
 from bgsub.live.source import LiveSource, read_source
+
+from .conftest import blocked_in
 
 
 def test_frames_for_which_there_is_no_time_are_left_out_and_counted():
@@ -30,3 +34,13 @@ def test_only_what_may_come_back_is_tried_again(tmp_path, kind, tries):
     assert [type(item) for item in lost] == [Lost] * tries
     assert [item.retry_s for item in lost] == ([0.01, 0.02] if tries == 2 else [None])
     assert all(item.reason for item in lost)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+def test_ctrl_c_does_not_reach_a_process_that_begins(tmp_path):
+    source = LiveSource(str(tmp_path / "gone.ts"), "file")
+    seen = []
+    feed = Feed(source, PacketRing(1.0))
+    feed._listen = lambda _pipe: (seen.append(blocked_in(feed._process.pid)), (End(""), False))[1]
+    feed._connect()
+    assert {"SIGINT", "SIGTERM"} <= seen[0]

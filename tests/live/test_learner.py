@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from bgsub.live.messages import LearningSettings
 from bgsub.local.params import MaskOptions
 from bgsub.video.frames import Layout
 
-from .conftest import walk
+from .conftest import blocked_in, walk
 
 LAYOUT = Layout("bgr", 72, 96)
 
@@ -42,6 +43,13 @@ def test_a_model_scores_frames_by_what_is_usual(learner):
     usual, visited = (learner.model.frame_score(LAYOUT.luma(row_of(f))) for f in frames[49:51])
     assert usual < 6 < visited
     json.dumps([usual, visited])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+def test_ctrl_c_does_not_reach_a_process_that_begins(learner):
+    while learner._process is None:
+        time.sleep(0.001)
+    assert {"SIGINT", "SIGTERM"} <= blocked_in(learner._process.pid)
 
 
 def test_another_process_takes_the_place_of_one_that_died(learner):

@@ -332,8 +332,11 @@ def test_once_a_minute_it_says_how_many_frames_were_not_analysed(tmp_path):
     for now_s, dropped in ((30.0, 2), (61.0, 4), (62.0, 5), (122.0, 5), (183.0, 5)):
         feed.dropped = dropped
         watcher._attend(feed, now_s)
-    left_out = "frames of the last minute were not analysed for lack of time; clips have them all"
-    assert notes == [f"4 {left_out}", f"1 {left_out}"]
+    left_out = "not analysed for lack of time; clips have them all"
+    assert notes == [
+        f"4 frames of the last minute were {left_out}",
+        f"1 frame of the last minute was {left_out}",
+    ]
 
 
 def test_a_model_that_does_not_come_is_said_once(tmp_path):

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from bgsub.local.clean_frames import CleanFrames, coarseness, find_clean_frames, trimmed_mean
+from bgsub.local.clean_frames import (
+    CleanFrames,
+    clean_shares,
+    coarseness,
+    find_clean_frames,
+    trimmed_mean,
+)
 
 
 def busy(n=40, size=48):
@@ -123,3 +129,16 @@ def test_of_large_pictures_every_tile_is_as_large_a_part():
     weights = np.stack([one.copy() for one in clean.weights()])
     assert weights.shape == luma.shape
     assert weights[2, 105, 205] == 0 < weights[0, 105, 205]
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_clean_shares_are_weighted_means(weight):
+    """Where no frame is clean nothing has a share."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, (9, 16, 16), dtype=np.uint8)
+    supports = [255 * (rng.random((9, r, c)) < 0.5 * weight) for r in (2, 3) for c in (2, 3)]
+    clean = CleanFrames((16, 16), 8, [one.astype(np.uint8) for one in supports])
+    weights = np.stack([one.copy() for one in clean.weights()]).astype(float)
+    for k, share in enumerate(clean_shares(labels, clean, 3)):
+        expected = (weights * (labels == k)).sum(axis=0) / np.maximum(weights.sum(axis=0), 1)
+        np.testing.assert_allclose(share, expected, atol=1e-6)

@@ -12,6 +12,8 @@ from bgsub.local.cleanup import (
     in_hundredths,
     mean_score,
     shadow_reach,
+    solid_parts,
+    solid_reach,
     vote,
     without_shadows,
 )
@@ -113,15 +115,17 @@ def test_the_mean_is_that_of_clipped_scores_of_five_by_five_pixels(seed):
 
 
 def test_the_reach_of_shadows_is_that_of_their_windows():
-    """Opening by 5, closing by 15, texture of 21 pixels, a step more for what is in between."""
+    """Texture of 21 pixels, means of 5; opening by 5, closing by 15; a step for what is between."""
     assert shadow_reach(1, DEFAULTS) == 22
     assert shadow_reach(2, DEFAULTS) == 44
     plain = replace(DEFAULTS, texture_kept=1.1, bay_px=1)
-    assert shadow_reach(1, plain) == 9
-    assert shadow_reach(2, plain) == 10
-    assert shadow_reach(2, replace(plain, bay_px=11)) == 14
-    assert shadow_reach(1, replace(plain, close_px=3)) == 6
-    assert shadow_reach(4, replace(plain, close_px=3)) == 12
+    assert shadow_reach(1, plain) == 3
+    assert shadow_reach(2, plain) == 6
+    assert solid_reach(1, plain) == 9
+    assert solid_reach(2, plain) == 10
+    assert solid_reach(2, replace(plain, bay_px=11)) == 14
+    assert solid_reach(1, replace(plain, close_px=3)) == 6
+    assert solid_reach(4, replace(plain, close_px=3)) == 9
 
 
 @pytest.mark.parametrize("step", [1, 2])
@@ -145,7 +149,7 @@ def test_shadows_are_taken_out_part_by_part_as_from_all_of_the_picture(seed, ste
 
     everything = at_once(mask)
     assert 0 < everything.sum() < mask.sum()
-    reach = shadow_reach(step, params)
+    reach = max(shadow_reach(step, params), solid_reach(step, params))
     for top, bottom, left, right in ((40, 58, 50, 76), (2, 9, 1, 7)):
         rows = slice(max(top - reach, 0) // step * step, bottom + reach)
         columns = slice(max(left - reach, 0) // step * step, right + reach)
@@ -180,6 +184,33 @@ def test_evidence_is_opened_by_five_and_closed_by_fifteen_pixels():
     found = kept(seen, place, mask)
     assert found[20:40, 14:24].all()
     assert not found[:, 30:66].any()
+
+
+def walker(legs_shaded):
+    """A body with two legs of three pixels, on ground that may be in its shadow around them."""
+    evidence = np.zeros((80, 60), np.uint8)
+    evidence[10:40, 20:40] = 1
+    evidence[40:70, 22:25] = evidence[40:70, 34:37] = 1
+    mask = evidence.copy()
+    if legs_shaded:
+        mask[45:70, 15:50] = 1
+    return mask, evidence
+
+
+@pytest.mark.parametrize("legs_shaded", [False, True])
+def test_thin_parts_of_a_large_object_stay_but_in_shadow(legs_shaded):
+    mask, evidence = walker(legs_shaded)
+    found = solid_parts(mask, evidence, 1, DEFAULTS, 150)
+    assert (found[10:40, 20:40] == 1).all()
+    assert found[58:70].any() != legs_shaded
+    if not legs_shaded:
+        np.testing.assert_array_equal(found, evidence)
+
+
+@pytest.mark.parametrize("least", [151, np.inf])
+def test_thin_parts_of_what_is_small_do_not(least):
+    """The body has 600 pixels, four times 150."""
+    assert not solid_parts(*walker(False), 1, DEFAULTS, least)[45:].any()
 
 
 def faint(mask):

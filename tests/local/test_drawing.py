@@ -1,7 +1,7 @@
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bgsub.local import drawing
@@ -21,6 +21,15 @@ from tests.local.test_regions import BLOBS, drawn
     fill=st.booleans(),
     least=st.sampled_from([0, 9, 60]),
     shade=st.sampled_from([0.0, 1.0]),
+)
+@example(  # two bays with one outline
+    blobs=[(40, 168, 52), (42, 13, 57), (98, 32, 27)],
+    seed=2209933034,
+    step=1,
+    shadows="keep",
+    fill=True,
+    least=0,
+    shade=0.0,
 )
 def test_masks_drawn_in_parts_are_those_of_the_picture_at_once(
     blobs, seed, step, shadows, fill, least, shade
@@ -48,5 +57,5 @@ def test_masks_drawn_in_parts_are_those_of_the_picture_at_once(
     in_parts = model.mask(frame)
     with pytest.MonkeyPatch.context() as patch:
         at_once = (0, *place.shape[:1], 0, *place.shape[1:2])
-        patch.setattr(drawing, "boxes_of", lambda *_: [at_once])
+        patch.setattr(drawing, "boxes_of", lambda *_: [(at_once, [at_once])])
         np.testing.assert_array_equal(in_parts, model.mask(frame))

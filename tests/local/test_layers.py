@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from bgsub.local.clean_frames import CleanFrames, find_clean_frames
-from bgsub.local.layers import LAYERS, UNSEEN, clean_shares, color_of, find_layers
+from bgsub.local.clean_frames import clean_shares, find_clean_frames
+from bgsub.local.layers import LAYERS, UNSEEN, color_of, find_layers
 from bgsub.runtime.threads import Workers
 
 COLORS = np.array([(40, 90, 200), (200, 60, 30), (90, 90, 90)], np.uint8)
@@ -134,16 +134,3 @@ def test_the_colour_of_a_label_is_that_of_its_layer():
     label = rng.integers(0, 4, (6, 7))
     for y, x in np.ndindex(6, 7):
         assert (color_of(colors, label)[y, x] == colors[label[y, x], y, x]).all()
-
-
-@pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_clean_shares_are_weighted_means(weight):
-    """Where no frame is clean nothing has a share."""
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 4, (9, 16, 16), dtype=np.uint8)
-    supports = [255 * (rng.random((9, r, c)) < 0.5 * weight) for r in (2, 3) for c in (2, 3)]
-    clean = CleanFrames((16, 16), 8, [one.astype(np.uint8) for one in supports])
-    weights = np.stack([one.copy() for one in clean.weights()]).astype(float)
-    for k, share in enumerate(clean_shares(labels, clean, 3)):
-        expected = (weights * (labels == k)).sum(axis=0) / np.maximum(weights.sum(axis=0), 1)
-        np.testing.assert_allclose(share, expected, atol=1e-6)

@@ -47,3 +47,11 @@ def test_a_mask_may_be_empty():
     assert marked.count == 0
     assert marked.of(np.ones((*SHAPE, 3), np.uint8)).shape == (0, 3)
     assert not marked.mask_of(np.zeros(0, np.bool_)).any()
+
+
+@pytest.mark.parametrize("side", [1, 5, 35])
+def test_pixels_of_the_mask_are_counted_in_a_window_around_each(mask, side):
+    reach = side // 2
+    wide = np.pad(mask, reach).astype(int)
+    sums = np.lib.stride_tricks.sliding_window_view(wide, (side, side)).sum(axis=(2, 3))
+    np.testing.assert_array_equal(MarkedPixels(mask).count_around(side), sums[mask > 0])

@@ -79,6 +79,7 @@ SHIPPED = {
     "often_near": (0, 0.07, 1),
     "often_far": (0, 0.13, 1),
     "often_absence": (0, 0.2, 1),
+    "passing_share": (0, 0.45, 1),
     "longest_absence": (0, 0.3, 1),
     "change_area": (0, 0.002, 1.1),
     "still_share": (0.5, 0.7, 1),

@@ -77,6 +77,19 @@ def test_a_colour_that_comes_and_goes_every_other_frame_is_background(scenes, wo
     assert scene.restless[AT].mean() > 5 * max(scene.restless[50:].mean(), 1)
 
 
+def test_a_colour_of_things_that_are_alike_and_move_on_is_not(scenes, workers):
+    """Each place of the lane shows it every fourth frame, and the road in between."""
+    order = np.random.default_rng(4).permutation(N)
+
+    def pass_by(frame, i):
+        left = int(110 * order[i] / N) - 26
+        frame[20:40, max(left, 0) : left + 26] = RED
+
+    scene = fit(scenes, workers, pass_by)
+    assert is_background(scene, RED, AT) < 0.05
+    np.testing.assert_allclose(scene.colors[0], scenes.place(), atol=4)
+
+
 @pytest.mark.parametrize("frames", [2, 5])
 def test_a_colour_of_a_few_frames_is_not(scenes, workers, frames):
     def visit(frame, i):

@@ -142,3 +142,18 @@ def test_no_pixel_farther_than_its_reach_counts(place):
         near[at[0] - reach : at[0] + reach + 1, at[1] - reach : at[1] + reach + 1] = True
         other = np.where(near, noisy, np.random.default_rng(2).uniform(0, 255, SHAPE))
         assert (kept(other, place)[at] == kept(noisy, place)[at]) == same
+
+
+def test_where_it_is_asked_for_the_answer_is_that_of_all(place):
+    """Elsewhere it may be no; and it is where too few pixels are near any that are asked for."""
+    mask = np.zeros(SHAPE, np.uint8)
+    mask[5:45, 5:35] = mask[50:54, 70:74] = 1
+    marked = MarkedPixels(mask)
+    behind = marked.of(place)
+    everywhere = shows_texture(0.5 * behind, behind, marked)
+    assert everywhere.any()
+    large = marked.of(np.arange(SHAPE[1])[None].repeat(SHAPE[0], axis=0)) < 40
+    for asked in (large, ~large, np.zeros_like(large)):
+        found = shows_texture(0.5 * behind, behind, marked, DEFAULTS, asked)
+        np.testing.assert_array_equal(found & asked, everywhere & asked)
+    assert not shows_texture(0.5 * behind, behind, marked, DEFAULTS, ~large).any()

@@ -14,7 +14,6 @@ from bgsub.pipeline.advice import (
     fit_hints,
     mask_hints,
     outlier_findings,
-    plural,
 )
 from bgsub.pipeline.mask_tally import MaskTally
 from bgsub.pipeline.run import run
@@ -59,9 +58,6 @@ class TestFindings:
         assert lines[-1] == "from 91 to the end the scene stays different"
         assert lines[0].endswith(": 5")
 
-    def test_plural(self):
-        assert [plural(n, "frame") for n in (0, 1, 2)] == ["0 frames", "1 frame", "2 frames"]
-
 
 def tally_of(*shares, pixels=100):
     tally = MaskTally(pixels)
@@ -84,7 +80,7 @@ class TestMaskHints:
 
     def test_full_masks(self):
         (hint,) = mask_hints(tally_of(0, 0.9, 1.0), 20)
-        assert "nearly full (63% on average)" in hint
+        assert "nearly full (63 % on average)" in hint
         assert "--threshold" in hint
 
 
@@ -178,7 +174,7 @@ class TestFitHints:
 
     def test_outliers_in_half_of_the_frames(self, hints, scene):
         found = hints(scene(n=60, visit=31))
-        assert any("48% of the frames are outliers" in hint for hint in found)
+        assert any("48 % of the frames are outliers" in hint for hint in found)
 
     def test_foreground_in_most_frames_that_hides_itself(self, hints, scene):
         frames = scene(n=60, visit=99, color=False)

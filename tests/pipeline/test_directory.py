@@ -236,9 +236,7 @@ class TestRefusals:
         (tmp_path / "out").mkdir()
         (tmp_path / "b").write_text("mine")
         (tmp_path / "out" / MANIFEST).write_text(text, encoding="latin-1")
-        self.refused(
-            tmp_path / "out", ["compare.csv"], "not a manifest of this version", force=True
-        )
+        self.refused(tmp_path / "out", ["compare.csv"], "not written by this version", force=True)
 
     def test_a_file_in_the_place_of_the_folder(self, tmp_path):
         (tmp_path / "out").write_text("mine")
@@ -276,7 +274,7 @@ class TestRefusals:
         (out / name).write_text("mine")
         plant(out, {name: describe(out / name)})
         before = contents(tmp_path)
-        self.refused(out, ["compare.csv"], "not a manifest of this version", force=True)
+        self.refused(out, ["compare.csv"], "not written by this version", force=True)
         assert contents(tmp_path) == before
 
     def test_a_planted_manifest_with_the_size_of_my_file_alone(self, tmp_path):

@@ -98,7 +98,7 @@ def test_a_manifest_that_no_run_wrote_is_left_alone(tmp_path, facts):
     write_manifest(tmp_path, outputs={"mask.mp4": GOOD})
     assert earlier_outputs(tmp_path)
     write_manifest(tmp_path, **facts)
-    with pytest.raises(OutputError, match=r"run.json: is not a manifest of this version"):
+    with pytest.raises(OutputError, match=r"run.json: was not written by this version"):
         earlier_outputs(tmp_path)
 
 
@@ -112,7 +112,7 @@ def test_what_is_no_manifest_is_left_alone(tmp_path, text):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
 def test_a_pipe_in_its_place_makes_nobody_wait(tmp_path):
     os.mkfifo(tmp_path / "run.json")
-    with pytest.raises(OutputError, match="is not a manifest"):
+    with pytest.raises(OutputError, match="was not written by this version"):
         earlier_outputs(tmp_path)
 
 

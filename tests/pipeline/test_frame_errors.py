@@ -60,3 +60,9 @@ def test_a_visitor_in_new_footage_is_found(whole_run, scene, save, options):
     new = scene(n=40, visit=25, seed=7)
     table = model_errors(whole_run.out / "model.npz", save(new), options()).table
     assert table.outliers.tolist() == [False] * 25 + [True] * 15
+
+
+def test_what_a_fit_warns_of_is_said_in_words_of_the_command_line(save, options):
+    path = save(np.full((20, 36, 48), 90, dtype=np.uint8))
+    (note,) = fit_errors(path, options(k=1)).notes
+    assert note == "the frames that were fitted are all alike: their background is a still"

@@ -14,6 +14,7 @@ import pytest
 
 import bgsub
 from bgsub.fit.memory_plan import make_plan
+from bgsub.local.looking import make_looker
 from bgsub.local.sampling import PictureSample
 from bgsub.pipeline import looking
 from bgsub.pipeline.inputs import memory_need, open_input
@@ -112,20 +113,27 @@ def test_formulas_are_computed_here(scene, encode, tmp_path, options, eager):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="has other signals")
-def test_a_killed_one_changes_nothing(scene, encode, tmp_path, options, eager, monkeypatch, caplog):
+@pytest.mark.parametrize("amid", ["learning", "looking"])
+def test_a_killed_one_changes_nothing(
+    amid, scene, encode, tmp_path, options, eager, monkeypatch, caplog
+):
     clip, chosen = encode(scene()), {"outputs": {"mask"}, "format": "mkv"}
     bgsub.run(clip, tmp_path / "alone", options(threads=1, **chosen))
-    begin = Helpers.begin
+    begin, killed = Helpers.begin, []
 
-    def kill_one(self, *maker):
+    def kill_one(self, make, arguments):
+        if killed or (make is make_looker) != (amid == "looking"):
+            begin(self, make, arguments)
+            return
+        killed.append(make)
         os.kill(self._processes[0].pid, signal.SIGKILL)
-        begin(self, *maker)
+        begin(self, make, arguments)
         self._threads[0].join()
 
     monkeypatch.setattr(Helpers, "begin", kill_one)
     with caplog.at_level(logging.INFO, "bgsub.notes"):
         bgsub.run(clip, tmp_path / "killed", options(threads=2, **chosen))
-    assert eager == [1]
+    assert (eager, len(killed)) == ([1], 1)
     assert processes._LOST in caplog.messages
     one, other = ((tmp_path / out / "mask.mkv").read_bytes() for out in ("alone", "killed"))
     assert one == other

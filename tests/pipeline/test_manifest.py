@@ -75,8 +75,8 @@ class TestLoadManifest:
         [
             (None, "holds no finished results"),
             ("{", "is not JSON"),
-            ("[1]", "is not a manifest of bgsub"),
-            ('{"name": "npm"}', "is not a manifest of bgsub"),
+            ("[1]", "was not written by bgsub; name a folder"),
+            ('{"name": "npm"}', "was not written by bgsub; name a folder"),
             ('{"schema_version": 99}', "schema version 99"),
         ],
     )

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from bgsub.errors import InputError
+from bgsub.errors import InputError, UsageError
 from bgsub.pipeline.run import apply, run
 from bgsub.tracking.tables import read_objects, read_tracks
 
@@ -78,6 +78,10 @@ def test_regions_are_read_before_any_work(clip, tmp_path, options):
     regions = tmp_path / "regions.json"
     regions.write_text("{}")
     with pytest.raises(InputError, match=r"regions\.json"):
+        run(clip, tmp_path / "r", options(outputs=TABLES, regions=str(regions)))
+    assert not (tmp_path / "r").exists()
+    regions.write_text(json.dumps({"share": [[0, 0], [0.5, 0], [0.5, 0.5]]}))
+    with pytest.raises(UsageError, match="region 'share' is smaller than a pixel"):
         run(clip, tmp_path / "r", options(outputs=TABLES, regions=str(regions)))
     assert not (tmp_path / "r").exists()
     regions.write_text(json.dumps({"all": [[0, 0], [48, 0], [48, 36], [0, 36]]}))

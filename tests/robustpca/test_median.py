@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bgsub.robustpca.median import NORMAL_MAD, column_median, level_median
+from bgsub.robustpca.median import NORMAL_MAD, column_median, level_median, median, quantile
 
 from .helpers import lower_median
 
@@ -16,9 +16,9 @@ bytes_ = st.integers(0, 255)
 @settings(max_examples=60, deadline=None)
 @given(hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=bytes_))
 def test_median_of_bytes_is_the_lower_one(X):
-    median = column_median(X)
-    assert median.dtype == np.uint8
-    np.testing.assert_array_equal(median, lower_median(X))
+    found = column_median(X)
+    assert found.dtype == np.uint8
+    np.testing.assert_array_equal(found, lower_median(X))
 
 
 @pytest.mark.parametrize("n", [1, 2, 255, 256, 511, 600])
@@ -42,6 +42,48 @@ def test_the_median_of_a_normal_variable_is_its_sigma():
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 31, 32])
 def test_median_of_grey_levels_is_the_usual_one(n):
     levels = np.random.default_rng(n).integers(0, 256, (n, 5, 7, 3), dtype=np.uint8)
-    median = level_median(levels)
-    assert median.dtype == np.float32
-    np.testing.assert_array_equal(median, np.median(levels, axis=0))
+    found = level_median(levels)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.median(levels, axis=0))
+
+
+NUMBERS = st.sampled_from([np.uint8, np.int64, np.float32, np.float64])
+
+
+def numbers(dtype, most_dims):
+    ordinary = {"elements": bytes_} if dtype == np.uint8 else {"elements": st.integers(-99, 99)}
+    return hnp.arrays(dtype, hnp.array_shapes(max_dims=most_dims, max_side=9), **ordinary)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_median_is_that_of_numpy(data):
+    X = data.draw(NUMBERS.flatmap(lambda dtype: numbers(dtype, 3)))
+    axis = data.draw(st.sampled_from([None, *range(-X.ndim, X.ndim)]))
+    before = X.copy()
+    found = median(X, axis)
+    assert found.dtype == np.median(X, axis).dtype
+    np.testing.assert_array_equal(found, np.median(X, axis))
+    np.testing.assert_array_equal(X, before)
+
+
+def test_of_nothing_there_is_no_median():
+    assert np.isnan(median(np.empty(0)))
+    assert np.isnan(median(np.empty((3, 0), np.float32), 1)).tolist() == [True] * 3
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    hnp.arrays(
+        st.sampled_from([np.float32, np.float64]),
+        st.integers(1, 30),
+        elements=st.floats(-100, 100, width=32),
+    ),
+    st.sampled_from([0.0, 0.03, 0.25, 0.5, 0.7, 0.97, 1.0]),
+)
+def test_a_quantile_is_that_of_numpy(values, share):
+    # NumPy 2.0 finds the place among single values in single precision, so double tells.
+    exact = float(np.quantile(values.astype(np.float64), share))
+    single = float(np.finfo(np.float32).eps) * float(np.abs(values).max())
+    found = quantile(values, share)
+    assert abs(found - exact) <= (2 * single if values.dtype == np.float32 else 0)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+
+import numpy as np
 import pytest
 
 from bgsub.errors import InputError
 from bgsub.segments.tables import join_errors, join_objects
+from bgsub.tracking.object_options import ObjectOptions
 from bgsub.tracking.object_tables import ObjectTables
-from bgsub.tracking.recorder import ObjectOptions
+from bgsub.tracking.regions import Region
 from bgsub.tracking.tables import read_objects, read_tracks
 from bgsub.tracking.tracker import Observation
 
@@ -38,10 +42,12 @@ def write(folder, frames):
     return folder / "objects.csv"
 
 
-def joined(tmp_path, *parts, **options):
+def joined(tmp_path, *parts, end_s=0.0, **options):
     paths = [write(tmp_path / str(number), part) for number, part in enumerate(parts)]
     (tmp_path / "all").mkdir()
-    return join_objects(paths, tmp_path / "all", AREA, ObjectOptions(**options), [])
+    return join_objects(
+        paths, tmp_path / "all", AREA, ObjectOptions(**options), frame_events=[], end_s=end_s
+    )
 
 
 def test_an_object_that_walks_over_a_border_is_one(tmp_path):
@@ -93,6 +99,28 @@ def test_two_that_pass_each_other_keep_their_ways(tmp_path):
     found = joined(tmp_path, first, second)
     ways = {track.track: track.displacement_px for track in found.tracks}
     assert ways == {1: pytest.approx(192.0), 2: pytest.approx(192.0)}
+
+
+def test_who_left_a_region_has_left_it_where_the_film_goes_on(tmp_path):
+    square = np.array([[0, 0], [160, 0], [160, 240], [0, 240]], np.float32)
+    part = [[seen(n, 1, 4.0 * n)] for n in range(1, 31)]
+    joined(tmp_path, part, [], regions=(Region("left", square),), end_s=60.0)
+    with (tmp_path / "all" / "regions.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["entries"], row["exits"]) == ("1", "1")
+
+
+def test_what_flickers_is_no_event_in_a_film_of_segments_either(tmp_path):
+    flash = [[seen(n, 1, 50.0, size=4.0)] for n in range(10, 14)]
+    parts = [flash, [[seen(n, 1, 4.0 * n)] for n in range(100, 130)]]
+    found = joined(tmp_path, *parts)
+    assert [event.first_frame for event in found.events] == [100]
+    assert [track.track for track in found.tracks] == [1, 2]
+
+
+def test_all_that_is_as_large_as_was_asked_for_is_an_event_in_segments_too(tmp_path):
+    flash = [[seen(n, 1, 50.0, size=4.0)] for n in range(10, 14)]
+    assert len(joined(tmp_path, flash, min_area=5).events) == 1
 
 
 def test_a_table_may_have_no_rows(tmp_path):

@@ -39,6 +39,21 @@ def test_the_sign_is_against_the_background(draw, levels, sign):
         assert found.sign == sign
 
 
+def test_some_rows_tell_the_colour_and_the_sign_of_a_large_region():
+    rng = np.random.default_rng(3)
+    rows, columns = np.mgrid[:300, :200]
+    picture = np.clip(rng.normal(60 + rows[..., None] / 4, 15, (300, 200, 3)), 0, 255)
+    picture = picture.astype(np.uint8)
+    mask = np.where((rows - 150) ** 2 + (columns - 100) ** 2 < 90**2, 255, 0).astype(np.uint8)
+    luma = picture[..., 0]
+    for level, sign in ((40, "brighter"), (97, "mixed"), (200, "darker")):
+        background = np.full(luma.shape, level, np.uint8)
+        (found,) = find_detections(mask, picture=picture, luma=luma, background=background)
+        assert found.sign == sign
+        assert np.allclose(found.color, picture[mask > 0].mean(axis=0), atol=1)
+    assert found.area == np.count_nonzero(mask)
+
+
 def test_the_score_is_the_highest_within(draw):
     mask, _ = draw([(10, 20, 8, 6, 200)])
     scores = np.zeros(mask.shape, np.uint16)

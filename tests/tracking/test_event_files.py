@@ -29,6 +29,19 @@ def test_the_table_has_a_row_an_event_and_no_box_where_nothing_was_seen(tmp_path
     assert second[-6:] == ["0", "", "", "", "", ""]
 
 
+def test_times_and_areas_are_exact_in_long_films_and_large_pictures(tmp_path):
+    event = SceneEvent(
+        *(1, "object", 2160002, 2160009, 86400.08, 86400.36, 2160005, 86400.2),
+        *(8294400.0, (1,), (3839.25, 0.0, 10240.5, 20.0)),
+    )
+    write_events([event], tmp_path)
+    with (tmp_path / "events.csv").open(encoding="utf-8", newline="") as file:
+        _, row = csv.reader(file)
+    assert row[4:6] == ["86400.08", "86400.36"]
+    assert row[7] == "8294400"
+    assert row[9:] == ["3839.25", "0", "10240.5", "20"]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

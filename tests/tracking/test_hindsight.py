@@ -29,9 +29,9 @@ def known(x, ago):
     return Recognized(x + 2.0, 22.0, tuple(Earlier(n, speck(x - n)) for n in range(ago, 0, -1)))
 
 
-def passed(frames, view=WHOLE, most_area=None):
+def passed(frames, view=WHOLE, most_area=None, max_gap_s=1.0):
     """Objects of frames that are each (objects, recognized), in the order in which they come."""
-    hindsight, given = Hindsight(view, most_area), []
+    hindsight, given = Hindsight(view, most_area, max_gap_s), []
     for number, (_, recognized) in enumerate(frames, start=1):
         hindsight.begin(number, number / 25, recognized)
     for objects, _ in frames:
@@ -85,6 +85,17 @@ def test_the_largest_area_holds_for_them_too():
     frames = [([], []), ([row(2, 30)], [known(30, 1)])]
     assert passed(frames, most_area=16)[0]
     assert not passed(frames, most_area=15)[0]
+
+
+def test_nothing_reaches_back_over_a_longer_gap_than_an_object_may_be_missed():
+    thing = Recognized(32.0, 22.0, tuple(Earlier(n, speck(30 - n)) for n in (9, 8, 4, 2, 1)))
+    frames = [([], [])] * 9 + [([row(10, 30)], [thing])]
+    for frames_missed, first in ((4, 1), (3, 6), (1, 8), (0.9, 10)):
+        given = passed(frames, max_gap_s=frames_missed / 25 + 1e-9)
+        assert min(each.frame for objects in given for each in objects) == first
+    seen = [([], [])] * 3 + [([row(4, 24)], [])] + [([], [])] * 5 + [([row(10, 30)], [thing])]
+    given = passed(seen, max_gap_s=3 / 25 + 1e-9)
+    assert min(each.frame for objects in given for each in objects) == 1  # it was seen between
 
 
 def test_frames_wait_only_for_as_long_as_something_can_reach_back():

@@ -1,11 +1,14 @@
 """Tables of objects, written as their frames come."""
 
 import csv
+from dataclasses import replace
 
 import pytest
 
 from bgsub.outliers.events import Event
+from bgsub.tracking.choosing import EventFilter, choose_events
 from bgsub.tracking.event_files import read_events
+from bgsub.tracking.object_options import ObjectOptions
 from bgsub.tracking.object_tables import ObjectTables
 from bgsub.tracking.regions import Line
 from bgsub.tracking.tables import read_objects, read_tracks
@@ -20,7 +23,7 @@ def seen(frame, track, x):
 
 @pytest.fixture
 def tables(tmp_path):
-    return ObjectTables(tmp_path, AREA, lines=[Line("gate", (100, 0), (100, 240))])
+    return ObjectTables(tmp_path, AREA, ObjectOptions(lines=(Line("gate", (100, 0), (100, 240)),)))
 
 
 def rows_of(path):
@@ -49,6 +52,19 @@ def test_tracks_that_are_over_are_summed_up_before_the_end_and_sorted(tables, tm
     tracks, events = tables.finish()
     assert [track.track for track in tracks] == [1, 2]
     assert [(event.first_frame, event.last_frame) for event in events] == [(1, 10), (400, 400)]
+
+
+def test_events_of_the_table_are_those_of_the_run_where_objects_have_merged(tables, tmp_path):
+    for frame in range(1, 41):
+        pair = [seen(frame, 1, 80 + 2.0 * frame), seen(frame, 2, 240 - 2.0 * frame)]
+        pair[0] = replace(pair[0], area=310)
+        if frame >= 36:
+            pair = [replace(each, area=560, merged=True) for each in pair]
+        tables.add(pair)
+    _, (event,) = tables.finish()
+    assert (event.peak_frame, event.area) == (1, 610)
+    again = choose_events(read_objects(tmp_path / "objects.csv"), [], EventFilter())
+    assert again == [event]
 
 
 def test_events_of_whole_frames_are_listed_with_those_of_objects(tables, tmp_path):

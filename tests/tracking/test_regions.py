@@ -3,10 +3,11 @@
 import io
 import json
 
+import numpy as np
 import pytest
 
-from bgsub.errors import InputError
-from bgsub.tracking.regions import Line, RegionCounter, read_regions
+from bgsub.errors import InputError, UsageError
+from bgsub.tracking.regions import Line, Region, RegionCounter, check_inside, read_regions
 from bgsub.tracking.tracker import Observation
 
 SQUARE = [[10, 10], [50, 10], [50, 50], [10, 50]]
@@ -71,3 +72,24 @@ def test_anything_else_is_an_input_error(text, tmp_path):
     path.write_text(text)
     with pytest.raises(InputError, match=r"regions\.json"):
         read_regions(path)
+
+
+@pytest.mark.parametrize(
+    ("points", "wrong"),
+    [
+        ([[400, 10], [500, 10], [500, 90]], "lies outside of a.mp4, whose pictures are 320×240"),
+        ([[10, -50], [90, -50], [90, -1]], "lies outside"),
+        ([[0.1, 0.1], [0.9, 0.1], [0.9, 0.9]], "is smaller than a pixel"),
+    ],
+)
+def test_a_place_in_which_nothing_can_be_is_refused(points, wrong):
+    region = Region("gate", np.array(points, np.float32))
+    with pytest.raises(UsageError, match=f"region 'gate' {wrong}.*pixels of the input"):
+        check_inside("a.mp4", (320, 240), [region])
+
+
+def test_a_place_that_reaches_into_the_picture_is_none_of_these():
+    region = Region("gate", np.array([[-50, -50], [1, -50], [1, 300], [-50, 300]], np.float32))
+    check_inside("a.mp4", (320, 240), [region], [Line("upright", (100, -50), (100, 900))])
+    with pytest.raises(UsageError, match="line 'far' lies outside"):
+        check_inside("a.mp4", (320, 240), [region], [Line("far", (400, 0), (400, 90))])

@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -44,8 +45,9 @@ def test_a_row_per_object():
 
 def test_what_is_written_is_read(tmp_path):
     path = tmp_path / "objects.csv"
-    path.write_text(text_of(SEEN, SEEN))
-    assert list(read_objects(path)) == [SEEN, SEEN]
+    seen = [SEEN, replace(SEEN, frame=482)]
+    path.write_text(text_of(*seen))
+    assert list(read_objects(path)) == seen
     path.write_text(text_of())
     assert list(read_objects(path)) == []
 
@@ -64,6 +66,28 @@ def test_tracks_are_read_as_written(tmp_path):
     with path.open("w") as file:
         write_tracks(file, [TRACK])
     assert list(read_tracks(path)) == [TRACK]
+
+
+@pytest.mark.parametrize("score", [7.25, math.nan])
+def test_those_that_share_a_region_are_read_as_merged(tmp_path, score):
+    def seen(track, x, area=900.0, sign="mixed"):
+        return Observation(5, 0.2, track, (x, 20, 30, 40), x + 15, 40, area, score, sign)
+
+    apart = seen(4, 2000.0)  # 900 pixels do not reach so far
+    frame = [seen(1, 10.0), seen(2, 35.0), seen(3, 80.0, 700.0), apart]
+    path = tmp_path / "objects.csv"
+    path.write_text(text_of(*frame, replace(apart, frame=6)))
+    assert [each.merged for each in read_objects(path)] == [True, True, False, False, False]
+
+
+def test_times_of_tracks_are_those_of_their_objects(tmp_path):
+    path = tmp_path / "tracks.csv"
+    track = replace(TRACK, start_s=12.345678, end_s=86399.998333, rest_s=1.23456)
+    with path.open("w") as file:
+        write_tracks(file, [track])
+    (again,) = read_tracks(path)
+    assert (again.start_s, again.end_s) == (12.345678, 86399.99833)
+    assert again.rest_s == 1.23456
 
 
 @given(st.text(max_size=60))

@@ -124,3 +124,24 @@ def test_what_stays_hidden_is_looked_for_now_and_then(draw):
         find_shares([one, two], region, picture)
         asked.append(looks.asked > before)
     assert np.flatnonzero(asked).tolist() == [*range(9), 12, 16, 20, 24]
+
+
+def test_tiny_ones_that_look_alike_part_the_region_among_them(draw):
+    region, picture = region_of(draw, [(40, 30, 7, 7, 20), (47, 31, 7, 7, 20)])
+    dark = (20, 20, 20)
+    pair = [target(x, y, 7, 7, dark) for x, y in ((42.5, 28), (45.5, 33))]  # predictions are off
+    for _ in range(8):
+        boxes = find_shares(pair, region, picture)
+    for box, (x, y) in zip(boxes, ((40, 30), (47, 31)), strict=True):
+        assert box[:2] == pytest.approx((x, y), abs=1.0)
+
+
+def test_tiny_ones_over_each_other_and_large_ones_are_where_they_move(draw):
+    region, picture = region_of(draw, [(40, 30, 9, 7, 20)])
+    over = [target(x, 30, 7, 7, (20, 20, 20)) for x in (40, 41)]
+    assert [box[0] for box in find_shares(over, region, picture)] == pytest.approx(
+        [40, 41], abs=0.3
+    )
+    region, picture = region_of(draw, [(40, 30, 20, 20, 20), (60, 30, 20, 20, 20)])
+    large = [target(x, 30, 20, 20, (20, 20, 20)) for x in (44, 58)]
+    assert [box[0] for box in find_shares(large, region, picture)] == pytest.approx([44, 58], abs=1)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.video.excerpt import add_sound, copy_excerpt, encode_excerpt
+from bgsub.video.excerpt import Excerpt, add_sound, copy_excerpt, encode_excerpt
 from bgsub.video.seeking import frames_between
 from bgsub.video.source import open_source
 from tests.video.beeps import FLASH_S, RATE, film_with_a_beep
@@ -37,8 +37,8 @@ def loudest_s(path):
 def test_an_encoded_excerpt_begins_with_the_frame_that_is_asked_for(film, tmp_path):
     source = open_source(film)
     out = tmp_path / "a.mp4"
-    count, begin = encode_excerpt(frames_between(source, 5.0, 7.0), out, rate=source.rate)
-    assert (count, begin) == (51, 5.0)
+    excerpt = encode_excerpt(frames_between(source, 5.0, 7.0), out, rate=source.rate)
+    assert excerpt == Excerpt(5.0, 7.0, 51)
     found = levels(out)
     assert len(found) == 51
     assert found[0] == pytest.approx(20 + 125 // 2, abs=3)
@@ -48,7 +48,7 @@ def test_an_encoded_excerpt_begins_with_the_frame_that_is_asked_for(film, tmp_pa
 def test_sound_stays_in_step(film, tmp_path):
     source = open_source(film)
     silent, out = tmp_path / "s.mp4", tmp_path / "a.mp4"
-    _, begin = encode_excerpt(frames_between(source, 5.0, 7.0), silent, rate=source.rate)
+    begin = encode_excerpt(frames_between(source, 5.0, 7.0), silent, rate=source.rate).begin_s
     assert add_sound(source, silent, out, begin)
     assert loudest_s(out) == pytest.approx(FLASH_S - 5.0, abs=0.06)
     assert int(np.argmax(levels(out))) == 25
@@ -58,7 +58,7 @@ def test_sound_stays_in_step(film, tmp_path):
 def test_sound_begins_with_the_sample_of_the_first_frame(film, tmp_path, start):
     source = open_source(film)
     silent, out = tmp_path / "s.mp4", tmp_path / "a.mp4"
-    _, begin = encode_excerpt(frames_between(source, start, 7.0), silent, rate=source.rate)
+    begin = encode_excerpt(frames_between(source, start, 7.0), silent, rate=source.rate).begin_s
     assert begin == pytest.approx(start)
     add_sound(source, silent, out, begin)
     assert loudest_s(out) + begin == pytest.approx(
@@ -69,12 +69,25 @@ def test_sound_begins_with_the_sample_of_the_first_frame(film, tmp_path, start):
 def test_copied_packets_begin_with_a_key_frame(film, tmp_path):
     source = open_source(film)
     out = tmp_path / "a.mp4"
-    begin = copy_excerpt(source, out, 5.0, 7.0)
+    begin = copy_excerpt(source, out, 5.0, 7.0).begin_s
     assert begin <= 5.0
     found = levels(out)
     flash = int(np.argmax(found))
     assert flash / RATE + begin == pytest.approx(FLASH_S, abs=0.05)
     assert loudest_s(out) == pytest.approx(FLASH_S - begin, abs=0.1)
+
+
+@pytest.mark.parametrize("end", [9.0, 60.0])
+def test_an_excerpt_ends_with_the_film_at_the_latest(film, tmp_path, end):
+    source = open_source(film)
+    encoded = encode_excerpt(frames_between(source, 8.0, end), tmp_path / "a.mp4")
+    copied = copy_excerpt(source, tmp_path / "b.mp4", 8.0, end)
+    last = min(end, 9.96)
+    assert (encoded.begin_s, encoded.end_s) == pytest.approx((8.0, last))
+    assert last <= copied.end_s <= min(last + 0.2, 9.96) + 1e-6
+    assert copied.end_s - copied.begin_s == pytest.approx(
+        (len(levels(tmp_path / "b.mp4")) - 1) / 25
+    )
 
 
 def test_a_film_without_sound_gives_none(tmp_path, film):

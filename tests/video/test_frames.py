@@ -109,3 +109,14 @@ def test_objects_are_looked_for_in_the_colours_of_the_chroma_beside_bgr(size, ma
 def test_only_bgr_has_chroma_beside_it():
     with pytest.raises(ValueError, match="beside its own"):
         Layout("yuv420", 4, 4, with_chroma=True)
+
+
+@pytest.mark.parametrize("shape", [(6, 8), (7, 9), (1, 1)])
+def test_chroma_is_repeated_over_two_by_two_pixels(shape):
+    layout = Layout("yuv420", *shape)
+    rng = np.random.default_rng(0)
+    vector = rng.integers(0, 256, layout.size, dtype=np.uint8)
+    luma, u_plane, v_plane = layout.planes(vector)
+    full = [one.repeat(2, 0).repeat(2, 1)[: shape[0], : shape[1]] for one in (v_plane, u_plane)]
+    expected = cv2.cvtColor(np.dstack([luma, *full]), cv2.COLOR_YCrCb2BGR)
+    np.testing.assert_array_equal(layout.to_bgr(vector), expected)

@@ -47,10 +47,12 @@ def test_a_pixel_mask_without_pixels():
 
 def test_everything_ignored_is_refused():
     white = mask(np.full((48, 64), 128, np.uint8), "all.png", "ignore image")
-    with pytest.raises(UsageError, match=r"all.png: the ignore image leaves no pixel .* black"):
+    with pytest.raises(
+        EmptySelectionError, match=r"all.png: the ignore image leaves no pixel .* black"
+    ):
         white.ignored(plan(), None)
     right = right_half()
-    with pytest.raises(UsageError, match="leaves no pixel"):
+    with pytest.raises(EmptySelectionError, match="leaves no pixel"):
         right.ignored(plan(), right.pixel_mask(plan()))
     left = ~right.pixel_mask(plan())
     np.testing.assert_array_equal(right.ignored(plan(), left), ~left)

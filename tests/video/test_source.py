@@ -11,7 +11,7 @@ import pytest
 
 from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.video.images import write_image
-from bgsub.video.source import open_source
+from bgsub.video.source import image_files, is_there, open_source
 from tests.video.conftest import encode, make_scene
 
 N, HEIGHT, WIDTH = 6, 48, 64
@@ -275,7 +275,9 @@ def test_start_by_time_is_exact(case):
 
 
 def test_nothing_selected(case):
-    with pytest.raises(EmptySelectionError, match=r"no frame is selected by start 1000.* frames"):
+    with pytest.raises(
+        EmptySelectionError, match=r"no frame is selected by start 1000.* \d+ frames?,"
+    ):
         list(open_case(case, start=1000))
 
 
@@ -485,3 +487,20 @@ def test_rate_of_a_video(make_video, scene):
     assert [frame.time_s for frame in source] == pytest.approx(
         [i * 1001 / 30000 for i in range(N)], abs=1e-4
     )
+
+
+def test_footage_is_there_as_a_file_a_folder_or_a_pattern_of_images(tmp_path):
+    for name in ("a1.png", "a2.png", "film.mp4"):
+        (tmp_path / name).write_bytes(b"x")
+    for name in ("", "film.mp4", "*.png", "a%d.png"):
+        assert is_there(str(tmp_path / name))
+    for name in ("no", "b.mp4", "*.tif", "b%d.png", "no/*.png"):
+        assert not is_there(str(tmp_path / name))
+
+
+def test_images_are_listed_in_the_order_of_their_frames(tmp_path):
+    for name in ("a10.png", "a9.png", "film.mp4"):
+        (tmp_path / name).write_bytes(b"x")
+    for name in ("", "*.png", "a%d.png"):
+        assert [file.name for file in image_files(str(tmp_path / name))] == ["a9.png", "a10.png"]
+    assert image_files(str(tmp_path / "film.mp4")) == image_files(str(tmp_path / "no")) == []

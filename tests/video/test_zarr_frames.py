@@ -136,7 +136,9 @@ def test_chunks_that_are_not_stored_are_filled_and_that_is_said(store, scene):
     expected = scene(10, color=False)
     expected[4:8, :20] = 0
     np.testing.assert_array_equal(images(source), expected)
-    assert source.warnings == ["1 of 9 chunks are not stored; their pixels are 0, as Zarr has it"]
+    assert source.warnings == [
+        "1 of 9 chunks is not stored; the pixels there are 0, as Zarr has it"
+    ]
 
 
 @pytest.mark.parametrize("damage", ["short", "other", "empty", "folder", "long"])

@@ -1,0 +1,62 @@
+"""Tell places that things pass, one like the other, from places that sway, wave or flicker."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.clean_frames import Singles, coarseness
+from bgsub.local.layers import Layers
+from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.regions import repeated
+
+_AROUND = 15
+"""Side in pixels of what is around a place: objects are as large, leaves and waves are smaller."""
+
+_LOCKED = 0.05
+"""Share of chance below which it is always the same pixels that change: a lamp, a screen."""
+
+
+def is_passed(layers: Layers, params: LocalParams = DEFAULTS) -> NDArray[np.bool_]:
+    """Mark the places that are covered together with those around, by what moves on.
+
+    Leaves and waves change the pixels around a place at any time, whether it shows its first layer
+    or not. What passes covers them together: while the place is seen, they are too, but for the
+    few frames in which an edge lies between. So a pixel is passed where those of 15×15 pixels that
+    do not show their first layers while it shows its own are less than `LocalParams.passing_share`
+    of those at all times. A lamp that flickers covers the same pixels every time, and no edge ever
+    lies between: less than .05 is no passing.
+
+    Parameters
+    ----------
+    layers : Layers
+    params : LocalParams, optional
+
+    Returns
+    -------
+    ndarray of bool, shape (h, w)
+
+    Notes
+    -----
+    O(n·h·w); of large pictures every other pixel down and across is looked at.
+    """
+    height, width = layers.labels.shape[1:]
+    step = coarseness(height, width)
+    share = _share_of_chance(np.ascontiguousarray(layers.labels[:, ::step, ::step]))
+    passed = (share >= _LOCKED) & (share < params.passing_share)
+    return repeated(passed, step, height, width)
+
+
+def _share_of_chance(labels: NDArray[np.uint8]) -> Singles:
+    """Share of pixels around that are away while one is not, by that at all times, (h, w)."""
+    always, meanwhile, frames = (np.zeros(labels.shape[1:], np.float32) for _ in range(3))
+    for shown in labels:
+        _, away = cv2.threshold(shown, 0, 255, cv2.THRESH_BINARY)
+        home = cv2.bitwise_not(away)
+        around = cv2.blur(away, (_AROUND, _AROUND))
+        cv2.accumulate(around, always)
+        cv2.accumulate(around, meanwhile, mask=home)
+        cv2.accumulate(home, frames)
+    frames /= 255 * len(labels)
+    return np.asarray(meanwhile / np.maximum(frames * always, 1e-6), dtype=np.float32)
