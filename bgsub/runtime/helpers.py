@@ -122,6 +122,7 @@ class Helpers:
         """
         with self._changed:
             self._maker = Maker(make, arguments)
+            self._changed.notify_all()
         for process in self._processes[len(self._threads) :]:
             thread = threading.Thread(
                 target=self._serve, args=(process,), name="bgsub-helper", daemon=True
@@ -180,33 +181,33 @@ class Helpers:
         return more
 
     def _serve(self, process: subprocess.Popen[bytes]) -> None:
-        """Pass tasks to a process and take what it gives, until one of us ends."""
-        calls, answers = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stdout)
+        """Let a process compute until one of us ends; what it leaves undone is for others."""
         begun: deque[Task[Any]] = deque()
-        maker: Maker | None = None
         try:
-            while (more := self._take(begun, maker)) is not None:
-                if maker is not self._maker and not begun:
-                    maker = self._maker
-                    send(calls, maker)
-                    _answer(answers)
-                    continue
-                for task in more:
-                    send(calls, Call(task.argument))
-                value = _answer(answers)
-                with self._changed:
-                    begun.popleft().finish(value)
-                    self._changed.notify_all()
+            self._exchange(process, begun)
         except Exception:  # noqa: BLE001 - whatever it is, what is left undone is done here
-            self._give_up(process, begun)
-
-    def _give_up(self, process: subprocess.Popen[bytes], begun: deque[Task[Any]]) -> None:
-        """Let others do what a process has left undone."""
-        process.kill()
+            process.kill()
         with self._changed:
             self._waiting.extendleft(reversed(begun))
-            self._lost += 1
+            self._lost += not self._is_closed
             self._changed.notify_all()
+
+    def _exchange(self, process: subprocess.Popen[bytes], begun: deque[Task[Any]]) -> None:
+        """Pass tasks to a process and take what it gives, until no more is wanted."""
+        calls, answers = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stdout)
+        maker: Maker | None = None
+        while (more := self._take(begun, maker)) is not None:
+            if maker is not self._maker and not begun:
+                maker = self._maker
+                send(calls, maker)
+                _answer(answers)
+                continue
+            for task in more:
+                send(calls, Call(task.argument))
+            value = _answer(answers)
+            with self._changed:
+                begun.popleft().finish(value)
+                self._changed.notify_all()
 
     def close(self) -> None:
         """End the processes, whatever they compute."""

@@ -128,7 +128,7 @@ def test_a_killed_one_changes_nothing(
         killed.append(make)
         os.kill(self._processes[0].pid, signal.SIGKILL)
         begin(self, make, arguments)
-        self._threads[0].join()
+        self._threads[0].join(60)
 
     monkeypatch.setattr(Helpers, "begin", kill_one)
     with caplog.at_level(logging.INFO, "bgsub.notes"):
@@ -151,7 +151,7 @@ def test_one_that_is_killed_while_it_learns_changes_nothing(
         os.kill(helpers._processes[0].pid, signal.SIGSTOP)
         task = fit_ahead(self, helpers, *more)
         os.kill(helpers._processes[0].pid, signal.SIGKILL)
-        helpers._threads[0].join()
+        helpers._threads[0].join(60)
         assert not task.is_done
         return task
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from functools import partial
 from pathlib import Path
 
@@ -81,6 +82,15 @@ def test_what_is_called_may_change():
             for task in tasks:
                 wait_until(lambda task=task: task.is_done)
             assert [task.value for task in tasks] == [base**number for number in range(5)]
+
+
+def test_what_is_called_next_is_prepared_before_the_first_call(tmp_path):
+    with Helpers(1, []) as helpers:
+        helpers.begin(POWER, {})
+        task = helpers.submit(3, lambda: pytest.fail("here"))
+        wait_until(lambda: task.is_done)
+        helpers.begin(os.mkdir, {"path": tmp_path / "prepared"})
+        wait_until((tmp_path / "prepared").is_dir)
 
 
 def test_without_an_interpreter_all_is_done_here(monkeypatch):
@@ -168,8 +178,29 @@ def test_leaving_ends_them_amid_their_work():
     assert not any(map(is_alive, started))
 
 
+def test_what_is_begun_when_they_end_can_be_done_here(monkeypatch, caplog):
+    with Helpers(1, []) as helpers:
+        helpers.begin(partial(partial, time.sleep), {})
+        first, second = (helpers.submit(0.2, lambda: "here") for _ in range(2))
+        wait_until(lambda: not helpers._waiting)
+        kill = subprocess.Popen.kill
+
+        def kill_late(process):
+            wait_until(lambda: first.is_done)
+            helpers._threads[0].join(60)
+            kill(process)
+
+        monkeypatch.setattr(subprocess.Popen, "kill", kill_late)
+        with caplog.at_level(logging.INFO, "bgsub.notes"):
+            helpers.close()
+            assert helpers._waiting == deque([second])
+            assert helpers.result(second) == "here"
+    assert caplog.records == []  # none has died
+
+
 PROGRAM = """
 import time
+from collections import deque
 from functools import partial
 from bgsub.runtime.helpers import Helpers
 helpers = Helpers(2, [])
