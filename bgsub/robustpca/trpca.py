@@ -215,7 +215,7 @@ class TRPCA(AffineEstimator):
                 f"the objective still fell by {fall:.1e} of itself in the last one"
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        raw = principal_axes(best.fit)
+        raw = principal_axes(best.fit, space.squared_norms)
         self.raw_support_ = raw.support
         fits = [raw]
         self.n_reweight_ = 0
@@ -223,7 +223,7 @@ class TRPCA(AffineEstimator):
             refit, self.n_reweight_, settled = reweight(
                 space, raw, self.n_components, cutoff=self.reweight_cutoff
             )
-            fits.insert(0, principal_axes(refit))
+            fits.insert(0, principal_axes(refit, space.squared_norms))
             if not settled:
                 self.converged_ = False
                 message = (
@@ -242,12 +242,13 @@ class TRPCA(AffineEstimator):
         self.raw_center_, self.raw_components_ = formed[-1]
 
 
-def principal_axes(fit: Fit) -> Fit:
+def principal_axes(fit: Fit, squared_norms: Floats | float = 0.0) -> Fit:
     """Rotate components to the principal axes of the support's scores, largest variance first.
 
     Signs are fixed so that the support's score of largest magnitude is positive. Components along
     which the support does not vary are left out, and what they explained of other rows becomes part
-    of the residuals again.
+    of the residuals again. Scores that were formed around another point than the centre vary by the
+    rounding of the rows' distances to that point: ``squared_norms``, of shape (n,).
     """
     basis, scores = alive(fit.basis), fit.scores[:, np.any(fit.basis != 0.0, axis=0)]
     squares = np.einsum("nk,nk->n", scores, scores)
@@ -255,7 +256,7 @@ def principal_axes(fit: Fit) -> Fit:
     centred = scores[fit.support] - scores[fit.support].mean(axis=0)
     _, lengths, axes = np.linalg.svd(centred, full_matrices=False)
     # Of the support alone: a row outside may be of any size.
-    largest = distances[fit.support].max(initial=0.0)
+    largest = np.maximum(distances, squared_norms)[fit.support].max(initial=0.0)
     noise = 16 * np.finfo(float).eps * np.sqrt(squares.size * largest)
     V = axes[lengths > noise].T
     rotated = scores[fit.support] @ V

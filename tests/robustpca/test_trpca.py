@@ -177,8 +177,10 @@ def test_reweighting_can_be_switched_off():
     X = contaminated(60, 90)
     fit, raw = (TRPCA(3, random_state=1, reweight=r).fit(X) for r in (True, False))
     assert (fit.n_reweight_ > 0, raw.n_reweight_) == (True, 0)
+    np.testing.assert_array_equal(fit.raw_support_, raw.support_)
     for name in ("center_", "components_", "support_"):
-        np.testing.assert_array_equal(getattr(fit, "raw_" + name), getattr(raw, name))
+        # A product of more rows may round in another way.
+        np.testing.assert_allclose(getattr(fit, "raw_" + name), getattr(raw, name), atol=1e-13)
         np.testing.assert_array_equal(getattr(raw, "raw_" + name), getattr(raw, name))
     assert raw.support_.sum() == 30
     assert fit.support_.sum() > 38
@@ -216,7 +218,6 @@ DEGENERATE = {
     "two rows": (random.normal(size=(2, 8)), 0),
     "all equal but one": (np.vstack([np.full((11, 30), 5.0), np.arange(30.0)[None]]), 0),
     "all equal but one, first": (np.vstack([np.arange(70.0)[None], np.full((11, 70), 0.1)]), 0),
-    "two states": (np.repeat([[0.0] * 20, [0.3] * 20], 6, axis=0), 0),
     "duplicates": (np.repeat(random.integers(0, 256, (4, 50)).astype(np.uint8), 5, axis=0), 1),
     "duplicates, tall": (np.repeat(random.normal(size=(4, 6)), 20, axis=0), 1),
     "low rank": (low_rank, 2),
@@ -246,6 +247,22 @@ def test_degenerate_input_is_defined(name, solver, k):
                 warnings.simplefilter("ignore", RankWarning)
                 fit.fit(X)
         check_fit(fit, X, k)
+
+
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+@pytest.mark.parametrize("k", [1, 8, 60])
+def test_one_of_two_states_or_the_line_through_both_leaves_nothing(solver, k):
+    # Which of the two is found is for the last bits to say; what varies by these is no component.
+    X = np.repeat([[0.0] * 20, [0.3] * 20], 6, axis=0)
+    fit = TRPCA(k, solver=solver, reweight=False, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankWarning)
+        fit.fit(X)
+    assert fit.objective_ < 1e-15
+    assert fit.support_.sum() == 6
+    alike = not (fit.support_[:6].any() and fit.support_[6:].any())
+    assert len(fit.components_) == (0 if alike else 1)
+    check_fit(fit, X, k)
 
 
 def test_squares_that_underflow():

@@ -60,7 +60,8 @@ class PCA(RowMethod):
 
     def _fit_space(self, space: Space) -> list[Fit]:
         everything = np.ones(space.n_samples, dtype=bool)
-        fit = principal_axes(space.principal(everything, self.n_components))
+        fit = space.principal(everything, self.n_components)
+        fit = principal_axes(fit, space.squared_norms)
         self.n_iter_ = 1
         self.converged_ = True
         self._set_outlier_scores(fit, rounding_level(space))
