@@ -28,6 +28,9 @@ def encode(path, frames, codec="libx264", pixel_format="yuv420p", **settings):
     container_format = settings.pop("container_format", None)
     color_range = settings.pop("color_range", None)
     options = settings.pop("options", {})
+    if codec == "libx264":
+        # Its macroblock tree of pictures this small, by vector code, is another one in each run.
+        options = {"x264-params": "mbtree=0"} | options
     assert not settings
     with av.open(str(path), "w", format=container_format, options=container_options) as container:
         stream = container.add_stream(codec, rate=rate, options=options)

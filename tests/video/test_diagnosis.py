@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import av
 import pytest
 
 from bgsub.video.decoding import Oddity
@@ -27,6 +28,8 @@ def test_a_cut_file_gives_what_it_holds_and_says_so(make_video, scene, name, cod
     settings = {"container_options": {"movflags": "faststart"}} if name == "cut.mp4" else {}
     if name == "cut.y4m":
         settings["container_format"] = "yuv4mpegpipe"
+    if codec == "libx264":
+        settings["options"] = {"bf": "0"}  # pictures in the order in which they are shown
     path = make_video(name, scene(60), codec, pixel_format, **settings)
     whole = [frame.data.tobytes() for frame in open_source(path)]
     source = open_source(path)
@@ -48,6 +51,25 @@ def test_a_cut_file_gives_what_it_holds_and_says_so(make_video, scene, name, cod
     early = open_source(path, end=5)
     list(early)
     assert early.warnings == always
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_picture_that_is_cut_is_named_and_those_behind_it_keep_their_numbers(
+    make_video, scene, share
+):
+    path = make_video("cut.mp4", scene(60), container_options={"movflags": "faststart"})
+    whole = [frame.data.tobytes() for frame in open_source(path)]
+    with av.open(str(path)) as container:
+        packets = [packet for packet in container.demux(video=0) if packet.size]
+        numbers = [round(packet.pts * packet.time_base * 25) + 1 for packet in packets]
+    cut = next(i for i in range(30, 60) if numbers[i] < max(numbers[:i]))
+    end = packets[cut].pos + max(1, int(packets[cut].size * share))
+    path.write_bytes(path.read_bytes()[:end])
+    source = open_source(path)
+    frames = {frame.number: frame.data.tobytes() for frame in source}
+    assert numbers[cut] in {bad.number for bad in source.bad_frames}
+    assert numbers[cut] < max(frames)
+    assert frames == {number: whole[number - 1] for number in frames}
 
 
 def header(form="matroska,webm", **facts):
