@@ -10,7 +10,7 @@ from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints, noise_hints
 from bgsub.pipeline.damage import mark_doubtful
 from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.error_outputs import write_spectrum, write_table
+from bgsub.pipeline.error_outputs import TableOutputs, write_spectrum
 from bgsub.pipeline.facts import fit_facts, frame_facts, object_facts, plan_facts, source_facts
 from bgsub.pipeline.inputs import (
     StrPath,
@@ -96,6 +96,7 @@ def run(
             borrowed = stretch.borrow(footage, options)
         plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
         workers.begin_helpers(plan.helpers, *HELPER_MODULES)
+        tables = TableOutputs(options.outputs, options.plot_format, source.name, workers)
         identity = workers.submit(_identity, footage, stretch)
         with watch.stage("decode"):
             store = FrameStore(
@@ -128,11 +129,11 @@ def run(
                 _outputs(results, scene, source, options, watched, workers) as outputs,
             ):
                 outputs.write(frames.blocks(), len(store), progress)
+                table = mark_doubtful(frames.table(), source)
+                tables.begin(table)
                 outputs.close()
-            table = mark_doubtful(frames.table(), source)
             with watch.stage("plot"):
-                if table is not None:
-                    write_table(results, table, options.outputs, options.plot_format, source.name)
+                tables.write(table, results)
         facts = {"command": "run", **source_facts(source, identity.result())}
         facts |= plan_facts(plan, int(store.fit_numbers.size)) | fit_facts(fit, scene.background)
         facts |= frame_facts(outputs, scene) | object_facts(outputs, table)
@@ -185,6 +186,7 @@ def apply(
         model = model_for(model, source, model_path)
         kind = saved_kind(model, options.threshold)
         workers.begin_helpers(helpers_for(source, options, kind), *HELPER_MODULES)
+        tables = TableOutputs(options.outputs, options.plot_format, source.name, workers)
         scene = saved_scene(model, mask_settings(options), options.threshold, source.layout)
         identity = workers.submit(input_identity, footage)
         frames = ProjectedFrames(model, workers)
@@ -194,12 +196,13 @@ def apply(
         ):
             blocks = frames.blocks(decoded_blocks(source))
             outputs.write(blocks, source.frames_estimate, progress)
+            table = mark_doubtful(frames.table(), source)
+            tables.begin(table)
             outputs.close()
-        table = mark_doubtful(frames.table(), source)
         if "model" in options.outputs:
             model.save(results.stage("model.npz"))
         with watch.stage("plot"):
-            write_table(results, table, options.outputs, options.plot_format, source.name)
+            tables.write(table, results)
         facts = {"command": "apply", "model": str(model_path), "threshold": model.threshold}
         facts["model_sha256"] = input_identity(model_path)["sha256"]
         facts |= source_facts(source, identity.result()) | frame_facts(outputs, scene)

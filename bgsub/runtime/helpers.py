@@ -68,7 +68,7 @@ class Helpers:
     def __init__(self, count: int, modules: Sequence[str]) -> None:
         self._changed = threading.Condition()
         self._waiting: deque[Task[Any]] = deque()
-        self._is_closed, self._lost = False, 0
+        self._is_closed, self._lost, self._served = False, 0, 0
         self._processes: list[subprocess.Popen[bytes]] = []
         self._threads: list[threading.Thread] = []
         self._modules = Modules(tuple(modules))
@@ -132,6 +132,8 @@ class Helpers:
             except RuntimeError:  # the system has no thread left
                 return
             self._threads.append(thread)
+            with self._changed:
+                self._served += 1
 
     def submit(self, argument: object, compute: Callable[[], Value]) -> Task[Value]:
         """Want a value.
@@ -149,11 +151,14 @@ class Helpers:
             self._changed.notify_all()
         return task
 
-    def result(self, task: Task[Value]) -> Value:
-        """Give a value; until it is there, compute here what no helper has begun."""
+    def result(self, task: Task[Value], *, waits: bool = False) -> Value:
+        """Give a value; until it is there, compute here what no helper has begun.
+
+        Or, where this process had better wait, what is left when no helper is.
+        """
         while True:
             with self._changed:
-                while not task.is_done and not self._waiting:
+                while not task.is_done and ((waits and self._served) or not self._waiting):
                     self._changed.wait()
                 if task.is_done:
                     return task.value
@@ -190,6 +195,7 @@ class Helpers:
         with self._changed:
             self._waiting.extendleft(reversed(begun))
             self._lost += not self._is_closed
+            self._served -= 1
             self._changed.notify_all()
 
     def _exchange(self, process: subprocess.Popen[bytes], begun: deque[Task[Any]]) -> None:

@@ -124,6 +124,7 @@ class Workers:
         self._limits = [one_blas_thread()]
         self._opencv_threads = cv2.getNumThreads()
         self.helpers: Helpers | None = None
+        self._beside: list[Helpers] = []
         cv2.setNumThreads(1)
 
     def __enter__(self) -> Self:
@@ -135,8 +136,8 @@ class Workers:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self.helpers is not None:
-            self.helpers.close()
+        for helpers in self._beside:
+            helpers.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._background.shutdown(wait=True, cancel_futures=True)
         for limits in reversed(self._limits):
@@ -147,6 +148,14 @@ class Workers:
         """Start processes beside the threads, which import some modules meanwhile."""
         if count:
             self.helpers = Helpers(count, modules)
+            self._beside.append(self.helpers)
+
+    def beside(self, module: str) -> Helpers | None:
+        """Start one more process, for work that takes this module; None where none help."""
+        if self.helpers is None:
+            return None
+        self._beside.append(Helpers(1, [module]))
+        return self._beside[-1]
 
     @property
     def hands(self) -> int:

@@ -66,6 +66,29 @@ def test_a_helper_does_what_nobody_waits_for():
         assert [helpers.result(task) for task in tasks] == [2**number for number in range(9)]
 
 
+def test_who_waits_computes_nothing_while_a_helper_is_left():
+    with Helpers(1, []) as helpers:
+        helpers.begin(POWER, {})
+        task = helpers.submit(5, lambda: pytest.fail("here"))
+        assert helpers.result(task, waits=True) == 32
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+def test_who_waits_computes_what_no_helper_is_left_for():
+    with Helpers(1, []) as helpers:
+        helpers.begin(partial(partial, time.sleep), {})
+        task = helpers.submit(100, lambda: "here")
+        wait_until(lambda: not helpers._waiting)
+        os.kill(pids(helpers)[0], signal.SIGKILL)
+        assert helpers.result(task, waits=True) == "here"
+
+
+def test_who_waits_for_no_helper_computes():
+    with Helpers(0, []) as helpers:
+        helpers.begin(POWER, {})
+        assert helpers.result(helpers.submit(5, lambda: "here"), waits=True) == "here"
+
+
 def test_arguments_of_the_maker_are_passed():
     with Helpers(1, []) as helpers:
         helpers.begin(partial(partial, int), {"base": 7})

@@ -1,0 +1,67 @@
+"""The table of the errors is drawn here or by a process that helps, and looks the same."""
+
+import numpy as np
+import pytest
+
+from bgsub.errors import OutputError
+from bgsub.outliers.errors_table import ErrorTable
+from bgsub.pipeline.directory import ResultsDirectory
+from bgsub.pipeline.error_outputs import TableOutputs
+from bgsub.report.plots import render_errors
+from bgsub.runtime.threads import Workers
+
+
+@pytest.fixture
+def table():
+    errors = np.linspace(100.0, 900.0, 40)
+    return ErrorTable(
+        frames=np.arange(1, 41),
+        times=np.arange(40) / 25,
+        errors=errors,
+        pixels=100,
+        scores=np.linspace(0.0, 20.0, 40),
+        cutoff=12.0,
+    )
+
+
+@pytest.mark.parametrize("helpers", [0, 1])
+@pytest.mark.parametrize("begins", [False, True])
+def test_the_plot_is_the_same_whoever_draws_it(tmp_path, table, helpers, begins):
+    from bgsub.outliers.events import find_events
+
+    out = tmp_path / "out"
+    with Workers(2) as workers, ResultsDirectory(out, ["errors.csv", "errors.svg"]) as results:
+        workers.begin_helpers(helpers)
+        outputs = TableOutputs({"errors", "plot"}, "svg", "film", workers)
+        if begins:
+            outputs.begin(table)
+        outputs.write(table, results)
+        drawn = results.stage("errors.svg").read_bytes()
+        assert results.stage("errors.csv").exists()
+    assert drawn == render_errors(table, find_events(table), title="film", plot_format="svg")
+
+
+def test_nothing_is_drawn_that_nobody_wants(tmp_path, table):
+    with Workers(2) as workers, ResultsDirectory(tmp_path / "out", ["errors.csv"]) as results:
+        workers.begin_helpers(1)
+        outputs = TableOutputs({"errors"}, "png", "film", workers)
+        assert len(workers._beside) == 1
+        outputs.begin(table)
+        outputs.write(table, results)
+        assert not results.stage("errors.png").exists()
+
+
+def test_without_a_table_there_is_nothing(tmp_path):
+    with Workers(2) as workers, ResultsDirectory(tmp_path / "out", ["errors.csv"]) as results:
+        outputs = TableOutputs({"errors", "plot"}, "png", "film", workers)
+        outputs.begin(None)
+        outputs.write(None, results)
+        assert not results.stage("errors.csv").exists()
+
+
+def test_a_plot_that_cannot_be_written_is_said(tmp_path, table):
+    with Workers(2) as workers, ResultsDirectory(tmp_path / "out", ["errors.png"]) as results:
+        outputs = TableOutputs({"plot"}, "png", "film", workers)
+        results.stage("errors.png").mkdir()
+        with pytest.raises(OutputError, match=r"errors\.png"):
+            outputs.write(table, results)
