@@ -1,0 +1,24 @@
+"""End what a process of the tests leaves behind when it is ended itself, as by a test that hangs.
+
+A program that a test has started would run on, and hold the log that somebody reads to its end.
+"""
+
+import contextlib
+import os
+import signal
+
+import pytest
+
+
+def pytest_configure(config):
+    """Begin a process group, which all programs that tests start are in."""
+    if hasattr(config, "workerinput") and hasattr(os, "setpgid"):
+        os.setpgid(0, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """End the process group of one that did not end by itself; xdist says which."""
+    if error and hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(node.gateway._io.popen.pid, signal.SIGKILL)
