@@ -113,7 +113,8 @@ def test_clean_frames_are_their_definition(fraction, size):
     clean = find_clean_frames(luma, fraction)
     found = np.stack([one.astype(int) for one in clean.weights()])
     expected = weights_by_definition(luma, fraction)
-    assert (found == expected).mean() > 0.99
+    # Of two frames that deviate as much in a part, rounding may choose the other: once at most.
+    assert (found != expected).sum() <= 2 * 16 * 16
     pictures = rng.integers(0, 256, (*luma.shape, 3), dtype=np.uint8)
     mean = (pictures * found[..., None].astype(float)).sum(axis=0)
     mean /= np.maximum(found.sum(axis=0), 1)[..., None]
