@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-browser test-servers test-cluster test-lowest test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures notebook bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-long bench-tracks clean
+.PHONY: help demo test test-browser test-servers test-cluster test-lowest test-older test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures notebook bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-long bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,14 @@ test-lowest: $(LOWEST)/.installed  ## run the tests with the oldest allowed rele
 	@cat $(LOWEST)/requirements.txt
 	@# Old releases use what their dependencies have since declared obsolete.
 	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -W default::DeprecationWarning
+
+# Libraries choose code by the processor, and round in other ways with it. NumPy warns of a name that
+# the processor lacks: to be called on one with AVX-512.
+OLDER := OPENBLAS_CORETYPE=Sandybridge OPENCV_CPU_DISABLE=AVX512-SKX,AVX2 \
+	NPY_DISABLE_CPU_FEATURES="AVX512_SPR AVX512_ICL X86_V4 X86_V3"
+
+test-older: $(VENV)/.installed-dev  ## run the tests as on a processor without AVX2
+	$(OLDER) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 # What exports are read by is large and has needs of its own.
 READERS := .venv-readers
