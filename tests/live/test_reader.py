@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -21,10 +22,9 @@ def messages_of(path, **more):
     with subprocess.Popen(
         [sys.executable, "-m", "bgsub.live.reader", json.dumps(settings)], stdout=subprocess.PIPE
     ) as process:
-        found = []
-        while not found or not isinstance(found[-1], End):
-            found.append(receive(process.stdout))
+        found = list(iter(partial(receive, process.stdout), None))
         assert process.wait(60) == 0
+    assert isinstance(found[-1], End)
     return found
 
 

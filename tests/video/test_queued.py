@@ -296,8 +296,8 @@ def test_an_interrupt_while_the_file_is_finished_waits_for_its_writer(caplog):
     queued.write(frame())
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come at any moment
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
             queued.close()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
