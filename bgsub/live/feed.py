@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -125,6 +126,7 @@ class Feed:
                 "every": every_s,
                 "sound": sound,
                 "drops": drops,
+                "parent": os.getpid(),
             }
         )
         self._drops, self._stall_s, self._pauses = drops, stall_s, tuple(pauses_s)

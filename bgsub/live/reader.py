@@ -33,11 +33,13 @@ def main() -> None:
     # Ctrl-C, and what a supervisor sends to all, is for the parent to decide on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    settings = json.loads(sys.argv[1])
+    # Where a launcher may be in between, who started this is not its parent.
+    parent = os.getppid() if os.name == "nt" else settings["parent"]
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
     # Nothing that a library prints may get between the messages.
     pipe = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     os.dup2(2, 1)
-    settings = json.loads(sys.argv[1])
     try:
         for message in read(settings):
             send(pipe, message)
@@ -69,6 +71,7 @@ def _finish(pipe: BinaryIO, message: Message) -> None:
 
 
 def _end_with_parent(parent: int) -> None:
+    """End with whoever started this, though it may have ended while modules were imported."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)
@@ -83,7 +86,8 @@ def read(settings: dict[str, Any]) -> Iterator[Message]:
         ``address``, ``format``, ``options``, ``protocols`` as of a `LiveSource`; ``scale``, None
         for one that leaves about `ANALYSED_PIXELS`; ``every``, the seconds between pictures that
         are analysed, 0 for all; ``sound``, whether it is taken along; ``drops``, whether pictures
-        for which there is no time are not decoded.
+        for which there is no time are not decoded. (And ``parent``, the process that this one
+        ends with.)
     """
     options = {**settings["options"], "protocol_whitelist": settings["protocols"]}
     if not settings["protocols"]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 from functools import partial
@@ -15,13 +17,20 @@ from bgsub.runtime.messages import receive
 from .conftest import transport, walk
 
 
+def start(settings):
+    """Run the process."""
+    settings = {
+        **{"format": None, "options": {}, "scale": None, "every": 0.0, "sound": True},
+        **{"drops": False, "parent": os.getpid(), **settings},
+    }
+    command = [sys.executable, "-m", "bgsub.live.reader", json.dumps(settings)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+
 def messages_of(path, **more):
     """Run the process on a file, and read what it sends."""
-    settings = {"address": f"file:{path}", "format": None, "options": {}, "protocols": "file"}
-    settings |= {"scale": None, "every": 0.0, "sound": True, "drops": False} | more
-    with subprocess.Popen(
-        [sys.executable, "-m", "bgsub.live.reader", json.dumps(settings)], stdout=subprocess.PIPE
-    ) as process:
+    settings = {"address": f"file:{path}", "protocols": "file"}
+    with start(settings | more) as process:
         found = list(iter(partial(receive, process.stdout), None))
         assert process.wait(60) == 0
     assert isinstance(found[-1], End)
@@ -49,3 +58,16 @@ def test_what_cannot_be_read_is_the_last_message(tmp_path, more, reason, is_fina
     (end,) = messages_of(tmp_path / "film.ts", **more)
     assert reason in end.reason
     assert end.is_final == is_final
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no parents")
+def test_it_ends_though_its_parent_had_ended_before_it_looked():
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with start({"address": address, "protocols": "tcp", "parent": gone.pid}) as process:
+            try:
+                assert process.wait(60) == 0
+            finally:
+                process.kill()
