@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.positions import box_around, positions
 from bgsub.local.presence import LEAST_WALK, motion_around, moving_colors, what_came_back
 from bgsub.robustpca.median import level_median, median, quantile
 from bgsub.video.frames import Bytes
@@ -127,8 +128,10 @@ def find_changes(
             coming = edges[c + _LAG], edges[min(c + _LAG + _REACH, len(edges) - 1)]
             here = [_edge_motion(pictures, _frames(*span), region) for span in (past, coming)]
             kept = region & union
+            y, x = positions(kept)
+            shown = layers.labels[:, y, x]
             motion = [
-                _edge_motion(pictures, _showing(layers.labels, label, kept), kept)
+                _edge_motion(pictures, _showing(shown, label[y, x]), kept)
                 for label in (before, after)
             ]
             # A person moves, a place does not; asleep at least in the course of all the frames.
@@ -187,7 +190,7 @@ def _history(
         is_still = most >= math.ceil(still_share * float(edges[c + _REACH] - edges[c]))
         new = is_still & (still >= 0) & (label != still)
         if new.any():
-            y, x = np.nonzero(new)
+            y, x = positions(new)
             now, old = (layers.colors[one[y, x], y, x].astype(np.int16) for one in (label, still))
             step = np.abs(now - old).max(axis=1)
             new[y, x] = step > _APART * sigma
@@ -234,7 +237,7 @@ def _sides(region: NDArray[np.bool_]) -> tuple[_Places, _Places]:
     ring = region & (cv2.erode(mask, np.ones((3, 3), np.uint8), borderValue=1) == 0)
     ring[:2] = ring[-2:] = False
     ring[:, :2] = ring[:, -2:] = False
-    y, x = np.nonzero(ring)
+    y, x = positions(ring)
     soft = cv2.GaussianBlur(mask.astype(np.float32), (0, 0), 2)
     down, right = cv2.Sobel(soft, cv2.CV_32F, 0, 1)[y, x], cv2.Sobel(soft, cv2.CV_32F, 1, 0)[y, x]
     norm = np.maximum(np.hypot(down, right), 1e-6)
@@ -255,13 +258,10 @@ def _frames(start: int, stop: int) -> NDArray[np.int64]:
     return np.linspace(start, last, min(_WINDOW_FRAMES, last - start + 1)).astype(np.int64)
 
 
-def _showing(
-    labels: Bytes, label: NDArray[np.int8], region: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """Frames of the whole film in which most of a region shows the layers of `label`."""
-    y, x = np.nonzero(region)
-    frames = np.flatnonzero((labels[:, y, x] == label[y, x]).mean(axis=1) > 0.5)
-    if frames.size < _LONG * len(labels):
+def _showing(shown: Bytes, label: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Frames of the whole film in which most places, (n, m), show the layers of `label`, (m,)."""
+    frames = np.flatnonzero((shown == label).mean(axis=1) > 0.5)
+    if frames.size < _LONG * len(shown):
         return frames[:0]
     if frames.size <= _MOTION_FRAMES:
         return frames
@@ -272,10 +272,8 @@ def _edge_motion(pictures: Bytes, frames: NDArray[np.int64], region: NDArray[np.
     """Median displacement of the strong edges in and around a region: deviation over gradient."""
     if frames.size < 3:
         return UNKNOWN
-    band = cv2.dilate(region.view(np.uint8), np.ones((5, 5), np.uint8)) > 0
-    rows, columns = (np.flatnonzero(band.any(axis=axis)) for axis in (1, 0))
-    box = np.s_[max(rows[0] - 1, 0) : rows[-1] + 2, max(columns[0] - 1, 0) : columns[-1] + 2]
-    band = band[box]
+    box = box_around(region, 3)
+    band = cv2.dilate(region[box].view(np.uint8), np.ones((5, 5), np.uint8)) > 0
     cut = [np.ascontiguousarray(pictures[j][box]) for j in frames]
     grey = np.stack([np.asarray(cv2.cvtColor(one, cv2.COLOR_BGR2GRAY), np.uint8) for one in cut])
     mean = level_median(grey)

@@ -12,6 +12,7 @@ from bgsub.local.changes import UNKNOWN, Change
 from bgsub.local.layers import Layers
 from bgsub.local.objects import Verdict
 from bgsub.local.params import DEFAULTS
+from bgsub.local.positions import positions
 from bgsub.robustpca.median import median
 
 _MOST_OF_IT = 0.5
@@ -147,7 +148,7 @@ def describe_changes(
 def _describe(
     change: Change, verdict: Verdict, layers: Layers, step: int, shape: tuple[int, ...]
 ) -> Region:
-    y, x = np.nonzero(change.region)
+    y, x = positions(change.region)
     sides = (change.before[y, x], change.after[y, x])
 
     def share(which: NDArray[np.bool_], side: NDArray[np.int8]) -> float:

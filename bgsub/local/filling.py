@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
+from bgsub.local.positions import positions
 from bgsub.video.frames import Bytes
 
 _REACH = 3
@@ -74,7 +75,7 @@ class _Candidates:
     def __init__(
         self, places: NDArray[np.bool_], colors: Bytes, shares: Singles, allowed: NDArray[np.bool_]
     ) -> None:
-        self.y, self.x = np.nonzero(places)
+        self.y, self.x = positions(places)
         self.layer, self.place = np.nonzero(allowed[:, self.y, self.x])
         at = self.layer, self.y[self.place], self.x[self.place]
         self.colors = colors[at]

@@ -11,7 +11,7 @@ import numpy as np
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.history import History, Moment
 from bgsub.local.light import explained, in_one_light, thumbnail
-from bgsub.local.noise import PassTo, with_noise
+from bgsub.local.noise import with_noise
 from bgsub.local.params import LocalParams
 from bgsub.local.placing import moved
 from bgsub.local.recognition import colored
@@ -52,7 +52,6 @@ def learn_scenes(
         pictures = np.stack([colored(one) for one in pictures])
     height, width = pictures.shape[1:3]
     is_small = height * width < WORTH_A_THREAD
-    each: PassTo = map if is_small else workers.map
 
     def anywhere(function: Callable[..., Any], items: Iterable[Any]) -> Iterable[Any]:
         """Call a function that takes longer than to send its arguments."""
@@ -60,22 +59,21 @@ def learn_scenes(
             return workers.share(_given, {"function": function}, items)
         return workers.map(function, items)
 
-    registration = find_registration(pictures, params, each)
-    furthest = 0 if registration is None else _steady(pictures, registration, each)
-    small = np.stack(list(each(thumbnail, pictures)))
+    registration = find_registration(pictures, params)
+    furthest = 0 if registration is None else _steady(pictures, registration)
+    small = np.stack([thumbnail(one) for one in pictures])
     labels = find_states(small, params, workers.share)
     moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
     step = coarseness(height, width)
     scenes, usual, shown, counts = [], [], [], []
     for state in range(int(labels.max()) + 1):
         chosen = np.flatnonzero(labels == state)
-        own, relit = in_one_light(pictures, small, chosen, params, each, workers.share)
+        own, relit = in_one_light(pictures, small, chosen, params, workers.share)
         scene = fit_scene(own, seed=seed, workers=workers, params=params)
-        scene = with_noise(scene, own, params, each)
+        scene = with_noise(scene, own, params)
         matcher = SceneMatcher(scene, 1.0, params)
         shares = [
-            explained(one, matcher.thumbnail, matcher.thumbnail_noise)
-            for one in each(thumbnail, own)
+            explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
         ]
         darkest = darkest_shadow(matcher, own, step, params, anywhere)
         brightest = matcher.bounds.shadow_brightest
@@ -93,10 +91,10 @@ def _given(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _steady(pictures: Bytes, registration: Registration, each: PassTo) -> int:
+def _steady(pictures: Bytes, registration: Registration) -> int:
     """Move frames to their place; give how far they lay from it at most, in pixels."""
     furthest = 0
-    for picture, shift in zip(pictures, each(registration.find, pictures), strict=True):
+    for picture, shift in zip(pictures, map(registration.find, pictures), strict=True):
         picture[:] = moved(picture, shift)
         furthest = max(furthest, abs(shift.right), abs(shift.down))
     return furthest

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles
-from bgsub.local.noise import PassTo
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.shrinking import shrunk
 from bgsub.robustpca.median import NORMAL_MAD, level_median, median
@@ -229,7 +228,6 @@ def in_one_light(
     thumbnails: Bytes,
     chosen: NDArray[np.int64],
     params: LocalParams = DEFAULTS,
-    each: PassTo = map,
     share: Share = alone,
 ) -> tuple[Bytes, int]:
     """Put pictures of one state, in place, into the light of their median.
@@ -242,8 +240,6 @@ def in_one_light(
     chosen : ndarray of int64, shape (m,)
         The pictures of the state.
     params : LocalParams, optional
-    each : callable, optional
-        Calls a function for each of some items, as `map` does.
     share : callable, optional
         That of workers.
 
@@ -267,14 +263,12 @@ def in_one_light(
     arguments = {"middle": middle, "sigma": sigma, "params": params}
     tables = list(chain.from_iterable(share(_toner, arguments, parts)))
 
-    other = [i for i, table in enumerate(tables) if table is not None]
-
-    def put(i: int) -> None:
-        pictures[chosen[i]] = relight(pictures[chosen[i]], tables[i])
-
-    for _ in each(put, other):
-        pass
-    return pictures if chosen.size == len(pictures) else pictures[chosen], len(other)
+    relit = 0
+    for i, table in zip(chosen, tables, strict=True):
+        if table is not None:
+            pictures[i] = relight(pictures[i], table)
+            relit += 1
+    return pictures if chosen.size == len(pictures) else pictures[chosen], relit
 
 
 def _toner(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.clustering import strip_bytes
 from bgsub.local.drawing import Seen
 from bgsub.local.history import Moment
-from bgsub.local.layers import strip_bytes
 from bgsub.local.learning import Learned, learn_scenes
 from bgsub.local.model import LocalModel
 from bgsub.local.params import LocalParams, MaskOptions

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 import cv2
 import numpy as np
@@ -23,8 +21,6 @@ NOISE_UNIT = 8
 NOISE_BINS = 16
 """Levels of which the noise is known one by one: 0 to 15, 16 to 31, …"""
 
-PassTo = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
-"""`map`, or what does the same in threads."""
 
 _FRAMES = 40
 _FINE = 8
@@ -37,9 +33,7 @@ _LEAST_VALUES = 100
 _LEVELS, _LEAST_SHARE = 16, 0.002
 
 
-def with_noise(
-    scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS, each: PassTo = map
-) -> Scene:
+def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) -> Scene:
     """Give a scene with its map of noise and its contrast.
 
     The noise of a place is what its evidence is at rest: measured at each pixel and averaged over
@@ -60,8 +54,6 @@ def with_noise(
     pictures : ndarray of uint8, shape (n, h, w, 3)
         In the scene's light.
     params : LocalParams, optional
-    each : callable, optional
-        Calls a function for each of some items, as `map` does.
 
     Returns
     -------
@@ -73,16 +65,11 @@ def with_noise(
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
     fine = np.empty((chosen.size, -(-height // step), -(-width // step)), np.uint16)
     single, level = np.empty(fine.shape, np.uint8), np.empty(fine.shape, np.uint8)
-
-    def measure(i: int) -> None:
-        picture = pictures[chosen[i]]
+    for i, picture in enumerate(pictures[j] for j in chosen):
         evidence, own, _ = meter.measure(picture)
         fine[i] = evidence[::step, ::step] * np.float32(_FINE / meter.unit)
         single[i] = own[::step, ::step]
         level[i] = cv2.cvtColor(thinned(picture, step), cv2.COLOR_BGR2GRAY)
-
-    for _ in each(measure, range(chosen.size)):
-        pass
     rank = int(_QUANTILE * (chosen.size - 1))
     usual = np.partition(fine, rank, axis=0)[rank].astype(np.float32) * (_TO_MEDIAN / _FINE)
     believed = np.minimum(usual, _most_noise(scene, usual, step, params))

@@ -12,6 +12,7 @@ from bgsub.local.changes import LIVELIER, UNKNOWN, Change, find_changes
 from bgsub.local.clean_frames import Singles
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.positions import positions
 from bgsub.local.presence import SHADES, lies_between
 from bgsub.local.shadows import object_evidence
 from bgsub.robustpca.median import median
@@ -96,7 +97,7 @@ def _places_of_several(
 
     One decision for all pixels that hang together, by most of them.
     """
-    y, x = np.nonzero(is_object[0])
+    y, x = positions(is_object[0])
     rivals = ~is_object[:, y, x]
     often = (layers.counts[:, y, x] * rivals).max(axis=0)
     place = lies_between(layers, y, x, rivals, sigma)
@@ -138,7 +139,7 @@ def _vote(
     if np.count_nonzero(evidence) < 0.5 * np.count_nonzero(region):
         return  # light, not an object
     outside = layers.labels[change.frame :] if left else layers.labels[: change.frame]
-    y, x = np.nonzero(region)
+    y, x = positions(region)
     label = thing[y, x]
     stray = (outside[:, y, x] == label).sum(axis=0) / np.maximum(layers.counts[label, y, x], 1)
     keep = stray < params.stray_share  # an object that came had not been there before
@@ -154,7 +155,7 @@ def _vote(
 
 def _prior(change: Change, layers: Layers, params: LocalParams) -> float:
     """Balance that is asked for in addition, as what would be the object is seen more often."""
-    y, x = np.nonzero(change.region)
+    y, x = positions(change.region)
     before, after = (
         max(float(median(layers.counts[side[y, x], y, x])), 1.0)
         for side in (change.before, change.after)
@@ -171,7 +172,7 @@ def _vote_around(
     Of somebody who sways few pixels show one colour for long. All his layers are those that are
     seen on his side of the change only.
     """
-    y, x = np.nonzero(change.region)
+    y, x = positions(change.region)
     size = int(max(np.ptp(y), np.ptp(x))) + 1
     rows = slice(max(int(y.min()) - size, 0), int(y.max()) + size + 1)
     columns = slice(max(int(x.min()) - size, 0), int(x.max()) + size + 1)
@@ -196,7 +197,7 @@ def _vote_around(
 def _with_shades(is_object: NDArray[np.bool_], colors: Bytes, sigma: float) -> NDArray[np.bool_]:
     """Let shades of an object's colour count as the object."""
     shaded = is_object.copy()
-    y, x = np.nonzero(is_object.any(axis=0))
+    y, x = positions(np.asarray(is_object.any(axis=0)))
     own, voted = colors[:, y, x].astype(np.int16), is_object[:, y, x]
     result = voted.copy()
     for k in range(LAYERS):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.positions import positions
 from bgsub.video.frames import Bytes
 
 CELL = 32
@@ -113,7 +114,7 @@ def find_palette(pictures: Bytes, where: NDArray[np.bool_], coarse: int) -> Pale
     -------
     Palette
     """
-    y, x = np.nonzero(where)
+    y, x = positions(where)
     side = CELL * coarse
     _, own = np.unique((y // side) * (where.shape[1] // side + 1) + x // side, return_inverse=True)
     cells = np.full(where.shape, -1, np.int16)

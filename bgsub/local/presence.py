@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.layers import LAYERS, Layers
+from bgsub.local.positions import box_around, positions
 from bgsub.video.frames import Bytes
 
 LEAST_WALK = 0.25
@@ -30,6 +31,7 @@ _VISITS = 2
 _STAY, _STAY_FRAMES = 0.02, 2
 _MOST_OF_IT = 0.5
 _NOWHERE = np.zeros(0, np.intp)
+_WINDOW = np.ones((3, 3), np.uint8)
 
 
 def moving_colors(
@@ -60,15 +62,14 @@ def moving_colors(
     float
         From 2, the state before moved away, to −2, the state after moved in; 0 where nothing tells.
     """
-    y, x = np.nonzero(region)
+    y, x = positions(region)
     reach = (int(max(np.ptp(y), np.ptp(x))) + 1) // 2
     rows = slice(max(int(y.min()) - reach, 0), int(y.max()) + reach + 1)
     columns = slice(max(int(x.min()) - reach, 0), int(x.max()) + reach + 1)
     before, after = (layers.colors[state[y, x], y, x] for state in states)
-    window = np.ones((3, 3), np.uint8)
     found: dict[int, NDArray[np.intp]] = {}
     for j in range(max(frame - _FRAMES, 0), min(frame + _FRAMES + 2, len(pictures))):
-        solid = cv2.morphologyEx(layers.moving[j, rows, columns], cv2.MORPH_OPEN, window)
+        solid = cv2.morphologyEx(layers.moving[j, rows, columns], cv2.MORPH_OPEN, _WINDOW)
         shown = np.ascontiguousarray(pictures[j, rows, columns]).reshape(-1, 3)
         bins = _bins(shown[np.flatnonzero(solid.view(np.bool_))])
         found[j] = np.ravel_multi_index(bins, (_LEVELS,) * 3)
@@ -121,12 +122,15 @@ def motion_around(
 
 def _motion(layers: Layers, region: NDArray[np.bool_], span: range) -> NDArray[np.int64]:
     """Count the pixels outside a region that move, in each frame of a stretch."""
-    window = np.ones((3, 3), np.uint8)
-    outside = (~region).view(np.uint8)
-    frames = layers.moving[max(span.start, 0) : max(span.stop, 0)]
-    moving = (cv2.bitwise_and(seldom, outside) for seldom in frames)
-    counts = [cv2.countNonZero(cv2.erode(each, window)) for each in moving]
-    return np.array(counts, dtype=np.int64)
+    frames = slice(max(span.start, 0), max(span.stop, 0))
+    # All that moves is counted once, and what a region takes of it near that region alone.
+    box = box_around(region, 2)
+    near = cv2.dilate(region[box].view(np.uint8), _WINDOW)
+    taken = [
+        cv2.countNonZero(cv2.bitwise_and(cv2.erode(np.ascontiguousarray(one[box]), _WINDOW), near))
+        for one in layers.moving[frames]
+    ]
+    return layers.moving_pixels[frames] - np.array(taken, dtype=np.int64)
 
 
 def _bins(colors: Bytes) -> tuple[Bytes, Bytes, Bytes]:
@@ -136,8 +140,7 @@ def _bins(colors: Bytes) -> tuple[Bytes, Bytes, Bytes]:
 
 def _with_neighbours(seen: NDArray[np.float32]) -> NDArray[np.float32]:
     """Largest count of every bin and those next to it."""
-    window = np.ones((3, 3), np.uint8)
-    flat = np.stack([cv2.dilate(plane, window) for plane in seen])
+    flat = np.stack([cv2.dilate(plane, _WINDOW) for plane in seen])
     wide = np.pad(flat, ((1, 1), (0, 0), (0, 0)))
     return np.maximum(np.maximum(wide[:-2], wide[1:-1]), wide[2:])
 
@@ -160,7 +163,7 @@ def what_came_back(
         −1: the state before came back after all of the other; 1: the state after had been there
         before all of the other; 0: neither, or both come and go.
     """
-    y, x = np.nonzero(region)
+    y, x = positions(region)
     shown = layers.labels[:, y, x]
     before, after = (
         np.flatnonzero((shown == state[y, x]).mean(axis=1) > _MOST_OF_IT) for state in states

@@ -17,6 +17,7 @@ from bgsub.local.channels import largest_difference
 from bgsub.local.clean_frames import Singles, coarseness
 from bgsub.local.layers import Layers
 from bgsub.local.params import LocalParams
+from bgsub.local.positions import positions
 from bgsub.local.shadows import object_evidence
 from bgsub.robustpca.median import median
 from bgsub.video.frames import Bytes
@@ -176,7 +177,7 @@ def colors_that_come_back(
     solid: Bytes = np.asarray(shown.any(axis=0), dtype=np.uint8)
     if not solid.any():
         return None
-    found, (y, x) = plate.copy(), np.nonzero(solid)
+    found, (y, x) = plate.copy(), positions(solid)
     found[y, x] = _medians(pictures[:, y, x], shown[:, y, x])
     differs = (distances_to(plate[None], found)[0] > _NOISES * sigma) & (solid > 0)
     like = distances_to(layers.colors, found) <= _NOISES * sigma

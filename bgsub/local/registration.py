@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles, coarseness
-from bgsub.local.noise import PassTo
 from bgsub.local.params import LocalParams
 from bgsub.robustpca.median import NORMAL_MAD, median
 from bgsub.video.frames import Bytes
@@ -110,9 +109,9 @@ class Registration:
         """Give it as arrays by name, for an .npz file."""
         return {"local_place": self.reference, "local_place_factor": np.array(self._factor)}
 
-    def find_all(self, small: Iterable[Bytes], each: PassTo) -> list[_Found]:
+    def find_all(self, small: Iterable[Bytes]) -> list[_Found]:
         """Find the shifts of shrunken frames, in their pixels."""
-        return list(each(self._find, small))
+        return [self._find(one) for one in small]
 
     def _find(self, small: Bytes) -> _Found:
         frames = _pyramid(small)
@@ -142,7 +141,7 @@ class Registration:
         return _Found(right, down, sure=left < _LEFT * other), left
 
 
-def find_registration(pictures: Bytes, params: LocalParams, each: PassTo) -> Registration | None:
+def find_registration(pictures: Bytes, params: LocalParams) -> Registration | None:
     """Look whether a camera shakes, and if it does, find the place of its scene.
 
     Parameters
@@ -150,8 +149,6 @@ def find_registration(pictures: Bytes, params: LocalParams, each: PassTo) -> Reg
     pictures : ndarray of uint8, shape (n, h, w, 3)
         In order of time.
     params : LocalParams
-    each : callable
-        `map`, or that of threads.
 
     Returns
     -------
@@ -161,12 +158,12 @@ def find_registration(pictures: Bytes, params: LocalParams, each: PassTo) -> Reg
     """
     height, width = pictures.shape[1:3]
     looks = np.linspace(0, len(pictures) - 1, min(len(pictures), _LOOKS)).astype(int)
-    small = list(each(shrunken, [pictures[i] for i in looks]))
+    small = [shrunken(pictures[i]) for i in looks]
     if min(small[0].shape) < _COARSEST:
         return None
     factor = max(height, width) / max(small[0].shape)
     trial = Registration(small[len(small) // 2], factor)
-    found = trial.find_all(small, each)
+    found = trial.find_all(small)
     least = params.shake_px * coarseness(height, width) / factor
     moved = sum(one.sure and one.distance >= least for one in found)
     sure = [one.sure or one.distance < least for one in found]

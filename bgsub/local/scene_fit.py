@@ -13,9 +13,10 @@ from bgsub.local.clean_frames import (
     find_clean_frames,
     trimmed_mean,
 )
+from bgsub.local.clustering import find_layers
 from bgsub.local.decisions import describe_changes
 from bgsub.local.filling import fill_inwards
-from bgsub.local.layers import Layers, find_layers
+from bgsub.local.layers import Layers
 from bgsub.local.objects import Verdict, judge_changes
 from bgsub.local.palette import Palette, find_palette
 from bgsub.local.params import DEFAULTS, LocalParams

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 
 from bgsub.local.cleanup import mean_score, vote
 from bgsub.local.marked import MarkedPixels
-from bgsub.local.noise import PassTo
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.regions import thinned
 from bgsub.local.scoring import SceneMatcher
 from bgsub.local.shadows import light_of, noise_of
 from bgsub.local.texture import compared_texture
 from bgsub.video.frames import Bytes
+
+PassTo = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
+"""`map`, or what does the same in threads."""
 
 _FRAMES = 15
 _LOWEST, _BIN = 0.2, 0.1  # share of light; logarithm of a ratio

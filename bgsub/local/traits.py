@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 
 from bgsub.local.cleanup import BlobRule, mean_score, vote, without_shadows
-from bgsub.local.noise import PassTo
 from bgsub.local.outlines import strong_beside
 from bgsub.local.params import LocalParams
 from bgsub.local.scoring import SceneMatcher
 from bgsub.local.shade import soft_shade
+from bgsub.local.shadow_depth import PassTo
 from bgsub.video.frames import Bytes
 
 _FRAMES = 24

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bgsub.local.layers import Layers
 from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.positions import positions
 from bgsub.video.frames import Bytes
 
 _SLOW = 2.2
@@ -119,7 +120,7 @@ def level_band(pictures: Bytes, where: NDArray[np.bool_], color: Bytes) -> tuple
     low, high : ndarray of uint8, shape (h, w, 3)
     """
     low, high = color.copy(), color.copy()
-    y, x = np.nonzero(where)
+    y, x = positions(where)
     ranks = [round(share * (len(pictures) - 1)) for share in BAND]
     for start in range(0, len(y), _PART):
         part = np.s_[start : start + _PART]

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.positions import positions
 from bgsub.video.frames import Bytes
 
 AT_ONCE_S = 2.0
@@ -99,7 +100,7 @@ class Absorber:
         step, self._last = now - self._last, now
         if not cv2.hasNonZero(mask):
             return mask
-        y, x = np.nonzero(mask)
+        y, x = positions(mask)
         steady = self._remember(y, x, self._smoothed(picture, y, x), now, step)
         self._absorb(mask, y, x, steady)
         gone = steady & self._absorbed[y, x]

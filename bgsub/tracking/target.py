@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.positions import positions
 from bgsub.tracking.appearance import Appearance
 from bgsub.tracking.detections import Box, Detection, center
 from bgsub.tracking.motion import Motion
@@ -142,7 +143,7 @@ def _part(region: Detection, boxes: Sequence[Box]) -> dict[int, tuple[float, flo
     """Give each pixel of a region to the nearest box, in its sizes; the means of what each has."""
     if region.inside is None:
         return {}
-    rows, columns = np.nonzero(region.inside)
+    rows, columns = positions(region.inside)
     pixels = np.stack([columns + region.box[0] + 0.5, rows + region.box[1] + 0.5], axis=1)
     middles = np.array([center(box) for box in boxes])
     sizes = np.array([max(box[2] * box[3], 1.0) for box in boxes])

@@ -17,7 +17,8 @@ from bgsub.local.changes import (
     _showing,
     find_changes,
 )
-from bgsub.local.layers import LAYERS, Layers, color_of, find_layers
+from bgsub.local.clustering import find_layers
+from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS
 from bgsub.local.presence import motion_around, moving_colors, what_came_back
 from bgsub.runtime.threads import Workers
@@ -160,7 +161,7 @@ class TestShowing:
         return labels
 
     def asked(self, shown):
-        return _showing(self.labels(shown), np.full(SQUARE.shape, 2, np.int8), SQUARE)
+        return _showing(self.labels(shown)[:, SQUARE], np.full(SQUARE.sum(), 2, np.int8))
 
     def test_more_than_half_of_it_counts(self):
         assert self.asked([0, 0.5, 0.51, 1, 0, 0.2]).tolist() == [2, 3]
@@ -349,7 +350,9 @@ def test_a_balance_is_the_sum_of_what_speaks_for_it(kind, sways):
         coming = edges[c + 1], edges[min(c + 5, len(edges) - 1)]
         here = [_edge_motion(pictures, _frames(*span), region) for span in (past, coming)]
         motion = [
-            _edge_motion(pictures, _showing(layers.labels, side, one.region), one.region)
+            _edge_motion(
+                pictures, _showing(layers.labels[:, one.region], side[one.region]), one.region
+            )
             for side in (one.before, one.after)
         ]
         assert one.motion == tuple(motion)

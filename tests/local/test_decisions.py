@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from bgsub.local.changes import UNKNOWN, Change
+from bgsub.local.clustering import find_layers
 from bgsub.local.decisions import Region, describe_changes
-from bgsub.local.layers import LAYERS, Layers, find_layers
+from bgsub.local.layers import LAYERS, Layers
 from bgsub.local.objects import Verdict, judge_changes
 from bgsub.local.scene_fit import fit_scene
 

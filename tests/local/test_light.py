@@ -231,14 +231,14 @@ class TestOneLight:
         ]
         return np.clip(np.rint(frames), 0, 255).astype(np.uint8)
 
-    def put(self, pictures, chosen, workers, **options):
+    def put(self, pictures, chosen, **options):
         small = np.stack([thumbnail(one) for one in pictures])
-        return in_one_light(pictures, small, np.asarray(chosen), each=workers.map, **options)
+        return in_one_light(pictures, small, np.asarray(chosen), **options)
 
-    def test_those_in_another_light_are_put_right_and_counted(self, workers):
+    def test_those_in_another_light_are_put_right_and_counted(self):
         pictures = self.film([1, 1, 0.8, 1, 1.25, 1, 1])
         before = pictures.copy()
-        found, relit = self.put(pictures, range(7), workers)
+        found, relit = self.put(pictures, range(7))
         assert relit == 2
         assert found is pictures
         for i in (0, 1, 3, 5, 6):
@@ -246,33 +246,33 @@ class TestOneLight:
         for i in (2, 4):
             assert np.median(np.abs(found[i].astype(int) - before[0])) <= 2
 
-    def test_only_those_of_the_state_are(self, workers):
+    def test_only_those_of_the_state_are(self):
         pictures = self.film([1, 0.5, 0.8, 1, 1, 1])
         before = pictures.copy()
-        found, relit = self.put(pictures, [0, 2, 3, 4, 5], workers)
+        found, relit = self.put(pictures, [0, 2, 3, 4, 5])
         assert (len(found), relit) == (5, 1)
         np.testing.assert_array_equal(pictures[1], before[1])
         np.testing.assert_array_equal(found[2], before[3])
         assert np.median(np.abs(found[1].astype(int) - before[0])) <= 2
 
-    def test_a_drift_of_the_light_is_no_noise(self, workers):
+    def test_a_drift_of_the_light_is_no_noise(self):
         """Of 20 levels in 40 steps: what is nine times a step away, three times three, is light."""
         pictures = self.film([1] * 40, drift=0.5)
-        found, relit = self.put(pictures, range(40), workers)
+        found, relit = self.put(pictures, range(40))
         assert 6 <= relit <= 10
         assert np.ptp(found[:, 0].mean(axis=(1, 2))) > np.ptp(found[[0, -1]].mean(axis=(1, 2, 3)))
 
     @pytest.mark.parametrize("noise", [1.0, 12.0])
-    def test_frames_of_one_light_stay_however_noisy(self, noise, workers):
+    def test_frames_of_one_light_stay_however_noisy(self, noise):
         pictures = self.film([1] * 12, noise=noise)
         before = pictures.copy()
-        found, relit = self.put(pictures, range(12), workers)
+        found, relit = self.put(pictures, range(12))
         assert relit == 0
         np.testing.assert_array_equal(found, before)
 
     @pytest.mark.parametrize("noise", [1.0, 3.0, 12.0])
     def test_the_noise_is_that_around_the_median_and_at_least_a_level_and_a_half(
-        self, noise, workers, monkeypatch
+        self, noise, monkeypatch
     ):
         """A thumbnail is a mean over 2×2 pixels, so it has half of their noise."""
         taken = []
@@ -285,13 +285,13 @@ class TestOneLight:
         pictures = self.film([1] * 15, noise=noise)
         size = thumbnail(pictures[0]).shape[:2]
         share = np.sqrt(size[0] * size[1] / (60 * 80))
-        self.put(pictures, range(15), workers)
+        self.put(pictures, range(15))
         assert len(taken) == 15
         assert np.ptp(taken) == 0
         assert taken[0] == pytest.approx(max(noise * share, 1.5), rel=0.2)
 
-    def test_one_frame_is_its_own_light(self, workers):
+    def test_one_frame_is_its_own_light(self):
         pictures = self.film([1, 0.6])
-        found, relit = self.put(pictures, [1], workers)
+        found, relit = self.put(pictures, [1])
         assert relit == 0
         np.testing.assert_array_equal(found[0], pictures[1])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bgsub.local.changes import Change
-from bgsub.local.layers import LAYERS, Layers, find_layers
+from bgsub.local.clustering import find_layers
+from bgsub.local.layers import LAYERS, Layers
 from bgsub.local.objects import judge_changes, weigh_changes
 from bgsub.local.params import DEFAULTS
 from bgsub.local.shadows import object_evidence

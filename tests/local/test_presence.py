@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from bgsub.local.layers import LAYERS, Layers, find_layers
+from bgsub.local.clustering import find_layers
+from bgsub.local.layers import LAYERS, Layers
 from bgsub.local.presence import (
     _with_neighbours,
     lies_between,

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from bgsub.local.layers import find_layers
+from bgsub.local.clustering import find_layers
 from bgsub.local.params import DEFAULTS
 from bgsub.local.recurrence import colors_that_come_back, what_comes_back
 from bgsub.runtime.threads import Workers
