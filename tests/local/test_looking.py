@@ -31,8 +31,13 @@ def test_a_scene_is_learned_and_looked_at_as_here(scene, workers):
 
 
 def test_memory_grows_with_the_pictures():
-    assert looking_bytes(25, 720, 1280) - looking_bytes(25, 360, 640) == 90 * 3 * 640 * 360
+    assert looking_bytes(5, 720, 1280) - looking_bytes(5, 360, 640) == 90 * 3 * 640 * 360
 
 
 def test_of_small_pictures_it_is_what_half_of_the_sample_takes():
-    assert looking_bytes(150, 120, 160) - looking_bytes(100, 120, 160) == 8 * 50 * 61 * 160
+    assert looking_bytes(150, 120, 160) - looking_bytes(100, 120, 160) == 14 * 50 * 61 * 160
+
+
+def test_of_large_pictures_it_is_what_strips_of_the_sample_take():
+    assert looking_bytes(75, 720, 1280) - looking_bytes(75, 360, 640) < 90 * 3 * 640 * 360
+    assert looking_bytes(75, 360, 640) - looking_bytes(50, 360, 640) == 14 * 25 * 181 * 640
