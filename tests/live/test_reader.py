@@ -20,8 +20,14 @@ from .conftest import transport, walk
 def start(settings):
     """Run the process."""
     settings = {
-        **{"format": None, "options": {}, "scale": None, "every": 0.0, "sound": True},
-        **{"drops": False, "parent": os.getpid(), **settings},
+        "format": None,
+        "options": {},
+        "scale": None,
+        "every": 0.0,
+        "sound": True,
+        "drops": False,
+        "parent": os.getpid(),
+        **settings,
     }
     command = [sys.executable, "-m", "bgsub.live.reader", json.dumps(settings)]
     return subprocess.Popen(command, stdout=subprocess.PIPE)
