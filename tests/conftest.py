@@ -18,7 +18,12 @@ from bgsub.runtime.threads import Workers
 from bgsub.source_options import SourceOptions
 from bgsub.video.images import write_image
 from tests.white_figures import paint, save_white
-from tests.worker_groups import pytest_configure, pytest_testnodedown  # noqa: F401 - hooks
+from tests.worker_groups import (  # noqa: F401 - hooks
+    pytest_configure,
+    pytest_keyboard_interrupt,
+    pytest_testnodedown,
+    pytest_testnodeready,
+)
 
 # A busy machine is no failure. Where a change is judged, it meets the same examples every time.
 settings.register_profile("unhurried", deadline=None, derandomize="CI" in os.environ)

@@ -16,9 +16,29 @@ def pytest_configure(config):
         os.setpgid(0, 0)
 
 
+_nodes = []
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodeready(node):
+    """Note those that xdist has started."""
+    _nodes.append(node)
+
+
+def pytest_keyboard_interrupt():
+    """Hand a Ctrl-C on: a terminal sends it to its own group alone."""
+    for node in _nodes:
+        _send(node, signal.SIGINT)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error):
     """End the process group of one that did not end by itself; xdist says which."""
-    if error and hasattr(os, "killpg"):
+    if error and hasattr(signal, "SIGKILL"):
+        _send(node, signal.SIGKILL)
+
+
+def _send(node, number):
+    if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(node.gateway._io.popen.pid, signal.SIGKILL)
+            os.killpg(node.gateway._io.popen.pid, number)
