@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +50,16 @@ class Place(NamedTuple):
     drift: float = 0.0
 
 
+class Box(NamedTuple):
+    """A part of a picture, in pixels: what of it is outside is left out."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+@lru_cache(maxsize=2)
 def _of(data: Path, name: str) -> tuple[list[Bytes], dict[int, Bytes]]:
     """Read the frames of a sequence, and its truths by their index."""
     footage = next(one for one in sequences(data) if one.name == name)
@@ -57,12 +68,19 @@ def _of(data: Path, name: str) -> tuple[list[Bytes], dict[int, Bytes]]:
     return frames, {number - 1: truth for number, truth in known.items()}
 
 
-def cuts(data: Path, name: str, frames: range, size: tuple[int, int], place: Place) -> list[Cut]:
-    """Cut the objects out of some frames, and place them."""
+def cuts(
+    data: Path,
+    name: str,
+    frames: Sequence[int],
+    size: tuple[int, int],
+    place: Place,
+    within: Box | None = None,
+) -> list[Cut]:
+    """Cut the objects out of some frames, or out of a part of them, and place them."""
     seen, known = _of(data, name)
     cuts = []
     for step, index in enumerate(frames):
-        objects = _large(known[index] == FOREGROUND).astype(np.float32)
+        objects = _large(_inside(known[index] == FOREGROUND, within)).astype(np.float32)
         # What is drawn is a little smaller than the truth, or the place would come along.
         share = cv2.GaussianBlur(cv2.erode(objects, np.ones((3, 3))), (0, 0), 0.7)
         right = place.right + place.drift * step
@@ -71,6 +89,15 @@ def cuts(data: Path, name: str, frames: range, size: tuple[int, int], place: Pla
         colors, share = (cv2.warpAffine(one, move, size, flags=cv2.INTER_AREA) for one in layers)
         cuts.append(Cut(_float(colors), _float(share)))
     return cuts
+
+
+def _inside(objects: NDArray[np.bool_], within: Box | None) -> NDArray[np.bool_]:
+    if within is None:
+        return objects
+    part = np.s_[within.top : within.bottom, within.left : within.right]
+    kept = np.zeros_like(objects)
+    kept[part] = objects[part]
+    return kept
 
 
 def _large(objects: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -4,7 +4,8 @@ DATA holds a folder per sequence: ``groundtruth`` beside ``input`` (CDnet, SBI),
 mask ``b00247.png`` beside ``frames`` or a video (Wallflower). Every method decodes the footage and
 writes masks without loss; the milliseconds are processor time of all of it, a frame. Sequences are
 measured in two processes side by side. With ``--synthetic`` they are what `benchmarks.scenes` makes
-of DATA instead: such scenes have a table and means of their own. `benchmarks.held_out` gives the
+of DATA instead, with ``--staying`` those in which somebody or something stays: such scenes have a
+table and means of their own. `benchmarks.held_out` gives the
 mean over scenes left out, `benchmarks.sweep` what one number does, `benchmarks.pieces` what each
 piece brings.
 """
@@ -20,13 +21,13 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import cv2
 import numpy as np
 
 from benchmarks.footage import Footage, pictures, sequences
-from benchmarks.scenes import SCENES, make
+from benchmarks.scenes import SCENES, STAYING, make
 from bgsub.evaluation.confusion import Counts
 from bgsub.evaluation.evaluate import evaluate
 from bgsub.evaluation.options import EvaluationOptions
@@ -43,13 +44,13 @@ _MEDIAN_FRAMES = 250
 _PANEL = (240, 180)
 
 
-def ours(model: Literal["local", "paper"]) -> Callable[[Footage, Path], Path]:
-    """Masks of a whole run: by local models, the default, or by the paper's formula."""
+def ours(**wanted: Any) -> Callable[[Footage, Path], Path]:
+    """Masks of a whole run with some options, the others as they are by default."""
 
     def masks(footage: Footage, out: Path) -> Path:
         folder = out.with_suffix("")
         outputs = frozenset({"mask"})
-        run(footage.frames, folder, RunOptions(outputs=outputs, format="mkv", model=model))
+        run(footage.frames, folder, RunOptions(outputs=outputs, format="mkv", **wanted))
         return folder / "mask.mkv"
 
     return masks
@@ -89,12 +90,14 @@ def median_scores(footage: Footage, out: Path) -> Path:
 
 
 METHODS: dict[str, Callable[[Footage, Path], Path]] = {
-    "local": ours("local"),
-    "paper": ours("paper"),
+    "local": ours(),
+    "paper": ours(model="paper"),
     "MOG2": live(cv2.createBackgroundSubtractorMOG2),
     "KNN": live(cv2.createBackgroundSubtractorKNN),
     "median*": median_scores,
+    "foreground": ours(still_objects="foreground"),
 }
+_USUAL = list(METHODS)[:-1]
 
 
 def scored(footage: Footage, masks: Path, *, scores: bool) -> SequenceScore:
@@ -174,12 +177,14 @@ def main() -> int:
     parser.add_argument("--sheet", type=Path, default=Path("results/masks.png"))
     parser.add_argument("--only", nargs="*", help="names of sequences")
     parser.add_argument("--synthetic", action="store_true", help="made scenes instead of real ones")
-    parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--staying", action="store_true", help="made scenes of who stays")
+    parser.add_argument("--methods", nargs="*", choices=METHODS, default=_USUAL)
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(given.processes) as pool:
-        if given.synthetic:
-            names = [name for name in SCENES if not given.only or name in given.only]
+        made = STAYING if given.staying else SCENES if given.synthetic else {}
+        if made:
+            names = [name for name in made if not given.only or name in given.only]
             making = pool.map(partial(make, data=given.data, folder=Path(folder)), names)
             wanted = list(making)
         else:

@@ -1,11 +1,12 @@
-"""Scenes with an exact truth, made of real film: for ``python -m benchmarks.masks --synthetic``.
+"""Scenes with an exact truth, made of real film: for ``benchmarks.masks --synthetic|--staying``.
 
 Objects are cut out of one recording by its hand-drawn truth and moved over the empty film of
 another, with its noise: as they are or with a share of their contrast, through codecs, with a light
 that drifts, with soft shadows, before a camera that moves, in gusts, at rest, or as faint as in
 thermal film. All is drawn from the recordings of a folder with fixed seeds: the same folder gives
 the same films. They need moved_object, sleeper, light_switch, hall_and_monitor, board, highway,
-highway_shadows and robustness/brightness_change.avi.
+highway_shadows and robustness/brightness_change.avi; those of people who stay (`staying`) sits_down
+too.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from benchmarks.compositing import (
     warm,
 )
 from benchmarks.footage import Footage
+from benchmarks.staying import CHOOSING, JUDGING
 from bgsub.video.images import write_image
 
 
@@ -133,7 +135,11 @@ SCENES: dict[str, tuple[Callable[[Path], Iterable[Drawn]], Codec]] = {
 """How each scene is drawn from the recordings of a folder, and the codec it is written with."""
 
 
+STAYING = {name: (draw, _LOSSLESS) for name, draw in {**CHOOSING, **JUDGING}.items()}
+"""The same of people and things that stay."""
+
+
 def make(name: str, data: Path, folder: Path) -> Footage:
     """Draw a scene and write it below a folder."""
-    drawn, codec = SCENES[name]
+    drawn, codec = {**SCENES, **STAYING}[name]
     return _write(folder / name, drawn(data), codec)

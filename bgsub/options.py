@@ -137,7 +137,7 @@ class RunOptions(FitOptions):
         "leaves; background: it becomes background, after 2 seconds; SECONDS: after so many. This "
         "holds for masks and tracks.",
         metavar="foreground|background|SECONDS",
-        unset="what walked in is foreground, a thing that was moved is background",
+        unset="what came in is foreground, a thing that was only moved is background",
     )
     regions: str | None = _objects(
         None,

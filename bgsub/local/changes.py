@@ -67,6 +67,8 @@ class Change:
     visitor : {-1, 0, 1}
         Which state is a visitor however still: −1 the one after, as it walked in and not out or the
         place came back, 1 the one before; see `presence`.
+    outline : float
+        What the outline alone says, in `balance`.
     """
 
     frame: int
@@ -76,6 +78,7 @@ class Change:
     balance: float
     motion: tuple[float, float]
     visitor: int = 0
+    outline: float = 0.0
 
     def is_rigid(self, side: int, params: LocalParams = DEFAULTS) -> bool:
         """Say whether what was there before (0) or after (1) is at rest as only things are.
@@ -122,7 +125,7 @@ def find_changes(
         union = first.new | now.new | following.new
         shown_before, shown_after = (color_of(layers.colors, one) for one in (before, after))
         for region in _regions(union, least):
-            balance = _outline_balance(shown_before, shown_after, region, sigma)
+            balance = outline = _outline_balance(shown_before, shown_after, region, sigma)
             end = int(median(first.since[region]))
             past = edges[max(end - _LAG - _REACH, 0)], edges[max(end - _LAG, 1)]
             coming = edges[c + _LAG], edges[min(c + _LAG + _REACH, len(edges) - 1)]
@@ -148,9 +151,9 @@ def find_changes(
             returned = what_came_back(layers, kept, (before, after))
             balance += params.return_weight * returned
             visitor = returned or (int(np.sign(walked)) if abs(walked) > _ALONE else 0)
-            found.append(
-                Change(int(edges[c]), kept, before, after, balance, (motion[0], motion[1]), visitor)
-            )
+            moved = motion[0], motion[1]
+            frame = int(edges[c])
+            found.append(Change(frame, kept, before, after, balance, moved, visitor, outline))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -13,7 +13,7 @@ from bgsub.local.clean_frames import Singles
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.positions import positions
-from bgsub.local.presence import SHADES, lies_between
+from bgsub.local.presence import SHADES, lies_between, share_among
 from bgsub.local.shadows import object_evidence
 from bgsub.robustpca.median import median
 from bgsub.video.frames import Bytes
@@ -26,6 +26,13 @@ _OFTENER = 1.5
 
 _LARGEST = 1 / 3
 """Share of the picture above which what changes at one time is the light of the room."""
+
+
+_MEANWHILE = 0.1
+"""Share of the film within which a thing is taken from its place and put down in another one."""
+
+_KNOWN = 0.25
+"""Share of the colours of a thing that other things may have, which were there before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +83,7 @@ def weigh_changes(
     is_thing = np.zeros(shape, np.bool_)
     if not changes:
         return Verdict(np.zeros(shape, np.bool_), is_thing, changes)
+    changes = [_with_news(change, changes, layers, params) for change in changes]
     for change in changes:
         visitor = {-1: 1, 0: None, 1: 0}[change.visitor]
         for side, label in enumerate((change.before, change.after)):
@@ -88,6 +96,35 @@ def weigh_changes(
     is_object[0] &= votes[0] >= 0  # likeness alone does not overrule what is seen most
     is_object[0] &= ~_places_of_several(is_object, layers, sigma)
     return Verdict(is_object, is_thing, changes)
+
+
+def _with_news(
+    change: Change, changes: list[Change], layers: Layers, params: LocalParams
+) -> Change:
+    """Take for a visitor what was brought, or taken away, however still it is.
+
+    A thing that was only moved within the picture leaves a place and comes to another one: its
+    colours were there before. Those of what was brought were in no place that changed meanwhile.
+    Then the outline alone tells: things do not move, and of who carries them some colours may be
+    those of the place.
+    """
+    news = replace(change, balance=change.outline)
+    if change.visitor or abs(news.balance) < params.edge_balance + _prior(news, layers, params):
+        return change
+    left = news.balance > 0
+    near = _MEANWHILE * len(layers.labels)
+    meanwhile = [one for one in changes if abs(one.frame - change.frame) <= near]
+    there = np.concatenate([_colors(one, layers, before=not left) for one in meanwhile])
+    if share_among(_colors(change, layers, before=left), there) > _KNOWN:
+        return change
+    return replace(news, visitor=1 if left else -1)
+
+
+def _colors(change: Change, layers: Layers, *, before: bool) -> Bytes:
+    """Give the colours of a place before it changed, or after, (m, 3)."""
+    y, x = positions(change.region)
+    state = change.before if before else change.after
+    return np.asarray(layers.colors[state[y, x], y, x], dtype=np.uint8)
 
 
 def _places_of_several(

@@ -80,9 +80,16 @@ def moving_colors(
         seen = counts.astype(np.float32).reshape((_LEVELS,) * 3)
         total = float(seen.sum())
         if total >= _LEAST_PIXELS:
-            around = _with_neighbours(seen) > max(3.0, _USUAL * total)
+            around = _usual(seen)
             balance += float(around[_bins(before)].mean() - around[_bins(after)].mean())
     return balance
+
+
+def share_among(colors: Bytes, others: Bytes) -> float:
+    """Find how many of some colours, (m, 3), are among others, (p, 3), or next to one of them."""
+    bins = np.ravel_multi_index(_bins(others), (_LEVELS,) * 3)
+    seen = np.bincount(bins, minlength=_LEVELS**3).astype(np.float32)
+    return float(_usual(seen.reshape((_LEVELS,) * 3))[_bins(colors)].mean())
 
 
 def motion_around(
@@ -136,6 +143,11 @@ def _motion(layers: Layers, region: NDArray[np.bool_], span: range) -> NDArray[n
 def _bins(colors: Bytes) -> tuple[Bytes, Bytes, Bytes]:
     blue, green, red = (np.asarray(level >> (8 - _BITS), np.uint8) for level in colors.T)
     return blue, green, red
+
+
+def _usual(seen: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Mark the bins that are seen more often than by chance, and those next to them."""
+    return np.asarray(_with_neighbours(seen) > max(3.0, _USUAL * float(seen.sum())))
 
 
 def _with_neighbours(seen: NDArray[np.float32]) -> NDArray[np.float32]:

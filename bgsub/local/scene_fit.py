@@ -263,7 +263,9 @@ def _settle(
     accepted &= ~(is_object[:kept] & ~is_thing)
     accepted[0] = True
     moved = is_thing & ~accepted
-    places = int(moved.any(axis=0).sum())
+    objects = np.asarray(is_object.any(axis=0), dtype=np.uint8)
+    beside_objects = cv2.dilate(objects, np.ones((5, 5), np.uint8)) > 0
+    places = int((moved.any(axis=0) & ~beside_objects).sum())
     if places and places >= worth_a_word:
         notes.append(f"{places} pixels: a thing was moved there or away")
     accepted |= moved
