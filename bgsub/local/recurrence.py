@@ -25,7 +25,7 @@ from bgsub.video.frames import Bytes
 Flags = NDArray[np.bool_]
 
 # Blocks of so many pixels of a picture at half of the size (a quarter at 1280×720), so far apart.
-_SCALE, _BLOCK, _APART = 2, 4, 2
+SCALE, BLOCK, _APART = 2, 4, 2
 _COMPARED = 100
 """Frames that are compared with each other, at most."""
 
@@ -36,7 +36,7 @@ _OFTEN, _LONG = 0.25, 0.1
 """Shares of the film in which a place is seen, and for which what is on a plate was seen, at least;
 as long was something else there for a place to have come back. Somebody leans aside for less."""
 
-_ALIKE, _LEAST_NOISE = 2.0, 2.5
+_ALIKE, LEAST_NOISE = 2.0, 2.5
 """Times the noise of a place by which its looks differ, and grey levels that all places have."""
 
 _WHILE, _AGAIN = 0.02, 2
@@ -47,7 +47,7 @@ _NOISES = 3.0
 """Noises by which colours differ, as those of layers do."""
 
 
-class _Film:
+class Film:
     """The frames of a film that are compared with each other, and its stretches.
 
     Parameters
@@ -115,20 +115,20 @@ def what_comes_back(pictures: Bytes, plate: Bytes, decided: Flags | None = None)
     As much memory as the pictures. For 75 of 320×240 .7 s at most, .07 s where the plate stands.
     """
     count, height, width = pictures.shape[:3]
-    film, scale = _Film(count), _SCALE * coarseness(height, width)
-    if count < 3 or min(height, width) < _BLOCK * scale:  # nothing comes back, or has a look
+    film, scale = Film(count), SCALE * coarseness(height, width)
+    if count < 3 or min(height, width) < BLOCK * scale:  # nothing comes back, or has a look
         return np.zeros((count, height, width), np.bool_)
-    small = np.stack([_shrunk(picture, scale) for picture in pictures])
-    own = _shrunk(plate, scale)[None]
-    rows, columns = ([*range(0, side - _BLOCK + 1, _APART)] for side in small.shape[1:3])
-    noise = median(_differences(small[1:], small[:-1]), axis=0)
-    doubted = ~_stands(_differences(small[film.compared], own), noise, film)
+    small = np.stack([shrunk(picture, scale) for picture in pictures])
+    own = shrunk(plate, scale)[None]
+    rows, columns = ([*range(0, side - BLOCK + 1, _APART)] for side in small.shape[1:3])
+    noise = median(differences(small[1:], small[:-1]), axis=0)
+    doubted = ~_stands(differences(small[film.compared], own), noise, film)
     votes = np.zeros((count, height, width), np.uint8)
     for top in rows:
         lefts = [left for left in columns if doubted[top, left]]
         if not lefts:
             continue
-        lines = slice(top, top + _BLOCK)
+        lines = slice(top, top + BLOCK)
         levels, planned = (_blocks(one[:, lines], lefts) for one in (small, own))
         mean = levels.mean(axis=1, keepdims=True)
         looks = _look_at(levels - mean, noise[top, lefts], film)
@@ -138,7 +138,7 @@ def what_comes_back(pictures: Bytes, plate: Bytes, decided: Flags | None = None)
         shown = _frames_of_place(looks, planned - mean, film, again)
         for left, frames in zip(lefts, shown, strict=True):
             if frames.any():
-                part = (slice(start * scale, (start + _BLOCK) * scale) for start in (top, left))
+                part = (slice(start * scale, (start + BLOCK) * scale) for start in (top, left))
                 votes[(frames, *part)] += 1
     most = votes.max(axis=0)
     return np.asarray(votes == np.maximum(most, 1))
@@ -208,7 +208,7 @@ def distances_to(colors: Bytes, picture: Bytes) -> Bytes:
     return np.stack([largest_difference(one, picture) for one in colors])
 
 
-def _shrunk(picture: Bytes, scale: int) -> Bytes:
+def shrunk(picture: Bytes, scale: int) -> Bytes:
     """Means of a picture over squares, (h, w, c); what is left over at its ends is left out."""
     rows, columns = (side // scale for side in picture.shape[:2])
     part = picture[: rows * scale, : columns * scale]
@@ -218,24 +218,24 @@ def _shrunk(picture: Bytes, scale: int) -> Bytes:
 
 def _blocks(lines: Bytes, columns: list[int]) -> Singles:
     """Cut the blocks of a row out of all frames, (b, n, d)."""
-    cut = [lines[:, :, left : left + _BLOCK].reshape(len(lines), -1) for left in columns]
+    cut = [lines[:, :, left : left + BLOCK].reshape(len(lines), -1) for left in columns]
     return np.asarray(np.stack(cut), dtype=np.float32)
 
 
-def _differences(some: Bytes, others: Bytes) -> Singles:
+def differences(some: Bytes, others: Bytes) -> Singles:
     """Root mean square differences of all blocks, by their upper left corners, (n, h, w)."""
     pairs = zip(*np.broadcast_arrays(some, others), strict=True)
     means = np.empty((max(len(some), len(others)), *some.shape[1:3]), np.float32)
     for (one, other), mean in zip(pairs, means, strict=True):
         apart = one.astype(np.float32) - other
         squares = np.einsum("ijk,ijk->ij", apart, apart) / np.float32(apart.shape[2])
-        cv2.boxFilter(squares, cv2.CV_32F, (_BLOCK, _BLOCK), dst=mean, anchor=(0, 0))
+        cv2.boxFilter(squares, cv2.CV_32F, (BLOCK, BLOCK), dst=mean, anchor=(0, 0))
     return np.sqrt(means, out=means)
 
 
-def _stands(apart: Singles, noise: Singles, film: _Film) -> Flags:
+def _stands(apart: Singles, noise: Singles, film: Film) -> Flags:
     """Say where a plate stands for certain, in a fraction of the time of comparing all looks."""
-    like = apart <= _ALIKE * np.maximum(noise, _LEAST_NOISE)
+    like = apart <= _ALIKE * np.maximum(noise, LEAST_NOISE)
     seen = np.logical_or.reduceat(like, film.starts, axis=0)
     return np.asarray(np.count_nonzero(seen, axis=0) >= film.stretches(_LONG))
 
@@ -252,18 +252,18 @@ def _farthest(nearest: Singles, number: int) -> Singles:
     return np.asarray(np.partition(nearest, number - 1, axis=-1)[..., number - 1])
 
 
-def _look_at(levels: Singles, noise: Singles, film: _Film) -> _Looks:
+def _look_at(levels: Singles, noise: Singles, film: Film) -> _Looks:
     """Compare the blocks of a row with themselves at other times."""
     compared = levels[:, film.compared]
     nearest = np.minimum.reduceat(_distances(compared, compared), film.starts, axis=2)
     nearest[:, np.arange(film.compared.size), film.stretch] = 0
     rarity = _farthest(nearest, film.stretches(_OFTEN))
-    alike = _ALIKE * np.maximum(np.maximum(rarity.min(axis=1), noise), _LEAST_NOISE)
+    alike = _ALIKE * np.maximum(np.maximum(rarity.min(axis=1), noise), LEAST_NOISE)
     return _Looks(levels, alike, rarity)
 
 
 def _frames_of_place(
-    looks: _Looks, planned: Singles, film: _Film, again: NDArray[np.float64]
+    looks: _Looks, planned: Singles, film: Film, again: NDArray[np.float64]
 ) -> Flags:
     """Find the frames that show the places of a row of blocks, (b, n); none where a plate does.
 
@@ -273,17 +273,17 @@ def _frames_of_place(
     nearest = np.minimum.reduceat(from_plate, film.starts, axis=1)
     usual = _frames_like(looks, looks.rarity.argmin(axis=1), film)
     unseen = _farthest(nearest, film.stretches(_LONG)) > looks.alike
-    unseen &= (_absence(usual) >= film.least) & (_returns(usual, film) >= again)
+    unseen &= (_absence(usual) >= film.least) & (returns(usual, film) >= again)
     return usual & unseen[:, None]
 
 
-def _frames_like(looks: _Looks, which: NDArray[np.int64], film: _Film) -> Flags:
+def _frames_like(looks: _Looks, which: NDArray[np.int64], film: Film) -> Flags:
     """Find the frames that look like one of those that are compared, of each block, (b, n)."""
     one = looks.levels[np.arange(which.size), film.compared[which]][:, None]
     return np.asarray(_distances(one, looks.levels)[:, 0] <= looks.alike[:, None])
 
 
-def _returns(shown: Flags, film: _Film) -> NDArray[np.int64]:
+def returns(shown: Flags, film: Film) -> NDArray[np.int64]:
     """Count how often a look comes back after something else was there for a while, (b,)."""
     found, since = (np.zeros(len(shown), np.int64) for _ in range(2))
     ever = np.zeros(len(shown), np.bool_)

@@ -23,6 +23,7 @@ from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.passing import is_passed
 from bgsub.local.recurrence import colors_that_come_back, distances_to
 from bgsub.local.regions import repeated
+from bgsub.local.returning import comes_back
 from bgsub.local.scene import Scene
 from bgsub.local.turbulence import CALMER, large_places, level_band, turbulent_pixels
 from bgsub.robustpca.median import NORMAL_MAD, column_median, median
@@ -79,8 +80,14 @@ def fit_scene(
     step = coarseness(height, width)
     fewer = _every(layers, step)
     verdict = judge_changes(pictures[:, ::step, ::step], fewer, sigma, params)
-    regions = tuple(describe_changes(verdict, fewer, step, (height, width)))
+    allowed = accepted.copy()
     notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
+    stands = comes_back(pictures, layers.colors[0], colors[0])
+    if stands.any():
+        verdict.is_object[0] &= ~stands[::step, ::step]
+        colors, accepted = layers.colors[: params.kept_layers].copy(), allowed
+        notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
+    regions = tuple(describe_changes(verdict, fewer, step, (height, width)))
     is_object = repeated(verdict.is_object, step, height, width)
     back = colors_that_come_back(pictures, colors[0], layers, is_object, sigma, params)
     if back is not None:
