@@ -61,7 +61,7 @@ def _unlabelled(folder: Path) -> Iterator[Frames]:
     pictures = {path.stem[-6:]: path for path in (folder / "input").iterdir()}
     for path in sorted((folder / "groundtruth").glob("*.png")):
         if path.stem[-6:] in pictures and read_image(path).max() < UNSURE:
-            yield read_image(pictures[path.stem[-6:]])
+            yield np.asarray(read_image(pictures[path.stem[-6:]]), dtype=np.uint8)
 
 
 def _thirds(frames: Iterable[Frames]) -> Frames:
