@@ -16,6 +16,7 @@ from bgsub.local.recurrence import (
     returns,
     shrunk,
 )
+from bgsub.local.regions import repeated
 from bgsub.robustpca.median import median
 from bgsub.video.frames import Bytes
 
@@ -58,33 +59,42 @@ def comes_back(pictures: Bytes, usual: Bytes, chosen: Bytes) -> Flags:
     """
     count, height, width = pictures.shape[:3]
     scale = SCALE * coarseness(height, width)
-    where = usual != chosen
+    where = (usual != chosen).any(axis=2)
     if count < 3 or min(height, width) < BLOCK * scale or not where.any():
         return np.zeros((height, width), np.bool_)
-    small = np.stack([shrunk(picture, scale) for picture in pictures])
+    part = tuple(_blocks_around(where.any(axis=axis), BLOCK * scale) for axis in (1, 0))
+    small = np.stack([shrunk(picture[part], scale) for picture in pictures])
     noise = median(differences(small[1:], small[:-1]), axis=0)
     alike = _ALIKE * np.maximum(noise, LEAST_NOISE)
-    often, again = _seen(small, usual, scale, alike)
-    seldom, once = _seen(small, chosen, scale, alike)
+    often, again = _seen(small, shrunk(usual[part], scale), alike)
+    seldom, once = _seen(small, shrunk(chosen[part], scale), alike)
     wins = (often > _OFTENER * seldom) & (again > once + (noise <= _RESTLESS))
-    places = _most_blocks(wins)
-    wide = cv2.resize(places, (width, height), interpolation=cv2.INTER_NEAREST)
-    return np.asarray((wide > 0) & where.any(axis=2))
+    found = np.zeros((height, width), np.bool_)
+    inner = found[part]
+    marked = repeated(_most_blocks(wins), scale, *inner.shape)
+    inner[: marked.shape[0], : marked.shape[1]] = marked
+    return np.asarray(found & where)
+
+
+def _blocks_around(any_of: Flags, side: int) -> slice:
+    """Give the rows or columns of the blocks that touch those that are marked."""
+    first, last = np.flatnonzero(any_of)[[0, -1]].tolist()
+    return slice(max(first // side - 1, 0) * side, (last // side + 2) * side)
 
 
 def _seen(
-    small: Bytes, plate: Bytes, scale: int, alike: Singles
+    small: Bytes, plate: Bytes, alike: Singles
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count in how many stretches blocks look like a picture, and how often they do so again."""
     film = Film(len(small))
-    like = differences(small, shrunk(plate, scale)[None]) <= alike
+    like = differences(small, plate[None]) <= alike
     compared = like[film.compared]
     stretches = np.logical_or.reduceat(compared, film.starts, axis=0).sum(axis=0)
     again = returns(like.reshape(len(like), -1).T, film)
     return stretches, again.reshape(stretches.shape)
 
 
-def _most_blocks(wins: Flags) -> Bytes:
+def _most_blocks(wins: Flags) -> Flags:
     """Mark the pixels of which most blocks are marked, those by their upper left corners."""
     whole = np.zeros(wins.shape, np.float32)
     whole[: 1 - BLOCK, : 1 - BLOCK] = 1
@@ -99,4 +109,4 @@ def _most_blocks(wins: Flags) -> Bytes:
         )
         for one in (whole * wins, whole)
     )
-    return np.asarray(2 * marked > all_of_them, dtype=np.uint8)
+    return np.asarray(2 * marked > all_of_them)

@@ -64,6 +64,24 @@ def test_what_is_seen_as_often_overrules_nothing(place):
     assert not comes_back(film(place, visits, CALM), place, put(place, other)).any()
 
 
+def test_what_is_far_away_changes_nothing(place):
+    visitors = looks(4, 0, 255, seed=2)
+    visits = [(30 * i + 8, 30 * i + 20, look) for i, look in enumerate(visitors)]
+    given = film(place, visits, LEAVES), place, put(place, visitors[1])
+    wide = [np.pad(one, [(0, 0)] * (one.ndim - 3) + [(24, 17), (40, 9), (0, 0)]) for one in given]
+    marked = comes_back(*wide)[24:-17, 40:-9]
+    np.testing.assert_array_equal(marked, comes_back(*given))
+
+
+def test_pictures_need_not_be_made_of_whole_squares(place):
+    visitors = looks(4, 0, 255, seed=2)
+    visits = [(30 * i + 8, 30 * i + 20, look) for i, look in enumerate(visitors)]
+    given = film(place, visits, LEAVES), place, put(place, visitors[1])
+    marked = comes_back(*(one[..., :35, :47, :] for one in given))
+    assert marked.shape == (35, 47)
+    assert marked[INSIDE].mean() > 0.95
+
+
 def test_where_nothing_was_chosen_nothing_is_overruled(place):
     assert not comes_back(film(place, [], LEAVES), place, place).any()
 
