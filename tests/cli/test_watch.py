@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from bgsub.pipeline.run import run
 from bgsub.video.images import write_image
 from tests.conftest import make_options
 from tests.live.conftest import SIZE, decoded, film_file, transport, walk
+from tests.processes import is_running
 
 QUICK = ["--warm-up", "1s", "--refresh", "2s", "--before", "0.5s", "--after", "0.6s", "--no-drop"]
 RAW = ["--size", "96x72", "--pixel-format", "rgb24", "--rate", "25"]
@@ -102,11 +102,7 @@ def test_the_processes_that_decode_and_learn_end_with_their_parent(tmp_path):
     process.kill()
     process.communicate(timeout=60)
     while children and time.monotonic() < deadline:
-        for child in list(children):
-            try:
-                os.kill(child, 0)
-            except ProcessLookupError:
-                children.remove(child)
+        children = [child for child in children if is_running(child)]
         time.sleep(0.05)
     assert children == []
 

@@ -9,11 +9,11 @@ import sys
 import time
 from collections import deque
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from bgsub.runtime.helpers import Helpers
+from tests.processes import is_alive, is_running
 
 POWER = partial(partial, pow, 2)
 """Makes the function that gives 2 to the power of its argument."""
@@ -40,14 +40,6 @@ def wait_until(happened):
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def is_alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -226,6 +218,7 @@ import time
 from collections import deque
 from functools import partial
 from bgsub.runtime.helpers import Helpers
+from tests.processes import is_alive, is_running
 helpers = Helpers(2, [])
 helpers.begin(partial(partial, time.sleep), {})
 helpers.submit(1000, None)
@@ -248,12 +241,3 @@ def test_they_end_with_a_process_that_is_killed():
         parent.wait()
         parent.stdout.close()
     wait_until(lambda: not any(map(is_running, children)))
-
-
-def is_running(pid):
-    """Say whether a process is there, and no zombie that nobody has buried."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").split(")")[-1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return not Path("/proc/self").is_dir() and is_alive(pid)
-    return state != "Z"
