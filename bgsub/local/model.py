@@ -159,7 +159,7 @@ class LocalModel:
             hundredths of the threshold, of which a pixel counts for 150 at most. From `SCORE_LEVEL`
             on a pixel belongs to the mask, before shadows, outlines, specks and holes are dealt
             with. The threshold is three times the noise of the place, or a fifth of the contrast
-            of the film, times that of `sensitivity`. 0 for pixels outside.
+            of the film, up to half more for codecs' halos, times `sensitivity`. 0 outside.
         """
         compared = self._comparer.compare(picture, inside)
         return in_hundredths(compared.place.back(compared.mean))

@@ -103,10 +103,7 @@ class LocalParams:
         0.1, "share of outline", (0, 1.1), "edges along an outline from which it tells the object"
     )
     majority_weight: float = _number(
-        0.3,
-        "share of outline",
-        (0, 4),
-        "balance more, for e times the frames, to overrule what is seen most",
+        0.3, "share of outline", (0, 4), "balance more, for e times the frames, against the most"
     )
     color_balance: float = _number(
         0.3, "share of pixels", (0, 2.1), "colours that move from which they tell; above 2: never"
@@ -157,6 +154,9 @@ class LocalParams:
     )
     contrast_cap: float = _number(
         30.0, "grey levels", (1, 255), "halos are no stronger, whatever the contrast"
+    )
+    halo_noise: float = _number(
+        1.75, "noise of the place", (1, 1000), "only codecs leave more beside objects; 1000: never"
     )
     # Masks
     vote_level: float = _number(

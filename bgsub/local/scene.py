@@ -51,6 +51,8 @@ class Scene:
         Share of what is marked that is soft shade, see `shade`.
     weak_inside : float
         Share of the pixels inside of objects that are weak beside the rest, see `traits`.
+    halo : float
+        Noise beside what moves, as a multiple of that of the places, see `noise`; 0 is not known.
     """
 
     colors: Bytes
@@ -67,6 +69,7 @@ class Scene:
     grain_shares: Singles | None = None
     shade: float = 0.0
     weak_inside: float = 1.0
+    halo: float = 0.0
 
     @property
     def grain_by_level(self) -> Singles:

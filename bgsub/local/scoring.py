@@ -29,6 +29,9 @@ _LEAST_NOISE = 1.5
 LIGHT_WINDOW = 5
 """Side in pixels of the window whose light thresholds follow."""
 
+_MOST_HALO = 1.5
+"""Factor of thresholds by the halos of a codec, at most: half as much again hides no limbs."""
+
 _DARK, _MEDIUM = 20.0, 128.0  # grey levels: what film adds to black, and a lit place
 
 
@@ -183,6 +186,9 @@ def thresholds(scene: Scene, params: LocalParams) -> Singles:
 
     So many times the noise of the place, or a share of the film's contrast, less where the picture
     is dark: light that is cast on a place, or missing there, changes it in proportion.
+
+    A codec that has few bits adds noise to the blocks around what moves. Where that noise exceeds
+    what other films have there, the thresholds grow with it, by half at most.
     """
     if scene.noise is None:
         noise = np.full(scene.restless.shape, scene.sigma * NORMAL_MAD, dtype=np.float32)
@@ -192,7 +198,9 @@ def thresholds(scene: Scene, params: LocalParams) -> Singles:
     around = cv2.blur(highest_channel(scene.colors[0]), (LIGHT_WINDOW, LIGHT_WINDOW))
     level = around.astype(np.float32) + _DARK
     light = np.minimum(level / np.float32(_MEDIUM + _DARK), 1)
-    return np.asarray(np.maximum(params.threshold * noise, faint * light), dtype=np.float32)
+    halo = min(max(scene.halo / params.halo_noise, 1), _MOST_HALO)
+    least = np.maximum(params.threshold * noise, faint * light)
+    return np.asarray(np.float32(halo) * least, dtype=np.float32)
 
 
 def usual_share(shares: Singles) -> float:

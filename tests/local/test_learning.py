@@ -75,6 +75,7 @@ def test_threads_learn_the_same_of_large_pictures(pictures, monkeypatch, threads
             scene.darkest,
             scene.shade,
             scene.weak_inside,
+            scene.halo,
             usual,
         )
 

@@ -1,12 +1,15 @@
 """The noise of every place, and the contrast of what moves."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
 
 from bgsub.local.evidence import EvidenceMeter
+from bgsub.local.model import LocalModel
 from bgsub.local.noise import NOISE_UNIT, with_noise
-from bgsub.local.params import MaskOptions
+from bgsub.local.params import DEFAULTS, MaskOptions
 from bgsub.local.scene import Scene
 
 
@@ -45,6 +48,42 @@ def test_what_is_faint_beside_strong_objects_is_a_halo_and_otherwise_an_object(s
         assert model.mask(frame)[35:45, 45:55].any() == expected
         masks = [model.mask(one) for one in frames]
         assert scenes.f_measure(masks, truths) > 0.85
+
+
+def recoded(frames, truths, level):
+    """Add noise to the blocks of 16×16 pixels that an object touches, as a codec does."""
+    rng = np.random.default_rng(5)
+    found = frames.copy()
+    for frame, truth in zip(found, truths, strict=True):
+        height, width = truth.shape
+        for y in range(0, height, 16):
+            for x in range(0, width, 16):
+                part = np.s_[y : y + 16, x : x + 16]
+                if truth[part].any():
+                    coarse = rng.normal(0, level, (8, 8, 1)).repeat(2, axis=0).repeat(2, axis=1)
+                    noise = coarse[: min(16, height - y), : min(16, width - x)]
+                    noise = noise * ~truth[part][..., None]
+                    frame[part] = np.clip(np.rint(frame[part] + noise), 0, 255)
+    return found
+
+
+def test_noise_that_a_codec_leaves_beside_objects_is_no_object(scenes, learn):
+    frames, truths = walking(scenes, 1, 60)
+    noisy = recoded(frames, truths, 14)
+    clean, coded = learn(frames), learn(noisy)
+    assert 0 < clean.scenes[0].halo < DEFAULTS.halo_noise
+    assert coded.scenes[0].halo > 1.5 * DEFAULTS.halo_noise
+    never = replace(DEFAULTS, halo_noise=1000)
+    found, without = (
+        scenes.f_measure([model.mask(one) for one in noisy], truths)
+        for model in (coded, LocalModel(coded.scenes, [1.0], params=never))
+    )
+    assert found > 0.93 > 0.88 > without
+
+
+def test_where_nothing_moves_no_halo_is_known(scenes, learn):
+    frames = np.random.default_rng(8).normal(90, 2, (20, *scenes.shape, 3))
+    assert learn(np.rint(frames).astype(np.uint8)).scenes[0].halo == 0
 
 
 def dim_room(scenes, dark):

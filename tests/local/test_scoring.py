@@ -44,6 +44,20 @@ def test_what_is_faint_beside_the_films_contrast_is_below_the_threshold():
     np.testing.assert_allclose(most, DEFAULTS.contrast_cap, rtol=1e-6)
 
 
+def test_thresholds_follow_the_halos_of_a_codec_by_half_at_most():
+    noisy, strong = scene(noise=2.0), scene(contrast=100.0)
+    usual = DEFAULTS.halo_noise
+    for halo, factor in ((0, 1), (0.5 * usual, 1), (usual, 1), (1.2 * usual, 1.2), (99, 1.5)):
+        for one in (noisy, strong):
+            expected = factor * thresholds(one, DEFAULTS)
+            found = thresholds(replace(one, halo=halo), DEFAULTS)
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+    never = replace(DEFAULTS, halo_noise=1000)
+    np.testing.assert_array_equal(
+        thresholds(replace(strong, halo=99), never), thresholds(strong, never)
+    )
+
+
 def test_in_the_dark_less_contrast_is_asked_for_and_noise_counts_as_everywhere():
     dark, lit, bright = (
         thresholds(scene(level, noise=0.5, contrast=100.0), DEFAULTS)[0, 0]
