@@ -36,8 +36,9 @@ _LEVELS, _LEAST_SHARE = 16, 0.002
 # Of every so many pixels: a lens and chroma at half the resolution blur an edge over those near it,
 # and blocks of a codec reach as far as the others.
 _EDGE, _BESIDE = np.ones((5, 5), np.uint8), np.ones((9, 9), np.uint8)
+_SOLID = np.ones((2, 2), np.uint8)
 _HALO = 0.7
-_LEAST_RING = 0.005
+_LEAST_RING = 0.005  # of a frame: what stands beside one small person
 
 
 def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) -> Scene:
@@ -57,8 +58,8 @@ def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) ->
 
     Film with few bits is noisier beside what moves, as a codec spends them on the blocks there and
     what it gets wrong stays until they are coded again. That noise is measured by itself: of the
-    pixels about 4 to 8 from any with half of the contrast, seven tenths have no more of it. It is a
-    multiple of the noise of their places, 1 to 1.7 in film without such halos: a part of these
+    pixels about 4 to 8 from any with half of the contrast, seven tenths have no more of it. Where
+    nothing stands out in most frames, light may be what differs in the others. It is a multiple of the noise of their places, 1 to 1.7 in film without such halos: a part of these
     pixels shows weaker parts of objects.
 
     Parameters
@@ -140,13 +141,16 @@ def _contrast(values: np.ndarray) -> float:
 def _halo(
     evidence: NDArray[np.uint16], noise: Singles, contrast: float, params: LocalParams
 ) -> float:
-    """Noise beside what moves, as a multiple of that of the places; 0 where little moves."""
+    """Noise beside what moves in most frames, as a multiple of the places'; 0 if little does."""
     beside = []
     for frame in evidence:
         strong = frame >= np.maximum(contrast / 2, _CLEAR * params.threshold * noise)
-        ring = cv2.dilate(strong.view(np.uint8), _BESIDE) - cv2.dilate(strong.view(np.uint8), _EDGE)
-        beside.append((frame / noise)[ring > 0])
-    values = np.concatenate(beside)
-    if not contrast or values.size < _LEAST_RING * evidence.size:
+        solid = cv2.morphologyEx(strong.view(np.uint8), cv2.MORPH_OPEN, _SOLID)
+        near, rim = (cv2.dilate(strong.view(np.uint8), one) for one in (_BESIDE, _EDGE))
+        ring = np.asarray(cv2.subtract(near, rim), dtype=np.uint8)
+        if cv2.hasNonZero(solid):
+            beside.append((frame / noise)[ring.view(np.bool_)])
+    if not contrast or 2 * len(beside) <= len(evidence):
         return 0.0
-    return quantile(values, _HALO)
+    values = np.concatenate(beside)
+    return quantile(values, _HALO) if values.size >= _LEAST_RING * evidence.size else 0.0

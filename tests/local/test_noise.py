@@ -81,6 +81,15 @@ def test_noise_that_a_codec_leaves_beside_objects_is_no_object(scenes, learn):
     assert found > 0.93 > 0.88 > without
 
 
+def test_light_in_a_few_frames_is_no_halo(scenes, learn):
+    """It stands out beside what it hardly changes, as blocks of a codec do."""
+    frames, truths = walking(scenes, 1, 60)
+    noisy = recoded(frames, truths, 14)
+    empty = np.rint(np.random.default_rng(8).normal(90, 1, (160, *noisy.shape[1:])))
+    seldom = np.concatenate([noisy, empty.astype(np.uint8)])[::2]
+    assert learn(seldom).scenes[0].halo == 0
+
+
 def test_where_nothing_moves_no_halo_is_known(scenes, learn):
     frames = np.random.default_rng(8).normal(90, 2, (20, *scenes.shape, 3))
     assert learn(np.rint(frames).astype(np.uint8)).scenes[0].halo == 0
