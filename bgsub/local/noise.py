@@ -59,8 +59,9 @@ def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) ->
     Film with few bits is noisier beside what moves, as a codec spends them on the blocks there and
     what it gets wrong stays until they are coded again. That noise is measured by itself: of the
     pixels about 4 to 8 from any with half of the contrast, seven tenths have no more of it. Where
-    nothing stands out in most frames, light may be what differs in the others. It is a multiple of the noise of their places, 1 to 1.7 in film without such halos: a part of these
-    pixels shows weaker parts of objects.
+    nothing stands out in most frames, light may be what differs in the others. It is a multiple of
+    the noise of their places, 1 to 1.7 in film without such halos: a part of these pixels shows
+    weaker parts of objects.
 
     Parameters
     ----------
