@@ -156,7 +156,7 @@ class LocalParams:
         30.0, "grey levels", (1, 255), "halos are no stronger, whatever the contrast"
     )
     halo_noise: float = _number(
-        1.75, "noise of the place", (1, 1000), "most film has less beside objects than this; 1000: never"
+        1.75, "noise of the place", (1, 1000), "most film has less beside objects; 1000: never"
     )
     # Masks
     vote_level: float = _number(
