@@ -4,9 +4,9 @@ Objects are cut out of one recording by its hand-drawn truth and moved over the 
 another, with its noise: as they are or with a share of their contrast, through codecs, with a light
 that drifts, with soft shadows, before a camera that moves, in gusts, at rest, or as faint as in
 thermal film. All is drawn from the recordings of a folder with fixed seeds: the same folder gives
-the same films. They need moved_object, sleeper, light_switch, hall_and_monitor, board, highway,
-highway_shadows and robustness/brightness_change.avi; those of people who stay (`staying`) sits_down
-too.
+the same pictures, which x264 does not always code alike (F of room_crf35 .02 apart). They need
+moved_object, sleeper, light_switch, hall_and_monitor, board, highway, highway_shadows and
+robustness/brightness_change.avi; those of people who stay (`staying`) sits_down too.
 """
 
 from __future__ import annotations
