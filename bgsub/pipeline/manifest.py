@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.metadata
 import json
 import os
 import platform
@@ -110,27 +111,12 @@ def _digest(path: Path) -> tuple[bytes, int]:
 def versions() -> dict[str, str]:
     """Versions of bgsub, Python and the libraries that decide a result."""
     found = {"bgsub": __version__, "python": platform.python_version()}
-    return found | {name: _version(name) for name in _LIBRARIES}
-
-
-def _version(package: str) -> str:
-    """Give the version of an installed package, by the name of the folder that describes it.
-
-    Reading what it says takes a parser of e-mails, longer to import than some libraries.
-    """
-    stem, end = f"{package.replace('-', '_')}-", ".dist-info"
-    for folder in sys.path:
-        found = [path.name for path in Path(folder or ".").glob(f"{stem}*{end}")]
-        if len(found) == 1:
-            return found[0].removeprefix(stem).removesuffix(end)
-        if found:
-            break
-    import importlib.metadata
-
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed as a package"
+    for name in _LIBRARIES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed as a package"
+    return found
 
 
 def peak_memory(helpers: int = 0) -> int | None:
