@@ -104,7 +104,7 @@ def weights_by_definition(luma, fraction):
 @pytest.mark.parametrize("fraction", [0.5, 0.3])
 @pytest.mark.parametrize("size", [(32, 48), (30, 42)])
 def test_clean_frames_are_their_definition(fraction, size):
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(2)  # no two frames that deviate as much in a part
     luma = rng.integers(60, 140, (1, *size)) + rng.normal(0, 3, (11, *size))
     for i in range(11):
         top, left = rng.integers(0, 25), rng.integers(0, 35)
@@ -113,8 +113,7 @@ def test_clean_frames_are_their_definition(fraction, size):
     clean = find_clean_frames(luma, fraction)
     found = np.stack([one.astype(int) for one in clean.weights()])
     expected = weights_by_definition(luma, fraction)
-    # Of two frames that deviate as much in a part, rounding may choose the other: once at most.
-    assert (found != expected).sum() <= 2 * 16 * 16
+    np.testing.assert_array_equal(found, expected)
     pictures = rng.integers(0, 256, (*luma.shape, 3), dtype=np.uint8)
     mean = (pictures * found[..., None].astype(float)).sum(axis=0)
     mean /= np.maximum(found.sum(axis=0), 1)[..., None]
