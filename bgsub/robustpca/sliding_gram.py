@@ -104,8 +104,8 @@ class SlidingGram:
             if self.dtype == np.uint8:
                 centred = block.astype(np.float32)
                 centred -= offset[part].astype(np.float32)
-                # OpenBLAS with AVX-512 may compute with what lies beside a small matrix, and leave it
-                # out: products of bytes were once said to be invalid, which they cannot be.
+                # OpenBLAS with AVX-512 may compute with what lies beside a small matrix, and leave
+                # it out: products of bytes were once said to be invalid, which they cannot be.
                 with np.errstate(invalid="ignore"):
                     for piece in exact_pieces(centred):
                         products += piece[new] @ piece.T
