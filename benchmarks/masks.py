@@ -4,10 +4,10 @@ DATA holds a folder per sequence: ``groundtruth`` beside ``input`` (CDnet, SBI),
 mask ``b00247.png`` beside ``frames`` or a video (Wallflower). Every method decodes the footage and
 writes masks without loss; the milliseconds are processor time of all of it, a frame. Sequences are
 measured in two processes side by side. With ``--synthetic`` they are what `benchmarks.scenes` makes
-of DATA instead, with ``--staying`` those in which somebody or something stays: such scenes have a
-table and means of their own. `benchmarks.held_out` gives the
-mean over scenes left out, `benchmarks.sweep` what one number does, `benchmarks.pieces` what each
-piece brings.
+of DATA instead, with ``--staying`` those in which somebody or something stays, with ``--varied``
+the variants of `benchmarks.varied`: such scenes have a table and means of their own.
+`benchmarks.held_out` gives the mean over scenes left out, `benchmarks.sweep` what one number does,
+`benchmarks.pieces` what each piece brings.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ import numpy as np
 
 from benchmarks.footage import Footage, pictures, sequences
 from benchmarks.scenes import SCENES, STAYING, make
+from benchmarks.varied import VARIANTS
+from benchmarks.varied import make as vary
 from bgsub.evaluation.confusion import Counts
 from bgsub.evaluation.evaluate import evaluate
 from bgsub.evaluation.options import EvaluationOptions
@@ -178,6 +180,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", help="names of sequences")
     parser.add_argument("--synthetic", action="store_true", help="made scenes instead of real ones")
     parser.add_argument("--staying", action="store_true", help="made scenes of who stays")
+    parser.add_argument("--varied", nargs="*", choices=VARIANTS, help="variants of real scenes")
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=_USUAL)
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
@@ -190,6 +193,8 @@ def main() -> int:
         else:
             found = sequences(given.data)
             wanted = [one for one in found if not given.only or one.name in given.only]
+        if given.varied is not None:
+            return _vary(wanted, given.varied or list(VARIANTS), given.methods, pool)
         if not wanted:
             print(f"{given.data}: no sequence with a truth is there", file=sys.stderr)
             return 1
@@ -199,6 +204,19 @@ def main() -> int:
     given.sheet.parent.mkdir(parents=True, exist_ok=True)
     write_image(given.sheet, np.vstack([row.pictures for row in rows]))
     print(f"contact sheet: {given.sheet}")
+    return 0
+
+
+def _vary(
+    wanted: list[Footage], variants: list[str], methods: list[str], pool: ProcessPoolExecutor
+) -> int:
+    """Measure variants of sequences one after the other; print a table and the means of each."""
+    for variant in variants:
+        print(f"\n{variant}")
+        with tempfile.TemporaryDirectory() as folder:
+            making = pool.map(partial(vary, variant=variant, folder=Path(folder)), wanted)
+            rows = _measure_all([one for one in making if one is not None], methods, pool)
+        print(f"{'mean F':24s} " + " ".join(f"{one:10.3f} {'':6s}" for one in _means(rows)))
     return 0
 
 

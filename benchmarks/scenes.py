@@ -11,7 +11,8 @@ robustness/brightness_change.avi; those of people who stay (`staying`) sits_down
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ from benchmarks.compositing import (
 )
 from benchmarks.footage import Footage
 from benchmarks.staying import CHOOSING, JUDGING
+from bgsub.video.frames import Bytes
 from bgsub.video.images import write_image
 
 
@@ -51,29 +53,37 @@ class Codec(NamedTuple):
     options: dict[str, str]
 
 
-_LOSSLESS = Codec("ffv1", "bgr0", {})
+LOSSLESS = Codec("ffv1", "bgr0", {})
 _LOW = Codec("libx264", "yuv420p", {"crf": "35", "threads": "1"})
 _JPEG = Codec("mjpeg", "yuvj420p", {"qmin": "12", "qmax": "12"})
 
 
-def _write(folder: Path, frames: Iterable[Drawn], codec: Codec) -> Footage:
-    """Write a scene as a film beside its truth."""
+def write(
+    folder: Path, frames: Iterable[tuple[Bytes, Bytes | None]], codec: Codec, rate: float = RATE
+) -> Footage:
+    """Write pictures as a film, and beside it the truths of those that have one, as CDnet does."""
     (folder / "groundtruth").mkdir(parents=True)
     name = folder / "film.mkv"
-    drawn = list(frames)
     with av.open(name, "w") as box:
-        stream = box.add_stream(codec.name, RATE, codec.options)
+        stream = box.add_stream(codec.name, Fraction(rate), codec.options)
         assert isinstance(stream, av.VideoStream)
-        stream.height, stream.width = drawn[0].share.shape
         stream.pix_fmt = codec.pixels
         stream.codec_context.thread_count = 1  # the same bytes on every machine
-        for number, (picture, share) in enumerate(drawn, 1):
-            image = np.clip(np.rint(picture), 0, 255).astype(np.uint8)
-            box.mux(stream.encode(av.VideoFrame.from_ndarray(image, "bgr24")))
-            truth = np.where(share >= 0.5, np.uint8(255), np.uint8(0))
-            write_image(folder / "groundtruth" / f"gt{number:06d}.png", truth)
+        for number, (picture, truth) in enumerate(frames, 1):
+            if number == 1:
+                stream.height, stream.width = picture.shape[:2]
+            form = "gray" if picture.ndim == 2 else "bgr24"
+            box.mux(stream.encode(av.VideoFrame.from_ndarray(picture, form)))
+            if truth is not None:
+                write_image(folder / "groundtruth" / f"gt{number:06d}.png", truth)
         box.mux(stream.encode(None))
     return Footage(folder.name, str(name), str(folder))
+
+
+def _rounded(frames: Iterable[Drawn]) -> Iterator[tuple[Bytes, Bytes]]:
+    for picture, share in frames:
+        image = np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+        yield image, np.where(share >= 0.5, np.uint8(255), np.uint8(0))
 
 
 def _room(data: Path) -> tuple[list[Singles], list[Cut]]:
@@ -115,31 +125,31 @@ def _office(data: Path) -> tuple[list[Singles], list[Cut]]:
 
 
 SCENES: dict[str, tuple[Callable[[Path], Iterable[Drawn]], Codec]] = {
-    "room": (lambda data: composed(*_room(data)), _LOSSLESS),
-    "room_half": (lambda data: composed(*_room(data), 0.5), _LOSSLESS),
-    "room_quarter": (lambda data: composed(*_room(data), 0.25), _LOSSLESS),
+    "room": (lambda data: composed(*_room(data)), LOSSLESS),
+    "room_half": (lambda data: composed(*_room(data), 0.5), LOSSLESS),
+    "room_quarter": (lambda data: composed(*_room(data), 0.25), LOSSLESS),
     "room_crf35": (lambda data: composed(*_room(data)), _LOW),
     "room_mjpeg": (lambda data: composed(*_room(data)), _JPEG),
-    "room_tremor": (lambda data: moved(composed(*_room(data)), trembling(3)), _LOSSLESS),
-    "room_shaken": (lambda data: moved(composed(*_room(data)), trembling(10)), _LOSSLESS),
-    "room_turned": (lambda data: moved(composed(*_room(data)), trembling(4, 1)), _LOSSLESS),
-    "room_knocked": (lambda data: moved(composed(*_room(data)), knocked), _LOSSLESS),
-    "room_drifts": (lambda data: moved(composed(*_room(data)), drifting), _LOSSLESS),
-    "street_clouds": (lambda data: clouded(composed(*_street(data))), _LOSSLESS),
-    "road_shadows": (lambda data: shaded(*_road(data)), _LOSSLESS),
-    "road_gusts": (lambda data: gusty(*_road(data)), _LOSSLESS),
-    "road_warm": (lambda data: warm(*_road(data)), _LOSSLESS),
-    "desk_crowded": (lambda data: composed(*_desk(data)), _LOSSLESS),
-    "office_stays": (lambda data: composed(*_office(data)), _LOSSLESS),
+    "room_tremor": (lambda data: moved(composed(*_room(data)), trembling(3)), LOSSLESS),
+    "room_shaken": (lambda data: moved(composed(*_room(data)), trembling(10)), LOSSLESS),
+    "room_turned": (lambda data: moved(composed(*_room(data)), trembling(4, 1)), LOSSLESS),
+    "room_knocked": (lambda data: moved(composed(*_room(data)), knocked), LOSSLESS),
+    "room_drifts": (lambda data: moved(composed(*_room(data)), drifting), LOSSLESS),
+    "street_clouds": (lambda data: clouded(composed(*_street(data))), LOSSLESS),
+    "road_shadows": (lambda data: shaded(*_road(data)), LOSSLESS),
+    "road_gusts": (lambda data: gusty(*_road(data)), LOSSLESS),
+    "road_warm": (lambda data: warm(*_road(data)), LOSSLESS),
+    "desk_crowded": (lambda data: composed(*_desk(data)), LOSSLESS),
+    "office_stays": (lambda data: composed(*_office(data)), LOSSLESS),
 }
 """How each scene is drawn from the recordings of a folder, and the codec it is written with."""
 
 
-STAYING = {name: (draw, _LOSSLESS) for name, draw in {**CHOOSING, **JUDGING}.items()}
+STAYING = {name: (draw, LOSSLESS) for name, draw in {**CHOOSING, **JUDGING}.items()}
 """The same of people and things that stay."""
 
 
 def make(name: str, data: Path, folder: Path) -> Footage:
     """Draw a scene and write it below a folder."""
     drawn, codec = {**SCENES, **STAYING}[name]
-    return _write(folder / name, drawn(data), codec)
+    return write(folder / name, _rounded(drawn(data)), codec)

@@ -34,7 +34,7 @@ MODULES = sorted((ROOT / "bgsub").rglob("*.py"))
 OF_OTHER_PROGRAMS = {
     *("--array", "--cpus-per-task", "--dependency", "--mem", "--parsable", "--requeue", "--wrap"),
     *("--hostfile", "--memory-limit", "--nthreads", "--nworkers", "--set", "--strict"),
-    *("--long", "--rounds", "--staying", "--synthetic"),
+    *("--long", "--rounds", "--staying", "--synthetic", "--varied"),
 }
 """Options of SLURM, Dask, Helm, mypy and the benchmarks."""
 OPTION = re.compile(r"(?<![\w/-])--[a-z][a-z-]*[a-z]\b")

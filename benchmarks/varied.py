@@ -1,0 +1,146 @@
+"""Variants of real scenes whose truth is known: for ``benchmarks.masks --varied``.
+
+Each is what another camera could have given of the same scene: smaller, slower, shorter, darker,
+noisier, compressed, without colour, trembling, or nearer. A rule that holds on a scene by luck
+falls on some of them, while a method that is fair to all loses no more than the footage does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+
+from benchmarks.compositing import RATE, trembling
+from benchmarks.footage import Footage, pictures, truths
+from benchmarks.scenes import LOSSLESS, Codec, write
+from bgsub.evaluation.confusion import BACKGROUND, FOREGROUND, UNSCORED
+from bgsub.video.frames import Bytes
+from bgsub.video.source import open_source
+
+_LEVELS = np.zeros(3, np.uint8)
+_LEVELS[[BACKGROUND, FOREGROUND, UNSCORED]] = 0, 255, 170
+"""How CDnet writes what a pixel of the truth is."""
+
+
+class Seen(NamedTuple):
+    """A frame (h, w, 3), the class of its pixels (h, w) if known, and its number from 0."""
+
+    picture: Bytes
+    truth: Bytes | None
+    at: int
+
+    def drawn(self, change: Callable[[Bytes, int, int], object]) -> Seen:
+        """Change picture and truth alike: with the interpolation and the border that suit each."""
+        moved = np.asarray(change(self.picture, cv2.INTER_AREA, 0), np.uint8)
+        if self.truth is None:
+            return self._replace(picture=moved)
+        truth = np.asarray(change(self.truth, cv2.INTER_NEAREST, UNSCORED), np.uint8)
+        return self._replace(picture=moved, truth=truth)
+
+    def valued(self, levels: object) -> Seen:
+        """Give it other levels, rounded."""
+        rounded = np.clip(np.rint(np.asarray(levels)), 0, 255).astype(np.uint8)
+        return self._replace(picture=rounded)
+
+
+def _half_size(seen: Seen) -> Seen:
+    high, wide = seen.picture.shape[:2]
+    return seen.drawn(lambda one, way, _: cv2.resize(one, (wide // 2, high // 2), None, 0, 0, way))
+
+
+def _cropped(seen: Seen) -> Seen:
+    high, wide = seen.picture.shape[:2]
+    top, left = round(0.15 * high), round(0.15 * wide)
+    return seen.drawn(lambda one, *_: one[top : high - top, left : wide - left].copy())
+
+
+def _trembling(seen: Seen) -> Seen:
+    right, down, _ = trembling(1.5)(seen.at)
+    move = np.array([[1, 0, right], [0, 1, down]])
+    size = seen.picture.shape[1::-1]
+
+    def change(one: Bytes, way: int, outside: int) -> object:
+        if outside:
+            return cv2.warpAffine(one, move, size, flags=way, borderValue=outside)
+        return cv2.warpAffine(
+            one, move, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT
+        )
+
+    return seen.drawn(change)
+
+
+def _noisy(seen: Seen) -> Seen:
+    random = np.random.default_rng(seen.at)
+    grey = bool((np.ptp(seen.picture, axis=2) == 0).all())
+    shape = (*seen.picture.shape[:2], 1 if grey else 3)
+    return seen.valued(seen.picture + random.normal(0, 3, shape))
+
+
+class Variant(NamedTuple):
+    """How it is made: of which frames, by what change of each, with which codec, how many a second.
+
+    Frames are those from a share of the film on, to another, and every so many.
+    """
+
+    change: Callable[[Seen], Seen] = lambda seen: seen
+    first: float = 0.0
+    last: float = 1.0
+    step: int = 1
+    codec: Codec = LOSSLESS
+    rate: float = RATE
+
+
+def _x264(crf: int) -> Codec:
+    return Codec("libx264", "yuv420p", {"crf": str(crf), "threads": "1"})
+
+
+VARIANTS = {
+    "same": Variant(),
+    "half_size": Variant(_half_size),
+    "second": Variant(step=2, rate=RATE / 2),
+    "third": Variant(step=3),
+    "first_half": Variant(last=0.5),
+    "last_half": Variant(first=0.5),
+    "mirrored": Variant(lambda seen: seen.drawn(lambda one, *_: cv2.flip(one, 1))),
+    "dim": Variant(lambda seen: seen.valued(0.7 * seen.picture)),
+    "gamma": Variant(lambda seen: seen.valued(255 * (seen.picture / 255) ** 1.3)),
+    "noisy": Variant(_noisy),
+    "crf20": Variant(codec=_x264(20)),
+    "crf30": Variant(codec=_x264(30)),
+    "grey": Variant(codec=Codec("ffv1", "gray", {})),
+    "trembling": Variant(_trembling),
+    "cropped": Variant(_cropped),
+}
+"""All by name. Every third frame keeps the rate of all, as folders of thinned frames do."""
+
+
+def make(footage: Footage, variant: str, folder: Path) -> Footage | None:
+    """Write a variant of a sequence below a folder; None where no frame of it has a truth."""
+    total = sum(1 for _ in open_source(footage.frames))
+    known = truths(footage, np.arange(1, total + 1))
+    way = VARIANTS[variant]
+    start, end = round(way.first * total), round(way.last * total)
+    inside = [number - 1 for number in known if start < number <= end]
+    if not inside:
+        return None
+    # The first of the frames with a truth is kept, as some scenes have one alone.
+    start += (min(inside) - start) % way.step
+    wanted = range(start, end, way.step)
+
+    def frames() -> Iterator[tuple[Bytes, Bytes | None]]:
+        order = count()
+        for index, picture in enumerate(pictures(footage.frames)):
+            if index in wanted:
+                seen = way.change(Seen(picture, known.get(index + 1), next(order)))
+                yield seen.picture, None if seen.truth is None else _LEVELS[seen.truth]
+
+    # Grey film stays grey without loss, where a camera's file would have planes of no colour.
+    codec = way.codec
+    if codec is LOSSLESS and not open_source(footage.frames).layout.is_color:
+        codec = VARIANTS["grey"].codec
+    return write(folder / f"{footage.name}", frames(), codec, way.rate)
