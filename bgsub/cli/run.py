@@ -18,6 +18,7 @@ from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.run_input import run_one
 from bgsub.errors import BgsubError, UsageError
 from bgsub.options import RunOptions
+from bgsub.pipeline.ahead import begin_ahead
 
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
 
@@ -141,9 +142,11 @@ def run_command(
     INPUT is a video, a folder of images, a glob in quotes ('shots/*.png'), a pattern (f%04d.png) or
     an array (.npy, .npz, .zarr). run.json is written last: where it is, the results are complete.
     """
+    options = shared.run_options(params)
+    if len(inputs) == 1 and jobs == 1 and scheduler is None:
+        begin_ahead(options)
     from bgsub.cli.effects import check_effects
 
-    options = shared.run_options(params)
     check_effects(options, shared.typed_options())
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     _refuse_loose_images(inputs)

@@ -20,9 +20,6 @@ from bgsub.video.frames import Layout
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
-HELPER_MODULES = ("bgsub.local.looking",)
-"""What helpers import while frames are read and learned from."""
-
 _CALL_PIXELS = 200_000
 """Pixels of the frames that are handed over together: a few milliseconds of work."""
 

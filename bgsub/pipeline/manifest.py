@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.metadata
 import json
 import os
 import platform
@@ -110,11 +109,13 @@ def _digest(path: Path) -> tuple[bytes, int]:
 
 def versions() -> dict[str, str]:
     """Versions of bgsub, Python and the libraries that decide a result."""
+    from importlib import metadata
+
     found = {"bgsub": __version__, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
             found[name] = "not installed as a package"
     return found
 

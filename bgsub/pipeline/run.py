@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints, noise_hints
+from bgsub.pipeline.ahead import HELPER_MODULES
 from bgsub.pipeline.damage import mark_doubtful
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.error_outputs import TableOutputs, write_spectrum
@@ -21,7 +22,6 @@ from bgsub.pipeline.inputs import (
     open_input,
     plan_run,
 )
-from bgsub.pipeline.looking import HELPER_MODULES
 from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.mask_kinds import saved_kind
 from bgsub.pipeline.needs import (
@@ -96,6 +96,7 @@ def run(
             borrowed = stretch.borrow(footage, options)
         plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
         workers.begin_helpers(plan.helpers, *HELPER_MODULES)
+        workers.load("importlib.metadata")  # for run.json
         tables = TableOutputs(options.outputs, options.plot_format, source.name, workers)
         identity = workers.submit(_identity, footage, stretch)
         with watch.stage("decode"):

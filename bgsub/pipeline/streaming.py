@@ -8,9 +8,9 @@ from dataclasses import replace
 from bgsub.fit.frame_fit import fit_frames, load_libraries
 from bgsub.fit.store import FrameStore
 from bgsub.options import RunOptions
+from bgsub.pipeline.ahead import HELPER_MODULES
 from bgsub.pipeline.consumers import Renderer
 from bgsub.pipeline.inputs import no_progress, open_input, plan_run
-from bgsub.pipeline.looking import HELPER_MODULES
 from bgsub.pipeline.needs import fit_settings, needs_fit, sampled_at_most, scene_settings
 from bgsub.pipeline.projection import ScoredFrames
 from bgsub.pipeline.scene import learn_scene

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bgsub.runtime.cores import own_threads
-from bgsub.runtime.helpers import Helpers
+from bgsub.runtime.helpers import Helpers, end_ahead
 from bgsub.runtime.libraries import import_each, one_blas_thread
 from bgsub.runtime.limits import check_address_space
 
@@ -149,6 +149,8 @@ class Workers:
         if count:
             self.helpers = Helpers(count, modules)
             self._beside.append(self.helpers)
+        else:
+            end_ahead()
 
     def beside(self, module: str) -> Helpers | None:
         """Start one more process, for work that takes this module; None where none help."""
