@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import cv2
@@ -79,7 +79,9 @@ class CleanFrames:
         return (252 * weights).astype(np.uint8).reshape(rows, tile, -1)
 
 
-def find_clean_frames(luma: Bytes, fraction: float = 0.5) -> CleanFrames:
+def find_clean_frames(
+    luma: Bytes, fraction: float = 0.5, each: Callable[..., Iterable[Bytes]] = map
+) -> CleanFrames:
     """Fit the trimmed centre of every tile: the mean of the half of the frames nearest to it.
 
     Parameters
@@ -87,6 +89,8 @@ def find_clean_frames(luma: Bytes, fraction: float = 0.5) -> CleanFrames:
     luma : ndarray of uint8, shape (n, h, w)
     fraction : float
         Share of the frames that is kept.
+    each : callable, optional
+        `map`, or `Workers.map`: each tiling is long work of its own.
 
     Returns
     -------
@@ -104,8 +108,11 @@ def find_clean_frames(luma: Bytes, fraction: float = 0.5) -> CleanFrames:
     median = column_median(fewer.reshape(n, -1)).reshape(fewer.shape[1:]).astype(np.float32)
     keep = int(np.ceil(n * fraction))
     shifts = [(down, right) for down in (0, _SAMPLES // 2) for right in (0, _SAMPLES // 2)]
-    supports = [_trim(_cut(fewer, shift), _cut(median[None], shift), keep) for shift in shifts]
-    return CleanFrames((height, width), tile, supports)
+
+    def trim(shift: tuple[int, int]) -> Bytes:
+        return _trim(_cut(fewer, shift), _cut(median[None], shift), keep)
+
+    return CleanFrames((height, width), tile, list(each(trim, shifts)))
 
 
 def _cut(pictures: NDArray[np.uint8] | Singles, shift: tuple[int, int]) -> Singles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import cv2
@@ -41,7 +42,12 @@ _HALO = 0.7
 _LEAST_RING = 0.005  # of a frame: what stands beside one small person
 
 
-def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) -> Scene:
+def with_noise(
+    scene: Scene,
+    pictures: Bytes,
+    params: LocalParams = DEFAULTS,
+    each: Callable[..., Iterable[object]] = map,
+) -> Scene:
     """Give a scene with its map of noise and its contrast.
 
     The noise of a place is what its evidence is at rest: measured at each pixel and averaged over
@@ -69,6 +75,8 @@ def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) ->
     pictures : ndarray of uint8, shape (n, h, w, 3)
         In the scene's light.
     params : LocalParams, optional
+    each : callable, optional
+        `map`, or `Workers.map`.
 
     Returns
     -------
@@ -80,11 +88,16 @@ def with_noise(scene: Scene, pictures: Bytes, params: LocalParams = DEFAULTS) ->
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
     fine = np.empty((chosen.size, -(-height // step), -(-width // step)), np.uint16)
     single, level = np.empty(fine.shape, np.uint8), np.empty(fine.shape, np.uint8)
-    for i, picture in enumerate(pictures[j] for j in chosen):
-        evidence, own, _ = meter.measure(picture)
-        fine[i] = evidence[::step, ::step] * np.float32(_FINE / meter.unit)
-        single[i] = own[::step, ::step]
-        level[i] = cv2.cvtColor(thinned(picture, step), cv2.COLOR_BGR2GRAY)
+
+    def measure(some: slice) -> None:
+        for i, j in zip(range(chosen.size)[some], chosen[some], strict=True):
+            evidence, own, _ = meter.measure(pictures[j])
+            fine[i] = evidence[::step, ::step] * np.float32(_FINE / meter.unit)
+            single[i] = own[::step, ::step]
+            level[i] = cv2.cvtColor(thinned(pictures[j], step), cv2.COLOR_BGR2GRAY)
+
+    half = -(-chosen.size // 2)
+    list(each(measure, [slice(half), slice(half, None)]))
     rank = int(_QUANTILE * (chosen.size - 1))
     usual = np.partition(fine, rank, axis=0)[rank].astype(np.float32) * (_TO_MEDIAN / _FINE)
     believed = np.minimum(usual, _most_noise(scene, usual, step, params))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -63,10 +65,10 @@ def fit_scene(
     """
     height, width = pictures.shape[1:3]
     luma = np.stack([cv2.cvtColor(one, cv2.COLOR_BGR2GRAY) for one in pictures])
-    clean = find_clean_frames(luma, params.clean_fraction)
+    clean = find_clean_frames(luma, params.clean_fraction, workers.map)
     del luma
     center = trimmed_mean(pictures, clean)
-    grain = measure_noise(pictures, center)
+    grain = measure_noise(pictures, center, workers.map)
     sigma = max(grain, params.least_noise)
     first = np.rint(center).astype(np.uint8)
     del center
@@ -131,22 +133,31 @@ def _band(
     return band, find_palette(pictures, large, coarseness(*large.shape))
 
 
-def measure_noise(pictures: Bytes, center: Singles) -> float:
+def measure_noise(
+    pictures: Bytes, center: Singles, each: Callable[..., Iterable[Bytes]] = map
+) -> float:
     """Median over pixels and channels of their noise, in grey levels.
 
     Where most places are covered for half of the time, half of the frames are not of the place: no
-    more than twice the noise of those that agree best counts.
+    more than twice the noise of those that agree best counts. `each` is `map`, or `Workers.map`.
     """
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _NOISE_FRAMES)).astype(np.int64)
     step = 2 * coarseness(*center.shape[:2])
     part = center[::step, ::step]
-    eighths = np.empty((chosen.size, part.size), np.uint8)
-    for row, j in zip(eighths, chosen, strict=True):
-        difference = np.abs(pictures[j, ::step, ::step] - part).ravel()
-        np.copyto(row, np.minimum(8 * difference, 255), casting="unsafe")
-    middle = (column_median(eighths) + 0.5) / 8
-    usual = float(median(middle)) / NORMAL_MAD
-    return min(usual, _MOST_NOISE * _least_noise(pictures[chosen, :: 2 * step, :: 2 * step, 1]))
+
+    def usual(rows: slice) -> Bytes:
+        """Median over the frames of each value in some rows, in eighths of a grey level."""
+        own = part[rows]
+        eighths = np.empty((chosen.size, own.size), np.uint8)
+        for row, j in zip(eighths, chosen, strict=True):
+            difference = np.abs(pictures[j, ::step, ::step][rows] - own).ravel()
+            np.copyto(row, np.minimum(8 * difference, 255), casting="unsafe")
+        return column_median(eighths)
+
+    half = -(-len(part) // 2)
+    medians = np.concatenate(list(each(usual, [slice(half), slice(half, None)])))
+    noise = float(median((medians + 0.5) / 8)) / NORMAL_MAD
+    return min(noise, _MOST_NOISE * _least_noise(pictures[chosen, :: 2 * step, :: 2 * step, 1]))
 
 
 def _least_noise(pictures: Bytes) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bgsub.options import RunOptions
+from bgsub.runtime.beginning import start_ahead
 from bgsub.runtime.cores import own_threads
-from bgsub.runtime.helpers import start_ahead
 
 HELPER_MODULES = ("bgsub.local.looking",)
 """What helpers import before anything is wanted of them."""

@@ -7,19 +7,16 @@ script, notebook or program with threads is begun again or copied for them.
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import logging
 import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, Generic, Self, TypeVar, cast
 
+from bgsub.runtime.beginning import ahead, end_process, start_process
 from bgsub.runtime.messages import Answer, Call, Maker, Modules, receive, send
-from bgsub.runtime.signals import held_back_in_children
 
 Value = TypeVar("Value")
 
@@ -28,85 +25,7 @@ notes = logging.getLogger("bgsub.notes")
 _AT_ONCE = 2
 """Calls that a helper has: while it works on one, the next is on its way."""
 
-_PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from bgsub.runtime.helping import main; main()"
-
-
 _LOST = "a process that helped has died, perhaps for lack of memory; its work is done without it"
-
-
-def _start(modules: Modules) -> subprocess.Popen[bytes] | None:
-    """Start a process that imports modules, where the system lets us."""
-    if not sys.executable or hasattr(sys, "frozen"):
-        return None  # no interpreter, or a program that holds one and would begin again
-    command = [sys.executable, "-P", "-c", _PROGRAM, *sys.path]
-    try:
-        # A terminal sends Ctrl-C to all processes: this one decides what it means.
-        with held_back_in_children("SIGINT", "SIGHUP"):
-            process = subprocess.Popen(  # noqa: S603 - this Python, and our own module
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-    except OSError:  # no memory, or no process more
-        return None
-    with contextlib.suppress(OSError):
-        send(cast("BinaryIO", process.stdin), modules)
-    return process
-
-
-class _Ahead:
-    """A process that was started before anybody knew whether it would be wanted."""
-
-    def __init__(self) -> None:
-        self._modules: Modules | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self, modules: Modules) -> None:
-        """Start it, in place of one before."""
-        self.end()
-        self._modules, self._process = modules, _start(modules)
-        atexit.register(self.end)
-
-    def take(self, modules: Modules) -> subprocess.Popen[bytes] | None:
-        """Give the process to whoever wants one with its modules; nobody else gets it."""
-        if self._process is not None and self._process.poll() is not None:
-            self.end()
-        if self._process is None or modules != self._modules:
-            return None
-        process, self._process = self._process, None
-        return process
-
-    def end(self) -> None:
-        """End it, if nobody has taken it."""
-        process, self._process = self._process, None
-        if process is not None:
-            _end(process)
-
-
-_ahead = _Ahead()
-
-
-def start_ahead(modules: Sequence[str]) -> None:
-    """Start a process for the first `Helpers` with these modules, while the program is imported.
-
-    It ends with this process, or with `end_ahead`, if there are none.
-    """
-    _ahead.start(Modules(tuple(modules)))
-
-
-def end_ahead() -> None:
-    """End what `start_ahead` has started, unless somebody has taken it."""
-    _ahead.end()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process, whatever it computes."""
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        with contextlib.suppress(OSError):
-            cast("BinaryIO", pipe).close()
 
 
 class Task(Generic[Value]):
@@ -150,7 +69,7 @@ class Helpers:
         self._modules = Modules(tuple(modules))
         self._maker: Maker | None = None
         for _ in range(count):
-            process = _ahead.take(self._modules) or _start(self._modules)
+            process = ahead.take(self._modules) or start_process(self._modules)
             if process is not None:
                 self._processes.append(process)
 
@@ -283,7 +202,7 @@ class Helpers:
         for thread in self._threads:
             thread.join()
         for process in self._processes:
-            _end(process)
+            end_process(process)
         self._processes.clear()
 
 

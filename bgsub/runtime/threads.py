@@ -20,8 +20,9 @@ import cv2
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bgsub.runtime.beginning import end_ahead
 from bgsub.runtime.cores import own_threads
-from bgsub.runtime.helpers import Helpers, end_ahead
+from bgsub.runtime.helpers import Helpers
 from bgsub.runtime.libraries import import_each, one_blas_thread
 from bgsub.runtime.limits import check_address_space
 

@@ -4,15 +4,14 @@ import pytest
 
 from bgsub.options import RunOptions
 from bgsub.pipeline.ahead import HELPER_MODULES, begin_ahead
-from bgsub.runtime import helpers
-from bgsub.runtime.helpers import end_ahead
+from bgsub.runtime.beginning import ahead, end_ahead
 from bgsub.runtime.threads import Workers
 
 
 @pytest.fixture
 def process():
     """Give what was started, or None."""
-    yield lambda: helpers._ahead._process
+    yield lambda: ahead._process
     end_ahead()
 
 

@@ -12,8 +12,7 @@ from functools import partial
 
 import pytest
 
-from bgsub.runtime import helpers as room
-from bgsub.runtime.helpers import Helpers, end_ahead, start_ahead
+from bgsub.runtime.helpers import Helpers
 from tests.processes import is_alive, is_running
 
 POWER = partial(partial, pow, 2)
@@ -64,49 +63,6 @@ def test_who_waits_computes_nothing_while_a_helper_is_left():
         helpers.begin(POWER, {})
         task = helpers.submit(5, lambda: pytest.fail("here"))
         assert helpers.result(task, waits=True) == 32
-
-
-@pytest.fixture
-def ahead():
-    """Give the identifier of a process that was started ahead, to import math."""
-    start_ahead(["math"])
-    yield room._ahead._process.pid
-    end_ahead()
-
-
-def test_the_first_with_its_modules_takes_a_process_that_was_started_ahead(ahead):
-    with Helpers(1, ["cmath"]) as others, Helpers(2, ["math"]) as helpers:
-        assert pids(others) != [ahead]
-        assert pids(helpers)[0] == ahead
-        helpers.begin(POWER, {})
-        assert powers(helpers, range(20))[0] == [2**number for number in range(20)]
-    assert not is_alive(ahead)
-
-
-def test_a_process_that_nobody_takes_is_ended(ahead):
-    end_ahead()
-    assert not is_alive(ahead)
-    with Helpers(1, ["math"]) as helpers:
-        assert pids(helpers) != [ahead]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="has other signals")
-def test_a_process_that_has_died_meanwhile_is_started_anew(ahead):
-    os.kill(ahead, signal.SIGKILL)
-    wait_until(lambda: not is_running(ahead))
-    with Helpers(1, ["math"]) as helpers:
-        assert len(helpers) == 1
-        assert pids(helpers) != [ahead]
-
-
-def test_it_ends_with_a_program_that_fails():
-    program = (
-        "from bgsub.runtime import helpers; helpers.start_ahead(['math']); "
-        "print(helpers._ahead._process.pid, flush=True); raise SystemExit(3)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
-    assert done.returncode == 3
-    assert not is_alive(int(done.stdout))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="has other signals")
@@ -261,8 +217,7 @@ PROGRAM = """
 import time
 from collections import deque
 from functools import partial
-from bgsub.runtime import helpers as room
-from bgsub.runtime.helpers import Helpers, end_ahead, start_ahead
+from bgsub.runtime.helpers import Helpers
 from tests.processes import is_alive, is_running
 helpers = Helpers(2, [])
 helpers.begin(partial(partial, time.sleep), {})

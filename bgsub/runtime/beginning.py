@@ -1,0 +1,90 @@
+"""Start processes that help, before it is known whether anybody wants one, too."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import BinaryIO, cast
+
+from bgsub.runtime.messages import Modules, send
+from bgsub.runtime.signals import held_back_in_children
+
+_PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from bgsub.runtime.helping import main; main()"
+
+
+def start_process(modules: Modules) -> subprocess.Popen[bytes] | None:
+    """Start a process that imports modules, where the system lets us."""
+    if not sys.executable or hasattr(sys, "frozen"):
+        return None  # no interpreter, or a program that holds one and would begin again
+    command = [sys.executable, "-P", "-c", _PROGRAM, *sys.path]
+    try:
+        # A terminal sends Ctrl-C to all processes: this one decides what it means.
+        with held_back_in_children("SIGINT", "SIGHUP"):
+            process = subprocess.Popen(  # noqa: S603 - this Python, and our own module
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+    except OSError:  # no memory, or no process more
+        return None
+    with contextlib.suppress(OSError):
+        send(cast("BinaryIO", process.stdin), modules)
+    return process
+
+
+class Ahead:
+    """A process that was started before anybody knew whether it would be wanted."""
+
+    def __init__(self) -> None:
+        self._modules: Modules | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, modules: Modules) -> None:
+        """Start it, in place of one before."""
+        self.end()
+        self._modules, self._process = modules, start_process(modules)
+        atexit.register(self.end)
+
+    def take(self, modules: Modules) -> subprocess.Popen[bytes] | None:
+        """Give the process to whoever wants one with its modules; nobody else gets it."""
+        if self._process is not None and self._process.poll() is not None:
+            self.end()
+        if self._process is None or modules != self._modules:
+            return None
+        process, self._process = self._process, None
+        return process
+
+    def end(self) -> None:
+        """End it, if nobody has taken it."""
+        process, self._process = self._process, None
+        if process is not None:
+            end_process(process)
+
+
+ahead = Ahead()
+
+
+def start_ahead(modules: Sequence[str]) -> None:
+    """Start a process for the first `Helpers` with these modules, while the program is imported.
+
+    It ends with this process, or with `end_ahead`, if there are none.
+    """
+    ahead.start(Modules(tuple(modules)))
+
+
+def end_ahead() -> None:
+    """End what `start_ahead` has started, unless somebody has taken it."""
+    ahead.end()
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End a process, whatever it computes."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError):
+            cast("BinaryIO", pipe).close()
