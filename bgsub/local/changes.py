@@ -4,45 +4,32 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import compress
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.layers import LAYERS, Layers, color_of
+from bgsub.local.layers import LAYERS, Layers
 from bgsub.local.params import DEFAULTS, LocalParams
-from bgsub.local.positions import box_around, positions
-from bgsub.local.presence import LEAST_WALK, motion_around, moving_colors, what_came_back
-from bgsub.robustpca.median import level_median, median, quantile
+from bgsub.local.positions import positions
+from bgsub.local.telling import RIGID, UNKNOWN, Place, Time, Told, make_teller, place_of
+from bgsub.robustpca.median import median
+from bgsub.runtime.threads import Share, alone
 from bgsub.video.frames import Bytes
-
-_LEAN = 0.1
-"""Weight of the motion of the edges beside that of the outline."""
-
-COLORS = 0.5
-"""Weight of the colours that move beside that of the outline."""
-
-_ALONE = 0.4
-"""The same, from which nothing else can have moved: the visitor need not stir."""
-
-_RIGID = 0.05
-"""Motion of edges in pixels that noise alone makes of a thing at rest."""
 
 LIVELIER = 1.5
 """Factor by which the edges of people move more than those of their places."""
-
-UNKNOWN = 1.0
-"""Motion of edges that there are none of, or no time to tell."""
 
 _CELLS = 40
 _REACH = 4
 _LAG = 1
 _APART = 3.0
-_RING = 2.0
-_MOVES = 0.25
-_LONG = 0.1
-_WINDOW_FRAMES, _MOTION_FRAMES = 12, 32
+
+_LARGEST_SHARED = 1 / 6
+"""Share of the picture up to which a place is sent to another process."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +62,8 @@ class Change:
     region: NDArray[np.bool_]
     before: NDArray[np.int8]
     after: NDArray[np.int8]
-    balance: float
-    motion: tuple[float, float]
+    balance: float = 0.0
+    motion: tuple[float, float] = (UNKNOWN, UNKNOWN)
     visitor: int = 0
     outline: float = 0.0
 
@@ -87,12 +74,16 @@ class Change:
         too; but it does so alike before and after.
         """
         moves, other = self.motion[side], self.motion[1 - side]
-        least = min(_RIGID, params.rigid_motion)
+        least = min(RIGID, params.rigid_motion)
         return moves < params.rigid_motion and moves < max(LIVELIER * other, least)
 
 
 def find_changes(
-    pictures: Bytes, layers: Layers, sigma: float, params: LocalParams = DEFAULTS
+    pictures: Bytes,
+    layers: Layers,
+    sigma: float,
+    params: LocalParams = DEFAULTS,
+    share: Share = alone,
 ) -> list[Change]:
     """Find the places that are still, and later still in another colour.
 
@@ -104,6 +95,8 @@ def find_changes(
     sigma : float
         Noise in grey levels.
     params : LocalParams, optional
+    share : callable, optional
+        `Workers.share`: each place is long work of its own.
 
     Returns
     -------
@@ -113,7 +106,8 @@ def find_changes(
     height, width = layers.labels.shape[1:]
     least = params.change_area * height * width
     sizes = [int(moment.new.sum()) for moment in history]
-    found = []
+    found: list[Change] = []
+    places: list[Place] = []
     for c in range(len(history) - 1):
         peak = not (c and sizes[c - 1] > sizes[c]) and sizes[c + 1] < sizes[c]
         if sizes[c] < least or not peak:
@@ -123,38 +117,26 @@ def find_changes(
         before = np.maximum(np.where(first.still >= 0, first.still, now.still), 0)
         after = np.maximum(last.still, 0)
         union = first.new | now.new | following.new
-        shown_before, shown_after = (color_of(layers.colors, one) for one in (before, after))
         for region in _regions(union, least):
-            balance = outline = _outline_balance(shown_before, shown_after, region, sigma)
-            end = int(median(first.since[region]))
+            kept, end, frame = region & union, int(median(first.since[region])), int(edges[c])
             past = edges[max(end - _LAG - _REACH, 0)], edges[max(end - _LAG, 1)]
             coming = edges[c + _LAG], edges[min(c + _LAG + _REACH, len(edges) - 1)]
-            here = [_edge_motion(pictures, _frames(*span), region) for span in (past, coming)]
-            kept = region & union
-            y, x = positions(kept)
-            shown = layers.labels[:, y, x]
-            motion = [
-                _edge_motion(pictures, _showing(shown, label[y, x]), kept)
-                for label in (before, after)
-            ]
-            # A person moves, a place does not; asleep at least in the course of all the frames.
-            moves = here if max(here) > _MOVES else motion
-            if max(here) > _MOVES or UNKNOWN not in motion:
-                ratio = max(moves[0], _RIGID) / max(moves[1], _RIGID)
-                balance += _LEAN * float(np.clip(np.log2(ratio), -2, 2))
-            colors = moving_colors(pictures, layers, kept, (before, after), int(edges[c]))
-            if abs(colors) > params.color_balance:
-                balance += COLORS * colors
-            walked = motion_around(layers, kept, int(edges[min(end, c)]), int(edges[c]))
-            if abs(walked) > LEAST_WALK:
-                balance += params.walk_weight * walked
-            returned = what_came_back(layers, kept, (before, after))
-            balance += params.return_weight * returned
-            visitor = returned or (int(np.sign(walked)) if abs(walked) > _ALONE else 0)
-            moved = motion[0], motion[1]
-            frame = int(edges[c])
-            found.append(Change(frame, kept, before, after, balance, moved, visitor, outline))
-    return found
+            time = Time(past, coming, int(edges[min(end, c)]), frame)
+            found.append(Change(frame, kept, before, after))
+            places.append(place_of(pictures, layers, region, kept, (before, after), time))
+    return [
+        replace(change, **told._asdict())
+        for change, told in zip(found, _told(places, sigma, params, share), strict=True)
+    ]
+
+
+def _told(places: list[Place], sigma: float, params: LocalParams, share: Share) -> Iterator[Told]:
+    """Find out what the surroundings of places tell; large ones are looked at here."""
+    small = [place.share <= _LARGEST_SHARED for place in places]
+    sent = share(make_teller, {"sigma": sigma, "params": params}, compress(places, small))
+    shared, tell = iter(sent), make_teller(sigma, params)
+    for place, is_small in zip(places, small, strict=True):
+        yield next(shared) if is_small else tell(place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,82 +192,3 @@ def _regions(union: NDArray[np.bool_], least: float) -> list[NDArray[np.bool_]]:
     count, labels, stats, _ = cv2.connectedComponentsWithStats(solid, connectivity=8)
     large = [r for r in range(1, count) if stats[r, cv2.CC_STAT_AREA] >= least]
     return [np.asarray(labels == r) for r in large]
-
-
-def _outline_balance(before: Bytes, after: Bytes, region: NDArray[np.bool_], sigma: float) -> float:
-    """Share of the outline where the step across it is larger before, less where it is after.
-
-    An object adds edges along its outline, an empty place does not.
-    """
-    inside, outside = _sides(region)
-
-    def step(picture: Bytes) -> NDArray[np.int16]:
-        difference = picture[inside].astype(np.int16) - picture[outside]
-        return np.asarray(np.abs(difference).max(axis=1), dtype=np.int16)
-
-    if not inside[0].size:
-        return 0.0
-    steps, later = step(before), step(after)
-    more, less = steps > later + 2 * sigma, later > steps + 2 * sigma
-    return float(more.mean() - less.mean())
-
-
-_Places = tuple[NDArray[np.int64], NDArray[np.int64]]
-
-
-def _sides(region: NDArray[np.bool_]) -> tuple[_Places, _Places]:
-    """Places 2 pixels inside and outside of an outline, along its normal; not at the rim."""
-    mask = region.astype(np.uint8)
-    height, width = mask.shape
-    ring = region & (cv2.erode(mask, np.ones((3, 3), np.uint8), borderValue=1) == 0)
-    ring[:2] = ring[-2:] = False
-    ring[:, :2] = ring[:, -2:] = False
-    y, x = positions(ring)
-    soft = cv2.GaussianBlur(mask.astype(np.float32), (0, 0), 2)
-    down, right = cv2.Sobel(soft, cv2.CV_32F, 0, 1)[y, x], cv2.Sobel(soft, cv2.CV_32F, 1, 0)[y, x]
-    norm = np.maximum(np.hypot(down, right), 1e-6)
-
-    def place(step: float) -> _Places:
-        rows, columns = np.round(y + step * down / norm), np.round(x + step * right / norm)
-        return (
-            np.clip(rows, 0, height - 1).astype(np.int64),
-            np.clip(columns, 0, width - 1).astype(np.int64),
-        )
-
-    return place(_RING - 0.5), place(-_RING - 0.5)
-
-
-def _frames(start: int, stop: int) -> NDArray[np.int64]:
-    """Some frames of a stretch, evenly spaced."""
-    last = max(start, stop - 1)
-    return np.linspace(start, last, min(_WINDOW_FRAMES, last - start + 1)).astype(np.int64)
-
-
-def _showing(shown: Bytes, label: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Frames of the whole film in which most places, (n, m), show the layers of `label`, (m,)."""
-    frames = np.flatnonzero((shown == label).mean(axis=1) > 0.5)
-    if frames.size < _LONG * len(shown):
-        return frames[:0]
-    if frames.size <= _MOTION_FRAMES:
-        return frames
-    return frames[np.linspace(0, frames.size - 1, _MOTION_FRAMES).astype(np.int64)]
-
-
-def _edge_motion(pictures: Bytes, frames: NDArray[np.int64], region: NDArray[np.bool_]) -> float:
-    """Median displacement of the strong edges in and around a region: deviation over gradient."""
-    if frames.size < 3:
-        return UNKNOWN
-    box = box_around(region, 3)
-    band = cv2.dilate(region[box].view(np.uint8), np.ones((5, 5), np.uint8)) > 0
-    cut = [np.ascontiguousarray(pictures[j][box]) for j in frames]
-    grey = np.stack([np.asarray(cv2.cvtColor(one, cv2.COLOR_BGR2GRAY), np.uint8) for one in cut])
-    mean = level_median(grey)
-    gradient = np.hypot(
-        cv2.Sobel(mean, cv2.CV_32F, 0, 1), cv2.Sobel(mean, cv2.CV_32F, 1, 0)
-    ) / np.float32(8)
-    strong = band & (gradient >= quantile(gradient[band], 0.7)) & (gradient > 1)
-    if not strong.any():
-        return UNKNOWN
-    away = grey - mean
-    away -= median(away[:, band], axis=1)[:, None, None]  # the light
-    return float(median(np.abs(away[:, strong]).mean(axis=0) / gradient[strong]))

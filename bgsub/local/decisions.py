@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.changes import UNKNOWN, Change
+from bgsub.local.changes import Change
 from bgsub.local.layers import Layers
 from bgsub.local.objects import Verdict
 from bgsub.local.params import DEFAULTS
 from bgsub.local.positions import positions
+from bgsub.local.telling import UNKNOWN
 from bgsub.robustpca.median import median
 
 _MOST_OF_IT = 0.5

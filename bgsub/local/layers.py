@@ -67,6 +67,14 @@ class Layers:
             seldom[:] = (shown >= LAYERS) | (self.rare >> shown) & 1
         return found
 
+    def part(self, rows: slice, columns: slice) -> Layers:
+        """Give the layers of a part of the picture, with the count of what moves in all of it."""
+        parts = (self.colors, self.counts, self.absences, self.visits, self.labels)
+        found = Layers(*(values[:, rows, columns] for values in parts))
+        found.__dict__["moving"] = self.moving[:, rows, columns]
+        found.__dict__["moving_pixels"] = self.moving_pixels
+        return found
+
     @cached_property
     def moving_pixels(self) -> NDArray[np.int64]:
         """Count the pixels of each frame that move with all around them, shape (n,)."""

@@ -8,14 +8,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.changes import LIVELIER, UNKNOWN, Change, find_changes
+from bgsub.local.changes import LIVELIER, Change, find_changes
 from bgsub.local.clean_frames import Singles
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.positions import positions
 from bgsub.local.presence import SHADES, lies_between, share_among
 from bgsub.local.shadows import object_evidence
+from bgsub.local.telling import UNKNOWN
 from bgsub.robustpca.median import median
+from bgsub.runtime.threads import Share, alone
 from bgsub.video.frames import Bytes
 
 OWN = 0.65
@@ -54,7 +56,11 @@ class Verdict:
 
 
 def judge_changes(
-    pictures: Bytes, layers: Layers, sigma: float, params: LocalParams = DEFAULTS
+    pictures: Bytes,
+    layers: Layers,
+    sigma: float,
+    params: LocalParams = DEFAULTS,
+    share: Share = alone,
 ) -> Verdict:
     """Find arrivals and departures, and let each vote on the layers before and after it.
 
@@ -66,12 +72,15 @@ def judge_changes(
     sigma : float
         Noise in grey levels.
     params : LocalParams, optional
+    share : callable, optional
+        `Workers.share`.
 
     Returns
     -------
     Verdict
     """
-    return weigh_changes(find_changes(pictures, layers, sigma, params), layers, sigma, params)
+    changes = find_changes(pictures, layers, sigma, params, share)
+    return weigh_changes(changes, layers, sigma, params)
 
 
 def weigh_changes(

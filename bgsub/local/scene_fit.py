@@ -81,7 +81,8 @@ def fit_scene(
     del shares
     step = coarseness(height, width)
     fewer = _every(layers, step)
-    verdict = judge_changes(pictures[:, ::step, ::step], fewer, sigma, params)
+    seen = pictures[:, ::step, ::step]
+    verdict = judge_changes(seen, fewer, sigma, params, workers.share)
     allowed = accepted.copy()
     notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
     stands = comes_back(pictures, layers.colors[0], colors[0])

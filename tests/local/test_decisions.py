@@ -4,12 +4,13 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.local.changes import UNKNOWN, Change
+from bgsub.local.changes import Change
 from bgsub.local.clustering import find_layers
 from bgsub.local.decisions import Region, describe_changes
 from bgsub.local.layers import LAYERS, Layers
 from bgsub.local.objects import Verdict, judge_changes
 from bgsub.local.scene_fit import fit_scene
+from bgsub.local.telling import UNKNOWN
 
 BODY = (slice(30, 54), slice(40, 54))
 
