@@ -1,11 +1,14 @@
-"""Take the highest of the channels of a picture: NumPy takes thirty times as long."""
+"""Do arithmetic across the channels of a picture: NumPy takes several times as long."""
 
 from __future__ import annotations
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.video.frames import Bytes
+
+_SQUARES = np.square(np.arange(256, dtype=np.float32))
 
 
 def highest_channel(picture: Bytes) -> Bytes:
@@ -19,3 +22,13 @@ def highest_channel(picture: Bytes) -> Bytes:
 def largest_difference(picture: Bytes, other: Bytes) -> Bytes:
     """Give max over the channels of |x − y|, (h, w), of two pictures, grey or (h, w, 3)."""
     return highest_channel(np.asarray(cv2.absdiff(picture, other), dtype=np.uint8))
+
+
+def squared_distance(one: Bytes, other: Bytes) -> NDArray[np.float32]:
+    """Sum over the channels of squared differences, (h, w), of pictures of shape (h, w, c).
+
+    Whole numbers, which no order of summing rounds.
+    """
+    squares = cv2.LUT(cv2.absdiff(one, other), _SQUARES).reshape(one.shape)
+    total = cv2.transform(squares, np.ones((1, one.shape[2]), np.float32))
+    return np.asarray(total, dtype=np.float32)

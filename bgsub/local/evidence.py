@@ -13,6 +13,10 @@ from bgsub.video.frames import Bytes
 
 Sums = NDArray[np.int16]
 
+_FEW = 0.01
+"""Share of the pixels up to which those of a layer are looked at alone: fetching each and putting
+it back takes as long as a hundred of a whole picture."""
+
 
 class EvidenceMeter:
     """The layers of a scene in the form in which frames are quickly compared with them.
@@ -38,6 +42,15 @@ class EvidenceMeter:
         self.unit = params.smooth_px**2
         self._detail = params.detail * self.unit
         self._planes = np.ascontiguousarray(scene.colors.transpose(0, 3, 1, 2))
+        # Where a layer was not accepted it has the colours of the first one, and is no nearer.
+        own = np.stack([(layer != self._planes[0]).any(axis=0) for layer in self._planes])
+        left = np.logical_or.accumulate(own[::-1])[::-1]  # some layer from this one on
+        counts = np.count_nonzero(left, axis=(1, 2))
+        self._seen_widely = max(1, int(np.count_nonzero(counts > _FEW * own[0].size)))
+        self._at = np.flatnonzero(left[self._seen_widely :].any(axis=0))
+        self._of_all = np.concatenate([self._at + i * own[0].size for i in range(3)])
+        flat = self._planes[self._seen_widely :].reshape(-1, 3, own[0].size)
+        self._few = np.ascontiguousarray(flat[..., self._at])[:, :, None]
         self._band = None
         if scene.band is not None:
             self._band = np.ascontiguousarray(scene.band.transpose(0, 3, 1, 2))
@@ -89,20 +102,30 @@ class EvidenceMeter:
         if len(self._planes) > 1:
             near = scratch("local near", (3, *shape), np.uint8)
             near[:] = self._planes[0]
-        for k, layer in enumerate(self._planes):
+        for k in range(self._seen_widely):
             to = best if k == 0 else distance
-            cv2.absdiff(planes[0], layer[0], dst=to)
-            for channel in (1, 2):
-                cv2.absdiff(planes[channel], layer[channel], dst=part)
-                cv2.max(to, part, dst=to)
+            _distance(planes, self._planes[k], to, part)
             if k:
-                cv2.compare(distance, best, cv2.CMP_LT, dst=part)
-                for plane, own in zip(near, layer, strict=True):
-                    cv2.copyTo(own, part, plane)
-                np.bitwise_and(part, np.uint8(k), out=part)
-                cv2.max(index, part, dst=index)  # later layers have larger numbers
-                cv2.min(best, distance, dst=best)
+                _take_nearer(k, self._planes[k], (near, best, index), distance, part)
+        if self._at.size:
+            self._look_at_few(planes, near, best, index)
         return planes, near, best, index
+
+    def _look_at_few(self, planes: Bytes, near: Bytes, best: Bytes, index: Bytes) -> None:
+        """Take the nearest of those layers, too, that few pixels have."""
+        at, of_all = self._at, self._of_all
+        wholes = planes, near, best, index
+        places = (of_all, of_all, at, at)
+        few, close, least, number = (
+            whole.reshape(-1).take(place).reshape(*whole.shape[:-2], 1, -1)
+            for whole, place in zip(wholes, places, strict=True)
+        )
+        distance, part = np.empty_like(least), np.empty_like(least)
+        for k, layer in enumerate(self._few, self._seen_widely):
+            _distance(few, layer, distance, part)
+            _take_nearer(k, layer, (close, least, number), distance, part)
+        for whole, place, found in zip(wholes[1:], places[1:], (close, least, number), strict=True):
+            whole.reshape(-1)[place] = found.reshape(-1)
 
     def _allow_band(self, band: Bytes, planes: Bytes, picture: Bytes, best: Bytes) -> None:
         """Lower differences to those from the range of levels of turbulent places."""
@@ -119,3 +142,24 @@ class EvidenceMeter:
         if self._scene.palette is not None:
             self._scene.palette.keep_apart(distance, picture, best)
         cv2.min(best, distance, dst=best)
+
+
+def _distance(planes: Bytes, layer: Bytes, to: Bytes, part: Bytes) -> None:
+    """Largest channel difference of planes, (3, h, w), to those of a layer."""
+    cv2.absdiff(planes[0], layer[0], dst=to)
+    for channel in (1, 2):
+        cv2.absdiff(planes[channel], layer[channel], dst=part)
+        cv2.max(to, part, dst=to)
+
+
+def _take_nearer(
+    k: int, layer: Bytes, nearest: tuple[Bytes, Bytes, Bytes], distance: Bytes, part: Bytes
+) -> None:
+    """Take layer k where it is nearer than the planes, distance and number that are there."""
+    near, best, index = nearest
+    cv2.compare(distance, best, cv2.CMP_LT, dst=part)
+    for plane, own in zip(near, layer, strict=True):
+        cv2.copyTo(own, part, plane)
+    np.bitwise_and(part, np.uint8(k), out=part)
+    cv2.max(index, part, dst=index)  # later layers have larger numbers
+    cv2.min(best, distance, dst=best)

@@ -70,7 +70,7 @@ def learn_scenes(
         chosen = np.flatnonzero(labels == state)
         own, relit = in_one_light(pictures, small, chosen, params, workers.share)
         scene = fit_scene(own, seed=seed, workers=workers, params=params)
-        scene = with_noise(scene, own, params, workers.map)
+        scene = with_noise(scene, own, params, map if is_small else workers.map)
         matcher = SceneMatcher(scene, 1.0, params)
         shares = [
             explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.channels import largest_difference
+from bgsub.local.channels import largest_difference, squared_distance
 from bgsub.local.clean_frames import Singles, coarseness
 from bgsub.local.layers import Layers
 from bgsub.local.params import LocalParams
@@ -227,8 +227,7 @@ def differences(some: Bytes, others: Bytes) -> Singles:
     pairs = zip(*np.broadcast_arrays(some, others), strict=True)
     means = np.empty((max(len(some), len(others)), *some.shape[1:3]), np.float32)
     for (one, other), mean in zip(pairs, means, strict=True):
-        apart = one.astype(np.float32) - other
-        squares = np.einsum("ijk,ijk->ij", apart, apart) / np.float32(apart.shape[2])
+        squares = squared_distance(one, other) / np.float32(one.shape[2])
         cv2.boxFilter(squares, cv2.CV_32F, (BLOCK, BLOCK), dst=mean, anchor=(0, 0))
     return np.sqrt(means, out=means)
 

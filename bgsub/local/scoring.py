@@ -159,12 +159,14 @@ class SceneMatcher:
         if step > 1:
             if step not in self._coarse:
                 self._coarse[step] = np.ascontiguousarray(colors[:, ::step, ::step])
-            colors, nearest = self._coarse[step], np.ascontiguousarray(nearest)
+            colors = self._coarse[step]
             rows, columns = _coarsened(rows), _coarsened(columns)
-        shown = colors[0, rows, columns].copy()
+        shown, nearest = colors[0, rows, columns].copy(), np.ascontiguousarray(nearest)
+        if not cv2.hasNonZero(nearest):
+            return shown
         for k in range(1, len(colors)):
             here = (nearest == k).view(np.uint8)
-            if here.any():
+            if cv2.hasNonZero(here):
                 cv2.copyTo(colors[k, rows, columns], here, shown)
         return shown
 

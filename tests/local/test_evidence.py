@@ -30,6 +30,30 @@ def test_evidence_is_its_formula(meter):
     np.testing.assert_allclose(evidence, expected, atol=1)
 
 
+@pytest.mark.parametrize(
+    "shares", [(0.3,), (0.004,), (0,), (0.3, 0.004), (0.004, 0.3), (0.3, 0.004, 0, 0.002), (0, 0)]
+)
+def test_layers_that_few_pixels_have_are_looked_at_there(shares):
+    """Elsewhere they have the colours of the first one, which comes before them."""
+    rng, shape = np.random.default_rng(2), (40, 50)
+    colors = rng.integers(0, 256, (1 + len(shares), *shape, 3), dtype=np.uint8)
+    for layer, share in zip(colors[1:], shares, strict=True):
+        layer[:] = np.where(rng.random(shape)[..., None] < share, layer, colors[0])
+    scene = Scene(colors, np.zeros(shape, np.uint8), 2.5, [])
+    meter = EvidenceMeter(scene)
+    for layer in (None, *range(len(colors))):
+        picture = colors[layer or 0] if layer else rng.integers(0, 256, (*shape, 3), np.uint8)
+        differences = picture.astype(int) - colors.astype(int)
+        largest = np.abs(differences).max(axis=3)
+        evidence, own, index = meter.measure(picture)
+        np.testing.assert_array_equal(own, largest.min(axis=0))
+        np.testing.assert_array_equal(index, largest.argmin(axis=0))
+        nearest = np.take_along_axis(differences, index[None, ..., None].astype(int), axis=0)[0]
+        sums = np.abs(np.rint(cv2.blur(nearest.astype(np.float64), (3, 3)) * 9)).max(axis=2)
+        alone = (9 * np.float32(DEFAULTS.detail) * own).astype(int)
+        np.testing.assert_array_equal(evidence, np.maximum(sums, alone))
+
+
 def test_a_layer_has_no_evidence_and_noise_has_less_than_an_object(meter):
     scene, found = meter
     assert not found.measure(scene.colors[1])[0].any()

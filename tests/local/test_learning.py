@@ -85,4 +85,4 @@ def test_threads_learn_the_same_of_large_pictures(pictures, monkeypatch, threads
     monkeypatch.setattr(learning, "WORTH_A_THREAD", 1)
     for one, other in zip(alone, learned(), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert len(asked) == 2 * small + 2
+    assert len(asked) == 2 * small + 3
