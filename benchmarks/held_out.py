@@ -51,7 +51,7 @@ VALUES: dict[str, tuple[float, ...]] = {
     "shadow_chroma": (2.0, 3.2),
     "shadow_darkest": (0.5, 0.7),
     "shade_share": (0.2, 0.5),
-    "outline_edge": (0.5, 0.7),
+    "outline_edge": (0.4, 0.6),
     "lasting_strength": (1.05, 1.25),
     "lasting_contrast": (25.0, 60.0),
     **FITTED,

@@ -50,7 +50,7 @@ PIECES = {
     "soft shade": drawn_without(shade_share=0.0),
     "opening, closing": drawn_without(open_px=1, close_px=1),
     "outlines redrawn": drawn_without(outline_edge=0.0),
-    "blur of outlines": drawn_without(outline_blur=0.0),
+    "outlines by three pixels": drawn_without(outline_px=1),
     "bays closed": drawn_without(bay_share=1.1),
     "hole filling": Setting(options=RunOptions(fill_holes=False)),
     # What looks ahead and back

@@ -20,7 +20,7 @@ from bgsub.local.cleanup import (
     solid_reach,
     vote,
 )
-from bgsub.local.outlines import OUTLINE_REACH, redraw_outlines, without_blur
+from bgsub.local.outlines import OUTLINE_REACH, Colors, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.regions import Box, boxes_of
 from bgsub.local.shade import SHADE_REACH, soft_shade
@@ -160,10 +160,16 @@ class MaskDrawer:
                 )
                 mask -= shade
         if params.outline_edge:
-            mask = redraw_outlines(mask, part.marked, part.own, params.outline_edge)
+            rows, columns = (slice(0, side) for side in mask.shape)
+            mask = redraw_outlines(
+                mask,
+                part.marked,
+                part.own,
+                Colors(part.picture, part.background(rows, columns)),
+                params.outline_edge,
+                bounds.outline_px,
+            )
         blobs = self._blobs.apply(mask)
-        if bounds.outline_blur:
-            blobs = self._blobs.apply(without_blur(blobs, part.own, bounds.outline_blur))
         if not cv2.hasNonZero(blobs):
             return blobs
         if self._blobs.fill and params.bay_share <= 1:

@@ -225,8 +225,8 @@ class LocalModel:
         specks: tuple[Speck, ...] = ()
         if self.finds_specks:
             raw = vote(mean, self.params.vote_level)
-            edge, score = self.params.outline_edge, place.back(compared.score)
-            specks = find_specks(raw, mask, score, mean, self.min_area, edge)
+            score = place.back(compared.score)
+            specks = find_specks(raw, mask, score, mean, self.min_area)
         blobs = find_blobs(mask, mean) if self.finds_blobs else ()
         contrast = float(compared.fit.matcher.scene.contrast)
         return Seen(mask, scores, specks, self._trust(compared.fit, mean, mask), blobs, contrast)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.local.params import DEFAULTS
 from bgsub.local.scoring import UNIT
@@ -12,29 +15,46 @@ from bgsub.video.frames import Bytes
 _CLEAR = 1.5
 """Thresholds from which a pixel beside an object is part of it, though its neighbours are not."""
 
-OUTLINE_REACH = 6
+_SIDE = 7
+"""Pixels of the square whose objects' colours are what a pixel in its middle may be part of."""
+
+OUTLINE_REACH = _SIDE // 2 + 1
 """Pixels around a mask that its new outlines depend on, at most."""
 
-_PAIR = np.ones((2, 2), np.uint8)
-_ROUNDS = 2
-"""Pixels by which a codec's blur is wider than what `redraw_outlines` takes off, at most."""
-
 _RING = np.ones((3, 3), np.uint8)
-_SOLID = np.ones((4, 4), np.uint8)
-_AROUND = np.ones((9, 9), np.uint8)
+_AROUND = np.ones((_SIDE, _SIDE), np.uint8)
+
+
+class Colors(NamedTuple):
+    """A frame, and the place behind it.
+
+    Attributes
+    ----------
+    seen, behind : ndarray of uint8, shape (h, w, 3)
+    """
+
+    seen: Bytes
+    behind: Bytes
 
 
 def redraw_outlines(
-    mask: Bytes, raw: Bytes, score: Bytes, edge: float = DEFAULTS.outline_edge
+    mask: Bytes,
+    raw: Bytes,
+    score: Bytes,
+    colors: Colors,
+    edge: float = DEFAULTS.outline_edge,
+    depth: int = DEFAULTS.outline_px,
 ) -> Bytes:
-    """Move the outlines of a mask by a pixel, inwards or outwards, to where the edges are.
+    """Move the outlines of a mask, inwards or outwards, to where the edges are.
 
-    A lens, and colour at half the resolution, blur an edge over some pixels. All of them deviate
-    by more than noise where the object contrasts strongly, and a threshold that faint objects need
-    makes those with strong contrast too wide. So the outermost pixels stay if they have most of the
-    score of the object beside them: the score that 4×4 pixels of it have at least. By the same
-    measure what is thin, as limbs and distant people are, gets back what the vote of 5×5 pixels
-    took.
+    A lens, a codec, and colour at half the resolution blur an edge over some pixels. All of them
+    deviate by more than noise where the object contrasts strongly, and a threshold that faint
+    objects need makes those with strong contrast too wide. Halfway between the colours of place and
+    object is where the edge is, whatever the contrast. So the outermost pixels stay if they differ
+    from the place by more than half of what the object beside them would differ from it: the mean
+    colour of the mask but its outermost pixels, or where that is thin of all of it, in 7×7 pixels.
+    By the same measure what is thin, as limbs and distant people are, gets back what the vote of
+    5×5 pixels took.
 
     Parameters
     ----------
@@ -43,62 +63,54 @@ def redraw_outlines(
     raw : ndarray of uint8, shape (h, w)
         The mask before shadows were taken out of it; they do not come back.
     score : ndarray of uint8, shape (h, w)
+        Of single pixels.
+    colors : Colors
     edge : float
-        Share of an object's score that its outermost pixels have, at least.
+        Share of an object's difference that its outermost pixels have.
+    depth : int
+        Pixels by which outlines move inwards, at most; outwards it is one.
 
     Returns
     -------
     ndarray of uint8, shape (h, w)
         0 or 1.
+
+    Notes
+    -----
+    O(h·w). Differences are the largest of a channel's.
     """
-    inner = cv2.erode(mask, _RING, borderValue=1)
-    solid = cv2.erode(cv2.copyTo(score, mask), _SOLID, borderValue=255)
-    beside = cv2.convertScaleAbs(cv2.dilate(solid, _AROUND), alpha=edge)
-    strong = cv2.compare(score, beside, cv2.CMP_GE)
-    kept = cv2.bitwise_and(mask, cv2.bitwise_or(strong, inner))
     _, clear = cv2.threshold(score, _CLEAR * UNIT - 1, 1, cv2.THRESH_BINARY)
-    near = cv2.subtract(cv2.dilate(mask, _RING), raw)
-    near = cv2.bitwise_and(cv2.bitwise_and(near, clear), strong)
-    return np.asarray(cv2.bitwise_or(kept, near), dtype=np.uint8)
+    near = cv2.bitwise_and(cv2.subtract(cv2.dilate(mask, _RING), raw), clear)
+    inner = cv2.erode(mask, _RING, iterations=depth, borderValue=1)
+    asked = np.flatnonzero(np.add(cv2.subtract(mask, inner), near).view(np.bool_))
+    strong = inner
+    strong.reshape(-1)[asked] = _is_object(asked, mask, colors, edge)
+    found: cv2.typing.MatLike = mask
+    for _ in range(depth):
+        outermost = cv2.subtract(found, cv2.erode(found, _RING, borderValue=1))
+        found = cv2.subtract(found, cv2.subtract(outermost, strong))
+    return np.asarray(cv2.bitwise_or(found, cv2.bitwise_and(near, strong)), dtype=np.uint8)
 
 
-def without_blur(mask: Bytes, score: Bytes, blur: float) -> Bytes:
-    """Take off the outermost pixels of objects, one or two, that are weak beside the rest.
-
-    Compressed film, and chroma at half the resolution, blur an edge over two or three pixels, and
-    `redraw_outlines` asks for less where an object is thin, as legs are: of 4×4 pixels the weakest
-    is blurred too. Where objects are nearly nowhere so weak inside, they are not at their edges.
-
-    Parameters
-    ----------
-    mask : ndarray of uint8, shape (h, w)
-        0 or 255, without holes.
-    score : ndarray of uint8, shape (h, w)
-        Of single pixels.
-    blur : float
-        Share of the score beside, see `strong_beside`.
-
-    Returns
-    -------
-    ndarray of uint8, shape (h, w)
-        0 or 255.
-    """
-    smooth = np.asarray(cv2.medianBlur(score, 3), dtype=np.uint8)  # noise is no outline
-    strong = strong_beside(smooth, mask, blur)
-    for _ in range(_ROUNDS):
-        inner = cv2.erode(mask, _RING, borderValue=255)
-        mask = np.asarray(cv2.bitwise_and(mask, cv2.bitwise_or(strong, inner)), dtype=np.uint8)
-    return mask
+def _is_object(at: NDArray[np.intp], mask: Bytes, colors: Colors, edge: float) -> NDArray[np.bool_]:
+    """Say of some pixels, by their indices, whether they have that share of the object beside."""
+    solid = cv2.erode(mask, _RING, borderValue=1)
+    known = cv2.bitwise_or(solid, cv2.subtract(mask, cv2.dilate(solid, _AROUND)))
+    sums, counts = (_summed(one) for one in (cv2.copyTo(colors.seen, known), known))
+    seen, behind = (np.ascontiguousarray(one).reshape(-1, 3).take(at, axis=0) for one in colors)
+    count = counts.reshape(-1).take(at)
+    beside = _largest(sums.reshape(-1, 3).take(at, axis=0) - count[:, None] * behind)
+    return np.asarray(_largest(seen.astype(np.int16) - behind) * count > edge * beside)
 
 
-def strong_beside(score: Bytes, mask: Bytes, share: float) -> Bytes:
-    """Mark what has a share of the score that 2×2 pixels of a mask within 4 pixels have at least.
+def _summed(values: cv2.typing.MatLike) -> NDArray[np.int16]:
+    """Sum the values around every pixel; nothing is beyond the borders."""
+    size, border = (_SIDE, _SIDE), cv2.BORDER_CONSTANT
+    sums = cv2.boxFilter(values, cv2.CV_16U, size, normalize=False, borderType=border)
+    return np.asarray(sums).view(np.int16)  # 49 times 255 at most
 
-    Returns
-    -------
-    ndarray of uint8, shape (h, w)
-        0 or 255.
-    """
-    pairs = cv2.erode(cv2.copyTo(score, mask), _PAIR, borderValue=255)
-    beside = cv2.convertScaleAbs(cv2.dilate(pairs, _AROUND), alpha=share)
-    return np.asarray(cv2.compare(score, beside, cv2.CMP_GE), dtype=np.uint8)
+
+def _largest(differences: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Give the largest of every three, whatever their signs."""
+    blue, green, red = np.abs(differences).T
+    return np.asarray(np.maximum(np.maximum(blue, green), red))

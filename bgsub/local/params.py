@@ -225,13 +225,11 @@ class LocalParams:
         "a shift of the background's edge explains most of what differs; above 1: not asked",
     )
     outline_edge: float = _number(
-        0.6, "share of an object's score", (0, 1), "an edge is at half of a step; 0: not asked"
+        0.5, "share of an object's difference", (0, 1), "an edge is halfway; 0: not asked"
     )
-    outline_blur: float = _number(
-        0.25, "share of an object's score", (0, 1), "less is its edge's blur; 0: not asked"
-    )
+    outline_px: int = _number(3, "pixels", (1, 8), "that far outside of an edge its blur is marked")
     outline_inside: float = _number(
-        0.05, "share of pixels", (0, 1), "inside of objects half as strong: clothes, not blur"
+        0.05, "share of pixels", (0, 1), "weak inside of objects: clothes, so one pixel at most"
     )
     # Tracks
     lasting_frames: int = _number(
@@ -265,14 +263,15 @@ class LocalParams:
 
     @classmethod
     def from_array(cls, array: NDArray[Any]) -> Self:
-        """Give the parameters that `to_array` wrote; what a later version added has its default.
+        """Give the parameters that `to_array` wrote: those that still exist, others have defaults.
 
         Raises
         ------
         TypeError, ValueError
             If it is none, or a number is out of its range.
         """
-        return cls(**json.loads(str(array)))
+        numbers, names = json.loads(str(array)), {one.name for one in fields(cls)}
+        return cls(**{name: numbers[name] for name in names & numbers.keys()})
 
 
 DEFAULTS = LocalParams()

@@ -67,8 +67,8 @@ class SceneMatcher:
     bounds : LocalParams
         The parameters, with what this scene tells: how deep shadows are; no share of an object's
         score that is shade where there is none; no reflections where it has no colours, as nothing
-        tells a faint plain object from more light there, and shadows are darker; and no share that
-        is blur at outlines where as much inside of objects is weak.
+        tells a faint plain object from more light there, and shadows are darker; and outlines that
+        move inwards by one pixel at most where as much inside of objects is weak.
     """
 
     def __init__(self, scene: Scene, sensitivity: float, params: LocalParams = DEFAULTS) -> None:
@@ -81,7 +81,7 @@ class SceneMatcher:
             shadow_darkest=scene.darkest or params.shadow_darkest,
             shade_share=params.shade_share if scene.shade >= params.shade_least else 0,
             shadow_brightest=1 if _is_grey(scene.colors[0]) else params.shadow_brightest,
-            outline_blur=params.outline_blur if is_solid else 0,
+            outline_px=params.outline_px if is_solid else 1,
         )
         self._meter = EvidenceMeter(scene, params)
         self._coarse: dict[int, Bytes] = {}

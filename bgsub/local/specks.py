@@ -27,6 +27,9 @@ MOST_AREA = 2
 _LONGEST = 3
 """Sides of a square of that area that a speck is long, at most."""
 
+_OWN = 0.6
+"""Share of its mean score that a pixel of a speck has, at least: the rest is its blur."""
+
 _MANY = 50
 """Specks of a frame from which only strong ones count: light and leaves come in hundreds."""
 
@@ -54,7 +57,7 @@ class Speck(NamedTuple):
 
 
 def find_specks(
-    raw: Bytes, mask: Bytes, score: Bytes, mean: Bytes, least_area: int, edge: float
+    raw: Bytes, mask: Bytes, score: Bytes, mean: Bytes, least_area: int, edge: float = _OWN
 ) -> tuple[Speck, ...]:
     """Find the small regions of a raw mask that did not become objects, and how strong they are.
 
@@ -73,8 +76,8 @@ def find_specks(
         What the vote was made of, in the same unit.
     least_area : int
         Pixels of an object, at least.
-    edge : float
-        Share of its mean score that a pixel of a speck has, at least, as at outlines of objects.
+    edge : float, optional
+        Share of its mean score that a pixel of a speck has, at least.
 
     Returns
     -------

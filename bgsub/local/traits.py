@@ -9,7 +9,6 @@ import cv2
 import numpy as np
 
 from bgsub.local.cleanup import BlobRule, mean_score, vote, without_shadows
-from bgsub.local.outlines import strong_beside
 from bgsub.local.params import LocalParams
 from bgsub.local.scoring import SceneMatcher
 from bgsub.local.shade import soft_shade
@@ -21,6 +20,10 @@ _IN_LIGHT = 0.4
 """Share of a frame that is marked, at most: more is no object but another light."""
 
 _INSIDE = np.ones((5, 5), np.uint8)
+_PAIR, _AROUND = np.ones((2, 2), np.uint8), np.ones((9, 9), np.uint8)
+_WEAK = 0.125
+"""Share of the score beside that no edge's blur has inside of an object."""
+
 _LEAST = 1000
 """Pixels inside of objects in all frames together: fewer say nothing."""
 
@@ -33,8 +36,8 @@ class Traits(NamedTuple):
     shade : float
         Share of what is marked that is soft shade, see `shade`.
     weak_inside : float
-        Share of the pixels inside of objects that have less than half of `LocalParams.outline_blur`
-        of the score beside; 1 where too few were seen.
+        Share of the pixels inside of objects that have less than an eighth of the score beside; 1
+        where too few were seen.
     """
 
     shade: float
@@ -91,5 +94,12 @@ def _counted(
     solid = BlobRule(round(params.least_area * scene.restless.size)).apply(mask - shade)
     inside = cv2.erode(solid, _INSIDE, borderValue=255)
     single = matcher.in_units(own, scene.sigma, slice(None), slice(None))
-    weak = cv2.subtract(inside, strong_beside(single, solid, params.outline_blur / 2))
+    weak = cv2.subtract(inside, _strong_beside(single, solid))
     return tuple(cv2.countNonZero(one) for one in (shade, mask, weak, inside))
+
+
+def _strong_beside(score: Bytes, mask: Bytes) -> Bytes:
+    """Mark what is not weak beside what 2×2 pixels of a mask within 4 pixels have at least."""
+    pairs = cv2.erode(cv2.copyTo(score, mask), _PAIR, borderValue=255)
+    beside = cv2.convertScaleAbs(cv2.dilate(pairs, _AROUND), alpha=_WEAK)
+    return np.asarray(cv2.compare(score, beside, cv2.CMP_GE), dtype=np.uint8)

@@ -97,7 +97,7 @@ def test_scores_are_above_the_threshold_at_the_object(passing):
 @pytest.mark.parametrize("sensitivity", ["low", "normal", "high"])
 def test_scores_cut_at_their_level_are_the_mask_before_it_is_cleaned(sensitivity, passing):
     raw = MaskOptions(shadows="keep", sensitivity=sensitivity, min_area=0, fill=False)
-    as_cut = LocalParams(outline_edge=0, outline_blur=0)
+    as_cut = LocalParams(outline_edge=0)
     arrays = passing.model.arrays() | {"local_params": as_cut.to_array()}
     model = LocalModel.from_arrays(arrays, raw)
     for frame in passing.frames[4:12]:

@@ -1,7 +1,9 @@
 import importlib
+import json
 import pkgutil
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 
+import numpy as np
 import pytest
 
 import bgsub.local
@@ -64,6 +66,11 @@ def test_parameters_come_back_from_an_archive():
         LocalParams.from_array(DEFAULTS.to_array().astype("U5"))
 
 
+def test_numbers_that_are_no_longer_asked_are_passed_over():
+    old = json.dumps({"threshold": 4.5, "outline_blur": 0.25})
+    assert LocalParams.from_array(np.array(old)) == replace(DEFAULTS, threshold=4.5)
+
+
 SHIPPED = {
     "state_cut": (1, 5.0, 64),
     "state_share": (0, 0.15, 1.1),
@@ -121,8 +128,8 @@ SHIPPED = {
     "shade_least": (0, 0.002, 1.1),
     "texture_kept": (0, 0.4, 1.1),
     "texture_least": (0.5, 4.0, 64),
-    "outline_edge": (0, 0.6, 1),
-    "outline_blur": (0, 0.25, 1),
+    "outline_edge": (0, 0.5, 1),
+    "outline_px": (1, 3, 8),
     "outline_inside": (0, 0.05, 1),
     "lasting_frames": (0, 8, 100),
     "lasting_way": (0, 1.0, 100),

@@ -36,7 +36,7 @@ def test_solid_objects_lose_their_blur(scenes, learn):
     kept = LocalModel.from_arrays(model.arrays()).scenes[0].weak_inside
     assert kept == model.scenes[0].weak_inside
     now = masks_of(model, frames)
-    before = masks_of(learn(frames, params=replace(DEFAULTS, outline_blur=0.0)), frames)
+    before = masks_of(learn(frames, params=replace(DEFAULTS, outline_px=1)), frames)
     assert not (now & ~before).any()
     assert (now & ~bodies[::4]).sum() < 0.9 * (before & ~bodies[::4]).sum()
     assert now[bodies[::4]].mean() > before[bodies[::4]].mean() - 0.005
@@ -46,7 +46,7 @@ def test_objects_with_the_colours_of_the_place_keep_their_outlines(scenes, learn
     frames, _ = walk(scenes, halos=0.05, patch=True)
     model = learn(frames)
     assert 0.08 < model.scenes[0].weak_inside < 0.9
-    before = learn(frames, params=replace(DEFAULTS, outline_blur=0.0))
+    before = learn(frames, params=replace(DEFAULTS, outline_px=1))
     np.testing.assert_array_equal(masks_of(model, frames), masks_of(before, frames))
 
 
