@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bgsub.local.clean_frames import coarseness
+from bgsub.local.common_places import with_common_places
 from bgsub.local.history import History, Moment
 from bgsub.local.light import explained, in_one_light, thumbnail
 from bgsub.local.noise import with_noise
@@ -65,12 +66,18 @@ def learn_scenes(
     labels = find_states(small, params, workers.share)
     moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
     step = coarseness(height, width)
-    scenes, usual, shown, counts = [], [], [], []
-    for state in range(int(labels.max()) + 1):
-        chosen = np.flatnonzero(labels == state)
+    fitted, counts = [], []
+    members = [np.flatnonzero(labels == state) for state in range(int(labels.max()) + 1)]
+    for chosen in members:
         own, relit = in_one_light(pictures, small, chosen, params, workers.share)
-        scene = fit_scene(own, seed=seed, workers=workers, params=params)
-        scene = with_noise(scene, own, params, map if is_small else workers.map)
+        fitted.append(fit_scene(own, seed=seed, workers=workers, params=params))
+        counts.append(relit)
+    del own  # may be a copy
+    fitted = with_common_places(fitted, pictures, members, params)
+    scenes, usual, shown = [], [], []
+    for state, chosen in zip(fitted, members, strict=True):
+        own = pictures if len(fitted) == 1 else pictures[chosen]
+        scene = with_noise(state, own, params, map if is_small else workers.map)
         matcher = SceneMatcher(scene, 1.0, params)
         shares = [
             explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
@@ -81,7 +88,6 @@ def learn_scenes(
         traits = traits_of(matcher, own, step, bounds, anywhere)
         scenes.append(replace(scene, darkest=darkest, **traits._asdict()))
         shown.append([moments[i] for i in chosen.tolist()])
-        counts.append(relit)
         usual.append(usual_share(np.array(shares, dtype=np.float32)))
     history = replace(History.of(scenes, shown, counts, params), shake_pixels=furthest)
     return scenes, usual, history, registration

@@ -178,7 +178,7 @@ def colors_that_come_back(
     if not solid.any():
         return None
     found, (y, x) = plate.copy(), positions(solid)
-    found[y, x] = _medians(pictures[:, y, x], shown[:, y, x])
+    found[y, x] = shown_medians(pictures[:, y, x], shown[:, y, x])
     differs = (distances_to(plate[None], found)[0] > _NOISES * sigma) & (solid > 0)
     like = distances_to(layers.colors, found) <= _NOISES * sigma
     objects = (like & is_object).any(axis=0)
@@ -196,7 +196,7 @@ def colors_that_come_back(
     return np.where(where[..., None], found, plate)
 
 
-def _medians(values: Bytes, shown: Flags) -> Bytes:
+def shown_medians(values: Bytes, shown: Flags) -> Bytes:
     """Medians of the frames that are shown, of colours (n, m, 3) and (n, m); the lower of two."""
     ordered = np.sort(np.where(shown[..., None], values, np.uint8(255)), axis=0)
     middle = (np.count_nonzero(shown, axis=0) - 1) // 2

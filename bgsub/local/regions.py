@@ -168,3 +168,11 @@ def repeated(part: NDArray[np.bool_], step: int, height: int, width: int) -> NDA
         return part
     wide = part.repeat(step, axis=-1)[..., :width]
     return wide.repeat(step, axis=-2)[..., :height, :]
+
+
+def large_parts(where: NDArray[np.bool_], least: float) -> NDArray[np.bool_]:
+    """Leave what hangs together and covers so large a share of the picture, at least."""
+    _, parts, stats, _ = cv2.connectedComponentsWithStats(where.view(np.uint8), connectivity=8)
+    large = stats[:, cv2.CC_STAT_AREA] >= least * where.size
+    large[0] = False
+    return np.asarray(large[parts])

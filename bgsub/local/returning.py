@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import Singles, coarseness
+from bgsub.local.layers import Layers
+from bgsub.local.params import DEFAULTS, LocalParams
+from bgsub.local.positions import positions
 from bgsub.local.recurrence import (
     BLOCK,
     LEAST_NOISE,
@@ -16,7 +19,7 @@ from bgsub.local.recurrence import (
     returns,
     shrunk,
 )
-from bgsub.local.regions import repeated
+from bgsub.local.regions import large_parts, repeated
 from bgsub.robustpca.median import median
 from bgsub.video.frames import Bytes
 
@@ -31,6 +34,13 @@ _OFTENER = 2
 _RESTLESS = 2 * LEAST_NOISE
 """Grey levels by which a place changes from frame to frame where leaves move, at least. Who sits
 before a calm place may have left and come back once."""
+
+
+_IN_ONE_GO, _WHILE, _ENOUGH = 0.7, 0.02, 0.25
+"""Share of the frames between the first and the last of a visit that show it, share of the film for
+which the place is seen on either side, and of the pixels around that say so, at least."""
+
+_PART = 1 << 14
 
 
 def comes_back(pictures: Bytes, usual: Bytes, chosen: Bytes) -> Flags:
@@ -74,6 +84,50 @@ def comes_back(pictures: Bytes, usual: Bytes, chosen: Bytes) -> Flags:
     marked = repeated(_most_blocks(wins), scale, *inner.shape)
     inner[: marked.shape[0], : marked.shape[1]] = marked
     return np.asarray(found & where)
+
+
+def is_around(layers: Layers, chosen: Bytes, params: LocalParams = DEFAULTS) -> Flags:
+    """Mark the places that show their usual colours before and after what was chosen instead.
+
+    Who came and left in one go was a visitor, whatever the outlines say, where what is seen more
+    often than he is there on either side. Among leaves that is not so at every pixel, as they have
+    several colours: a quarter of those around that were overruled is enough.
+
+    Parameters
+    ----------
+    layers : Layers
+    chosen : ndarray of shape (h, w, 3), uint8
+        What was chosen instead of some of the most frequent colours.
+    params : LocalParams, optional
+
+    Returns
+    -------
+    ndarray of shape (h, w), bool
+    """
+    where = (layers.colors[0] != chosen).any(axis=2)
+    found = np.zeros(where.shape, np.bool_)
+    if not where.any():
+        return found
+    y, x = positions(where)
+    for start in range(0, y.size, _PART):
+        part = y[start : start + _PART], x[start : start + _PART]
+        colors = layers.colors[:, *part].astype(np.int16)
+        label = np.abs(colors - chosen[part]).max(axis=2).argmin(axis=0)
+        found[part] = _came_and_left(layers.labels[:, *part], label)
+    size = (BLOCK * SCALE * coarseness(*where.shape) | 1,) * 2
+    told, asked = (cv2.blur(one.astype(np.float32), size) for one in (found, where))
+    return large_parts(where & (told > _ENOUGH * asked), params.least_area)
+
+
+def _came_and_left(labels: Bytes, label: NDArray[np.int64]) -> Flags:
+    """Say of m pixels, (n, m), whether a layer comes in one go, and the first is around it."""
+    came, usual, count = labels == label, labels == 0, len(labels)
+    first, last = came.argmax(axis=0), count - 1 - came[::-1].argmax(axis=0)
+    in_one_go = np.count_nonzero(came, axis=0) > _IN_ONE_GO * (last - first + 1)
+    time, long = np.arange(count)[:, None], max(_WHILE * count, 2)
+    before = np.count_nonzero(usual & (time < first), axis=0) >= long
+    after = np.count_nonzero(usual & (time > last), axis=0) >= long
+    return np.asarray((label > 0) & in_one_go & before & after)
 
 
 def _blocks_around(any_of: Flags, side: int) -> slice:

@@ -25,7 +25,7 @@ from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.passing import is_passed
 from bgsub.local.recurrence import colors_that_come_back, distances_to
 from bgsub.local.regions import repeated
-from bgsub.local.returning import comes_back
+from bgsub.local.returning import comes_back, is_around
 from bgsub.local.scene import Scene
 from bgsub.local.turbulence import CALMER, large_places, level_band, turbulent_pixels
 from bgsub.robustpca.median import NORMAL_MAD, column_median, median
@@ -86,6 +86,7 @@ def fit_scene(
     allowed = accepted.copy()
     notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
     stands = comes_back(pictures, layers.colors[0], colors[0])
+    stands |= is_around(layers, colors[0], params)
     if stands.any():
         verdict.is_object[0] &= ~stands[::step, ::step]
         colors, accepted = layers.colors[: params.kept_layers].copy(), allowed

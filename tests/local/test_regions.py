@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.local.regions import boxes_of, repeated, thinned
+from bgsub.local.regions import boxes_of, large_parts, repeated, thinned
 
 BLOBS = st.lists(
     st.tuples(st.integers(0, 180), st.integers(0, 240), st.integers(1, 60)), max_size=8
@@ -166,3 +166,13 @@ def test_what_is_known_of_every_so_many_pixels_is_said_of_those_after_them(step)
     assert said.shape == known.shape
     y, x = np.arange(11) // step * step, np.arange(10) // step * step
     np.testing.assert_array_equal(said, known[:, y[:, None], x])
+
+
+def test_large_parts_hang_together():
+    where = np.zeros((20, 20), np.bool_)
+    where[2:5, 2:5] = where[5, 5] = True  # by a corner
+    where[12:14, 12:15] = True
+    found = large_parts(where, 10 / 400)
+    assert found[2:6, 2:6].sum() == 10
+    assert not found[10:].any()
+    assert not large_parts(np.zeros_like(where), 0).any()

@@ -1,11 +1,15 @@
 """What comes back to a place again and again, against what was chosen in its stead."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
 
+from bgsub.local.layers import Layers
 from bgsub.local.model import LocalModel
-from bgsub.local.returning import comes_back
+from bgsub.local.params import DEFAULTS
+from bgsub.local.returning import comes_back, is_around
 from bgsub.runtime.threads import Workers
 
 HEIGHT, WIDTH, COUNT = 48, 64, 120
@@ -122,3 +126,59 @@ def test_leaves_before_which_many_stand_are_no_worse_than_their_median():
     place, usual = np.median(empty, axis=0), np.median(pictures, axis=0)
     found = model.scenes[0].colors[0]
     assert np.abs(found - place).mean() < np.abs(usual - place).mean()
+
+
+def layers_of(shown, colors):
+    """Layers of a film that shows one of these colours in each frame, the same at all pixels."""
+    labels = np.array(shown, np.uint8)[:, None, None].repeat(20, axis=1).repeat(20, axis=2)
+    wide = np.zeros((6, 20, 20, 3), np.uint8)
+    wide[: len(colors)] = np.array(colors, np.uint8)[:, None, None, None]
+    counts = np.stack([np.count_nonzero(labels == k, axis=0) for k in range(6)]).astype(np.uint8)
+    return Layers(wide, counts, np.zeros_like(counts), np.ones_like(counts), labels)
+
+
+PLACE, VISITOR, LEAF = 0, 1, 2
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ([PLACE] * 12 + [VISITOR] * 10 + [PLACE] * 8, True),
+        ([PLACE] * 12 + [VISITOR] * 5 + [LEAF] + [VISITOR] * 4 + [PLACE] * 8, True),
+        ([PLACE] * 20 + [VISITOR] * 10, False),  # it may have been moved there
+        ([VISITOR] * 10 + [PLACE] * 20, False),
+        ([PLACE] + [VISITOR] * 10 + [PLACE] * 19, False),  # noise, or who passed
+        ([VISITOR] * 5 + [PLACE] * 20 + [VISITOR] * 5, False),  # who stood there has come back
+    ],
+)
+def test_what_is_seen_before_and_after_a_visit_stands(shown, expected):
+    layers = layers_of(shown, [100, 30, 220])
+    chosen = layers.colors[0].copy()
+    chosen[5:15, 5:15] = 30
+    marked = is_around(layers, chosen)
+    assert marked[5:15, 5:15].all() == expected
+    assert marked.any() == expected
+    assert not marked[:5].any()
+
+
+def test_leaves_stand_where_a_part_of_them_does():
+    shown = [PLACE] * 10 + [LEAF] * 4 + [VISITOR] * 8 + [PLACE] * 10
+    layers = layers_of(shown, [100, 30, 220])
+    layers.labels[:10, :, ::3] = LEAF  # a third shows its usual colours only later
+    marked = is_around(layers, np.full_like(layers.colors[0], 30))
+    assert marked.all()
+    layers.labels[:10, :, 1::3] = LEAF
+    layers.labels[:10, ::2] = LEAF
+    assert not is_around(layers, np.full_like(layers.colors[0], 30)).all()
+
+
+def test_nothing_chosen_is_nothing_overruled():
+    layers = layers_of([PLACE] * 10, [100])
+    assert not is_around(layers, layers.colors[0]).any()
+
+
+def test_specks_are_not_overruled():
+    layers = layers_of([PLACE] * 12 + [VISITOR] * 10 + [PLACE] * 8, [100, 30])
+    chosen = layers.colors[0].copy()
+    chosen[5:7, 5] = 30
+    assert not is_around(layers, chosen, replace(DEFAULTS, least_area=0.01)).any()
