@@ -78,7 +78,8 @@ class Comparer:
         self._registration, self._evens_out = registration, evens_out
         height, width = matchers[0].scene.restless.shape
         self._step = coarseness(height, width)
-        self.frames_at_once = frames_of_stack(height, width, params)
+        is_faint = any(matcher.is_faint for matcher in matchers)  # regions end with their frame
+        self.frames_at_once = 1 if is_faint else frames_of_stack(height, width, params)
         self._stacks: dict[SceneMatcher, SceneStack] = {}
 
     def recognize(self, place: Placed) -> FrameFit:

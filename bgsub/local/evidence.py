@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.clean_frames import coarseness
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scene import Scene
 from bgsub.runtime.threads import scratch
@@ -16,6 +17,15 @@ Sums = NDArray[np.int16]
 _FEW = 0.01
 """Share of the pixels up to which those of a layer are looked at alone: fetching each and putting
 it back takes as long as a hundred of a whole picture."""
+
+_MOST_DRIFT = 1.5
+"""Grey levels that light drifts by, at most: objects differ by more, however large they are."""
+
+_STEPS, _NEAR = 16, 7
+"""Steps of a difference, a grey level, and levels beyond which it is as far as any."""
+
+_SMALLER, _REGION = 4, 15
+"""Drift is looked for in every so many pixels, in squares of so many of them."""
 
 
 class EvidenceMeter:
@@ -29,6 +39,9 @@ class EvidenceMeter:
     ----------
     scene : Scene
     params : LocalParams, optional
+    is_faint : bool, optional
+        Whether noise is so weak that light matters which drifts by a level or less: the mean
+        difference is then that to most of the region around.
 
     Attributes
     ----------
@@ -36,8 +49,10 @@ class EvidenceMeter:
         Evidence of one grey level.
     """
 
-    def __init__(self, scene: Scene, params: LocalParams = DEFAULTS) -> None:
-        self._scene = scene
+    def __init__(
+        self, scene: Scene, params: LocalParams = DEFAULTS, *, is_faint: bool = False
+    ) -> None:
+        self._scene, self._is_faint = scene, is_faint
         self._side = params.smooth_px
         self.unit = params.smooth_px**2
         self._detail = params.detail * self.unit
@@ -82,6 +97,8 @@ class EvidenceMeter:
         for plane, behind in zip(planes, near, strict=True):
             np.subtract(plane, behind, out=part, dtype=np.int16)
             cv2.boxFilter(part, cv2.CV_16S, size, dst=sums, normalize=False)
+            if self._is_faint:
+                np.subtract(sums, _drift_of(part, self.unit), out=sums)
             np.abs(sums, out=sums)
             cv2.max(found, sums, dst=found)
         if self._band is not None:
@@ -163,3 +180,32 @@ def _take_nearer(
     np.bitwise_and(part, np.uint8(k), out=part)
     cv2.max(index, part, dst=index)  # later layers have larger numbers
     cv2.min(best, distance, dst=best)
+
+
+def _drift_of(differences: Sums, unit: int) -> Sums:
+    """Find by how much light has drifted, from how most pixels of wide regions differ.
+
+    Parameters
+    ----------
+    differences : ndarray of int16, shape (h, w)
+        To the background, signed, in grey levels.
+    unit : int
+        Steps of the result, a grey level.
+
+    Returns
+    -------
+    ndarray of int16, shape (h, w)
+        At most a level and a half. Scratch memory.
+    """
+    height, width = differences.shape
+    smaller = _SMALLER * coarseness(height, width)
+    size = max(width // smaller, 1), max(height // smaller, 1)
+    near = scratch("local drift", differences.shape, np.int16)
+    np.clip(differences, -_NEAR, _NEAR, out=near)
+    np.multiply(near, np.int16(_STEPS), out=near)
+    small = np.add(cv2.resize(near, size, interpolation=cv2.INTER_AREA), 128, dtype=np.int16)
+    middle = cv2.medianBlur(small.astype(np.uint8), _REGION).astype(np.float32) - 128
+    drift = np.clip(middle / _STEPS, -_MOST_DRIFT, _MOST_DRIFT)
+    steps = np.rint(drift * np.float32(unit)).astype(np.int16)
+    wide = cv2.resize(steps, (width, height), dst=near, interpolation=cv2.INTER_LINEAR)
+    return np.asarray(wide, dtype=np.int16)

@@ -23,6 +23,10 @@ NOISE_UNIT = 8
 NOISE_BINS = 16
 """Levels of which the noise is known one by one: 0 to 15, 16 to 31, …"""
 
+FAINT = 1.25
+"""Noise of most places, in grey levels, below which light matters that drifts by one: half of what
+codecs and tremor add to most film."""
+
 
 _FRAMES = 40
 _FINE = 8
@@ -30,6 +34,12 @@ _FINE = 8
 # cover a place for two thirds of the film.
 _QUANTILE, _TO_MEDIAN = 0.3, 1.75
 _AROUND = 9
+# Regions are squares of so many of every so many of these pixels, 120 pixels of a small picture.
+_REGION, _APART = 15, 4
+# The quantile of a region that counts, and the median of normal noise as a share of it.
+_FIFTH, _FROM_FIFTH = 0.8, 0.526
+# Noise that may be common to a region, times that of codecs and tremor.
+_CROWDED = 1.5
 _CLEAR = 1.5
 _LEAST_VALUES = 100
 _LEVELS, _LEAST_SHARE = 16, 0.002
@@ -52,8 +62,13 @@ def with_noise(
 
     The noise of a place is what its evidence is at rest: measured at each pixel and averaged over
     those around. It is not believed beyond what could be noise there, so that people who are often
-    at one place do not raise it: `LocalParams.least_noise` or the noise of most places, or a share
-    of the texture, which tremor moves, and which is larger where the background is restless.
+    at one place do not raise it: the noise of most places; or a share of the texture, which tremor
+    moves, and which is larger where the background is restless; or what most of a wide region show
+    together, as water does and drifting light, up to half more than `LocalParams.least_noise`: of
+    more, a crowd is the reason.
+
+    Where most places have so little that light hides them which drifts by a level, evidence is
+    measured beside that of the region, as it is in masks.
 
     Cameras add less noise to what is dark, or white, than to what is between in one film, and more
     in another. So of all pixels at rest the mean difference is taken by their level, beside that of
@@ -84,23 +99,16 @@ def with_noise(
     """
     height, width = scene.restless.shape
     step = 2 * coarseness(height, width)
-    meter = EvidenceMeter(scene, params)
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
-    fine = np.empty((chosen.size, -(-height // step), -(-width // step)), np.uint16)
-    single, level = np.empty(fine.shape, np.uint8), np.empty(fine.shape, np.uint8)
-
-    def measure(some: slice) -> None:
-        for i, j in zip(range(chosen.size)[some], chosen[some], strict=True):
-            evidence, own, _ = meter.measure(pictures[j])
-            fine[i] = evidence[::step, ::step] * np.float32(_FINE / meter.unit)
-            single[i] = own[::step, ::step]
-            level[i] = cv2.cvtColor(thinned(pictures[j], step), cv2.COLOR_BGR2GRAY)
-
-    half = -(-chosen.size // 2)
-    list(each(measure, [slice(half), slice(half, None)]))
     rank = int(_QUANTILE * (chosen.size - 1))
-    usual = np.partition(fine, rank, axis=0)[rank].astype(np.float32) * (_TO_MEDIAN / _FINE)
-    believed = np.minimum(usual, _most_noise(scene, usual, step, params))
+    for faint in (False, True):
+        meter = EvidenceMeter(scene, params, is_faint=faint)
+        fine, single, level = _measured(meter, [pictures[j] for j in chosen], step, each)
+        usual = np.partition(fine, rank, axis=0)[rank].astype(np.float32) * (_TO_MEDIAN / _FINE)
+        if median(usual) >= FAINT:
+            break
+    most = np.maximum(_most_noise(scene, usual, step, params), _shared_noise(fine, rank, params))
+    believed = np.minimum(usual, most)
     noise = np.maximum(cv2.blur(believed, (_AROUND // 2 | 1,) * 2), np.float32(params.noise_floor))
     if scene.band is not None:  # at rest there is no evidence there, and then a great deal
         turbulent = (scene.band[0] < scene.band[1]).any(axis=2)[::step, ::step]
@@ -116,6 +124,29 @@ def with_noise(
         halo=_halo(fine, noise * _FINE, contrast, params),
         grain_shares=_by_level(single[calm], level[calm]),
     )
+
+
+def _measured(
+    meter: EvidenceMeter,
+    pictures: list[Bytes],
+    step: int,
+    each: Callable[..., Iterable[object]],
+) -> tuple[NDArray[np.uint16], Bytes, Bytes]:
+    """Give evidence, differences of single pixels and luma of every so many pixels, (n, h', w')."""
+    height, width = pictures[0].shape[:2]
+    fine = np.empty((len(pictures), -(-height // step), -(-width // step)), np.uint16)
+    single, level = np.empty(fine.shape, np.uint8), np.empty(fine.shape, np.uint8)
+
+    def measure(some: slice) -> None:
+        for i in range(len(pictures))[some]:
+            evidence, own, _ = meter.measure(pictures[i])
+            fine[i] = evidence[::step, ::step] * np.float32(_FINE / meter.unit)
+            single[i] = own[::step, ::step]
+            level[i] = cv2.cvtColor(thinned(pictures[i], step), cv2.COLOR_BGR2GRAY)
+
+    half = -(-len(pictures) // 2)
+    list(each(measure, [slice(half), slice(half, None)]))
+    return fine, single, level
 
 
 def _by_level(differences: Bytes, levels: Bytes) -> Singles | None:
@@ -139,8 +170,29 @@ def _most_noise(scene: Scene, usual: Singles, step: int, params: LocalParams) ->
     texture = np.sqrt(np.maximum(squares - means**2, 0)).max(axis=2)
     restless = scene.restless[::step, ::step].astype(np.float32) / 255
     most = (params.noise_texture + params.noise_restless * restless) * texture
-    everywhere = max(float(median(usual)), params.least_noise)
-    return np.asarray(np.maximum(most, everywhere), dtype=np.float32)
+    return np.asarray(np.maximum(most, np.float32(median(usual))), dtype=np.float32)
+
+
+def _shared_noise(evidence: NDArray[np.uint16], rank: int, params: LocalParams) -> Singles:
+    """Noise that wide regions show together in most frames, in grey levels, (h', w').
+
+    Water, and light that drifts, are everywhere in a region at any time. What passes covers a
+    part of it, and another one later, however long it is in the picture. Waves are rare and far
+    above the median: a fifth of a region is as strong as this, or stronger.
+    """
+    few = np.ascontiguousarray(evidence[:, ::_APART, ::_APART])
+    reach = _REGION // 2
+    wide = np.pad(few, ((0, 0), (reach, reach), (reach, reach)), mode="symmetric")
+    views = np.lib.stride_tricks.sliding_window_view(wide, (_REGION, _REGION), axis=(1, 2))
+    rows, columns = (np.arange(min(_APART // 2, n - 1), n, _APART) for n in few.shape[1:])
+    regions = views[:, rows[:, None], columns].reshape(len(few), rows.size, columns.size, -1)
+    at = int(_FIFTH * (_REGION**2 - 1))
+    together = np.partition(regions, at, axis=3)[..., at]
+    usual = np.partition(together, rank, axis=0)[rank].astype(np.float32)
+    usual *= np.float32(_TO_MEDIAN * _FROM_FIFTH / _FINE)
+    size = evidence.shape[2], evidence.shape[1]
+    shared = cv2.resize(usual, size, interpolation=cv2.INTER_LINEAR)
+    return np.asarray(np.minimum(shared, _CROWDED * params.least_noise), dtype=np.float32)
 
 
 def _contrast(values: np.ndarray) -> float:

@@ -13,7 +13,7 @@ from bgsub.local.channels import highest_channel
 from bgsub.local.clean_frames import Singles
 from bgsub.local.evidence import EvidenceMeter
 from bgsub.local.light import thumbnail
-from bgsub.local.noise import NOISE_UNIT
+from bgsub.local.noise import FAINT, NOISE_UNIT
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scene import Scene
 from bgsub.robustpca.median import NORMAL_MAD, median, quantile
@@ -69,6 +69,8 @@ class SceneMatcher:
         score that is shade where there is none; no reflections where it has no colours, as nothing
         tells a faint plain object from more light there, and shadows are darker; and outlines that
         move inwards by one pixel at most where as much inside of objects is weak.
+    is_faint : bool
+        Whether differences are those to the region around, see `evidence`.
     """
 
     def __init__(self, scene: Scene, sensitivity: float, params: LocalParams = DEFAULTS) -> None:
@@ -83,7 +85,9 @@ class SceneMatcher:
             shadow_brightest=1 if _is_grey(scene.colors[0]) else params.shadow_brightest,
             outline_px=params.outline_px if is_solid else 1,
         )
-        self._meter = EvidenceMeter(scene, params)
+        noise = scene.noise
+        self.is_faint = noise is not None and float(median(noise)) < FAINT * NOISE_UNIT
+        self._meter = EvidenceMeter(scene, params, is_faint=self.is_faint)
         self._coarse: dict[int, Bytes] = {}
         threshold = sensitivity * thresholds(scene, params)
         self._scale = np.asarray(UNIT / (self._meter.unit * threshold), dtype=np.float32)

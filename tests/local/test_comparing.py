@@ -30,3 +30,15 @@ def test_frames_in_any_state_and_light_are_as_each_alone(passing):
             ]
         assert any(seen.mask.any() for seen in found)
         assert not all(seen.mask.any() for seen in found)
+
+
+def test_regions_of_faint_film_end_with_their_frame(scenes, learn):
+    """Small frames of other film are compared one above the other."""
+    frames = scenes.finish([np.full((*scenes.shape, 3), 100.0)] * 12, noise=0.6)
+    frames[5:8, 20:40, 20:40] += np.uint8(12)
+    model = learn(frames)
+    assert model.frames_at_once == 1
+    seen = model.look_all(list(frames[3:8]))
+    assert seen[3].mask.any()
+    for frame, one in zip(frames[3:8], seen, strict=True):
+        np.testing.assert_array_equal(one.scores, model.look(frame).scores)

@@ -103,3 +103,20 @@ def test_beside_a_band_evidence_reaches_one_pixel_to_all_sides():
     reached = np.zeros(shape, bool)
     reached[3:6, 4:7] = True
     np.testing.assert_array_equal(found > 0, reached)
+
+
+@pytest.mark.parametrize("is_faint", [False, True])
+def test_where_noise_is_faint_light_that_drifts_is_no_evidence(is_faint):
+    """Of somebody in sight all is, and of what fills the picture all but a level and a half."""
+    shape = (96, 128)
+    scene = Scene(np.full((1, *shape, 3), 100, np.uint8), np.zeros(shape, np.uint8), 2.5, [])
+    meter = EvidenceMeter(scene, is_faint=is_faint)
+    picture = np.full((*shape, 3), 101, np.uint8)
+    picture[40:60, 50:80] += 6
+    found = meter.measure(picture)[0] / meter.unit
+    drift = 1 if is_faint else 0
+    assert found[42:58, 52:78].min() == found.max() == 7 - drift
+    # A pixel's own difference still counts, by two fifths.
+    assert found[:30].max() == pytest.approx(max(1 - drift, DEFAULTS.detail), abs=0.1)
+    all_of = meter.measure(np.full((*shape, 3), 110, np.uint8))[0] / meter.unit
+    np.testing.assert_allclose(all_of, 10 - 1.5 * drift, atol=0.1)

@@ -191,7 +191,14 @@ def test_the_map_of_noise_and_the_contrast_are_their_definition(has_band):
     color = place.astype(np.float64)
     texture = np.sqrt(blurred(color**2, 9) - blurred(color, 9) ** 2).max(axis=2)
     most = ((0.1 + 0.8 * restless / 255) * texture)[::2, ::2]
-    believed = np.minimum(usual, np.maximum(most, max(np.median(usual), 2.5)))
+    few = eighths[:, ::4, ::4]  # 5 × 8 of them, fewer than a region has
+    around = np.pad(few, ((0, 0), (7, 7), (7, 7)), mode="symmetric")
+    together = np.array(
+        [[np.sort(around[:, 2:17, x : x + 15].reshape(40, -1))[:, 179] for x in (2, 6)]]
+    )  # the 0.8 quantile of 225, for the one row and two columns of regions
+    middle = np.sort(together, axis=2)[:, :, 11] * 1.75 * 0.526 / 8
+    shared = np.minimum(cv2.resize(middle.astype(np.float32), (30, 20)), 3.75)
+    believed = np.minimum(usual, np.maximum(np.maximum(most, shared), np.median(usual)))
     noise = np.maximum(blurred(believed, 5), 0.7)
     if has_band:
         noise[:5, :5] = np.maximum(noise[:5, :5], 6.0)
@@ -203,6 +210,37 @@ def test_the_map_of_noise_and_the_contrast_are_their_definition(has_band):
     assert clear.size > 1000
     half = np.searchsorted(np.cumsum(clear), clear.sum() / 2)
     assert found.contrast == pytest.approx(clear[half] / 8, abs=0.2)
+
+
+def plain_scene(height=120, width=160):
+    """A grey place without texture, with little noise, and forty frames of it."""
+    rng = np.random.default_rng(3)
+    pictures = 100 + rng.normal(0, 1.2, (40, height, width, 1)).repeat(3, axis=3)
+    scene = Scene(np.full((1, height, width, 3), 100, np.uint8), np.zeros((height, width)), 2.5, [])
+    return scene, pictures
+
+
+def test_what_is_faint_and_stays_for_long_does_not_count_as_noise():
+    """Cars that wait in fog."""
+    scene, pictures = plain_scene()
+    pictures[6:, 50:70, 60:90] += 5
+    found = with_noise(scene, np.rint(pictures).astype(np.uint8)).noise / NOISE_UNIT
+    assert found[52:68, 62:88].max() < 1.2 * np.median(found)
+
+
+def test_what_a_wide_region_shows_together_is_noise():
+    """Water changes everywhere at any time; noise of more than 3.75 levels is not believed."""
+    scene, pictures = plain_scene()
+    rng = np.random.default_rng(9)
+    for strength, least in ((12, 3), (60, 3.5)):
+        wavy = pictures.copy()
+        for picture in wavy:
+            waves = rng.normal(0, strength, (12, 40)).astype(np.float32)
+            picture[:48] += cv2.resize(waves, (160, 48))[..., None]
+        found = with_noise(scene, np.clip(np.rint(wavy), 0, 255).astype(np.uint8)).noise
+        water, sand = np.median(found[:40]) / NOISE_UNIT, np.median(found[70:]) / NOISE_UNIT
+        assert water > 2 * sand
+        assert least < water <= 3.75
 
 
 @pytest.mark.parametrize(("count", "contrast"), [(99, 0), (100, 50)])
