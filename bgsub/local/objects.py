@@ -99,7 +99,7 @@ def weigh_changes(
             if change.is_rigid(side, params) and side != visitor:
                 for k in range(LAYERS):
                     is_thing[k] |= change.region & (label == k)
-        _vote(change, layers, sigma, votes, cast, params)
+        _vote(change, layers, votes, cast, params)
     votes[np.abs(votes) < 0.5 * cast] = 0  # what comes and goes both ways is no object
     is_object = _with_shades(votes > 0, layers.colors, sigma)
     is_object[0] &= votes[0] >= 0  # likeness alone does not overrule what is seen most
@@ -160,7 +160,6 @@ def _places_of_several(
 def _vote(
     change: Change,
     layers: Layers,
-    sigma: float,
     votes: Singles,
     cast: Singles,
     params: LocalParams,
@@ -181,7 +180,8 @@ def _vote(
         if max(params.rigid_motion, LIVELIER * moves) < rests < UNKNOWN:
             return  # people move more than their places: what else speaks for it is in doubt
     before, after = (color_of(layers.colors, label) for label in (change.before, change.after))
-    evidence = object_evidence(after, before, region.astype(np.uint8), sigma, params)
+    # Layers are means of many frames: how noisy one frame is makes no difference to them.
+    evidence = object_evidence(after, before, region.astype(np.uint8), params.least_noise, params)
     if np.count_nonzero(evidence) < 0.5 * np.count_nonzero(region):
         return  # light, not an object
     outside = layers.labels[change.frame :] if left else layers.labels[: change.frame]
