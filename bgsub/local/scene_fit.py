@@ -76,8 +76,9 @@ def fit_scene(
     layers = find_layers(pictures, first, tolerance, seed=seed, workers=workers)
     colors = layers.colors[: params.kept_layers].copy()
     rates = _restlessness(layers, params.kept_layers)
+    passed = is_passed(layers, params)
     shares = clean_shares(layers.labels, clean, params.kept_layers)
-    accepted = _accept(layers, colors, shares, rates, sigma, workers, params)
+    accepted = _accept(layers, colors, shares, rates, passed, sigma, workers, params)
     del shares
     step = coarseness(height, width)
     fewer = _every(layers, step)
@@ -98,7 +99,7 @@ def fit_scene(
         known = distances_to(colors, back) <= _NEARBY_SIGMAS * sigma
         accepted[1:] &= (known[0] | known)[1:]
         colors[0] = back
-    band, palette = _band(pictures, layers, accepted, colors[0], params)
+    band, palette = _band(pictures, layers, accepted, passed, colors[0], params)
     for k in range(1, params.kept_layers):
         cv2.copyTo(colors[0], (~accepted[k]).view(np.uint8), colors[k])
     moving = (accepted[1:] * rates[1:]).max(axis=0, initial=0).astype(np.float32)
@@ -120,15 +121,18 @@ def _band(
     pictures: Bytes,
     layers: Layers,
     accepted: NDArray[np.bool_],
+    passed: NDArray[np.bool_],
     color: Bytes,
     params: LocalParams,
 ) -> tuple[Bytes, Palette] | tuple[None, None]:
-    """Range of levels and the colours of turbulent places, of those large enough to be one."""
-    large = large_places(
-        turbulent_pixels(layers, accepted, params=params),
-        turbulent_pixels(layers, accepted, CALMER, params),
-        params,
+    """Range of levels and the colours of turbulent places, of those large enough to be one.
+
+    What many pass changes in every frame of a film of few, as what is turbulent does, but together.
+    """
+    where, calmer = (
+        turbulent_pixels(layers, accepted, factor, params) & ~passed for factor in (1.0, CALMER)
     )
+    large = large_places(where, calmer, params)
     if not large.any():
         return None, None
     band = np.stack(level_band(pictures, large, color))
@@ -187,6 +191,7 @@ def _accept(
     colors: Bytes,
     shares: Singles,
     rates: Singles,
+    passed: NDArray[np.bool_],
     sigma: float,
     workers: Workers,
     params: LocalParams,
@@ -197,7 +202,6 @@ def _accept(
     """
     accepted = np.ones(shares.shape, np.bool_)
     n = np.float32(len(layers.labels))
-    passed = is_passed(layers, params)
 
     def judge(k: int) -> None:
         far = _farness(colors, k, sigma)
