@@ -29,6 +29,8 @@ _LARGEST_OFFSET = 60.0
 _LEAST_CONTRAST = 20.0
 _KNOTS = 8
 _WIDTH = 3.0
+# The steps between frames have more than noise where light drifts: how much of them counts.
+_DRIFT = 1.5
 
 _AT_ONCE = 6
 """Frames whose light is found in one go, some milliseconds."""
@@ -257,7 +259,7 @@ def in_one_light(
         steps = np.abs(np.diff(own, axis=0)).max(axis=3)
         still = float(median(steps)) / (NORMAL_MAD * np.sqrt(2))
     wide = float(median(np.abs(own - middle))) / NORMAL_MAD
-    sigma = max(min(wide, 3 * still), 1.5)  # not widened by a drift of the light
+    sigma = max(min(wide, _DRIFT * still), 1.5)  # not widened by a drift of the light
 
     parts = [own[first : first + _AT_ONCE] for first in range(0, len(own), _AT_ONCE)]
     arguments = {"middle": middle, "sigma": sigma, "params": params}

@@ -20,6 +20,11 @@ _QUANTILE = 0.4
 _ROUNDS, _MOST_GAIN = 4, 3.0
 _NEIGHBOURS = 2.5
 _APART = 2.0
+# One stop: a frame with half or twice the light of the usual one is given that light to learn from,
+# and no more, or its few levels become steps and its noise is doubled. It shows the same place
+# where the pixels of both correlate so well. So many frames are a state of their own.
+_STOP, _ALIKE, _LEAST_FRAMES = 2.0, 0.7, 5
+_LEAST_CONTRAST = 0.5
 
 _AT_ONCE = 6
 """Frames that are compared with all others in one go, some milliseconds."""
@@ -45,8 +50,48 @@ def find_states(
     Returns
     -------
     ndarray of shape (n,)
-        0 is the state of most frames. Frames of no state get the nearest one's number.
+        0 is the state of most frames. Frames of no state get the nearest one's number, and -1 if
+        they have less than half the light of that, or more than twice as much.
     """
+    return _within_a_stop(_apart(thumbnails, params, share), thumbnails)
+
+
+def _within_a_stop(labels: NDArray[np.int64], thumbnails: Bytes) -> NDArray[np.int64]:
+    """Take frames out of a state whose light is more than a stop from the usual one of it.
+
+    They show the same place with less than half of its contrast, or more than twice as much, as
+    when night falls. They are a state of their own, or of none, -1, if they are few.
+    """
+    luma = thumbnails.mean(axis=3, dtype=np.float32).reshape(len(thumbnails), -1)
+    luma -= median(luma, axis=1)[:, None]
+    labels, state = labels.copy(), 0
+    while state <= labels.max():
+        own = np.flatnonzero(labels == state)
+        far = own[_is_far(luma[own])]
+        if far.size in (0, own.size):
+            state += 1
+        else:
+            labels[far] = labels.max() + 1 if far.size >= _LEAST_FRAMES else -1
+    sizes = np.bincount(labels[labels >= 0])
+    order = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
+    return np.where(labels < 0, -1, order[labels])
+
+
+def _is_far(luma: Singles) -> NDArray[np.bool_]:
+    """Tell which frames, less their median, show the usual one in far more light, or far less."""
+    usual = median(luma, axis=0)
+    strong = np.abs(usual) >= max(float(median(np.abs(usual))), _LEAST_CONTRAST)
+    if not strong.any():
+        return np.zeros(len(luma), np.bool_)
+    # A median over places, as one of them may flicker or be covered.
+    light = median(luma[:, strong] / usual[strong], axis=1)
+    norms = np.linalg.norm(luma, axis=1) * np.linalg.norm(usual)
+    alike = luma @ usual > _ALIKE * norms
+    return np.asarray(alike & ((light * _STOP < 1) | (light > _STOP)), dtype=np.bool_)
+
+
+def _apart(thumbnails: Bytes, params: LocalParams, share: Share) -> NDArray[np.int64]:
+    """Find the state of every frame by what a robust affine light leaves."""
     n = len(thumbnails)
     chosen = np.linspace(0, n - 1, min(n, FRAMES)).round().astype(np.int64)
     if chosen.size < 2:

@@ -185,3 +185,56 @@ def test_of_a_long_film_some_frames_are_compared_and_the_others_go_with_the_near
     compared = np.rint(np.linspace(0, 320, 120)).astype(int)
     nearest = compared[np.abs(np.arange(321)[:, None] - compared).argmin(axis=1)]
     np.testing.assert_array_equal(find_states(rooms(order)), order[nearest])
+
+
+def evening(dark, darkest=0.05):
+    """Thumbnails of a room at noon, and of the last of 100 frames in the dark."""
+    room = np.kron(np.random.default_rng(3).uniform(30, 150, (5, 8)), np.ones((6, 5)))
+    light = np.r_[np.ones(100 - dark), np.linspace(0.45, darkest, dark)]
+    frames = light[:, None, None, None] * np.repeat(room[..., None], 3, axis=2)
+    frames += np.random.default_rng(0).normal(0, 1, frames.shape)
+    return np.clip(np.rint(frames), 0, 255).astype(np.uint8)
+
+
+def test_frames_with_less_than_half_of_the_light_are_states_of_their_own_however_few():
+    """Given the light of the others, their few levels would be steps."""
+    found = find_states(evening(10))
+    assert (found[:90] == 0).all()
+    assert (found[90:] != 0).all()
+    for state in range(1, found.max() + 1):
+        light = np.linspace(0.45, 0.05, 10)[found[90:] == state]
+        assert light.max() <= 2.5 * np.median(light)
+
+
+def test_fewer_than_five_of_them_are_of_no_state():
+    assert find_states(evening(4)).tolist() == [0] * 96 + [-1] * 4
+
+
+def test_frames_that_a_plain_object_covers_are_no_other_light():
+    frames = evening(0)
+    frames[90:, :, :24] = 40
+    assert not find_states(frames).any()
+
+
+def test_a_night_longer_than_the_day_is_the_first_state():
+    found = find_states(evening(70, darkest=0.4))
+    assert (found[:30] != 0).all()
+    assert (found[30:] == 0).all()
+
+
+@given(st.lists(st.floats(0.02, 1), min_size=1, max_size=40))
+def test_lights_of_a_state_lie_within_a_stop_of_its_usual_one_and_the_largest_comes_first(lights):
+    room = np.random.default_rng(3).uniform(20, 250, (30, 40, 1))
+    frames = np.rint(np.array(lights)[:, None, None, None] * np.repeat(room, 3, axis=2))
+    found = find_states(frames.astype(np.uint8))
+    sizes = np.bincount(found[found >= 0])
+    assert sizes.all()
+    assert (np.diff(sizes) <= 0).all()
+    for state in range(len(sizes)):
+        own = np.array(lights)[found == state]
+        assert own.max() <= 2.3 * np.median(own)
+        assert own.min() >= np.median(own) / 2.3
+
+
+def test_a_plain_film_has_one_state():
+    assert not find_states(np.full((20, 30, 40, 3), 90, np.uint8)).any()
