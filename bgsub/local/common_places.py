@@ -44,6 +44,9 @@ _DIFFERENT = 0.6
 """Share of the picture in which states differ, at most: they are told by the .4 that objects leave,
 too."""
 
+_PART = 1 << 12
+"""Pixels whose colours in all frames are looked at in one go."""
+
 _AROUND = 9
 """Pixels around of which most must agree."""
 
@@ -127,16 +130,18 @@ class _State:
 
     def corrected(self, place: Bytes, where: Flags) -> Scene:
         """Let the frames that show a place say what its colours are in this state."""
-        y, x = positions(where)
-        old, sought = self._scene.colors[:, y, x], place[y, x]
-        apart = _apart(sought[None], old[0])[0]
-        values = self._pictures[self.frames[:, None], y, x]
-        limit = np.maximum(apart // _LIKE, round(_SIGMAS * self._scene.sigma))
-        shown = _apart(values, sought) <= limit
-        fresh = np.where(shown.any(axis=0)[:, None], shown_medians(values, shown), sought)
         colors = self._scene.colors.copy()
-        gone = _apart(old, old[0]) <= _SIGMAS * self._scene.sigma
-        colors[:, y, x] = np.where(gone[..., None], fresh, old)
+        rows, columns = positions(where)
+        for start in range(0, rows.size, _PART):
+            y, x = rows[start : start + _PART], columns[start : start + _PART]
+            old, sought = colors[:, y, x], place[y, x]
+            apart = _apart(sought[None], old[0])[0]
+            values = self._pictures[self.frames[:, None], y, x]
+            limit = np.maximum(apart // _LIKE, round(_SIGMAS * self._scene.sigma))
+            shown = _apart(values, sought) <= limit
+            fresh = np.where(shown.any(axis=0)[:, None], shown_medians(values, shown), sought)
+            gone = _apart(old, old[0]) <= _SIGMAS * self._scene.sigma
+            colors[:, y, x] = np.where(gone[..., None], fresh, old)
         return replace(self._scene, colors=colors)
 
 

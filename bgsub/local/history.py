@@ -32,10 +32,11 @@ class History:
     notes : list of str
         In words.
     states : list of dict
-        Of each state of the scene: ``sample_frames``, their ``share`` of the sample, in grey levels
-        the ``noise`` (σ), the mean ``level`` of the background, the ``contrast`` of what moves and
-        the ``threshold`` of most places, the ``trust`` that masks deserve (1 where what moves has
-        four thresholds or more), and ``relit_frames``, those that had another light.
+        Of each state of the scene: ``sample_frames``, their ``share`` of all that were learned
+        from, in grey levels the ``noise`` (σ), the mean ``level`` of the background, the
+        ``contrast`` of what moves and the ``threshold`` of most places, the ``trust`` that masks
+        deserve (1 where what moves has four thresholds or more), and ``relit_frames``, those that
+        had another light.
     regions : list of dict
         The `MOST_REGIONS` largest places with two lasting states, see `decisions.Region.to_json`.
     regions_left_out : int
@@ -61,6 +62,7 @@ class History:
         moments: Sequence[Sequence[Moment]],
         relit: Sequence[int],
         params: LocalParams = DEFAULTS,
+        left_out: int = 0,
     ) -> Self:
         """Tell of a fit.
 
@@ -73,9 +75,16 @@ class History:
             How many of them had another light.
         params : LocalParams, optional
             What was fitted with.
+        left_out : int, optional
+            Frames of the sample in far less light than the others, or far more.
         """
         total = sum(map(len, moments))
         notes = [f"{len(scenes)} states of the scene"] if len(scenes) > 1 else []
+        if left_out:
+            notes.append(
+                f"not learned from: {left_out} of {total + left_out} sampled frames, which show "
+                "the place in less than half of the light, or more than twice as much"
+            )
         states, regions = [], []
         for state, (scene, shown, count) in enumerate(zip(scenes, moments, relit, strict=True)):
             notes += scene.notes
@@ -99,8 +108,8 @@ class History:
             )
             regions += [region.to_json(state, *shown[region.sample]) for region in scene.regions]
         regions.sort(key=lambda region: -int(region["pixels"]))
-        left_out = max(0, len(regions) - MOST_REGIONS)
-        return cls(notes, states, regions[:MOST_REGIONS], left_out, params.to_json())
+        unlisted = max(0, len(regions) - MOST_REGIONS)
+        return cls(notes, states, regions[:MOST_REGIONS], unlisted, params.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """Give it under the names that it has in run.json."""

@@ -65,6 +65,13 @@ def learn_scenes(
     small = np.stack([thumbnail(one) for one in pictures])
     labels = find_states(small, params, workers.share)
     moments = moments or [(number, None) for number in range(1, len(pictures) + 1)]
+    kept = np.flatnonzero(labels >= 0)
+    left_out = labels.size - kept.size
+    if left_out:
+        for place, i in enumerate(kept.tolist()):
+            pictures[place] = pictures[i]  # in place: a copy would need as much memory again
+        pictures, small, labels = pictures[: kept.size], small[kept], labels[kept]
+        moments = [moments[i] for i in kept.tolist()]
     step = coarseness(height, width)
     fitted, counts = [], []
     members = [np.flatnonzero(labels == state) for state in range(int(labels.max()) + 1)]
@@ -89,7 +96,7 @@ def learn_scenes(
         scenes.append(replace(scene, darkest=darkest, **traits._asdict()))
         shown.append([moments[i] for i in chosen.tolist()])
         usual.append(usual_share(np.array(shares, dtype=np.float32)))
-    history = replace(History.of(scenes, shown, counts, params), shake_pixels=furthest)
+    history = replace(History.of(scenes, shown, counts, params, left_out), shake_pixels=furthest)
     return scenes, usual, history, registration
 
 

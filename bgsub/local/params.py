@@ -270,8 +270,9 @@ class LocalParams:
         TypeError, ValueError
             If it is none, or a number is out of its range.
         """
-        numbers, names = json.loads(str(array)), {one.name for one in fields(cls)}
-        return cls(**{name: numbers[name] for name in names & numbers.keys()})
+        numbers, names = dict(json.loads(str(array))), {one.name for one in fields(cls)}
+        old = {"outline_edge"} if "outline_blur" in numbers else set()  # once a share of scores
+        return cls(**{name: numbers[name] for name in (names & numbers.keys()) - old})
 
 
 DEFAULTS = LocalParams()

@@ -58,6 +58,8 @@ class SceneMatcher:
     sensitivity : float
         Factor on the threshold.
     params : LocalParams, optional
+    is_faint : bool, optional
+        None is as the noise of the scene says.
 
     Attributes
     ----------
@@ -73,7 +75,14 @@ class SceneMatcher:
         Whether differences are those to the region around, see `evidence`.
     """
 
-    def __init__(self, scene: Scene, sensitivity: float, params: LocalParams = DEFAULTS) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        sensitivity: float,
+        params: LocalParams = DEFAULTS,
+        *,
+        is_faint: bool | None = None,
+    ) -> None:
         self.scene = scene
         self._sensitivity, self._params = sensitivity, params
         self.thumbnail = thumbnail(scene.colors[0]).astype(np.float32)
@@ -85,8 +94,7 @@ class SceneMatcher:
             shadow_brightest=1 if _is_grey(scene.colors[0]) else params.shadow_brightest,
             outline_px=params.outline_px if is_solid else 1,
         )
-        noise = scene.noise
-        self.is_faint = noise is not None and float(median(noise)) < FAINT * NOISE_UNIT
+        self.is_faint = _is_faint(scene) if is_faint is None else is_faint
         self._meter = EvidenceMeter(scene, params, is_faint=self.is_faint)
         self._coarse: dict[int, Bytes] = {}
         threshold = sensitivity * thresholds(scene, params)
@@ -94,7 +102,8 @@ class SceneMatcher:
 
     def at_rows(self, rows: NDArray[np.int64]) -> SceneMatcher:
         """Give what compares frames that consist of these rows of the scene's."""
-        return SceneMatcher(self.scene.at_rows(rows), self._sensitivity, self._params)
+        own, faint = self.scene.at_rows(rows), self.is_faint  # of the scene, not of these rows
+        return SceneMatcher(own, self._sensitivity, self._params, is_faint=faint)
 
     @property
     def thumbnail_noise(self) -> float:
@@ -179,6 +188,11 @@ def _coarsened(part: slice) -> slice:
     """Give the rows or columns of a picture of every so many that a slice with that step names."""
     stop = None if part.stop is None else -(-part.stop // part.step)
     return slice((part.start or 0) // part.step, stop)
+
+
+def _is_faint(scene: Scene) -> bool:
+    noise = scene.noise
+    return noise is not None and float(median(noise)) < FAINT * NOISE_UNIT
 
 
 def _is_grey(picture: Bytes) -> bool:

@@ -50,8 +50,8 @@ def find_states(
     Returns
     -------
     ndarray of shape (n,)
-        0 is the state of most frames. Frames of no state get the nearest one's number, and -1 if
-        they have less than half the light of that, or more than twice as much.
+        0 is the state of most frames. Frames of no state get the nearest one's number; -1 are few
+        frames with less than half the light of their state, or more than twice as much.
     """
     return _within_a_stop(_apart(thumbnails, params, share), thumbnails)
 

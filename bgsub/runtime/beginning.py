@@ -47,7 +47,6 @@ class Ahead:
         """Start it, in place of one before."""
         self.end()
         self._modules, self._process = modules, start_process(modules)
-        atexit.register(self.end)
 
     def take(self, modules: Modules) -> subprocess.Popen[bytes] | None:
         """Give the process to whoever wants one with its modules; nobody else gets it."""
@@ -66,6 +65,7 @@ class Ahead:
 
 
 ahead = Ahead()
+atexit.register(ahead.end)
 
 
 def start_ahead(modules: Sequence[str]) -> None:

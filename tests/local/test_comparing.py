@@ -1,10 +1,13 @@
 """Frames are compared with the state that they show, alone or with others."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, MaskOptions
 from bgsub.local.scene import Scene
+from bgsub.local.scoring import SceneMatcher
 
 
 def test_frames_in_any_state_and_light_are_as_each_alone(passing):
@@ -42,3 +45,18 @@ def test_regions_of_faint_film_end_with_their_frame(scenes, learn):
     assert seen[3].mask.any()
     for frame, one in zip(frames[3:8], seen, strict=True):
         np.testing.assert_array_equal(one.scores, model.look(frame).scores)
+
+
+def test_a_stack_is_as_faint_as_its_scene(passing):
+    """Its rows beyond the borders show a calm sky more often than the scene does."""
+    first = passing.model.scenes[0]
+    assert first.noise is not None
+    height = first.noise.shape[0]
+    noise = np.full_like(first.noise, 24)
+    noise[: height // 2 - 2] = 4
+    matcher = SceneMatcher(replace(first, noise=noise), 1.0)
+    mirrored = np.r_[8:0:-1, 0:height, height - 20 : height - 28 : -1, 0:8]
+    mirrored = np.r_[np.arange(8), mirrored[mirrored < height // 2 - 2], mirrored]
+    assert SceneMatcher(matcher.scene.at_rows(mirrored), 1.0).is_faint
+    assert not matcher.is_faint
+    assert not matcher.at_rows(mirrored).is_faint

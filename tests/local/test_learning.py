@@ -86,3 +86,22 @@ def test_threads_learn_the_same_of_large_pictures(pictures, monkeypatch, threads
     for one, other in zip(alone, learned(), strict=True):
         np.testing.assert_array_equal(one, other)
     assert len(asked) == 2 * small + 3
+
+
+def test_few_frames_in_the_dark_are_left_out_and_the_history_says_so():
+    """The model is that of the other frames."""
+    rng = np.random.default_rng(4)
+    place = np.kron(rng.uniform(40, 200, (6, 8)), np.ones((8, 8)))[..., None] * np.ones(3)
+    frames = np.repeat(place[None], 30, axis=0)
+    frames[26:] *= 0.3
+    frames = np.clip(np.rint(frames + rng.normal(0, 1, frames.shape)), 0, 255).astype(np.uint8)
+    with Workers(1) as workers:
+        found = LocalModel.fit(frames.copy(), workers=workers)
+        without = LocalModel.fit(frames[:26].copy(), workers=workers)
+    (state,) = found.history.states
+    assert (state["sample_frames"], state["share"]) == (26, 1)
+    (note,) = (note for note in found.history.notes if "not learned from" in note)
+    assert "4 of 30 sampled frames" in note
+    for name, array in without.arrays().items():
+        if name != "local_history":
+            np.testing.assert_array_equal(found.arrays()[name], array, err_msg=name)

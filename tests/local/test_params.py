@@ -166,3 +166,14 @@ def test_what_was_chosen_or_decided_stays_as_it_is():
     assert [name for name, frozen in found.items() if not frozen] == []
     with pytest.raises(FrozenInstanceError):
         DEFAULTS.threshold = 2.0
+
+
+def test_the_edge_of_an_earlier_rule_is_not_taken_for_todays():
+    old = DEFAULTS.to_json() | {"outline_edge": 0.6, "outline_blur": 0.25}
+    assert LocalParams.from_array(np.array(json.dumps(old))) == DEFAULTS
+
+
+@pytest.mark.parametrize("text", ["3", "[1]", '"words"'])
+def test_what_is_no_object_is_refused(text):
+    with pytest.raises((TypeError, ValueError)):
+        LocalParams.from_array(np.array(text))
