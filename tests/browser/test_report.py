@@ -241,12 +241,14 @@ class TestTables:
         plain = opened.tab.locator("#view-input .screenpiece").screenshot()
         opened.tab.locator("#outline").check()
         opened.tab.wait_for_function("() => films.outline && films.outline.shown === current")
-        opened.tab.wait_for_timeout(100)
-        drawn = opened.tab.locator("#view-input .screenpiece").screenshot()
-        before, after = (
-            cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) for data in (plain, drawn)
-        )
-        yellow = np.abs(after.astype(int) - (0, 212, 255)).max(axis=2) < 60
+        before = cv2.imdecode(np.frombuffer(plain, np.uint8), cv2.IMREAD_COLOR)
+        for _ in range(100):  # what is decoded is not yet painted
+            opened.tab.wait_for_timeout(100)
+            drawn = opened.tab.locator("#view-input .screenpiece").screenshot()
+            after = cv2.imdecode(np.frombuffer(drawn, np.uint8), cv2.IMREAD_COLOR)
+            yellow = np.abs(after.astype(int) - (0, 212, 255)).max(axis=2) < 60
+            if yellow.any():
+                break
         assert yellow.mean() > 0.003
         assert np.abs(before.astype(int) - after).max(axis=2)[~yellow].mean() < 6
 
