@@ -101,7 +101,8 @@ class FitProcess:
             connection.send(task)
             while True:
                 left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-                if not connection.poll(left):
+                # Past its time it is stopped, be its answer there or not.
+                if left == 0 or not connection.poll(left):
                     self.stop()
                     raise FitError(f"took longer than {timeout:g} s and was stopped")
                 answer = connection.recv()
