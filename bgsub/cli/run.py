@@ -18,7 +18,6 @@ from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.run_input import run_one
 from bgsub.errors import BgsubError, UsageError
 from bgsub.options import RunOptions
-from bgsub.pipeline.ahead import begin_ahead
 
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
 
@@ -144,6 +143,8 @@ def run_command(
     """
     options = shared.run_options(params)
     if len(inputs) == 1 and jobs == 1 and scheduler is None:
+        from bgsub.pipeline.ahead import begin_ahead
+
         begin_ahead(options)
     from bgsub.cli.effects import check_effects
 
