@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bgsub.options import RunOptions
-from bgsub.runtime.beginning import start_ahead
+from bgsub.runtime.beginning import ahead
 from bgsub.runtime.cores import own_threads
 
 HELPER_MODULES = ("bgsub.local.looking",)
@@ -18,4 +18,4 @@ def begin_ahead(options: RunOptions) -> None:
     """
     masks = options.mask_model == "local" and "mask" in options.outputs
     if masks and own_threads(options.threads, options.jobs) > 1:
-        start_ahead(HELPER_MODULES)
+        ahead.start(HELPER_MODULES)

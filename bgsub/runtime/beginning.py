@@ -37,16 +37,20 @@ def start_process(modules: Modules) -> subprocess.Popen[bytes] | None:
 
 
 class Ahead:
-    """A process that was started before anybody knew whether it would be wanted."""
+    """A process that was started before anybody knew whether it would be wanted.
+
+    The first `Helpers` with its modules takes it; otherwise it ends with this process.
+    """
 
     def __init__(self) -> None:
         self._modules: Modules | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, modules: Modules) -> None:
-        """Start it, in place of one before."""
+    def start(self, modules: Sequence[str]) -> None:
+        """Start it, in place of one before; it imports modules meanwhile."""
         self.end()
-        self._modules, self._process = modules, start_process(modules)
+        self._modules = Modules(tuple(modules))
+        self._process = start_process(self._modules)
 
     def take(self, modules: Modules) -> subprocess.Popen[bytes] | None:
         """Give the process to whoever wants one with its modules; nobody else gets it."""
@@ -66,19 +70,6 @@ class Ahead:
 
 ahead = Ahead()
 atexit.register(ahead.end)
-
-
-def start_ahead(modules: Sequence[str]) -> None:
-    """Start a process for the first `Helpers` with these modules, while the program is imported.
-
-    It ends with this process, or with `end_ahead`, if there are none.
-    """
-    ahead.start(Modules(tuple(modules)))
-
-
-def end_ahead() -> None:
-    """End what `start_ahead` has started, unless somebody has taken it."""
-    ahead.end()
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:

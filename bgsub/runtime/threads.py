@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from bgsub.runtime.beginning import end_ahead
+from bgsub.runtime.beginning import ahead
 from bgsub.runtime.cores import own_threads
 from bgsub.runtime.helpers import Helpers
 from bgsub.runtime.libraries import import_each, one_blas_thread
@@ -151,7 +151,7 @@ class Workers:
             self.helpers = Helpers(count, modules)
             self._beside.append(self.helpers)
         else:
-            end_ahead()
+            ahead.end()  # nobody will take it
 
     def beside(self, module: str) -> Helpers | None:
         """Start one more process, for work that takes this module; None where none help."""

@@ -4,7 +4,7 @@ import pytest
 
 from bgsub.options import RunOptions
 from bgsub.pipeline.ahead import HELPER_MODULES, begin_ahead
-from bgsub.runtime.beginning import ahead, end_ahead
+from bgsub.runtime.beginning import ahead
 from bgsub.runtime.threads import Workers
 
 
@@ -12,7 +12,7 @@ from bgsub.runtime.threads import Workers
 def process():
     """Give what was started, or None."""
     yield lambda: ahead._process
-    end_ahead()
+    ahead.end()
 
 
 @pytest.mark.parametrize(
