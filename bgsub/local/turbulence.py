@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from bgsub.local.layers import Layers
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.positions import positions
+from bgsub.local.regions import large_parts
 from bgsub.video.frames import Bytes
 
 _SLOW = 2.2
@@ -91,10 +92,7 @@ def large_places(
     ndarray of bool, shape (h, w)
     """
     core, around = (_mostly(one) for one in (where, where | calmer))
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(core, connectivity=8)
-    large = stats[:, cv2.CC_STAT_AREA] >= params.turbulent_place * where.size
-    large[0] = False  # all that is calm
-    found = np.asarray(large[labels])
+    found = large_parts(core.view(np.bool_), params.turbulent_place)
     _, labels = cv2.connectedComponents(around | found.view(np.uint8), connectivity=8)
     return np.asarray(np.isin(labels, labels[found]))
 
