@@ -57,7 +57,7 @@ class Speck(NamedTuple):
 
 
 def find_specks(
-    raw: Bytes, mask: Bytes, score: Bytes, mean: Bytes, least_area: int, edge: float = _OWN
+    raw: Bytes, mask: Bytes, score: Bytes, mean: Bytes, least_area: int
 ) -> tuple[Speck, ...]:
     """Find the small regions of a raw mask that did not become objects, and how strong they are.
 
@@ -76,8 +76,6 @@ def find_specks(
         What the vote was made of, in the same unit.
     least_area : int
         Pixels of an object, at least.
-    edge : float, optional
-        Share of its mean score that a pixel of a speck has, at least.
 
     Returns
     -------
@@ -107,7 +105,7 @@ def find_specks(
             found.append(_Found(x, y, inside, cv2.mean(score[part], inside)[0]))
     if len(found) > _MANY:
         found = [one for one in found if one.strength / UNIT >= STRONG]
-    return tuple(_speck(one, score, mean, edge) for one in found)
+    return tuple(_speck(one, score, mean) for one in found)
 
 
 class _Found(NamedTuple):
@@ -119,12 +117,12 @@ class _Found(NamedTuple):
     strength: float
 
 
-def _speck(found: _Found, score: Bytes, mean: Bytes, edge: float) -> Speck:
+def _speck(found: _Found, score: Bytes, mean: Bytes) -> Speck:
     """Leave out what is weak beside the rest, and look for the highest score."""
     x, y, inside, strength = found
     high, wide = inside.shape
     part = np.s_[y : y + high, x : x + wide]
-    inside &= score[part] >= edge * strength
+    inside &= score[part] >= _OWN * strength
     highest = int(cv2.minMaxLoc(mean[part], inside)[1])
     peak = int(in_hundredths(np.full((1, 1), highest, np.uint8))[0, 0]) / SCORE_LEVEL
     return Speck(x, y, inside, strength / UNIT, peak)

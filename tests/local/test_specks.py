@@ -19,10 +19,10 @@ def scores(*things):
     return drawn
 
 
-def found(score, mask=None, edge=0.0):
+def found(score, mask=None):
     mean = mean_score(score)
     objects = np.zeros(SIZE, np.uint8) if mask is None else mask
-    return find_specks(vote(mean).copy(), objects, score, mean, LEAST, edge)
+    return find_specks(vote(mean).copy(), objects, score, mean, LEAST)
 
 
 def test_a_speck_is_found_at_its_place_with_its_strength():
@@ -57,13 +57,12 @@ def test_of_many_only_the_strong_count():
 
 def test_what_is_not_of_its_strength_is_no_part_of_a_speck():
     score = scores((20, 30, 6, 2), (20, 30, 3, 7), (20, 33, 3, 7))
-    (wide,), (narrow,) = (found(score, edge=edge) for edge in (0.0, 0.6))
-    faint = (
-        score[wide.y : wide.y + len(wide.inside), wide.x :][:, : wide.inside.shape[1]] < 3 * UNIT
-    )
-    assert np.count_nonzero(wide.inside[faint])
-    assert not np.count_nonzero(narrow.inside[faint])
-    assert np.array_equal(narrow.inside[~faint], wide.inside[~faint])
+    marked = vote(mean_score(score)) > 0
+    (speck,) = found(score)
+    high, wide = speck.inside.shape
+    part = np.s_[speck.y : speck.y + high, speck.x : speck.x + wide]
+    assert marked[part][score[part] < 3 * UNIT].any()
+    assert np.array_equal(speck.inside > 0, marked[part] & (score[part] >= 3 * UNIT))
 
 
 def one_blob(shape, values=4 * UNIT, at=(10, 10)):
@@ -74,9 +73,9 @@ def one_blob(shape, values=4 * UNIT, at=(10, 10)):
     return raw, score
 
 
-def specks(raw, score, *, mask=None, least=LEAST, edge=0.0):
+def specks(raw, score, *, mask=None, least=LEAST):
     nothing = np.zeros(SIZE, np.uint8) if mask is None else mask
-    return find_specks(raw, nothing, score, score, least, edge)
+    return find_specks(raw, nothing, score, score, least)
 
 
 @pytest.mark.parametrize(
@@ -121,11 +120,11 @@ def test_the_rim_of_another_blob_in_the_box_is_none_of_a_speck():
     assert sorted((one.inside.sum(), round(one.strength, 3)) for one in found) == [(16, 2), (44, 4)]
 
 
-@pytest.mark.parametrize(("edge", "kept"), [(0.5, 16), (0.51, 12)])
-def test_a_pixel_of_a_speck_has_its_share_of_the_mean(edge, kept):
+@pytest.mark.parametrize(("share", "kept"), [(0.61, 16), (0.59, 12)])
+def test_a_pixel_of_a_speck_has_three_fifths_of_the_mean(share, kept):
     raw, score = one_blob((4, 4), 4 * UNIT)
-    score[10] = round(0.5 * (12 * 4 * UNIT + 4 * 55) / 16) + 1
-    (speck,) = specks(raw, score, edge=edge)
+    score[10, 10:14] = round(share * 3 * 4 * UNIT / (4 - share))  # that share of the mean of all 16
+    (speck,) = specks(raw, score)
     assert speck.inside.sum() == kept
 
 
@@ -136,5 +135,5 @@ def test_up_to_fifty_count_however_weak(many, weak):
         y, x = 1 + 5 * (i // 20), 1 + 5 * (i % 20)
         raw[y : y + 3, x : x + 3] = 1
         score[y : y + 3, x : x + 3] = round(2.9 * UNIT) if i else 3 * UNIT
-    found = find_specks(raw, np.zeros_like(raw), score, score, LEAST, 0.0)
+    found = find_specks(raw, np.zeros_like(raw), score, score, LEAST)
     assert len(found) == (many if weak else 1)
