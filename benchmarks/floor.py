@@ -58,7 +58,7 @@ def mog2(video: str, count: int, folder: Path) -> None:
     sink.close()
 
 
-def gram(video: str, count: int, folder: Path) -> None:  # noqa: ARG001 - all are called alike
+def gram(video: str, count: int, _folder: Path) -> None:
     """Decode to luma and form the Gram product in float32, nothing else."""
     rows: list[Bytes] = [frame.luma.ravel() for frame in _frames(video, count)]
     matrix = np.stack(rows)
@@ -68,7 +68,7 @@ def gram(video: str, count: int, folder: Path) -> None:  # noqa: ARG001 - all ar
         total += block @ block.T
 
 
-def decode(video: str, count: int, folder: Path) -> None:  # noqa: ARG001 - all are called alike
+def decode(video: str, count: int, _folder: Path) -> None:
     """Decode, nothing else."""
     for _ in _frames(video, count):
         pass

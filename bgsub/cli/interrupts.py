@@ -43,7 +43,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
     stop = threading.Event()
     before: dict[signal.Signals, Any] = {}
 
-    def ask(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - Python's signature
+    def ask(_number: int, _frame: FrameType | None) -> None:
         stop.set()
         for other in before:
             signal.signal(other, _second)
@@ -71,12 +71,12 @@ def _numbers() -> list[signal.Signals]:
     return [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
 
 
-def _first(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - Python's signature
+def _first(_number: int, _frame: FrameType | None) -> None:
     for other in _numbers():
         if signal.getsignal(other) is _first:
             signal.signal(other, _second)
     raise KeyboardInterrupt
 
 
-def _second(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+def _second(_number: int, _frame: FrameType | None) -> None:
     os._exit(Interrupted.exit_code)

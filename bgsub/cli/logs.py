@@ -182,8 +182,8 @@ def reporting(session: Session) -> Iterator[None]:
         category: type[Warning],
         filename: str,
         lineno: int,
-        file: TextIO | None = None,  # noqa: ARG001
-        line: str | None = None,  # noqa: ARG001
+        file: TextIO | None = None,  # noqa: ARG001 - Python's signature
+        line: str | None = None,  # noqa: ARG001 - Python's signature
     ) -> None:
         where = f" ({filename}:{lineno})" if session.debug else ""
         if issubclass(category, RuntimeWarning):  # NumPy's, of a division by 0 and the like

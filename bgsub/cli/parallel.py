@@ -202,7 +202,7 @@ def _watch(line: Connection) -> None:
         _thread.interrupt_main(signal.SIGTERM)
 
 
-def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - Python's signature
+def _stop(_number: int, _frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if not _Child.is_working:
         os._exit(Interrupted.exit_code)

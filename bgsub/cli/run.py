@@ -70,7 +70,7 @@ class _Repeated:
     sha256: str | None
 
 
-def _repeat(ctx: click.Context, param: click.Parameter, value: str | None) -> _Repeated | None:  # noqa: ARG001
+def _repeat(ctx: click.Context, _param: click.Parameter, value: str | None) -> _Repeated | None:
     """Make the options of an earlier run the defaults of this one."""
     if value is None or ctx.resilient_parsing:
         return None

@@ -170,7 +170,7 @@ class FolderServer(ThreadingHTTPServer):
             return None
         return self.made.get("/".join(parts))
 
-    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002
+    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 - the base's
         """Note what went wrong: readers of videos hang up in the middle as they please."""
         _log.debug("a request was not answered to its end", exc_info=True)
 
