@@ -70,7 +70,7 @@ def grey(path: Path) -> Iterator[Bytes]:
 
 
 class Clean:
-    """Frames of a film, up to 400 of them, and where they show no object."""
+    """Frames of a film, 400 to 800 of a long one, and where they show no object."""
 
     def __init__(self, frames: Sequence[Bytes], masks: Sequence[Bytes]) -> None:
         self._every = max(len(frames) // _LOOKED_AT, 1)

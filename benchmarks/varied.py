@@ -143,4 +143,4 @@ def make(footage: Footage, variant: str, folder: Path) -> Footage | None:
     codec = way.codec
     if codec is LOSSLESS and not open_source(footage.frames).layout.is_color:
         codec = VARIANTS["grey"].codec
-    return write(folder / f"{footage.name}", frames(), codec, way.rate)
+    return write(folder / footage.name, frames(), codec, way.rate)

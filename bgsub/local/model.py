@@ -108,8 +108,8 @@ class LocalModel:
         Parameters
         ----------
         pictures : ndarray of uint8, shape (n, h, w, 3) or (n, h, w)
-            Frames spread over the film, in order of time; at most `MOST_FRAMES`. Those in another
-            light are overwritten, and those of a camera that shakes.
+            Frames spread over the film, in order of time; at most `MOST_FRAMES`. They may be
+            overwritten: those in another light, of a camera that shakes, or not learned from.
         workers : Workers
         seed : int
         options : MaskOptions, optional
