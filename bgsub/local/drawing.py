@@ -123,12 +123,14 @@ class MaskDrawer:
         for far, boxes in boxes_of(
             raw, self._reach, self._near, self._step, self._blobs.least_area
         ):
+            part = _slices(far)
+            # Light and outlines are looked at in the same places, unless those are thinned out.
+            behind = _held(background, part) if self._step == 1 else background
             if self._drops_shadows:
-                part = _slices(far)
                 evidence[_slices(far, self._step)] = light_evidence(
                     np.ascontiguousarray(raw[part]),
                     picture[part],
-                    _shifted(background, part),
+                    _shifted(behind, part),
                     grain,
                     self._step,
                     bounds,
@@ -142,7 +144,7 @@ class MaskDrawer:
                         score[part],
                         own(*part),
                         picture[part],
-                        _shifted(background, part),
+                        _shifted(behind, part),
                     ),
                     bounds,
                 )
@@ -195,6 +197,15 @@ def _slices(box: Box, step: int = 1) -> tuple[slice, slice]:
     """Give the rows and columns of a box, in a picture of every so many pixels."""
     top, bottom, left, right = (-(-side // step) for side in box)
     return slice(top, bottom), slice(left, right)
+
+
+def _held(background: Part, part: tuple[slice, slice]) -> Part:
+    """Give the background of places in a part, which is made once."""
+    colors = background(*part)
+    up, left = (-one.start for one in part)
+    return _shifted(
+        lambda rows, columns: colors[rows, columns], (slice(up, None), slice(left, None))
+    )
 
 
 def _shifted(background: Part, part: tuple[slice, slice]) -> Part:

@@ -72,30 +72,34 @@ def find_light_field(
     side = params.light_block
     if not side:
         return None
-    marked = _shares(raw, side, step) > _MARKED
+    marked = _mostly(raw, side, step)
     if not marked.any():
         return None
     near = _around(marked, side * step)
-    part = _Blocks(picture, background, threshold, near, side, step)
     held = tuple(slice(one.start // (side * step), one.stop // (side * step)) for one in near)
+    part = _Blocks(picture, background, threshold, near, marked[held], side, step)
     least = max(1, math.ceil(_CHANGED * np.count_nonzero(marked)))
-    if np.count_nonzero(part.agreeing(marked[held], least)[0]) < least:
+    if np.count_nonzero(part.agreeing(least)[0]) < least:
         return None
     everywhere = slice(0, picture.shape[0]), slice(0, picture.shape[1])
-    blocks = _Blocks(picture, background, threshold, everywhere, side, step)
-    agrees, explained = blocks.agreeing(np.ones_like(marked))
-    agrees = agrees.reshape(marked.shape)
+    every = np.ones_like(marked)
+    blocks = _Blocks(picture, background, threshold, everywhere, every, side, step)
+    agrees, explained = blocks.agreeing()
     gains = np.zeros((*marked.shape, 3), np.float32)
-    seen, there = (_blocks(one, side)[agrees] for one in (blocks.picture, blocks.background))
+    seen, there = (one[agrees] for one in (blocks.picture, blocks.background))
+    agrees = agrees.reshape(marked.shape)
     gains[agrees] = _gains(seen, there, explained)
     return _spread(gains, agrees)
 
 
-def _shares(mask: Bytes, side: int, step: int) -> Singles:
-    """Share of the pixels of every block that a mask of 0 and 1 marks, (rows, columns)."""
-    wide = _filled_up(thinned(mask, step), side).astype(np.float32)
-    size = (wide.shape[1] // side, wide.shape[0] // side)
-    return np.asarray(cv2.resize(wide, size, interpolation=cv2.INTER_AREA), dtype=np.float32)
+def _mostly(mask: Bytes, side: int, step: int) -> NDArray[np.bool_]:
+    """Say of every block whether a mask of 0 and 1 marks most of it, (rows, columns)."""
+    wide = _filled_up(thinned(mask, step), side)
+    rows, columns = wide.shape[0] // side, wide.shape[1] // side
+    # A byte has room for the sum of a column: blocks have 128 rows at most.
+    sums = np.add.reduce(wide.reshape(rows, side, -1), axis=1, dtype=np.uint8)
+    counts = np.add.reduce(sums.reshape(rows, columns, side), axis=2, dtype=np.int64)
+    return np.asarray(counts > _MARKED * side * side)
 
 
 def _around(marked: NDArray[np.bool_], side: int) -> tuple[slice, slice]:
@@ -133,7 +137,12 @@ def _blocks(plane: NDArray[Any], side: int) -> NDArray[Any]:
 
 
 class _Blocks:
-    """Blocks of a part of a frame and of its background, to be compared."""
+    """Some blocks of a part of a frame and of its background, to be compared.
+
+    Attributes
+    ----------
+    picture, background : ndarray of uint8, shape (n, side, side, 3)
+    """
 
     def __init__(
         self,
@@ -141,26 +150,23 @@ class _Blocks:
         background: Callable[[slice, slice], Bytes],
         threshold: Callable[[slice, slice], Singles],
         part: tuple[slice, slice],
+        chosen: NDArray[np.bool_],
         side: int,
         step: int,
     ) -> None:
-        every = tuple(slice(one.start, one.stop, step) for one in part)
-        self.picture, self.background = thinned(picture[part], step), background(*every)
-        self._levels, self._behind = (
-            _blocks(np.asarray(cv2.cvtColor(one, cv2.COLOR_BGR2GRAY)), side)
-            for one in (self.picture, self.background)
+        rows, columns = (slice(one.start, one.stop, step) for one in part)
+        self._part, self._chosen, self._threshold = (rows, columns), chosen, threshold
+        self._side = side
+        self.picture, self.background = (
+            _blocks(one, side)[chosen]
+            for one in (picture[rows, columns], background(rows, columns))
         )
-        self._threshold, self._part = threshold, every
-        self._side, self._pixels = side, side * side
 
-    def agreeing(
-        self, chosen: NDArray[np.bool_], least: int = 0
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Mark which of the chosen blocks show the background in some light.
+    def agreeing(self, least: int = 0) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Mark which of the blocks show the background in some light.
 
         Parameters
         ----------
-        chosen : ndarray of bool, shape (rows, columns)
         least : int, optional
             Fewer than so many need not be told from none.
 
@@ -170,9 +176,10 @@ class _Blocks:
         explained : ndarray of bool, shape (m, side * side)
             Pixels of those that agree which that light explains.
         """
+        side, pixels = self._side, self._side**2
         x, b = (
-            one[chosen].reshape(-1, self._pixels).astype(np.float32) + _OFFSET
-            for one in (self._levels, self._behind)
+            _luma(one).reshape(-1, pixels).astype(np.float32) + _OFFSET
+            for one in (self.picture, self.background)
         )
         around, place = (one - one.mean(axis=1, keepdims=True) for one in (x, b))
         texture = np.sqrt(np.einsum("np,np->n", place, place))
@@ -181,17 +188,23 @@ class _Blocks:
         # Medians cost the most, so they are taken of what is left only.
         alike = np.flatnonzero(agrees)
         if alike.size < least:
-            return np.zeros_like(agrees), np.zeros((0, self._pixels), np.bool_)
+            return np.zeros_like(agrees), np.zeros((0, pixels), np.bool_)
         limits = self._threshold(*self._part)
-        widths = _blocks(limits, self._side)[chosen][alike].reshape(-1, self._pixels)
+        widths = _blocks(limits, side)[self._chosen][alike].reshape(-1, pixels)
         x, b = x[alike], b[alike]
         gain = median(x / b, axis=1)[:, None]
         explained = np.abs(x - gain * b) < widths * np.maximum(gain, 1)
-        least_texture = _TEXTURED * np.sqrt(self._pixels) * median(widths, axis=1)
+        least_texture = _TEXTURED * np.sqrt(pixels) * median(widths, axis=1)
         kept = (gain[:, 0] > _GAINS[0]) & (gain[:, 0] < _GAINS[1])
         kept &= (texture[alike] > least_texture) & (explained.mean(axis=1) > _EXPLAINED)
         agrees[alike] = kept
         return agrees, explained[kept]
+
+
+def _luma(blocks: Bytes) -> Bytes:
+    """Luma of the pixels of blocks, one block below the other."""
+    tall = blocks.reshape(-1, *blocks.shape[2:])
+    return np.asarray(cv2.cvtColor(tall, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
 
 
 def _gains(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.video.frames import Bytes
 
-_LARGE = 400_000
+_LARGE = 60_000
 """Pixels from which shrinking takes longer than a few calls of NumPy."""
 
 
@@ -34,6 +37,12 @@ def shrunk(picture: Bytes, columns: int, rows: int) -> Bytes:
     whole = np.uint16 if height < 257 else np.uint32  # 257 · 255 is the largest
     lines = np.add.reduce(picture.reshape(rows, height, -1), axis=1, dtype=whole)
     blocks = lines.astype(np.float32).reshape(rows * columns, 3 * width)
-    sums = blocks @ np.tile(np.eye(3, dtype=np.float32), (width, 1))
+    sums = blocks @ _summing(width)
     means = np.rint(sums * (np.float32(1) / np.float32(height * width)))
     return np.asarray(means.astype(np.uint8).reshape(rows, columns, 3))
+
+
+@cache
+def _summing(count: int) -> NDArray[np.float32]:
+    """Give the matrix that adds up so many pixels of three channels, channel by channel."""
+    return np.tile(np.eye(3, dtype=np.float32), (count, 1))

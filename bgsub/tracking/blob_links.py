@@ -76,7 +76,7 @@ def link(before: list[BlobNode], now: list[BlobNode]) -> None:
     most_before: dict[BlobNode, int] = {}
     for old, new in _near_pairs(before, now):
         common = math.ceil(_KEPT * min(old.blob.area, new.blob.area)) - 1  # too few to count
-        for shift in _shifts(old, new):
+        for shift in {*_shifts(old, new)}:  # often the same
             common = max(common, _common(old.blob, new.blob, *shift, common))
         if common >= max(_KEPT * old.blob.area, most_after.get(old, 0) + 1):
             most_after[old], old.after = common, new
