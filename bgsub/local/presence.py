@@ -27,6 +27,7 @@ _USUAL = 0.002
 _LEAST_PIXELS = 20
 _RETURN, _RETURN_FRAMES = 0.03, 2
 _STAYS = 0.25
+_FIDGETS = 0.25
 _VISITS = 2
 _STAY, _STAY_FRAMES = 0.02, 2
 _MOST_OF_IT = 0.5
@@ -98,8 +99,9 @@ def motion_around(
     """Compare how much moves elsewhere before a change and after it.
 
     Who sits down walked in and does not walk out; who gets up and leaves is seen to walk out. Who
-    puts something down does both. Motion that begins with the change and never ends is somebody who
-    came, moved a thing and stays: that tells nothing.
+    puts something down does both. Who settles fidgets for a while: what moves within a quarter of
+    the size of a region around it walks nowhere. Motion that begins with the change and never ends
+    is somebody who came, moved a thing and stays: that tells nothing.
 
     Parameters
     ----------
@@ -111,7 +113,8 @@ def motion_around(
     Returns
     -------
     float
-        From 1, all motion comes after, to −1, all came before.
+        From 1, all motion comes after, to −1, all came before; nearer to 0 where all of it covers
+        less than the region.
     """
     first = first_after + 1
     spans = range(last_before - _FRAMES, last_before), range(first, first + _FRAMES)
@@ -119,7 +122,7 @@ def motion_around(
     if min(moving.size for moving in near) < _FRAMES // 2:
         return 0.0
     before, after = (float(moving.mean()) for moving in near)
-    walked = (after - before) / (after + before + float(region.sum()))
+    walked = (after - before) / max(after + before, float(region.sum()))
     if walked > LEAST_WALK:
         later = _motion(layers, region, range(spans[1].stop, len(layers.labels)))
         if later.size >= _FRAMES and later.min() > before + _STAYS * (after - before):
@@ -128,13 +131,18 @@ def motion_around(
 
 
 def _motion(layers: Layers, region: NDArray[np.bool_], span: range) -> NDArray[np.int64]:
-    """Count the pixels outside a region that move, in each frame of a stretch."""
+    """Count the pixels that move, but not around a region, in each frame of a stretch."""
     frames = slice(max(span.start, 0), max(span.stop, 0))
-    # All that moves is counted once, and what a region takes of it near that region alone.
-    box = box_around(region, 2)
-    near = cv2.dilate(region[box].view(np.uint8), _WINDOW)
+    rows, columns = box_around(region, 0)
+    reach = int(_FIDGETS * max(rows.stop - rows.start, columns.stop - columns.start))
+    near, wide = box_around(region, reach), box_around(region, reach + 1)
+    inner = tuple(
+        slice(one.start - edge.start, one.stop - edge.start)
+        for one, edge in zip(near, wide, strict=True)
+    )
+    # All that moves is counted once, and what of it is around a region there alone.
     taken = [
-        cv2.countNonZero(cv2.bitwise_and(cv2.erode(np.ascontiguousarray(one[box]), _WINDOW), near))
+        cv2.countNonZero(cv2.erode(np.ascontiguousarray(one[wide]), _WINDOW)[inner])
         for one in layers.moving[frames]
     ]
     return layers.moving_pixels[frames] - np.array(taken, dtype=np.int64)

@@ -88,6 +88,7 @@ class Told(NamedTuple):
     motion: tuple[float, float]
     visitor: int
     outline: float
+    walked: bool
 
 
 def place_of(
@@ -144,8 +145,9 @@ def make_teller(sigma: float, params: LocalParams) -> Callable[[Place], Told]:
             balance += params.walk_weight * walked
         returned = what_came_back(layers, kept, states)
         balance += params.return_weight * returned
-        visitor = returned or (int(np.sign(walked)) if abs(walked) > _ALONE else 0)
-        return Told(balance, (before, after), visitor, outline)
+        certain = abs(walked) > _ALONE
+        visitor = int(np.sign(walked)) if certain else returned
+        return Told(balance, (before, after), visitor, outline, certain and balance * walked > 0)
 
     return tell
 

@@ -238,7 +238,8 @@ def described(
             marked[layer, 3 : 3 + rows] = True
         marks.append(marked)
     change = Change(17, region, before, after, balance, motion)
-    (found,) = describe_changes(Verdict(*marks, [change]), layers, step, (24, 31))
+    verdict = Verdict(*marks, [change], np.zeros(SHAPE, bool))
+    (found,) = describe_changes(verdict, layers, step, (24, 31))
     return found
 
 

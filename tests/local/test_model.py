@@ -291,6 +291,21 @@ def test_somebody_who_sways_for_half_of_the_film_and_leaves_is_found(scenes, lea
     assert scenes.f_measure(masks_of(learn(shown), shown), truths) > 0.85
 
 
+def test_somebody_who_takes_a_break_is_found_before_and_after_it(scenes, learn):
+    """He comes back as his place does: who walks out and in tells which of them is the visitor."""
+    out = list(range(40, 96, 7))
+    places = [40] * 28 + out + [None] * 12 + out[::-1] + [40] * 24
+    frames, truths = [], []
+    for left in places:
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        if left is not None:
+            scenes.put(frame, truth, 30, left, scenes.thing())
+        frames.append(frame)
+        truths.append(truth)
+    shown = scenes.finish(frames)
+    assert scenes.f_measure(masks_of(learn(shown), shown), truths) > 0.85
+
+
 def window(scenes):
     """A shop window whose displays change while somebody small passes by, and where he is."""
     rng = np.random.default_rng(3)

@@ -180,6 +180,20 @@ def test_what_is_there_at_other_times_too_is_no_object(seen_after, found):
     assert objects(made([PLACE, PERSON], stood), change(0.6)) == found
 
 
+@pytest.mark.parametrize(("visitor", "walked", "found"), [(0, False, []), (1, True, [1])])
+def test_who_walked_out_may_come_back(visitor, walked, found):
+    """He sits there before a break and after it; the place is seen meanwhile alone."""
+    layers = made([PLACE, PERSON], np.repeat([1, 0, 1], [14, 12, 14]))
+    out = change(0.8, frame=14)
+    back = change(-0.8, before=0, after=1, motion=(0.05, 0.4), frame=26)
+    both = [replace(out, visitor=visitor, walked=walked)]
+    both += [replace(back, visitor=-visitor, walked=walked)]
+    assert objects(layers, *both) == found
+    seen = weigh_changes(both, layers, SIGMA).walked
+    assert seen[REGION].all() == walked
+    assert not seen[:6].any()
+
+
 def test_shades_of_an_object_are_the_object():
     near, far = np.add(PERSON, (12, 0, 0)), np.add(PERSON, (0, 15, 0))  # 4σ and 5σ
     assert objects(made([PLACE, PERSON, near, far], STOOD), change(0.5)) == [1, 2]
@@ -273,9 +287,10 @@ def tangled(seed, n=40, shape=(18, 22)):
         before, after = (np.full(shape, k, np.int8) for k in rng.choice(LAYERS, 2, replace=False))
         motion = tuple(float(one) for one in rng.choice([0.03, 0.07, 0.12, 0.2, 0.5, 1.0], 2))
         frame, balance = int(rng.integers(4, n - 4)), float(rng.uniform(-1.2, 1.2))
-        found.append(
-            Change(frame, region, before, after, balance, motion, int(rng.integers(-1, 2)))
-        )
+        visitor = int(rng.integers(-1, 2))
+        walked = visitor * balance > 0 and bool(rng.integers(2))
+        sides = region, before, after
+        found.append(Change(frame, *sides, balance, motion, visitor, walked=walked))
     return Layers(colors, counts, counts, counts, labels), found
 
 
@@ -353,6 +368,9 @@ def votes_by_definition(changes, layers, sigma):
             if max(0.1, 1.5 * moves) < rests < 1:
                 continue
         outside = layers.labels[one.frame :] if left else layers.labels[: one.frame]
+        if one.walked:
+            outside = [f for f in outside if 2 * (f[one.region] == thing).sum() <= y.size]
+            outside = np.array(outside, np.uint8).reshape(-1, *shape[1:])
         stray = (outside == thing).sum(axis=0) / np.maximum(layers.counts[thing], 1)
         at = one.region & (stray < 0.2)
         votes[thing][at] += weight

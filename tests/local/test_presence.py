@@ -89,6 +89,23 @@ def test_who_walks_in_and_not_out_is_a_visitor():
     assert walked([24] * 34 + slowly + [None] * 20, 33, 34) > 0.25
 
 
+def test_who_settles_fidgets_and_walks_nowhere():
+    slowly, settles = list(range(-12, 24, 3)), [19, 29] * 6
+    assert walked([None] * 20 + slowly + settles + [24] * 34, 30, 32) < -0.4
+    slowly = list(range(26, 60, 3))
+    assert walked([24] * 34 + settles + slowly + [None] * 20, 45, 46) > 0.4
+
+
+def test_a_bag_that_is_put_down_beside_him_makes_no_difference():
+    """What one comes with changes with him: together they are as large as what was seen to walk."""
+    phases = [None] * 20 + list(range(-12, 24, 3)) + [24] * 34
+    layers = layers_of(film(phases))
+    alone, both = np.zeros((2, *SHAPE), bool)
+    alone[14:26, 27:33] = both[10:30, 24:36] = True
+    walks = [motion_around(layers, region, 30, 32) for region in (alone, both)]
+    assert max(walks) < -0.4
+
+
 def test_who_passes_by_is_none():
     passing = [*IN, 24, *OUT]
     assert abs(walked([None] * 20 + passing + [None] * 27, 26, 26)) < 0.25
@@ -229,19 +246,26 @@ def test_twenty_pixels_in_motion_tell_and_a_colour_of_more_than_three(rows, colu
 @pytest.mark.parametrize("seed", range(3))
 def test_motion_around_is_its_definition(seed):
     _, layers, region = scattered(seed)
+    rows, columns = (np.flatnonzero(region.any(axis=axis))[[0, -1]] for axis in (1, 0))
+    reach = max(np.ptp(rows) + 1, np.ptp(columns) + 1) // 4
+    elsewhere = np.ones_like(region)
+    elsewhere[
+        max(rows[0] - reach, 0) : rows[1] + 1 + reach,
+        max(columns[0] - reach, 0) : columns[1] + 1 + reach,
+    ] = False
+
+    def motion(start, stop):
+        moving = (
+            opened(seldom(layers, j), grow=False) & elsewhere
+            for j in range(max(start, 0), min(stop, 30))
+        )
+        return [np.count_nonzero(one) for one in moving]
+
     for last, first in ((3, 5), (4, 5), (5, 9), (12, 14), (20, 23), (22, 24), (25, 28)):
-        means = []
-        for start in (last - 10, first + 1):
-            moving = [
-                opened(seldom(layers, j) & ~region, grow=False).sum()
-                for j in range(max(start, 0), min(start + 10, 30))
-            ]
-            means.append(np.mean(moving) if len(moving) >= 5 else np.nan)
-        before, after = means
-        expected = (after - before) / (after + before + region.sum())
-        later = [
-            opened(seldom(layers, j) & ~region, grow=False).sum() for j in range(first + 11, 30)
-        ]
+        near = motion(last - 10, last), motion(first + 1, first + 11)
+        before, after = (np.mean(one) if len(one) >= 5 else np.nan for one in near)
+        expected = (after - before) / np.maximum(after + before, region.sum())
+        later = motion(first + 11, 30)
         if expected > 0.25 and len(later) >= 10 and min(later) > 0.75 * before + 0.25 * after:
             expected = 0.0
         found = motion_around(layers, region, last, first)

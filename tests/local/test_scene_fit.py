@@ -253,7 +253,7 @@ def verdict_of(shape, objects=(), things=()):
     for marked, pairs in ((is_object, objects), (is_thing, things)):
         for k, part in pairs:
             marked[k][part] = True
-    return Verdict(is_object, is_thing, [])
+    return Verdict(is_object, is_thing, [], np.zeros(shape, bool))
 
 
 class TestSettle:
