@@ -43,10 +43,8 @@ def _slid(cut: Cut, right: float, down: float = 0.0) -> Cut:
 
 
 def _nobody(count: int, size: tuple[int, int] = _ROOM) -> list[Cut]:
-    across, down = size
-    return [Cut(np.zeros((down, across, 3), np.float32), np.zeros((down, across), np.float32))] * (
-        count
-    )
+    none = np.zeros(size[::-1], np.float32)
+    return [Cut(np.stack([none] * 3, axis=2), none)] * count
 
 
 def _grained(cuts: Sequence[Cut]) -> Iterator[Cut]:
@@ -116,6 +114,12 @@ def _sits_first(data: Path) -> list[Cut]:
     come, sit = (_sitter(data, frames) for frames in (_COMES, _SITS))
     seen = [*back_and_forth(sit, _FRAMES // 2), *come[::-1]]
     return [*seen, *_nobody(_FRAMES - len(seen))]
+
+
+def _break(data: Path, who: Callable[[Path], list[Cut]]) -> list[Cut]:
+    """Let somebody who is there first leave for a quarter of the film, and come back."""
+    half = who(data)[_FRAMES // 5 : 7 * _FRAMES // 10]
+    return [*half, *half[::-1]]
 
 
 def _bag_put(data: Path) -> tuple[list[Cut], list[Cut]]:
@@ -269,6 +273,7 @@ CHOOSING: dict[str, Callable[[Path], Iterable[Drawn]]] = {
     "sits_50": _in(_meeting, partial(_sits, share=0.5)),
     "sits_80": _in(_meeting, partial(_sits, share=0.8)),
     "sits_first": _in(_meeting, _sits_first),
+    "sits_break": _in(_meeting, partial(_break, who=_sits_first)),
     "sits_always": _someone_stays,
     "bag_left": _in(_meeting, _bag_left),
     "bag_taken": _in(_meeting, _bag_taken),
@@ -283,6 +288,7 @@ JUDGING: dict[str, Callable[[Path], Iterable[Drawn]]] = {
     "stands_50": _in(_office, partial(_stands, share=0.5)),
     "stands_80": _in(_office, partial(_stands, share=0.8)),
     "stands_first": _in(_office, _stands_first),
+    "stands_break": _in(_office, partial(_break, who=_stands_first)),
     "stands_always": _someone_at_desk,
     "case_left": _in(_office, _case_left),
     "case_taken": _in(_office, _case_taken),
