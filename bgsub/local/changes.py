@@ -56,8 +56,8 @@ class Change:
         place came back, 1 the one before; see `presence`.
     outline : float
         What the outline alone says, in `balance`.
-    walked : bool
-        Whether the visitor was seen to walk in or out. He may come back, as his place does.
+    took_break : bool
+        Whether the visitor was seen to walk in or out, and was there before and after his place.
     """
 
     frame: int
@@ -68,7 +68,7 @@ class Change:
     motion: tuple[float, float] = (UNKNOWN, UNKNOWN)
     visitor: int = 0
     outline: float = 0.0
-    walked: bool = False
+    took_break: bool = False
 
     def is_rigid(self, side: int, params: LocalParams = DEFAULTS) -> bool:
         """Say whether what was there before (0) or after (1) is at rest as only things are.

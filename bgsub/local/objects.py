@@ -50,14 +50,14 @@ class Verdict:
     is_thing : ndarray of bool, shape (K, h, w)
         The layer is of a thing that was put there or taken, and so background.
     changes : list of Change
-    walked : ndarray of bool, shape (h, w)
-        Who was there was seen to walk in or out.
+    breaks : ndarray of bool, shape (h, w)
+        Somebody took a break there: he came back as his place did.
     """
 
     is_object: NDArray[np.bool_]
     is_thing: NDArray[np.bool_]
     changes: list[Change]
-    walked: NDArray[np.bool_]
+    breaks: NDArray[np.bool_]
 
 
 def judge_changes(
@@ -94,9 +94,9 @@ def weigh_changes(
     """Let arrivals and departures vote on the layers before and after them; see `judge_changes`."""
     shape = layers.colors.shape[:3]
     votes, cast = (np.zeros(shape, np.float32) for _ in range(2))
-    is_thing, walked = np.zeros(shape, np.bool_), np.zeros(shape[1:], np.bool_)
+    is_thing, breaks = np.zeros(shape, np.bool_), np.zeros(shape[1:], np.bool_)
     if not changes:
-        return Verdict(np.zeros(shape, np.bool_), is_thing, changes, walked)
+        return Verdict(np.zeros(shape, np.bool_), is_thing, changes, breaks)
     changes = [_with_news(change, changes, layers, params) for change in changes]
     for change in changes:
         visitor = {-1: 1, 0: None, 1: 0}[change.visitor]
@@ -105,13 +105,13 @@ def weigh_changes(
                 for k in range(LAYERS):
                     is_thing[k] |= change.region & (label == k)
         _vote(change, layers, votes, cast, params)
-        if change.walked:
-            walked |= change.region
+        if change.took_break:
+            breaks |= change.region
     votes[np.abs(votes) < 0.5 * cast] = 0  # what comes and goes both ways is no object
     is_object = _with_shades(votes > 0, layers.colors, sigma)
     is_object[0] &= votes[0] >= 0  # likeness alone does not overrule what is seen most
     is_object[0] &= ~_places_of_several(is_object, layers, sigma)
-    return Verdict(is_object, is_thing, changes, walked)
+    return Verdict(is_object, is_thing, changes, breaks)
 
 
 def _with_news(
@@ -194,7 +194,7 @@ def _vote(
     y, x = positions(region)
     label, shown = thing[y, x], layers.labels[:, y, x]
     outside = shown[change.frame :] if left else shown[: change.frame]
-    if change.walked:  # who walked away may come back
+    if change.took_break:  # he is there again
         outside = outside[(outside == label).mean(axis=1) <= _MOST_OF_IT]
     stray = (outside == label).sum(axis=0) / np.maximum(layers.counts[label, y, x], 1)
     keep = stray < params.stray_share  # an object that came had not been there before

@@ -88,7 +88,7 @@ def fit_scene(
     notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
     stands = comes_back(pictures, layers.colors[0], colors[0])
     stands |= is_around(layers, colors[0], params)
-    stands &= ~repeated(verdict.walked, step, height, width)
+    stands &= ~repeated(verdict.breaks, step, height, width)
     if stands.any():
         verdict.is_object[0] &= ~stands[::step, ::step]
         colors, accepted = layers.colors[: params.kept_layers].copy(), allowed

@@ -88,7 +88,7 @@ class Told(NamedTuple):
     motion: tuple[float, float]
     visitor: int
     outline: float
-    walked: bool
+    took_break: bool
 
 
 def place_of(
@@ -145,9 +145,11 @@ def make_teller(sigma: float, params: LocalParams) -> Callable[[Place], Told]:
             balance += params.walk_weight * walked
         returned = what_came_back(layers, kept, states)
         balance += params.return_weight * returned
-        certain = abs(walked) > _ALONE
-        visitor = int(np.sign(walked)) if certain else returned
-        return Told(balance, (before, after), visitor, outline, certain and balance * walked > 0)
+        alone = int(np.sign(walked)) if abs(walked) > _ALONE else 0
+        # Who takes a break comes back as his place does: who is seen to walk is the visitor.
+        took_break = alone * returned < 0 < alone * balance
+        visitor = alone if took_break else returned or alone
+        return Told(balance, (before, after), visitor, outline, took_break)
 
     return tell
 

@@ -247,9 +247,9 @@ def test_a_balance_is_the_sum_of_what_speaks_for_it(kind, sways):
         returned = what_came_back(layers, one.region, sides)
         balance += 0.5 * returned
         assert one.balance == pytest.approx(balance, abs=1e-6)
-        certain = abs(walked) > 0.4
-        assert one.visitor == (int(np.sign(walked)) if certain else returned)
-        assert one.walked == (certain and one.visitor * one.balance > 0)
+        alone = int(np.sign(walked)) if abs(walked) > 0.4 else 0
+        assert one.took_break == (alone == -returned != 0 and alone * balance > 0)
+        assert one.visitor == (alone if one.took_break else returned or alone)
 
 
 @pytest.mark.parametrize("seed", range(4))

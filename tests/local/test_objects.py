@@ -180,18 +180,17 @@ def test_what_is_there_at_other_times_too_is_no_object(seen_after, found):
     assert objects(made([PLACE, PERSON], stood), change(0.6)) == found
 
 
-@pytest.mark.parametrize(("visitor", "walked", "found"), [(0, False, []), (1, True, [1])])
-def test_who_walked_out_may_come_back(visitor, walked, found):
-    """He sits there before a break and after it; the place is seen meanwhile alone."""
+@pytest.mark.parametrize(("took_break", "found"), [(False, []), (True, [1])])
+def test_who_took_a_break_is_there_again(took_break, found):
     layers = made([PLACE, PERSON], np.repeat([1, 0, 1], [14, 12, 14]))
     out = change(0.8, frame=14)
     back = change(-0.8, before=0, after=1, motion=(0.05, 0.4), frame=26)
-    both = [replace(out, visitor=visitor, walked=walked)]
-    both += [replace(back, visitor=-visitor, walked=walked)]
+    both = [replace(out, visitor=1), replace(back, visitor=-1)]
+    both = [replace(one, took_break=took_break) for one in both]
     assert objects(layers, *both) == found
-    seen = weigh_changes(both, layers, SIGMA).walked
-    assert seen[REGION].all() == walked
-    assert not seen[:6].any()
+    breaks = weigh_changes(both, layers, SIGMA).breaks
+    assert breaks[REGION].all() == took_break
+    assert not breaks[:6].any()
 
 
 def test_shades_of_an_object_are_the_object():
@@ -288,9 +287,9 @@ def tangled(seed, n=40, shape=(18, 22)):
         motion = tuple(float(one) for one in rng.choice([0.03, 0.07, 0.12, 0.2, 0.5, 1.0], 2))
         frame, balance = int(rng.integers(4, n - 4)), float(rng.uniform(-1.2, 1.2))
         visitor = int(rng.integers(-1, 2))
-        walked = visitor * balance > 0 and bool(rng.integers(2))
+        took_break = visitor * balance > 0 and bool(rng.integers(2))
         sides = region, before, after
-        found.append(Change(frame, *sides, balance, motion, visitor, walked=walked))
+        found.append(Change(frame, *sides, balance, motion, visitor, took_break=took_break))
     return Layers(colors, counts, counts, counts, labels), found
 
 
@@ -368,7 +367,7 @@ def votes_by_definition(changes, layers, sigma):
             if max(0.1, 1.5 * moves) < rests < 1:
                 continue
         outside = layers.labels[one.frame :] if left else layers.labels[: one.frame]
-        if one.walked:
+        if one.took_break:
             outside = [f for f in outside if 2 * (f[one.region] == thing).sum() <= y.size]
             outside = np.array(outside, np.uint8).reshape(-1, *shape[1:])
         stray = (outside == thing).sum(axis=0) / np.maximum(layers.counts[thing], 1)
