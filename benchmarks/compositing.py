@@ -37,7 +37,7 @@ class Cut(NamedTuple):
     share: Singles
 
 
-Movement = Callable[[int], tuple[float, float, float]]
+Movement = Callable[[float], tuple[float, float, float]]
 """Pixels to the right and down, and degrees, by which a camera has moved before a frame."""
 
 
@@ -179,7 +179,7 @@ def trembling(reach: float, degrees: float = 0.0) -> Movement:
     """Tremble by up to so many pixels and degrees."""
     phases = np.random.default_rng(2).uniform(0, 2 * np.pi, 5)
 
-    def movement(index: int) -> tuple[float, float, float]:
+    def movement(index: float) -> tuple[float, float, float]:
         angles = 2 * np.pi * index / RATE * np.array([1.3, 3.1, 1.7, 4.3, 2.3]) + phases
         waves = np.sin(angles)
         right, down = 2 * waves[0] + waves[1], 2 * waves[2] + waves[3]
@@ -188,12 +188,12 @@ def trembling(reach: float, degrees: float = 0.0) -> Movement:
     return movement
 
 
-def knocked(index: int) -> tuple[float, float, float]:
+def knocked(index: float) -> tuple[float, float, float]:
     """Stand still, but for a knock of 5 and 4 pixels after 5 seconds."""
     return (0, 0, 0) if index < 5 * RATE else (5, -4, 0)
 
 
-def drifting(index: int) -> tuple[float, float, float]:
+def drifting(index: float) -> tuple[float, float, float]:
     """Sink to the side by 8 pixels in 10 seconds."""
     return 8 * index / (10 * RATE), 0, 0
 

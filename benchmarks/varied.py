@@ -1,13 +1,14 @@
 """Variants of real scenes whose truth is known: for ``benchmarks.masks --varied``.
 
 Each is what another camera could have given of the same scene: smaller, slower, shorter, darker,
-noisier, compressed, without colour, trembling, or nearer. A rule that holds on a scene by luck
-falls on some of them, while a method that is fair to all loses no more than the footage does.
+noisier, compressed, without colour, trembling, in a hand, or nearer. A rule that holds on a scene
+by luck falls on some of them, while a method that is fair to all loses no more than footage does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from benchmarks.compositing import RATE, trembling
+from benchmarks.compositing import RATE, Movement, trembling
 from benchmarks.footage import Footage, pictures, truths
 from benchmarks.scenes import LOSSLESS, Codec, write
 from bgsub.evaluation.confusion import BACKGROUND, FOREGROUND, UNSCORED
@@ -59,17 +60,25 @@ def _cropped(seen: Seen) -> Seen:
     return seen.drawn(lambda one, *_: one[top : high - top, left : wide - left].copy())
 
 
-def _trembling(seen: Seen) -> Seen:
-    right, down, _ = trembling(1.5)(seen.at)
-    move = np.array([[1, 0, right], [0, 1, down]])
-    size = seen.picture.shape[1::-1]
+def _shaken(movement: Movement, exposure: float, seen: Seen) -> Seen:
+    """Let the camera move, while a frame is exposed, too, for a share of the time to the next."""
+    high, wide = seen.picture.shape[:2]
 
     def change(one: Bytes, way: int, outside: int) -> object:
+        times = seen.at + exposure * np.array([0, 0.5, 1])
+        moves = []
+        for right, down, degrees in map(movement, times):
+            move = cv2.getRotationMatrix2D((wide / 2, high / 2), degrees, 1)
+            move[:, 2] += np.array([right, down])
+            moves.append(move)
         if outside:
-            return cv2.warpAffine(one, move, size, flags=way, borderValue=outside)
-        return cv2.warpAffine(
-            one, move, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT
-        )
+            return cv2.warpAffine(one, moves[1], (wide, high), flags=way, borderValue=outside)
+        border = cv2.BORDER_REFLECT
+        if not exposure:
+            return cv2.warpAffine(one, moves[1], (wide, high), borderMode=border)
+        exact = one.astype(np.float32)
+        shown = [cv2.warpAffine(exact, each, (wide, high), borderMode=border) for each in moves]
+        return np.clip(np.rint(np.mean(shown, axis=0)), 0, 255)
 
     return seen.drawn(change)
 
@@ -113,7 +122,8 @@ VARIANTS = {
     "crf20": Variant(codec=_x264(20)),
     "crf30": Variant(codec=_x264(30)),
     "grey": Variant(codec=Codec("ffv1", "gray", {})),
-    "trembling": Variant(_trembling),
+    "trembling": Variant(partial(_shaken, trembling(1.5), 0.0)),
+    "handheld": Variant(partial(_shaken, trembling(6, degrees=1), 0.5), codec=_x264(28)),
     "cropped": Variant(_cropped),
 }
 """All by name. Every third frame keeps the rate of all, as folders of thinned frames do."""

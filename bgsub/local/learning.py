@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -106,8 +107,8 @@ def _given(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _steady(pictures: Bytes, registration: Registration) -> int:
     """Move frames to their place; give how far they lay from it at most, in pixels."""
-    furthest = 0
-    for picture, shift in zip(pictures, map(registration.find, pictures), strict=True):
-        picture[:] = moved(picture, shift)
-        furthest = max(furthest, abs(shift.right), abs(shift.down))
-    return furthest
+    furthest = 0.0
+    for picture, motion in zip(pictures, map(registration.find, pictures), strict=True):
+        picture[:] = moved(picture, motion)
+        furthest = max(furthest, motion.furthest(*picture.shape[:2]))
+    return math.ceil(furthest)

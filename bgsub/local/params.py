@@ -41,7 +41,7 @@ class LocalParams:
 
     # A camera that shakes
     shake_px: float = _number(
-        0.75, "pixels", (0.25, 16), "less is rounded away, and is no more than the blur of an edge"
+        0.5, "pixels", (0.25, 16), "frames of a camera at rest are found within this of their place"
     )
     shake_share: float = _number(
         0.1, "share of frames", (0.02, 1.1), "fewer out of place are errors; above 1: they stay"

@@ -8,33 +8,34 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.registration import Registration, Shift
+from bgsub.local.alignment import Motion, warped
+from bgsub.local.registration import Registration
 from bgsub.video.frames import Bytes
 
 Flags = NDArray[np.bool_]
 
+_STILL = Motion()
 
-def moved(picture: NDArray[Any], shift: Shift) -> NDArray[Any]:
+
+def moved(picture: Bytes, motion: Motion) -> Bytes:
     """Move a picture to its place.
 
     Parameters
     ----------
-    picture : ndarray, shape (h, w) or (h, w, 3)
-    shift : Shift
-        Where it lies now.
+    picture : ndarray of uint8, shape (h, w) or (h, w, 3)
+    motion : Motion
+        How it lies now.
 
     Returns
     -------
-    ndarray
+    ndarray of uint8
         The picture itself where nothing moves. At its borders what it does not show is continued.
     """
-    right, down = shift
-    if not (right or down):
+    if motion == _STILL:
         return picture
-    height, width = picture.shape[:2]
-    seen = picture[max(0, down) : height + min(0, down), max(0, right) : width + min(0, right)]
-    borders = max(0, -down), max(0, down), max(0, -right), max(0, right)
-    return cv2.copyMakeBorder(seen, *borders, cv2.BORDER_REPLICATE)
+    # Cubic, as linear interpolation leaves half of the sharpest edges between two pixels.
+    sharp = warped(picture, motion.matrix(*picture.shape[:2]), cv2.INTER_CUBIC)
+    return np.asarray(sharp, np.uint8)
 
 
 class Placed(NamedTuple):
@@ -45,21 +46,27 @@ class Placed(NamedTuple):
     picture : ndarray of uint8, shape (h, w, 3) or (h, w)
     inside : ndarray of bool, shape (h, w), or None
         What counts, and what the frame shows of the place; None if all does.
-    shift : Shift
+    motion : Motion
     counts : ndarray of bool, shape (h, w), or None
         What counts of the frame where it lay.
     """
 
     picture: Bytes
     inside: Flags | None
-    shift: Shift = Shift()
+    motion: Motion = _STILL
     counts: Flags | None = None
 
     def back(self, plane: NDArray[Any]) -> NDArray[Any]:
-        """Move something of the place to where the frame lies; 0 where nothing counts."""
-        if self.shift == Shift():
+        """Move something of the place to where the frame lies; 0 where nothing counts.
+
+        Pictures, (h, w, 3), are interpolated; of masks and scores, (h, w), the nearest are taken.
+        """
+        if self.motion == _STILL:
             return plane
-        plane = moved(plane, Shift(-self.shift.right, -self.shift.down))
+        height, width = plane.shape[:2]
+        there = cv2.invertAffineTransform(self.motion.matrix(height, width))
+        way = cv2.INTER_CUBIC if plane.ndim == 3 else cv2.INTER_NEAREST
+        plane = warped(plane, np.asarray(there), way)
         if self.counts is not None:
             plane[~self.counts] = 0
         return plane
@@ -78,14 +85,12 @@ def at_place(
     counts : ndarray of bool, shape (h, w), optional
         Pixels of the frame that count; all by default.
     """
-    shift = Shift() if registration is None else registration.find(picture)
-    if shift == Shift():
+    motion = _STILL if registration is None else registration.find(picture)
+    if motion == _STILL:
         return Placed(picture, counts)
     height, width = picture.shape[:2]
-    inside = np.zeros((height, width), np.bool_)
-    rows = slice(max(0, -shift.down), height - max(0, shift.down))
-    columns = slice(max(0, -shift.right), width - max(0, shift.right))
-    inside[rows, columns] = True
-    if counts is not None:
-        inside &= moved(counts.view(np.uint8), shift).view(np.bool_)
-    return Placed(moved(picture, shift), inside, shift, counts)
+    seen = np.ones((height, width), np.uint8) if counts is None else counts.view(np.uint8)
+    flags = cv2.INTER_NEAREST | cv2.WARP_INVERSE_MAP
+    shown = cv2.warpAffine(seen, motion.matrix(height, width), (width, height), flags=flags)
+    inside = np.asarray(shown, np.uint8).view(np.bool_)
+    return Placed(moved(picture, motion), inside, motion, counts)

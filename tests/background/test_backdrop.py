@@ -7,9 +7,9 @@ import pytest
 
 from bgsub.background.backdrop import Backdrop
 from bgsub.background.model import BackgroundModel
+from bgsub.local.alignment import Motion
 from bgsub.local.model import LocalModel
 from bgsub.local.placing import moved
-from bgsub.local.registration import Shift
 from bgsub.local.scene import Scene
 from bgsub.video.frames import Layout
 
@@ -182,11 +182,11 @@ def test_what_has_come_to_rest_is_background():
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_behind_objects_a_place_lies_where_a_moving_camera_shows_it(kind):
     model, _ = make(kind)
-    shift = Shift(4, -2)
+    shift = Motion(4, -2)
     place = SimpleNamespace(find=lambda _: shift)
     local = LocalModel(model.local.scenes, [0.5], registration=place)
     usual = model.local.scenes[0].colors[0]
-    shown = moved(usual if kind != "gray" else usual[..., 0], Shift(-4, 2))
+    shown = moved(usual if kind != "gray" else usual[..., 0], Motion(-4, 2))
     truth = model.layout.pack(np.ascontiguousarray(shown))
     row = truth.copy()
     model.layout.luma(row)[THING] = 250

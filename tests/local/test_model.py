@@ -3,12 +3,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bgsub.local.alignment import Motion
 from bgsub.local.cleanup import SCORE_LEVEL
 from bgsub.local.layers import MOST_FRAMES
 from bgsub.local.model import LocalModel
 from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.placing import moved
-from bgsub.local.registration import Shift
 from bgsub.local.sampling import fit_bytes, sample_size
 from bgsub.local.scene import Scene
 from bgsub.runtime.threads import Workers
@@ -470,7 +470,7 @@ def test_light_in_a_part_is_evened_out_where_shadows_are_dropped(options, evened
 def shaking(passing):
     """The same film before a camera that shakes: frames, shifts, model."""
     rng = np.random.default_rng(4)
-    shifts = [Shift(*one) for one in rng.integers(-4, 5, (len(passing.frames), 2)).tolist()]
+    shifts = [Motion(*one) for one in rng.integers(-4, 5, (len(passing.frames), 2)).tolist()]
     rough = np.rint(rng.normal(0, 20, (72, 96, 1))).astype(int)  # something to hold on to
     frames = np.clip(passing.frames + rough, 0, 255).astype(np.uint8)
     for frame, truth, still in zip(frames, passing.truths, passing.frames, strict=True):

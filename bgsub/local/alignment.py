@@ -1,0 +1,263 @@
+"""Find how a frame lies against the place of its scene: moved, turned, nearer or further."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.clean_frames import Singles
+from bgsub.robustpca.median import median, quantile
+from bgsub.video.frames import Bytes
+
+Doubles = NDArray[np.float64]
+
+COARSEST = 24
+"""Pixels of the shorter side of the smallest picture of a pyramid, at least."""
+
+_KINDS = 4
+"""Numbers that say how a frame lies: right, down, grown and turned."""
+
+_ROUNDS, _ENOUGH = 15, 0.03
+"""Most steps on one level of a pyramid, and the step in its pixels that ends them."""
+
+_LONGEST_STEP = 1.5
+_LEAST_SCALE = 0.1
+_STEADY = 1e-3
+"""Share of the mean of all slopes that is added to each: in a direction that is not seen, nothing
+moves."""
+
+_CALM, _OF_NORMAL = 0.3, 0.385
+"""Quantile of what differs that noise decides, as objects may cover more than half of a picture,
+and what it is of normal noise."""
+
+_FURTHEST = 1 / 6
+"""Share of the shorter side by which frames may lie apart; what is further is another view."""
+
+_LOST = 0.5
+"""Contrasts by which pixels typically differ where a frame has not been found; of two that show
+nothing in common it is .95."""
+
+_STRANGE = 1 / 3
+"""Contrasts by which calm pixels differ in a frame that shows nothing of a place, at least; .54 by
+chance, and .37 to .5 after the motion that suits chance best."""
+
+_BLOCK, _CLEARLY = 16, 3.0
+"""Pixels of a block, and standard errors of their mean by which blocks must say the same: what
+moves by itself fills a few of them."""
+
+_FAINT = 3.0
+"""Grey levels of texture that count for half: noise has less."""
+
+
+class Motion(NamedTuple):
+    """How a frame lies: what is at x in its place, from the middle, is at x + move + stretch·x.
+
+    Attributes
+    ----------
+    right, down : float
+        How far its middle lies to the right and below, in pixels.
+    grown, turned : float
+        By how much it is larger, as a share, and turned clockwise, in radians; both are small.
+    """
+
+    right: float = 0.0
+    down: float = 0.0
+    grown: float = 0.0
+    turned: float = 0.0
+
+    def matrix(self, height: int, width: int) -> Doubles:
+        """Give the matrix, (2, 3), that takes a pixel of the place to that of the frame."""
+        middle, move = np.array([(width - 1) / 2, (height - 1) / 2]), (self.right, self.down)
+        around = np.array([[1 + self.grown, -self.turned], [self.turned, 1 + self.grown]])
+        return np.column_stack([around, middle - around @ middle + move])
+
+    def furthest(self, height: int, width: int) -> float:
+        """Give by how many pixels any pixel of a picture moves at most, across or down."""
+        x, y = width / 2, height / 2
+        grown, turned = abs(self.grown), abs(self.turned)
+        across, along = grown * x + turned * y, turned * x + grown * y
+        return max(abs(self.right) + across, abs(self.down) + along)
+
+    def enlarged(self, factor: float) -> Motion:
+        """Give the same motion of pictures so many times as large."""
+        return self._replace(right=factor * self.right, down=factor * self.down)
+
+
+class Found(NamedTuple):
+    """How a shrunken picture lies, in its pixels, and whether that is sure."""
+
+    motion: Motion
+    sure: bool
+
+
+class Aligner:
+    """Finds how frames lie against a place.
+
+    Parameters
+    ----------
+    reference : ndarray of uint8, shape (h, w)
+        Luma of the place.
+
+    Notes
+    -----
+    A frame's motion W minimises Σ ρ(I(Wx) − R(x)) over the pixels x by Gauss–Newton steps, coarse
+    to fine (Lucas and Kanade 1981), with the weights of Geman and McClure, which leave out what
+    moves by itself; the first one is where the smallest pictures correlate most. I and R are luma
+    less its local mean, over its local contrast: light is no motion. Turns are looked for last, as
+    objects that fill a picture lead astray what is free to turn.
+
+    A motion is sure if blocks all over the picture are explained better by it than by its opposite:
+    both smooth a frame alike, as moving it by a part of a pixel does.
+    """
+
+    def __init__(self, reference: Bytes) -> None:
+        self._levels = [_Level(texture) for texture in _pyramid(reference)]
+
+    def find(self, small: Bytes) -> Found:
+        """Find how a frame lies.
+
+        Parameters
+        ----------
+        small : ndarray of uint8, shape (h, w)
+        """
+        frames = _pyramid(small)
+        found, left = self._descend(frames, np.zeros(2))
+        if left < _LOST:
+            return found
+        further, less = self._descend(frames, _nearest(self._levels[0].place, frames[0]))
+        return further if less < left else found
+
+    def _descend(self, frames: list[Singles], by: Doubles) -> tuple[Found, float]:
+        """Find a motion, beginning with a shift of the smallest picture, and what it leaves."""
+        for i, (level, frame) in enumerate(zip(self._levels, frames, strict=True)):
+            by, scale = level.settle(frame, 2 * by if i else by)
+        by, scale = level.settle(frame, np.append(by, np.zeros(_KINDS - by.size)))
+        if level.is_far(by):
+            return Found(Motion(), sure=False), math.inf
+        here, opposite = (level.difference(frame, one) for one in (by, -by))
+        sure = _calm(here) < _STRANGE and _is_better(here, opposite, scale)
+        return Found(level.motion(by), sure), float(median(np.abs(here[::2, ::2])))
+
+
+class _Level:
+    """The place in one size, and how much of it changes with each kind of motion.
+
+    Motions are arrays of right and down, or of these, grown and turned, all in pixels: the last
+    two at the middles of the shorter sides.
+    """
+
+    def __init__(self, place: Singles) -> None:
+        self.place = place
+        height, width = place.shape
+        self._reach = max(height, width) / 2
+        right, down = (
+            np.asarray(cv2.Sobel(place, cv2.CV_32F, *axis, scale=1 / 8), np.float32)
+            for axis in ((1, 0), (0, 1))
+        )
+        x = (np.arange(width) - (width - 1) / 2) / self._reach
+        y = (np.arange(height) - (height - 1) / 2)[:, None] / self._reach
+        kinds = [right, down, x * right + y * down, x * down - y * right]
+        self._slopes = np.stack(kinds).astype(np.float32)
+
+    def motion(self, by: Doubles) -> Motion:
+        """Give a motion in other words."""
+        right, down, *others = by.tolist()
+        return Motion(right, down, *(one / self._reach for one in others))
+
+    def is_far(self, by: Doubles) -> bool:
+        """Say whether something else is seen after a motion."""
+        return bool(_border(by) > _FURTHEST * min(self.place.shape))
+
+    def difference(self, frame: Singles, by: Doubles) -> Singles:
+        """Give what differs after a motion, without the borders, where other things are seen."""
+        matrix = self.motion(by).matrix(*frame.shape)
+        return np.asarray((warped(frame, matrix) - self.place)[_inner(by)], np.float32)
+
+    def settle(self, frame: Singles, by: Doubles) -> tuple[Doubles, float]:
+        """Take steps from a motion until they are small; say what noise is, too."""
+        scale = max(2 * _calm(self.difference(frame, by)) / _OF_NORMAL, _LEAST_SCALE)
+        for _ in range(_ROUNDS):
+            step = self._step(frame, by, scale)
+            by = by - step
+            if self.is_far(by) or np.abs(step).max() < _ENOUGH:
+                break
+        return by, scale
+
+    def _step(self, frame: Singles, by: Doubles, scale: float) -> Doubles:
+        """Give one Gauss–Newton step."""
+        difference = self.difference(frame, by)
+        weights = np.square(difference / np.float32(scale))
+        weights += 1
+        np.reciprocal(np.square(weights, out=weights), out=weights)
+        slopes = self._slopes[: by.size, *_inner(by)].reshape(by.size, -1)
+        weighted = slopes * weights.reshape(-1)
+        squares = (weighted @ slopes.T).astype(np.float64)
+        ahead = (weighted @ difference.reshape(-1)).astype(np.float64)
+        squares += np.eye(by.size) * max(_STEADY * squares.trace() / by.size, np.finfo(float).tiny)
+        step = np.linalg.solve(squares, ahead)
+        return np.asarray(step / max(1.0, np.abs(step).max() / _LONGEST_STEP))
+
+
+def warped(picture: NDArray[Any], matrix: Doubles, way: int = cv2.INTER_LINEAR) -> NDArray[Any]:
+    """Move a picture by parts of a pixel, from where it lies to its place; continue its borders."""
+    height, width = picture.shape[:2]
+    flags = way | cv2.WARP_INVERSE_MAP
+    border = cv2.BORDER_REPLICATE
+    return cv2.warpAffine(picture, matrix, (width, height), flags=flags, borderMode=border)
+
+
+def _pyramid(small: Bytes) -> list[Singles]:
+    """Give the texture of a picture at halves of its size, the smallest first."""
+    levels = [small]
+    while min(levels[-1].shape) >= 2 * COARSEST:
+        levels.append(np.asarray(cv2.pyrDown(levels[-1]), np.uint8))
+    return [_texture(level) for level in reversed(levels)]
+
+
+def _texture(level: Bytes) -> Singles:
+    """Give luma less its mean around, over its contrast around."""
+    around = (max(3, min(level.shape) // 8 | 1),) * 2
+    luma = level.astype(np.float32)
+    luma -= cv2.blur(luma, around)
+    contrast = cv2.sqrt(cv2.blur(luma * luma, around) + np.float32(_FAINT * _FAINT))
+    return np.asarray(luma / contrast, np.float32)
+
+
+def _inner(by: Doubles) -> tuple[slice, slice]:
+    """Leave out the borders, where a frame shows other things than the place."""
+    border = 2 + int(_border(by))
+    return (slice(border, -border),) * 2
+
+
+def _border(by: Doubles) -> float:
+    """Give the pixels at the borders of a picture that show other things, at most."""
+    return float(np.abs(by[:2]).max() + np.abs(by[2:]).sum())
+
+
+def _calm(difference: Singles) -> float:
+    """Give by how much pixels differ where nothing but noise does."""
+    return quantile(np.abs(difference[::2, ::2]).reshape(-1), _CALM)
+
+
+def _is_better(here: Singles, there: Singles, scale: float) -> bool:
+    """Say whether one motion leaves less than another one all over the picture."""
+    squares = (np.square(one / np.float32(scale)) for one in (here, there))
+    less, more = (one / (1 + one) for one in squares)
+    height, width = here.shape
+    size = max(width // _BLOCK, 1), max(height // _BLOCK, 1)
+    gain = np.asarray(cv2.resize(more - less, size, interpolation=cv2.INTER_AREA))
+    mean, deviation = float(gain.mean()), float(gain.std())
+    return mean * math.sqrt(gain.size) > _CLEARLY * deviation
+
+
+def _nearest(place: Singles, frame: Singles) -> Doubles:
+    """Give the shift by full pixels at which a frame correlates most with its place."""
+    reach = int(_FURTHEST * min(place.shape))
+    middle = np.ascontiguousarray(place[reach:-reach, reach:-reach])
+    alike = cv2.matchTemplate(frame, middle, cv2.TM_CCORR)
+    down, right = np.unravel_index(int(alike.argmax()), alike.shape)
+    return np.array([right - reach, down - reach], np.float64)
