@@ -179,17 +179,18 @@ class _Level:
 
     def settle(self, frame: Singles, by: Doubles) -> tuple[Doubles, float]:
         """Take steps from a motion until they are small; say what noise is, too."""
-        scale = max(2 * _calm(self.difference(frame, by)) / _OF_NORMAL, _LEAST_SCALE)
+        difference = self.difference(frame, by)
+        scale = max(2 * _calm(difference) / _OF_NORMAL, _LEAST_SCALE)
         for _ in range(_ROUNDS):
-            step = self._step(frame, by, scale)
+            step = self._step(difference, by, scale)
             by = by - step
             if self.is_far(by) or np.abs(step).max() < _ENOUGH:
                 break
+            difference = self.difference(frame, by)
         return by, scale
 
-    def _step(self, frame: Singles, by: Doubles, scale: float) -> Doubles:
-        """Give one Gauss–Newton step."""
-        difference = self.difference(frame, by)
+    def _step(self, difference: Singles, by: Doubles, scale: float) -> Doubles:
+        """Give one Gauss–Newton step from a motion and what differs after it."""
         weights = np.square(difference / np.float32(scale))
         weights += 1
         np.reciprocal(np.square(weights, out=weights), out=weights)
