@@ -136,7 +136,7 @@ SHIPPED = {
     "lasting_contrast": (1, 40.0, 255),
     "lasting_strength": (0, 1.17, 4),
     "edge_moved": (0, 0.5, 1.1),
-    "shake_px": (0.25, 0.75, 16),
+    "shake_px": (0.25, 0.5, 16),
     "shake_share": (0.02, 0.1, 1.1),
 }
 """Least, shipped and most of every number."""
