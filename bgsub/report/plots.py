@@ -128,6 +128,9 @@ def _draw(
     _draw_errors(axes, table, events)
     if table.local is not None:
         _draw_scores(lowest, table)
+        # In one line the words are longer than this panel is high, and reach into the other one.
+        axes.set_ylabel("RMS error per pixel\n(grey levels)")
+        figure.align_ylabels()
     lowest.set_xlabel("frame")
     lowest.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
     lowest.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -85,6 +86,16 @@ def test_words_in_the_plot() -> None:
         ">time<",
     ):
         assert words in text
+
+
+def test_the_label_of_a_panel_does_not_reach_into_the_other() -> None:
+    table = make_table(300, [(100, 300)])
+    beside = picture(replace(table, local=table.scores))[:, :38]
+    words = (beside.min(axis=(1, 2)) < 128).nonzero()[0]
+    gaps = np.diff(words)
+    # The letters of either label are together, the two are not.
+    assert np.sort(gaps)[-1] > 40
+    assert np.sort(gaps)[-2] < 15
 
 
 def test_words_without_outliers() -> None:
