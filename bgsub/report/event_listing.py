@@ -11,6 +11,8 @@ from bgsub.tracking.event_files import EVENT_COLUMNS, event_row
 from bgsub.tracking.events import SceneEvent
 from bgsub.video.timecode import format_time
 
+_TRACKS_SHOWN = 8
+
 
 def as_table(events: Sequence[SceneEvent]) -> str:
     """Give columns for people; nothing at all where there is no event."""
@@ -27,11 +29,18 @@ def as_table(events: Sequence[SceneEvent]) -> str:
             "end": format_time(event.end_s),
             "peak": event.peak_frame,
             "area": round(event.area),
-            "tracks": " ".join(map(str, event.tracks)),
+            "tracks": _first_of(event.tracks),
         }
         for event in events
     ]
     return tables.as_table(columns, rows)
+
+
+def _first_of(tracks: Sequence[int]) -> str:
+    """Name the first tracks of an event; of a busy street there may be hundreds."""
+    shown = " ".join(map(str, tracks[:_TRACKS_SHOWN]))
+    more = len(tracks) - _TRACKS_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def as_csv(events: Sequence[SceneEvent]) -> str:
