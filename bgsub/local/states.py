@@ -22,8 +22,9 @@ _NEIGHBOURS = 2.5
 _APART = 2.0
 # One stop: a frame with half or twice the light of the usual one is given that light to learn from,
 # and no more, or its few levels become steps and its noise is doubled. It shows the same place
-# where the pixels of both correlate so well. So many frames are a state of their own.
-_STOP, _ALIKE, _LEAST_FRAMES = 2.0, 0.7, 5
+# where the pixels of both correlate so well, and no more of them look as usual: who stands close to
+# the camera leaves some as they are. So many frames are a state of their own.
+_STOP, _ALIKE, _USUAL, _LEAST_FRAMES = 2.0, 0.7, 0.2, 5
 _LEAST_CONTRAST = 0.5
 
 _AT_ONCE = 6
@@ -84,9 +85,12 @@ def _is_far(luma: Singles) -> NDArray[np.bool_]:
     if not strong.any():
         return np.zeros(len(luma), np.bool_)
     # A median over places, as one of them may flicker or be covered.
-    light = median(luma[:, strong] / usual[strong], axis=1)
+    ratios = luma[:, strong] / usual[strong]
+    light = median(ratios, axis=1)
+    between = np.sqrt(np.maximum(light, 0))[:, None]  # this light and the usual one
+    is_usual = np.where(light[:, None] < 1, ratios > between, ratios < between)
     norms = np.linalg.norm(luma, axis=1) * np.linalg.norm(usual)
-    alike = luma @ usual > _ALIKE * norms
+    alike = (luma @ usual > _ALIKE * norms) & (is_usual.mean(axis=1) < _USUAL)
     return np.asarray(alike & ((light * _STOP < 1) | (light > _STOP)), dtype=np.bool_)
 
 

@@ -216,6 +216,17 @@ def test_frames_that_a_plain_object_covers_are_no_other_light():
     assert not find_states(frames).any()
 
 
+@pytest.mark.parametrize("level", [10, 90])
+def test_who_stands_close_is_no_other_light_however_bright_the_window(level):
+    """He hides half of the place, and the window is most of what correlates."""
+    room = np.kron(np.random.default_rng(3).uniform(30, 110, (5, 8)), np.ones((6, 5)))
+    room[3:15, 34:] = 235
+    frames = np.repeat(room[None, ..., None], 100, axis=0).repeat(3, axis=3)
+    frames[60:72, :, :20] = level
+    frames += np.random.default_rng(0).normal(0, 1, frames.shape)
+    assert not find_states(np.clip(np.rint(frames), 0, 255).astype(np.uint8)).any()
+
+
 def test_a_night_longer_than_the_day_is_the_first_state():
     found = find_states(evening(70, darkest=0.4))
     assert (found[:30] != 0).all()
@@ -237,4 +248,7 @@ def test_lights_of_a_state_lie_within_a_stop_of_its_usual_one_and_the_largest_co
 
 
 def test_a_plain_film_has_one_state():
-    assert not find_states(np.full((20, 30, 40, 3), 90, np.uint8)).any()
+    plain = np.full((20, 30, 40, 3), 90, np.uint8)
+    assert not find_states(plain).any()
+    noisy = plain + np.random.default_rng(6).normal(0, 2, (20, 30, 40, 1))
+    assert not find_states(np.rint(noisy).astype(np.uint8)).any()  # noise is no light
