@@ -127,7 +127,7 @@ def _came_and_left(labels: Bytes, label: NDArray[np.int64]) -> Flags:
     time, long = np.arange(count)[:, None], max(_WHILE * count, 2)
     before = np.count_nonzero(usual & (time < first), axis=0) >= long
     after = np.count_nonzero(usual & (time > last), axis=0) >= long
-    return np.asarray((label > 0) & in_one_go & before & after)
+    return np.asarray(in_one_go & before & after)
 
 
 def _blocks_around(any_of: Flags, side: int) -> slice:

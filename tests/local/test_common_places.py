@@ -1,6 +1,7 @@
 """What states of a scene have in common, against who stands there in one of them."""
 
 import numpy as np
+import pytest
 
 from bgsub.local.common_places import with_common_places
 from bgsub.local.params import DEFAULTS
@@ -51,8 +52,9 @@ def corrected(pictures, *scenes):
     return with_common_places(list(scenes), pictures, (DAY, NIGHT), DEFAULTS)
 
 
-def test_the_place_of_another_state_overrules_who_stays_in_a_short_one():
-    pictures = shown([(COUNT + 4, COUNT + 18)])
+@pytest.mark.parametrize("visit", [(COUNT + 4, COUNT + 18), (COUNT + 3, COUNT + DARK)])
+def test_the_place_of_another_state_overrules_who_stays_in_a_short_one(visit):
+    pictures = shown([visit])
     taken = scene(put(at_night(PLACE)), [put(at_night(PLACE)), at_night(PLACE)])
     day, night = corrected(pictures, scene(PLACE), taken)
     away = np.abs(night.colors[0].astype(float) - at_night(PLACE))
@@ -60,6 +62,20 @@ def test_the_place_of_another_state_overrules_who_stays_in_a_short_one():
     assert np.abs(night.colors[1].astype(float) - at_night(PLACE))[INSIDE].max() < 4
     np.testing.assert_array_equal(night.colors[0][:8], taken.colors[0][:8])
     np.testing.assert_array_equal(day.colors[0], PLACE)
+
+
+def test_colours_are_those_that_the_state_itself_shows_though_its_light_falls_otherwise():
+    """A lamp stands at the side: what differs by much more is still told from the place."""
+    lamp = np.zeros((HEIGHT, WIDTH, 1))
+    lamp[HERE] = 12
+    pictures = shown([])
+    night = at_night(PLACE) + lamp
+    pictures[NIGHT] = np.clip(night + np.random.default_rng(5).normal(0, 1, night.shape), 0, 255)
+    pictures[(slice(COUNT + 4, COUNT + 18), *HERE)] = SOMEBODY[HERE]
+    _, found = corrected(pictures, scene(PLACE), scene(put(night)))
+    here = np.abs(SOMEBODY.astype(int) - at_night(PLACE)).max(axis=2)[INSIDE] > 60
+    away = np.abs(found.colors[0].astype(float) - night).max(axis=2)[INSIDE]
+    assert (away[here] < 4).mean() > 0.95
 
 
 def test_a_short_state_tells_who_stays_in_a_long_one():

@@ -228,6 +228,14 @@ def test_what_is_faint_and_stays_for_long_does_not_count_as_noise():
     assert found[52:68, 62:88].max() < 1.2 * np.median(found)
 
 
+def test_light_that_drifts_by_less_than_a_level_is_no_noise_where_there_is_little():
+    """Evidence is measured beside that of the region, as in masks."""
+    rng = np.random.default_rng(7)
+    pictures = 100.65 + rng.normal(0, 0.6, (40, 120, 160, 1)).repeat(3, axis=3)
+    found = with_noise(plain_scene()[0], np.rint(pictures).astype(np.uint8)).noise / NOISE_UNIT
+    assert np.median(found) == pytest.approx(DEFAULTS.noise_floor, abs=0.07)
+
+
 def test_what_a_wide_region_shows_together_is_noise():
     """Water changes everywhere at any time; noise of more than 3.75 levels is not believed."""
     scene, pictures = plain_scene()

@@ -168,8 +168,15 @@ def test_leaves_stand_where_a_part_of_them_does():
     marked = is_around(layers, np.full_like(layers.colors[0], 30))
     assert marked.all()
     layers.labels[:10, :, 1::3] = LEAF
+    assert is_around(layers, np.full_like(layers.colors[0], 30))[:, 4:-4].all()
     layers.labels[:10, ::2] = LEAF
     assert not is_around(layers, np.full_like(layers.colors[0], 30)).all()
+
+
+@pytest.mark.parametrize(("before", "stands"), [(3, False), (4, True)])
+def test_before_and_after_are_a_fiftieth_of_a_long_film(before, stands):
+    layers = layers_of([PLACE] * before + [VISITOR] * 50 + [PLACE] * (150 - before), [100, 30])
+    assert is_around(layers, np.full_like(layers.colors[0], 30)).all() == stands
 
 
 def test_nothing_chosen_is_nothing_overruled():
