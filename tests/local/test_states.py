@@ -233,8 +233,9 @@ def test_a_night_longer_than_the_day_is_the_first_state():
     assert (found[30:] == 0).all()
 
 
-@given(st.lists(st.floats(0.02, 1), min_size=1, max_size=40))
+@given(st.lists(st.floats(0.04, 1), min_size=1, max_size=40))
 def test_lights_of_a_state_lie_within_a_stop_of_its_usual_one_and_the_largest_comes_first(lights):
+    """In less than a twenty-fifth of the light there are so few levels that rounding decides."""
     room = np.random.default_rng(3).uniform(20, 250, (30, 40, 1))
     frames = np.rint(np.array(lights)[:, None, None, None] * np.repeat(room, 3, axis=2))
     found = find_states(frames.astype(np.uint8))
