@@ -18,6 +18,7 @@ from bgsub.local.clean_frames import (
 from bgsub.local.clustering import find_layers
 from bgsub.local.decisions import describe_changes
 from bgsub.local.filling import fill_inwards
+from bgsub.local.freezing import frozen_noise
 from bgsub.local.layers import Layers
 from bgsub.local.objects import Verdict, judge_changes
 from bgsub.local.palette import Palette, find_palette
@@ -69,7 +70,8 @@ def fit_scene(
     del luma
     center = trimmed_mean(pictures, clean)
     grain = measure_noise(pictures, center, workers.map)
-    sigma = max(grain, params.least_noise)
+    noise = max(grain, params.least_noise)
+    sigma = max(noise, frozen_noise(pictures, center, params))
     first = np.rint(center).astype(np.uint8)
     del center
     tolerance = int(min(params.layer_width * sigma, 60))
@@ -83,7 +85,8 @@ def fit_scene(
     step = coarseness(height, width)
     fewer = _every(layers, step)
     seen = pictures[:, ::step, ::step]
-    verdict = judge_changes(seen, fewer, sigma, params, workers.share)
+    is_frozen = sigma > noise
+    verdict = judge_changes(seen, fewer, noise, params, workers.share, is_frozen=is_frozen)
     allowed = accepted.copy()
     notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
     stands = comes_back(pictures, layers.colors[0], colors[0])
@@ -109,7 +112,7 @@ def fit_scene(
     return Scene(
         np.ascontiguousarray(colors[:used]),
         restless,
-        sigma,
+        noise,
         notes,
         band,
         regions,
