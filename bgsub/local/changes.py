@@ -87,14 +87,8 @@ def find_changes(
     sigma: float,
     params: LocalParams = DEFAULTS,
     share: Share = alone,
-    *,
-    is_frozen: bool = False,
 ) -> list[Change]:
     """Find the places that are still, and later still in another colour.
-
-    In film that a codec freezes, places jump in all of the picture after each of its complete
-    pictures. Such steps are weak: what differs by less than `LocalParams.contrast_share` of the
-    contrast of all that changes would be in no mask, and is no change.
 
     Parameters
     ----------
@@ -106,16 +100,12 @@ def find_changes(
     params : LocalParams, optional
     share : callable, optional
         `Workers.share`: each place is long work of its own.
-    is_frozen : bool, optional
-        See `freezing.frozen_noise`.
 
     Returns
     -------
     list of Change
     """
     edges, history = _history(layers, sigma, params.still_share)
-    if is_frozen:
-        history = _strong(history, params)
     height, width = layers.labels.shape[1:]
     least = params.change_area * height * width
     sizes = [int(moment.new.sum()) for moment in history]
@@ -154,25 +144,11 @@ def _told(places: list[Place], sigma: float, params: LocalParams, share: Share) 
 
 @dataclass(frozen=True, eq=False)
 class _Moment:
-    """At the start of a window: where the still layer is a new one, the last one, and its end.
-
-    `step` is by how many grey levels the new one differs.
-    """
+    """At the start of a window: where the still layer is a new one, the last one, and its end."""
 
     new: NDArray[np.bool_]
     still: NDArray[np.int8]
     since: NDArray[np.int16]
-    step: Bytes
-
-
-def _strong(history: list[_Moment], params: LocalParams) -> list[_Moment]:
-    """Leave out what differs by less than a share of the contrast, as `noise` measures it."""
-    levels = np.arange(256)
-    counts = sum(np.bincount(one.step.ravel(), minlength=levels.size) for one in history)
-    sums = np.cumsum(counts * levels)
-    contrast = int(np.searchsorted(sums, sums[-1] / 2))
-    least = min(params.contrast_share * contrast, params.contrast_cap)
-    return [replace(one, new=one.new & (one.step > least)) for one in history]
 
 
 def _history(
@@ -201,18 +177,15 @@ def _history(
         label = later.view(np.int8)
         is_still = most >= math.ceil(still_share * float(edges[c + _REACH] - edges[c]))
         new = is_still & (still >= 0) & (label != still)
-        steps = np.zeros((height, width), np.uint8)
         if new.any():
             y, x = positions(new)
             now, old = (layers.colors[one[y, x], y, x].astype(np.int16) for one in (label, still))
             step = np.abs(now - old).max(axis=1)
             new[y, x] = step > _APART * sigma
-            steps[y, x] = step * new[y, x]
-        history.append(_Moment(new, still.copy(), since.copy(), steps))
+        history.append(_Moment(new, still.copy(), since.copy()))
         still = np.where(is_still, label, still)
         np.copyto(since, np.int16(c + _REACH), where=is_still)
-    none = np.zeros((height, width), np.uint8)
-    history.append(_Moment(none.view(np.bool_), still, since, none))
+    history.append(_Moment(np.zeros((height, width), np.bool_), still, since))
     return edges, history
 
 

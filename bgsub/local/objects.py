@@ -66,8 +66,6 @@ def judge_changes(
     sigma: float,
     params: LocalParams = DEFAULTS,
     share: Share = alone,
-    *,
-    is_frozen: bool = False,
 ) -> Verdict:
     """Find arrivals and departures, and let each vote on the layers before and after it.
 
@@ -81,14 +79,12 @@ def judge_changes(
     params : LocalParams, optional
     share : callable, optional
         `Workers.share`.
-    is_frozen : bool, optional
-        Whether a codec freezes the film, see `freezing.frozen_noise`.
 
     Returns
     -------
     Verdict
     """
-    changes = find_changes(pictures, layers, sigma, params, share, is_frozen=is_frozen)
+    changes = find_changes(pictures, layers, sigma, params, share)
     return weigh_changes(changes, layers, sigma, params)
 
 

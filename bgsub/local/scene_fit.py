@@ -70,7 +70,7 @@ def fit_scene(
     del luma
     center = trimmed_mean(pictures, clean)
     grain = measure_noise(pictures, center, workers.map)
-    noise = max(grain, params.least_noise)
+    noise = max(grain, params.least_noise)  # of frames in a row, and of layers
     sigma = max(noise, frozen_noise(pictures, center, params))
     first = np.rint(center).astype(np.uint8)
     del center
@@ -85,8 +85,7 @@ def fit_scene(
     step = coarseness(height, width)
     fewer = _every(layers, step)
     seen = pictures[:, ::step, ::step]
-    is_frozen = sigma > noise
-    verdict = judge_changes(seen, fewer, noise, params, workers.share, is_frozen=is_frozen)
+    verdict = judge_changes(seen, fewer, noise, params, workers.share)
     allowed = accepted.copy()
     notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
     stands = comes_back(pictures, layers.colors[0], colors[0])

@@ -301,18 +301,3 @@ def test_two_of_the_same_size_a_moment_apart_change_at_one_time():
     assert len(found) == 2
     assert len({one.frame for one in found}) == 1
     assert sum(one.region for one in found).sum() == 128
-
-
-@pytest.mark.parametrize("is_frozen", [False, True])
-def test_what_is_weak_beside_the_contrast_of_the_film_changes_nothing_in_frozen_film(is_frozen):
-    """Who came, by 90 levels, and what another complete picture of a codec changed, by 12."""
-    labels = np.zeros((80, 24, 40), np.uint8)
-    labels[20:, 4:12, 4:12] = 1
-    labels[56:, 12:20, 26:34] = 2
-    counts = np.stack([(labels == k).sum(axis=0) for k in range(LAYERS)]).astype(np.uint8)
-    colors = np.full((*counts.shape, 3), 60, np.uint8)
-    colors[1], colors[2] = 150, 72
-    layers = Layers(colors, counts, counts, counts, labels)
-    pictures = np.array([60, 150, 72], np.uint8)[labels][..., None].repeat(3, axis=3)
-    found = find_changes(pictures, layers, 3.0, is_frozen=is_frozen)
-    assert [bool(one.region[8, 8]) for one in found] == ([True] if is_frozen else [True, False])
