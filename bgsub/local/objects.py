@@ -38,6 +38,9 @@ _KNOWN = 0.25
 
 _MOST_OF_IT = 0.5
 
+_SPECK = (5, 5)
+"""Pixels that are looked at around one whose votes cancel."""
+
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
@@ -111,6 +114,7 @@ def weigh_changes(
     is_object = _with_shades(votes > 0, layers.colors, sigma)
     is_object[0] &= votes[0] >= 0  # likeness alone does not overrule what is seen most
     is_object[0] &= ~_places_of_several(is_object, layers, sigma)
+    _fill_specks(is_object, layers, sigma)
     return Verdict(is_object, is_thing, changes, breaks)
 
 
@@ -162,6 +166,25 @@ def _places_of_several(
     found = np.zeros(is_object.shape[1:], np.bool_)
     found[y, x] = (2 * np.bincount(part, place) > np.bincount(part))[part] if part.size else False
     return found
+
+
+def _fill_specks(is_object: NDArray[np.bool_], layers: Layers, sigma: float) -> None:
+    """Let a pixel or two whose votes cancel follow those around them that show the same object."""
+    left = ~is_object & (layers.counts > 0)
+    overruled = is_object[0] & left.any(axis=0)
+    if not overruled.any():
+        return
+    solid = cv2.morphologyEx(overruled.view(np.uint8), cv2.MORPH_CLOSE, np.ones(_SPECK, np.uint8))
+    y, x = positions((solid > 0) & ~overruled)
+    near = overruled.astype(np.float32)
+    sums = cv2.blur(layers.colors[0] * near[..., None], _SPECK)[y, x]
+    around = sums / np.maximum(cv2.blur(near, _SPECK)[y, x], 1e-6)[:, None]
+    alike = np.abs(layers.colors[:, y, x] - around).max(axis=2) < SHADES * sigma
+    others = ~alike & (layers.counts[:, y, x] > 0)
+    same = alike[0] & others.any(axis=0)
+    y, x, others = y[same], x[same], others[:, same]
+    is_object[0, y, x] = True
+    is_object[:, y, x] &= ~others
 
 
 def _vote(

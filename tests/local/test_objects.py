@@ -261,6 +261,21 @@ def test_a_place_between_several_visits_is_seen_half_as_often_again(seen, found)
     assert objects(layers, change(1.0, before=0, after=1, frame=N - seen)) == found
 
 
+@pytest.mark.parametrize(("color", "follows"), [(PERSON, True), ((200, 90, 90), False)])
+def test_a_pixel_whose_votes_cancel_follows_those_around_that_look_alike(color, follows):
+    layers = made([PERSON, PLACE], np.repeat([0, 1], [22, 18]))
+    layers.colors[0, 9, 11] = color
+    region = np.zeros((20, 24), bool)
+    region[9, 11] = True
+    doubt = replace(change(-0.5, before=0, after=1, motion=(1.0, 1.0)), region=region)
+    left = change(0.5, before=0, after=1, frame=22)
+    verdict = weigh_changes([left, doubt], layers, SIGMA)
+    found = verdict.is_object[:, *REGION]
+    assert found[0].sum() == found[0].size - (not follows)
+    assert not found[1].any()
+    assert not verdict.is_object[:, ~left.region].any()
+
+
 # --- the definition, pixel by pixel ---
 
 
@@ -387,7 +402,22 @@ def votes_by_definition(changes, layers, sigma):
     ]
     found = (votes > 0) | np.array(shaded)
     found[0] &= votes[0] >= 0
-    return found, things
+    return with_specks_by_definition(found, layers, sigma), things
+
+
+def with_specks_by_definition(found, layers, sigma):
+    """What is seen most in a gap is the object around it, where something else is seen, too."""
+    result, seen = found.copy(), layers.counts > 0
+    overruled = found[0] & (~found & seen).any(axis=0)
+    for y, x in zip(*np.nonzero(~around(~around(overruled, 2), 2) & ~overruled), strict=True):
+        box = np.s_[max(y - 2, 0) : y + 3, max(x - 2, 0) : x + 3]
+        beside = layers.colors[0][box][overruled[box]].mean(axis=0)
+        alike = np.abs(layers.colors[:, y, x] - beside).max(axis=1) < 4.5 * sigma
+        others = ~alike & seen[:, y, x]
+        if alike[0] and others.any():
+            result[0, y, x] = True
+            result[others, y, x] = False
+    return result
 
 
 @pytest.mark.parametrize("seed", range(60))
