@@ -53,6 +53,13 @@ class Layers:
         """Share of the frames that a layer explains, shape (K, h, w)."""
         return np.asarray(self.counts / np.float32(len(self.labels)), dtype=np.float32)
 
+    def every(self, step: int) -> Layers:
+        """Give those of every so many pixels, down and across."""
+        if step == 1:
+            return self
+        parts = (self.colors, self.counts, self.absences, self.visits, self.labels)
+        return Layers(*(np.ascontiguousarray(part[:, ::step, ::step]) for part in parts))
+
     @cached_property
     def rare(self) -> Bytes:
         """Bits, shape (h, w): k is set where layer k is seldom seen, as what moves on is."""

@@ -78,7 +78,15 @@ def learn_scenes(
     members = [np.flatnonzero(labels == state) for state in range(int(labels.max()) + 1)]
     for chosen in members:
         own, relit = in_one_light(pictures, small, chosen, params, workers.share)
-        fitted.append(fit_scene(own, seed=seed, workers=workers, params=params))
+        fitted.append(
+            fit_scene(
+                own,
+                seed=seed,
+                workers=workers,
+                params=params,
+                is_shaken=registration is not None,
+            )
+        )
         counts.append(relit)
     del own  # may be a copy
     fitted = with_common_places(fitted, pictures, members, params)

@@ -48,7 +48,12 @@ _AGREEING, _NORMAL_THIRD, _MOST_NOISE = 3, 0.4307, 2.0
 
 
 def fit_scene(
-    pictures: Bytes, *, seed: int, workers: Workers, params: LocalParams = DEFAULTS
+    pictures: Bytes,
+    *,
+    seed: int,
+    workers: Workers,
+    params: LocalParams = DEFAULTS,
+    is_shaken: bool = False,
 ) -> Scene:
     """Learn the background of pictures of one state of a scene.
 
@@ -59,6 +64,8 @@ def fit_scene(
     seed : int
     workers : Workers
     params : LocalParams, optional
+    is_shaken : bool, optional
+        Whether the camera shakes, and the pictures were moved to their place.
 
     Returns
     -------
@@ -78,12 +85,12 @@ def fit_scene(
     layers = find_layers(pictures, first, tolerance, seed=seed, workers=workers)
     colors = layers.colors[: params.kept_layers].copy()
     rates = _restlessness(layers, params.kept_layers)
-    passed = is_passed(layers, params)
+    passed = is_passed(layers, params, is_shaken=is_shaken)
     shares = clean_shares(layers.labels, clean, params.kept_layers)
     accepted = _accept(layers, colors, shares, rates, passed, sigma, workers, params)
     del shares
     step = coarseness(height, width)
-    fewer = _every(layers, step)
+    fewer = layers.every(step)
     seen = pictures[:, ::step, ::step]
     verdict = judge_changes(seen, fewer, noise, params, workers.share)
     allowed = accepted.copy()
@@ -240,14 +247,6 @@ def _farness(colors: Bytes, k: int, sigma: float) -> Singles:
             cv2.min(nearest, largest, dst=nearest)
     far = nearest / np.float32(sigma * _NEARBY_SIGMAS) - np.float32(0.5)
     return np.asarray(np.clip(far, 0, 1), dtype=np.float32)
-
-
-def _every(layers: Layers, step: int) -> Layers:
-    """Every so many pixels of the layers, down and across."""
-    if step == 1:
-        return layers
-    parts = (layers.colors, layers.counts, layers.absences, layers.visits, layers.labels)
-    return Layers(*(np.ascontiguousarray(part[:, ::step, ::step]) for part in parts))
 
 
 def _disputed(layers: Layers, allowed: NDArray[np.bool_], longest: float) -> NDArray[np.bool_]:

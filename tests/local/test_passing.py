@@ -45,6 +45,15 @@ def test_cars_pass_and_leaves_and_lamps_do_not():
     assert not is_passed(layers_of(lamp())).any()
 
 
+def test_edges_that_tremble_do_not_hide_that_cars_pass():
+    away = cars()
+    trembling = np.random.default_rng(3).random((len(away), 12, 90)) < 0.7
+    for row in (2, 3):  # lines across the road
+        away[:, row::5] |= trembling.astype(np.uint8)
+    assert is_passed(layers_of(away), is_shaken=True)[MIDDLE].mean() > 0.8
+    assert is_passed(layers_of(away))[MIDDLE].mean() < 0.5
+
+
 def test_it_does_not_matter_which_layer_is_shown_instead():
     seen = cars()
     some = np.where(seen, np.random.default_rng(2).choice([1, 3, UNSEEN], seen.shape), 0)
