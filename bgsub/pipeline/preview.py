@@ -68,7 +68,7 @@ def preview(panels: PreviewPanels, objects: Sequence[Observation] = ()) -> Bytes
     bar = np.full((28, grid.shape[1], 3), 40, dtype=np.uint8)
     text = f"frame {panels.number}   {panels.time_s:.2f} s"
     if panels.score is not None:
-        text += f"   score {panels.score:.1f}"
+        text += f"   score {panels.score:z.1f}"
     if panels.outlier:
         bar[:] = (0, 0, 190)
         text += "   OUTLIER"

@@ -35,6 +35,12 @@ def test_an_outlier_has_a_bar_of_another_colour_and_another_text():
     assert (shown[False] != shown[True]).any()
 
 
+def test_a_score_of_nearly_nothing_has_no_sign():
+    np.testing.assert_array_equal(
+        preview(panels(36, 48, score=-0.04)), preview(panels(36, 48, score=0.0))
+    )
+
+
 def test_objects_are_drawn_on_the_input_alone():
     seen = Observation(7, 0.28, 3, (10, 8, 20, 16), 20, 16, 320, 5.0, "")
     plain, drawn = preview(panels(36, 48)), preview(panels(36, 48), [seen])
