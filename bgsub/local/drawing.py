@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.bays import bays
 from bgsub.local.blobs import Blob
 from bgsub.local.clean_frames import Singles
 from bgsub.local.cleanup import (
     BlobRule,
-    bays,
     light_evidence,
     shadow_reach,
     solid_parts,
@@ -80,7 +80,7 @@ class MaskDrawer:
         self._params, self._step = params, step
         self._drops_shadows = options.shadows == "drop"
         self._blobs = BlobRule(least_area, fill=options.fill)
-        self._near = max(solid_reach(step, params), OUTLINE_REACH, SHADE_REACH * step)
+        self._near = max(solid_reach(step, params), step * max(OUTLINE_REACH, SHADE_REACH))
         self._reach = max(shadow_reach(step, params), self._near)
 
     def draw(
@@ -170,6 +170,7 @@ class MaskDrawer:
                 Colors(part.picture, part.background(rows, columns)),
                 params.outline_edge,
                 bounds.outline_px,
+                self._step,
             )
         blobs = self._blobs.apply(mask)
         if not cv2.hasNonZero(blobs):

@@ -198,14 +198,16 @@ def _drift_of(differences: Sums, unit: int) -> Sums:
         At most a level and a half. Scratch memory.
     """
     height, width = differences.shape
-    smaller = _SMALLER * coarseness(height, width)
-    size = max(width // smaller, 1), max(height // smaller, 1)
-    near = scratch("local drift", differences.shape, np.int16)
-    np.clip(differences, -_NEAR, _NEAR, out=near)
+    step = coarseness(height, width)
+    size = max(width // (_SMALLER * step), 1), max(height // (_SMALLER * step), 1)
+    fewer = differences[::step, ::step]
+    near = scratch("local drift", fewer.shape, np.int16)
+    np.clip(fewer, -_NEAR, _NEAR, out=near)
     np.multiply(near, np.int16(_STEPS), out=near)
     small = np.add(cv2.resize(near, size, interpolation=cv2.INTER_AREA), 128, dtype=np.int16)
     middle = cv2.medianBlur(small.astype(np.uint8), _REGION).astype(np.float32) - 128
     drift = np.clip(middle / _STEPS, -_MOST_DRIFT, _MOST_DRIFT)
     steps = np.rint(drift * np.float32(unit)).astype(np.int16)
-    wide = cv2.resize(steps, (width, height), dst=near, interpolation=cv2.INTER_LINEAR)
-    return np.asarray(wide, dtype=np.int16)
+    wide = scratch("local wide drift", differences.shape, np.int16)
+    cv2.resize(steps, (width, height), dst=wide, interpolation=cv2.INTER_LINEAR)
+    return wide

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.params import DEFAULTS
+from bgsub.local.regions import thinned
 from bgsub.local.scoring import UNIT
 from bgsub.video.frames import Bytes
 
@@ -19,7 +20,7 @@ _SIDE = 7
 """Pixels of the square whose objects' colours are what a pixel in its middle may be part of."""
 
 OUTLINE_REACH = _SIDE // 2 + 1
-"""Pixels around a mask that its new outlines depend on, at most."""
+"""Steps around a mask that its new outlines depend on, at most."""
 
 _RING = np.ones((3, 3), np.uint8)
 _AROUND = np.ones((_SIDE, _SIDE), np.uint8)
@@ -44,6 +45,7 @@ def redraw_outlines(
     colors: Colors,
     edge: float = DEFAULTS.outline_edge,
     depth: int = DEFAULTS.outline_px,
+    step: int = 1,
 ) -> Bytes:
     """Move the outlines of a mask, inwards or outwards, to where the edges are.
 
@@ -69,6 +71,8 @@ def redraw_outlines(
         Share of an object's difference that its outermost pixels have.
     depth : int
         Pixels by which outlines move inwards, at most; outwards it is one.
+    step : int
+        An object's colours are those of every so many pixels, of a square as many times as wide.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def redraw_outlines(
         inner = cv2.erode(solid, _RING, iterations=depth - 1, borderValue=1)
     asked = np.flatnonzero(cv2.bitwise_or(cv2.subtract(mask, inner), near).view(np.bool_))
     strong = inner.copy()
-    strong.reshape(-1)[asked] = _is_object(asked, mask, solid, colors, edge)
+    strong.reshape(-1)[asked] = _is_object(asked, mask, solid, colors, edge, step)
     found = cv2.bitwise_or(solid, cv2.bitwise_and(mask, strong))
     for _ in range(depth - 1):
         left = cv2.erode(found, _RING, borderValue=1)
@@ -96,17 +100,33 @@ def redraw_outlines(
 
 
 def _is_object(
-    at: NDArray[np.intp], mask: Bytes, solid: cv2.typing.MatLike, colors: Colors, edge: float
+    at: NDArray[np.intp],
+    mask: Bytes,
+    solid: cv2.typing.MatLike,
+    colors: Colors,
+    edge: float,
+    step: int,
 ) -> NDArray[np.bool_]:
     """Say of some pixels, by their indices, whether they have that share of the object beside."""
-    known = cv2.bitwise_or(solid, cv2.subtract(mask, cv2.dilate(solid, _AROUND)))
+    thin, inner = (thinned(one, step) for one in (mask, np.asarray(solid, np.uint8)))
+    known = cv2.bitwise_or(inner, cv2.subtract(thin, cv2.dilate(inner, _AROUND)))
     # Colours and how many, summed together: four channels take as long as three.
-    own = _summed(cv2.merge((cv2.copyTo(colors.seen, known), known))).reshape(-1, 4)
-    own = own.take(at, axis=0)
+    shown = cv2.copyTo(thinned(colors.seen, step), known)
+    own = _summed(cv2.merge((shown, known))).reshape(-1, 4)
+    own = own.take(_thinned_at(at, mask.shape[1], step), axis=0)
     sums, count = own[:, :3], own[:, 3:]
     seen, behind = (np.ascontiguousarray(one).reshape(-1, 3).take(at, axis=0) for one in colors)
     beside = _largest(sums - count * behind)
     return np.asarray(_largest(seen.astype(np.int16) - behind) * count[:, 0] > edge * beside)
+
+
+def _thinned_at(at: NDArray[np.intp], width: int, step: int) -> NDArray[np.intp]:
+    """Give the indices that pixels have in a picture of every so many, by those in the whole."""
+    if step == 1:
+        return at
+    rows, columns = np.divmod(at, width)
+    few: NDArray[np.intp] = rows // step * -(-width // step) + columns // step
+    return few
 
 
 def _summed(values: cv2.typing.MatLike) -> NDArray[np.int16]:

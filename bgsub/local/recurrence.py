@@ -18,6 +18,7 @@ from bgsub.local.clean_frames import Singles, coarseness
 from bgsub.local.layers import Layers
 from bgsub.local.params import LocalParams
 from bgsub.local.positions import positions
+from bgsub.local.regions import enlarged, thinned
 from bgsub.local.shadows import object_evidence
 from bgsub.robustpca.median import median
 from bgsub.video.frames import Bytes
@@ -183,7 +184,9 @@ def colors_that_come_back(
     like = distances_to(layers.colors, found) <= _NOISES * sigma
     objects = (like & is_object).any(axis=0)
     count, parts = cv2.connectedComponents(solid, connectivity=8)
-    hidden = object_evidence(plate, found, differs.astype(np.uint8), sigma, params) > 0
+    step = coarseness(*solid.shape)
+    there, seen, mask = (thinned(one, step) for one in (plate, found, differs.view(np.uint8)))
+    hidden = enlarged(object_evidence(there, seen, mask, sigma, params), step, solid.shape) > 0
     different, doubtful, told = (
         np.bincount(parts[one], minlength=count)
         for one in (differs, differs & objects, differs & hidden)
@@ -191,9 +194,7 @@ def colors_that_come_back(
     kept = (2 * doubtful < different) & (different >= params.least_area * solid.size)
     kept &= 2 * told >= different  # light that drifts comes back, too
     where = differs & ~objects & kept[parts]
-    if not where.any():
-        return None
-    return np.where(where[..., None], found, plate)
+    return np.where(where[..., None], found, plate) if where.any() else None
 
 
 def shown_medians(values: Bytes, shown: Flags) -> Bytes:

@@ -162,6 +162,16 @@ def thinned(picture: NDArray[Any], step: int) -> NDArray[Any]:
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_NEAREST))
 
 
+def enlarged(mask: cv2.typing.MatLike, step: int, shape: tuple[int, ...]) -> Bytes:
+    """Give the mask of a picture of a shape whose every so many pixels have the mask that is known.
+
+    Takes what `repeated` takes, but one mask of bytes, in a fraction of the time.
+    """
+    high, wide = mask.shape
+    large = cv2.resize(mask, (step * wide, step * high), interpolation=cv2.INTER_NEAREST)
+    return np.asarray(large[: shape[0], : shape[1]], dtype=np.uint8)
+
+
 def repeated(part: NDArray[np.bool_], step: int, height: int, width: int) -> NDArray[np.bool_]:
     """Say of all pixels, (…, h, w), what is known of every so many, down and across."""
     if step == 1:

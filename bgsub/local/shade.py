@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.params import LocalParams
+from bgsub.local.regions import enlarged, thinned
 from bgsub.local.scoring import UNIT
 from bgsub.video.frames import Bytes
 
@@ -17,6 +18,7 @@ _SOLID, _REACH = 4, 12  # pixels: a solid piece of an object, and how far its sh
 _DARKER = 1
 """Grey levels by which a channel may be lighter nevertheless: rounding."""
 
+_RING = np.ones((3, 3), np.uint8)
 _CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], np.uint8)
 
 SHADE_REACH = _REACH // 2 + 1
@@ -54,7 +56,7 @@ def soft_shade(
     background : callable
         Gives the background of some rows and columns.
     step : int
-        Lengths are so many times as long.
+        Every so many pixels are looked at, down and across, and lengths are as many times as long.
     params : LocalParams
         With the bounds of the shadows of the scene.
 
@@ -67,22 +69,41 @@ def soft_shade(
     -----
     O(h·w).
     """
+    if step > 1:
+        few = _shade(
+            thinned(mask, step),
+            thinned(score, step),
+            picture[::step, ::step],
+            lambda *part: background(*(slice(step * i.start, step * i.stop, step) for i in part)),
+            params,
+        )
+        return np.asarray(cv2.bitwise_and(enlarged(few, step, mask.shape), mask), dtype=np.uint8)
+    return _shade(mask, score, picture, background, params)
+
+
+def _shade(
+    mask: Bytes,
+    score: Bytes,
+    picture: Bytes,
+    background: Callable[[slice, slice], Bytes],
+    params: LocalParams,
+) -> Bytes:
+    """Do as `soft_shade` does, at every pixel."""
     found = np.zeros_like(mask)
     if not cv2.hasNonZero(mask):
         return found
-    part = _box(mask, step)
+    part = _box(mask, 1)
     mask = np.ascontiguousarray(mask[part])
-    soft = _weak_and_soft(mask, np.ascontiguousarray(score[part]), step, params)
+    soft = _weak_and_soft(mask, np.ascontiguousarray(score[part]), params)
     if not cv2.hasNonZero(soft):
         return found
-    near = _box(soft, step)
+    near = _box(soft, 1)
     inner = rows, columns = tuple(
         slice(own.start + one.start, own.start + one.stop)
         for own, one in zip(part, near, strict=True)
     )
-    least = _square(2 * step + 1)
-    dark = _darker(picture[inner], background(rows, columns), least, params.shadow_darkest)
-    shade = cv2.morphologyEx(cv2.bitwise_and(soft[near], dark), cv2.MORPH_OPEN, least)
+    dark = _darker(picture[inner], background(rows, columns), params.shadow_darkest)
+    shade = cv2.morphologyEx(cv2.bitwise_and(soft[near], dark), cv2.MORPH_OPEN, _RING)
     found[inner] = _reached(np.asarray(shade, dtype=np.uint8), mask[near])
     return found
 
@@ -96,22 +117,21 @@ def _box(mask: Bytes, margin: int) -> tuple[slice, slice]:
     )
 
 
-def _weak_and_soft(mask: Bytes, score: Bytes, step: int, params: LocalParams) -> Bytes:
+def _weak_and_soft(mask: Bytes, score: Bytes, params: LocalParams) -> Bytes:
     """Mark what is weak beside a solid piece of the object and has no edge."""
-    solid = cv2.erode(cv2.copyTo(score, mask), _square(_SOLID * step), borderValue=255)
-    beside = cv2.dilate(solid, _square(2 * _REACH * step + 1))
+    solid = cv2.erode(cv2.copyTo(score, mask), _square(_SOLID), borderValue=255)
+    beside = cv2.dilate(solid, _square(2 * _REACH + 1))
     weak = cv2.compare(score, cv2.convertScaleAbs(beside, alpha=params.shade_share), cv2.CMP_LT)
     weak = cv2.bitwise_and(weak, mask)
-    least = _square(2 * step + 1)
     found = np.zeros_like(mask)
-    middle = np.asarray(cv2.erode(weak, least), dtype=np.uint8)  # rims of all objects are weak
+    middle = np.asarray(cv2.erode(weak, _RING), dtype=np.uint8)  # rims of all objects are weak
     if cv2.hasNonZero(middle):
-        near = _box(middle, 2 * step)
+        near = _box(middle, 2)
         close = score[near]
-        steep = cv2.morphologyEx(close, cv2.MORPH_GRADIENT, least)
+        steep = cv2.morphologyEx(close, cv2.MORPH_GRADIENT, _RING)
         soft = cv2.compare(steep, cv2.LUT(close, _slopes(params.shade_slope)), cv2.CMP_LT)
         soft = cv2.bitwise_and(soft, weak[near])
-        found[near] = cv2.morphologyEx(soft, cv2.MORPH_OPEN, least)
+        found[near] = cv2.morphologyEx(soft, cv2.MORPH_OPEN, _RING)
     return found
 
 
@@ -139,9 +159,9 @@ def _reached(shade: Bytes, mask: Bytes) -> Bytes:
     return np.asarray(cv2.LUT(labels, meets.view(np.uint8)), dtype=np.uint8)
 
 
-def _darker(picture: Bytes, behind: Bytes, window: Bytes, darkest: float) -> Bytes:
+def _darker(picture: Bytes, behind: Bytes, darkest: float) -> Bytes:
     """Mark what is darker in all channels, and not darker than a shadow; 0 or 255."""
-    seen, there = (cv2.blur(np.ascontiguousarray(one), window.shape) for one in (picture, behind))
+    seen, there = (cv2.blur(np.ascontiguousarray(one), _RING.shape) for one in (picture, behind))
     darker = cv2.inRange(cv2.subtract(seen, there), (0, 0, 0), (_DARKER,) * 3)
     seen, there = (cv2.cvtColor(one, cv2.COLOR_BGR2GRAY) for one in (seen, there))
     lit = cv2.compare(seen, cv2.convertScaleAbs(there, alpha=darkest), cv2.CMP_GE)

@@ -16,6 +16,8 @@ from bgsub.local.shadow_depth import PassTo
 from bgsub.video.frames import Bytes
 
 _FRAMES = 24
+"""Frames that are looked at, at most; of large pictures fewer, as each has more pixels."""
+
 _IN_LIGHT = 0.4
 """Share of a frame that is marked, at most: more is no object but another light."""
 
@@ -69,7 +71,8 @@ def traits_of(
     -------
     Traits
     """
-    chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _FRAMES)).round().astype(int)
+    count = min(len(pictures), _FRAMES // step)
+    chosen = np.linspace(0, len(pictures) - 1, count).round().astype(int)
     frames = (pictures[j] for j in chosen.tolist())
     counts = np.sum(list(each(partial(_counted, matcher, step, params), frames)), axis=0)
     shaded, marked, weak, inside = counts.tolist()

@@ -105,10 +105,12 @@ def test_beside_a_band_evidence_reaches_one_pixel_to_all_sides():
     np.testing.assert_array_equal(found > 0, reached)
 
 
-@pytest.mark.parametrize("is_faint", [False, True])
-def test_where_noise_is_faint_light_that_drifts_is_no_evidence(is_faint):
+@pytest.mark.parametrize(
+    ("is_faint", "shape"),
+    [(False, (96, 128)), (True, (96, 128)), (True, (721, 803))],  # and every second pixel of these
+)
+def test_where_noise_is_faint_light_that_drifts_is_no_evidence(is_faint, shape):
     """Of somebody in sight all is, and of what fills the picture all but a level and a half."""
-    shape = (96, 128)
     scene = Scene(np.full((1, *shape, 3), 100, np.uint8), np.zeros(shape, np.uint8), 2.5, [])
     meter = EvidenceMeter(scene, is_faint=is_faint)
     picture = np.full((*shape, 3), 101, np.uint8)

@@ -122,3 +122,13 @@ def test_outlines_are_their_definition(seed, edge, depth):
     found = redraw_outlines(mask, raw, score, colors, edge, depth)
     expected = by_definition(mask, raw, score, colors, edge, depth)
     np.testing.assert_array_equal(found > 0, expected)
+
+
+def test_of_large_pictures_every_second_pixel_tells_the_colours_of_an_object():
+    true = np.zeros((81, 83), np.uint8)  # neither side is a multiple of the step
+    true[20:60, 20:60] = 1
+    colors, score, mask = under_a_lens(true, 90)
+    one, two = (redraw_outlines(mask, mask, score, colors, step=step) for step in (1, 2))
+    assert mask.sum() > 1.05 * true.sum()
+    assert np.count_nonzero(one != two) < 0.01 * true.sum()
+    assert abs(two.sum() - true.sum()) < 0.02 * true.sum()

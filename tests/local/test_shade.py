@@ -85,6 +85,7 @@ def test_lengths_grow_with_the_step():
     mask = (score >= UNIT).astype(np.uint8)
     found = soft_shade(mask, score, large, lambda rows, columns: place[rows, columns], 2, DEFAULTS)
     small, _ = shade_of(frame)
+    assert not found[mask == 0].any()
     both = np.count_nonzero(found[::2, ::2] & small)
     assert both > 0.8 * max(np.count_nonzero(small), np.count_nonzero(found) / 4)
 
