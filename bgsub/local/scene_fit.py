@@ -21,14 +21,13 @@ from bgsub.local.filling import fill_inwards
 from bgsub.local.freezing import frozen_noise
 from bgsub.local.layers import Layers
 from bgsub.local.objects import Verdict, judge_changes
-from bgsub.local.palette import Palette, find_palette
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.passing import is_passed
 from bgsub.local.recurrence import colors_that_come_back, distances_to
 from bgsub.local.regions import repeated
 from bgsub.local.returning import comes_back, is_around
 from bgsub.local.scene import Scene
-from bgsub.local.turbulence import CALMER, large_places, level_band, turbulent_pixels
+from bgsub.local.turbulence import find_band
 from bgsub.robustpca.median import NORMAL_MAD, column_median, median
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
@@ -109,7 +108,7 @@ def fit_scene(
         known = distances_to(colors, back) <= _NEARBY_SIGMAS * sigma
         accepted[1:] &= (known[0] | known)[1:]
         colors[0] = back
-    band, palette = _band(pictures, layers, accepted, passed, colors[0], params)
+    band, palette = find_band(pictures, layers, accepted, passed, colors[0], tolerance, params)
     for k in range(1, params.kept_layers):
         cv2.copyTo(colors[0], (~accepted[k]).view(np.uint8), colors[k])
     moving = (accepted[1:] * rates[1:]).max(axis=0, initial=0).astype(np.float32)
@@ -125,28 +124,6 @@ def fit_scene(
         palette,
         grain=grain,
     )
-
-
-def _band(
-    pictures: Bytes,
-    layers: Layers,
-    accepted: NDArray[np.bool_],
-    passed: NDArray[np.bool_],
-    color: Bytes,
-    params: LocalParams,
-) -> tuple[Bytes, Palette] | tuple[None, None]:
-    """Range of levels and the colours of turbulent places, of those large enough to be one.
-
-    What many pass changes in every frame of a film of few, as what is turbulent does, but together.
-    """
-    where, calmer = (
-        turbulent_pixels(layers, accepted, factor, params) & ~passed for factor in (1.0, CALMER)
-    )
-    large = large_places(where, calmer, params)
-    if not large.any():
-        return None, None
-    band = np.stack(level_band(pictures, large, color))
-    return band, find_palette(pictures, large, coarseness(*large.shape))
 
 
 def measure_noise(

@@ -6,7 +6,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.clean_frames import coarseness
 from bgsub.local.layers import Layers
+from bgsub.local.palette import Palette, find_palette
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.positions import positions
 from bgsub.local.regions import large_parts
@@ -18,7 +20,7 @@ _SLOW = 2.2
 _USUAL = 0.35
 """Share of the frames that the first colour has there, at most."""
 
-CALMER = 1.5
+_CALMER = 1.5
 """Factor on both beside such a place."""
 
 _STEADY = 0.1
@@ -28,10 +30,61 @@ _LONGER, _SEEN = 3, 0.04
 """Times as long as other colours, and share of the film, that a place is seen each time on average,
 where others only pass before it: what swings rests where it turns back, but not so long."""
 
+_AT_ONCE = 2 / 3
+"""Share of the changes over the film that happen from one frame to the next, at least."""
+
 BAND = (0.03, 0.97)
 """Quantiles of the levels that are background there: a visitor is rarer than either end."""
 
 _PART = 1 << 14
+
+
+def find_band(
+    pictures: Bytes,
+    layers: Layers,
+    accepted: NDArray[np.bool_],
+    passed: NDArray[np.bool_],
+    color: Bytes,
+    tolerance: int,
+    params: LocalParams = DEFAULTS,
+) -> tuple[Bytes, Palette] | tuple[None, None]:
+    """Find the range of levels and the colours of turbulent places, if they are large enough.
+
+    What many pass changes in every frame of a film of few, as what is turbulent does, but all at
+    once; and people who stay before a place change little of it from one frame to the next.
+
+    Parameters
+    ----------
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+        In order of time.
+    layers : Layers
+        Of these.
+    accepted : ndarray of bool, shape (K', h, w)
+        The layers that are background.
+    passed : ndarray of bool, shape (h, w)
+        See `passing.is_passed`.
+    color : ndarray of uint8, shape (h, w, 3)
+        Of the background.
+    tolerance : int
+        Largest channel difference of two values of one colour, in grey levels.
+    params : LocalParams, optional
+
+    Returns
+    -------
+    band : ndarray of uint8, shape (2, h, w, 3), or None
+        Lowest and highest levels; None, as the palette, where no place is turbulent.
+    palette : Palette or None
+    """
+    where, calmer = (
+        turbulent_pixels(layers, accepted, factor, params) & ~passed for factor in (1.0, _CALMER)
+    )
+    large = large_places(where, calmer, params)
+    if large.any():
+        large = restless_places(pictures, large, tolerance)
+    if not large.any():
+        return None, None
+    band = np.stack(level_band(pictures, large, color))
+    return band, find_palette(pictures, large, coarseness(*large.shape))
 
 
 def turbulent_pixels(
@@ -95,6 +148,39 @@ def large_places(
     found = large_parts(core.view(np.bool_), params.turbulent_place)
     _, labels = cv2.connectedComponents(around | found.view(np.uint8), connectivity=8)
     return np.asarray(np.isin(labels, labels[found]))
+
+
+def restless_places(pictures: Bytes, where: NDArray[np.bool_], tolerance: int) -> NDArray[np.bool_]:
+    """Keep the places that change from one frame to the next as much as over the film, or nearly.
+
+    A curtain in the wind forgets at once how it hung. People before a place move, too, and may show
+    no colour for long, but from one frame to the next they stay about where they are.
+
+    Parameters
+    ----------
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+        In order of time.
+    where : ndarray of bool, shape (h, w)
+        What hangs together is one place.
+    tolerance : int
+        Largest channel difference in grey levels that is no change.
+
+    Returns
+    -------
+    ndarray of bool, shape (h, w)
+    """
+    count, places = cv2.connectedComponents(where.view(np.uint8), connectivity=8)
+
+    def changed(lag: int) -> NDArray[np.float64]:
+        """Count the pixels of each place that differ after so many frames, on average."""
+        found = np.zeros(count, np.int64)
+        for one, later in zip(pictures, pictures[lag:], strict=False):
+            apart = cv2.absdiff(one, later).max(axis=2) > tolerance
+            found += np.bincount(places[apart], minlength=count)
+        return np.asarray(found / max(len(pictures) - lag, 1), dtype=np.float64)
+
+    over_the_film = (changed(len(pictures) // 3) + changed(len(pictures) // 2)) / 2
+    return np.asarray(where & (changed(1) >= _AT_ONCE * over_the_film)[places])
 
 
 def _mostly(where: NDArray[np.bool_]) -> Bytes:

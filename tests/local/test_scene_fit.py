@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from bgsub.local.clean_frames import find_clean_frames, trimmed_mean
-from bgsub.local.layers import LAYERS, MOST_FRAMES, UNSEEN, Layers
+from bgsub.local.layers import LAYERS, MOST_FRAMES, Layers
 from bgsub.local.objects import Verdict
 from bgsub.local.params import DEFAULTS
-from bgsub.local.passing import is_passed
 from bgsub.local.scene_fit import (
     _accept,
-    _band,
     _disputed,
     _farness,
     _restlessness,
@@ -206,34 +204,6 @@ def test_the_lengths_of_absences_and_shares_at_the_limit_are_allowed(workers):
     calm = np.zeros((1, 3), bool)
     found = _accept(layers, colors[:2], shares, rates, calm, 3.0, workers, two)[1, 0]
     assert found.tolist() == [True, False, False]
-
-
-def stripes(random):
-    """Something 42 pixels wide, again and again, at another place in every frame."""
-    columns = np.arange(60) + random.integers(0, 64, (N, 1))
-    return np.repeat((columns % 64 < 42)[:, None], 40, axis=1)
-
-
-def ripples(random):
-    """Patches of 4×4 pixels that are away as often, each on its own."""
-    return np.kron(random.random((N, 10, 15)) < 42 / 64, np.ones((1, 4, 4), bool)) > 0
-
-
-@pytest.mark.parametrize(("draw", "turbulent"), [(stripes, False), (ripples, True)])
-def test_what_many_pass_in_a_film_of_few_frames_is_not_turbulent(draw, turbulent):
-    random = np.random.default_rng(0)
-    labels = np.where(draw(random), UNSEEN, 0).astype(np.uint8)
-    counts, visits = np.zeros((2, LAYERS, 40, 60), np.uint8)
-    counts[0] = (labels == 0).sum(axis=0)
-    visits[0] = (np.diff(np.where(labels == 0, 1, 0), axis=0, prepend=0) > 0).sum(axis=0)
-    layers = Layers(np.zeros((LAYERS, 40, 60, 3), np.uint8), counts, counts, visits, labels)
-    pictures = random.integers(0, 256, (N, 40, 60, 3)).astype(np.uint8)
-    first = np.zeros((1, 40, 60), bool)
-    passed = is_passed(layers)
-    assert _band(pictures, layers, ~first, ~first[0], pictures[0], DEFAULTS)[0] is None
-    assert _band(pictures, layers, ~first, first[0], pictures[0], DEFAULTS)[0] is not None
-    found = _band(pictures, layers, ~first, passed, pictures[0], DEFAULTS)[0]
-    assert (found is not None) == turbulent
 
 
 @pytest.mark.parametrize("seed", range(3))

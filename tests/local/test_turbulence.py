@@ -3,10 +3,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bgsub.local.layers import LAYERS, Layers
+from bgsub.local.layers import LAYERS, UNSEEN, Layers
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS
-from bgsub.local.turbulence import BAND, large_places, level_band, turbulent_pixels
+from bgsub.local.passing import is_passed
+from bgsub.local.turbulence import (
+    BAND,
+    find_band,
+    large_places,
+    level_band,
+    restless_places,
+    turbulent_pixels,
+)
 
 
 def flickering(scenes):
@@ -171,3 +179,72 @@ def test_bands_of_many_pixels_are_those_of_each():
     ordered = np.sort(pictures, axis=0)
     np.testing.assert_array_equal(low, np.where(where[..., None], ordered[0], pictures[0]))
     np.testing.assert_array_equal(high, np.where(where[..., None], ordered[11], pictures[0]))
+
+
+N = 60
+
+
+def stripes(random):
+    """Something 42 pixels wide, again and again, at another place in every frame."""
+    columns = np.arange(60) + random.integers(0, 64, (N, 1))
+    return np.repeat((columns % 64 < 42)[:, None], 40, axis=1)
+
+
+def ripples(random):
+    """Patches of 4×4 pixels that are away as often, each on its own."""
+    return np.kron(random.random((N, 10, 15)) < 42 / 64, np.ones((1, 4, 4), bool)) > 0
+
+
+@pytest.mark.parametrize(("draw", "turbulent"), [(stripes, False), (ripples, True)])
+def test_what_many_pass_in_a_film_of_few_frames_is_not_turbulent(draw, turbulent):
+    random = np.random.default_rng(0)
+    labels = np.where(draw(random), UNSEEN, 0).astype(np.uint8)
+    counts, visits = np.zeros((2, LAYERS, 40, 60), np.uint8)
+    counts[0] = (labels == 0).sum(axis=0)
+    visits[0] = (np.diff(np.where(labels == 0, 1, 0), axis=0, prepend=0) > 0).sum(axis=0)
+    layers = Layers(np.zeros((LAYERS, 40, 60, 3), np.uint8), counts, counts, visits, labels)
+    pictures = random.integers(0, 256, (N, 40, 60, 3)).astype(np.uint8)
+    first = np.zeros((1, 40, 60), bool)
+    passed = is_passed(layers)
+    assert find_band(pictures, layers, ~first, ~first[0], pictures[0], 9)[0] is None
+    assert find_band(pictures, layers, ~first, first[0], pictures[0], 9)[0] is not None
+    found = find_band(pictures, layers, ~first, passed, pictures[0], 9)[0]
+    assert (found is not None) == turbulent
+
+
+def wanderer(scenes, step, seed):
+    """Somebody in large checks before most of a place, who moves a little in every frame."""
+    rng = np.random.default_rng(seed)
+    cloth = np.kron(rng.uniform(20, 235, (20, 20, 3)), np.ones((3, 3, 1)))
+    frames, truths = [], []
+    at = np.array([15.0, 25.0])
+    for _ in range(N):
+        frame, truth = scenes.place(), np.zeros(scenes.shape, bool)
+        at = np.clip(at + rng.normal(0, step, 2), 0, (30, 50))
+        scenes.put(frame, truth, int(at[0]), int(at[1]), cloth[:40, :44])
+        frames.append(frame)
+        truths.append(truth)
+    return scenes.finish(frames), truths
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_somebody_who_moves_about_before_a_place_is_not_turbulent(scenes, learn, seed):
+    """No colour lasts there, but from one frame to the next most of him is where he was."""
+    frames, truths = wanderer(scenes, 1.0, seed)
+    model = learn(frames)
+    assert model.scenes[0].band is None
+    masks = [model.mask(frame) for frame in frames]
+    assert scenes.f_measure(masks, truths) > 0.7
+
+
+def test_a_place_is_restless_that_changes_at_once():
+    """Of three places one changes in every frame, one in every other frame, and one slowly."""
+    random = np.random.default_rng(0)
+    pictures = np.zeros((N, 20, 70, 3), np.uint8)
+    pictures[:, 4:16, 5:20] = random.integers(0, 256, (N, 12, 15, 1))
+    pictures[:, 4:16, 25:40] = random.integers(0, 256, (N, 12, 15, 1))
+    pictures[1::2, 4:16, 25:40] = pictures[::2, 4:16, 25:40]
+    pictures[:, 4:16, 45:60] = np.linspace(0, 255, N)[:, None, None, None]
+    where = pictures.any(axis=(0, 3))
+    found = restless_places(pictures, where, 9)
+    np.testing.assert_array_equal(found.any(axis=0).nonzero()[0], np.arange(5, 20))
