@@ -132,7 +132,7 @@ class Backdrop:
             return self._layout.pack(self._local.background(self._layout.seen(row)))
         if len(self._usual) == 1:
             return self._usual[0]
-        return self._usual[self._local.state_of(self._layout.seen(row))]
+        return self._usual[self._local.recognize(self._layout.seen(row))[0]]
 
     def _among_fitted(self, where: Bytes) -> Bytes:
         """Leave pixels that took part in the fit; the others have the frame's own colours."""

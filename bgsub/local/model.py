@@ -254,10 +254,10 @@ class LocalModel:
             mask[~place.inside] = 0  # holes that were filled may reach out
         return place.back(mask)
 
-    def state_of(self, picture: Bytes) -> int:
-        """Give the number of the state of the scene that a frame shows, from 0."""
-        matcher = self._comparer.recognize(at_place(self.registration, picture)).matcher
-        return next(i for i, one in enumerate(self._matchers) if one is matcher)
+    def recognize(self, picture: Bytes) -> tuple[int, Bytes]:
+        """Give the state of the scene that a frame shows, from 0, and the frame in its light."""
+        fit = self._comparer.recognize(at_place(self.registration, picture))
+        return next(i for i, one in enumerate(self._matchers) if one is fit.matcher), fit.picture
 
     def background(self, picture: Bytes) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows, (h, w, 3)."""

@@ -126,6 +126,7 @@ def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> l
     ----------
     model : LocalModel
     pictures : ndarray of shape (n, h, w) or (n, h, w, 3), uint8
+        Overwritten: parts of a film in one light make one picture, those in several a patchwork.
     empty : ndarray of shape (n, h, w), bool
         Where they show no object.
 
@@ -136,9 +137,10 @@ def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> l
     """
     if model.registration is not None:
         placed = [at_place(model.registration, *seen) for seen in zip(pictures, empty, strict=True)]
-        pictures = np.stack([one.picture for one in placed])
         empty = np.stack([np.asarray(one.inside) for one in placed])
-    states = np.array([model.state_of(picture) for picture in pictures])
+    states = np.empty(len(pictures), np.int64)
+    for i, picture in enumerate(pictures):
+        states[i], pictures[i] = _in_usual_light(model, picture, empty[i])
     plates = []
     for state, scene in enumerate(model.scenes):
         # Most scenes have one state, whose frames need no copy.
@@ -152,6 +154,25 @@ def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> l
         seen = np.count_nonzero(empty[here], axis=0).astype(np.uint16)
         plates.append(Plate(picture, seen, len(states[here])))
     return plates
+
+
+def _in_usual_light(
+    model: LocalModel, picture: Bytes, empty: NDArray[np.bool_]
+) -> tuple[int, Bytes]:
+    """Give the state of the scene that a frame shows, and the frame in the light of that.
+
+    In its own light where that is far from it, and the frame was never near the scene: darker, any
+    crowd is like a dark room. And where it shows as much of the scene in its own.
+    """
+    state, lit = model.recognize(picture)
+    own = model.scenes[state].colors[0]
+    if picture.ndim == 2:
+        lit, own = lit[..., 0], own[..., 0]
+    near, lit_near, moved = (
+        np.count_nonzero(empty & (largest_difference(*pair) <= _NEAR))
+        for pair in ((picture, own), (lit, own), (picture, lit))
+    )
+    return state, lit if lit_near > near and 2 * moved > np.count_nonzero(empty) else picture
 
 
 def _overruled(model: LocalModel, state: int) -> NDArray[np.bool_]:

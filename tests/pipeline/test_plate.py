@@ -1,11 +1,13 @@
 """The empty scene as a picture."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from bgsub.errors import UsageError
 from bgsub.local.sampling import sample_size
-from bgsub.pipeline.plate import MOST_FRAMES, empty_scene, frames_looked_at
+from bgsub.pipeline.plate import MOST_FRAMES, _in_usual_light, empty_scene, frames_looked_at
 
 
 def film(count=90, *, color=True, seed=2, walker=True):
@@ -51,6 +53,43 @@ def test_leaves_have_the_median_of_all_that_they_show():
     middle = np.median(frames[:, :20], axis=0)
     assert np.abs(plate.picture[:20].astype(int) - middle).mean() < 3
     assert np.abs(plate.picture[20:].astype(int) - place[20:]).mean() < 2
+
+
+@pytest.mark.parametrize("color", [True, False])
+def test_what_is_seen_in_another_light_is_no_patch(color):
+    """Before who sits there in dark clothes the camera lets in more light, by a tenth."""
+    frames, place = film(100, walker=False)
+    rng = np.random.default_rng(5)
+    bright = np.arange(100) % 10 < 6
+    frames[bright] = np.minimum(frames[bright] * 1.1, 255)
+    for visit in range(10):
+        coat = np.kron(rng.integers(0, 40, (6, 6, 3)), np.ones((4, 4, 1)))
+        frames[10 * visit : 10 * visit + 6, 12:36, 16:40] = coat
+    if not color:
+        frames, place = frames[..., 1].copy(), place[..., 1]
+    (plate,) = empty_scene(frames[..., ::-1] if color else frames)
+    light = plate.picture / place
+    inside = np.zeros(light.shape[:2], bool)
+    inside[12:36, 16:40] = True
+    assert light[inside].mean() == pytest.approx(light[~inside].mean(), abs=0.02)
+
+
+@pytest.mark.parametrize("color", [True, False])
+@pytest.mark.parametrize(
+    ("own", "lit", "taken"), [(128, 108, True), (129, 108, False), (120, 100, False)]
+)
+def test_a_frame_is_put_into_another_light_that_is_near_and_shows_more(color, own, lit, taken):
+    """The place is of 100 levels: 20 from it are near; darker, any crowd is like a dark room."""
+    shape = (6, 8, 3) if color else (6, 8)
+    model = SimpleNamespace(
+        scenes=[SimpleNamespace(colors=np.full((1, 6, 8, 3), 100, np.uint8))],
+        recognize=lambda frame: (0, np.full((6, 8, 3), lit, np.uint8)),
+    )
+    empty = np.ones((6, 8), bool)
+    empty[:2] = False
+    state, shown = _in_usual_light(model, np.full(shape, own, np.uint8), empty)
+    assert state == 0
+    np.testing.assert_array_equal(shown, np.full(shape, lit if taken else own))
 
 
 def test_each_state_has_its_picture():
