@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.jumps import Elsewhere, jump_at, weak_step
 from bgsub.local.layers import LAYERS, Layers
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.positions import positions
@@ -27,6 +28,7 @@ _CELLS = 40
 _REACH = 4
 _LAG = 1
 _APART = 3.0
+_EVERY = 2  # pixels, of which jumps are measured
 
 _LARGEST_SHARED = 1 / 6
 """Share of the picture up to which a place is sent to another process."""
@@ -58,6 +60,9 @@ class Change:
         What the outline alone says, in `balance`.
     took_break : bool
         Whether the visitor was seen to walk in or out, and was there before and after his place.
+    elsewhere : tuple of float
+        Displacement of edges in the rest of the picture, in the frames of `motion`, in film that a
+        codec freezes; `UNKNOWN` in other film.
     """
 
     frame: int
@@ -69,14 +74,18 @@ class Change:
     visitor: int = 0
     outline: float = 0.0
     took_break: bool = False
+    elsewhere: tuple[float, float] = (UNKNOWN, UNKNOWN)
 
     def is_rigid(self, side: int, params: LocalParams = DEFAULTS) -> bool:
         """Say whether what was there before (0) or after (1) is at rest as only things are.
 
         No displacement in pixels divides things from people who sleep, as noise displaces edges
-        too; but it does so alike before and after.
+        too; but it does so alike before and after. Where a codec's errors displace edges, which
+        differ before and after, those elsewhere in the picture tell by how much.
         """
-        moves, other = self.motion[side], self.motion[1 - side]
+        moves, other, elsewhere = self.motion[side], self.motion[1 - side], self.elsewhere[side]
+        if elsewhere < UNKNOWN:
+            return moves < max(LIVELIER * elsewhere, RIGID)
         least = min(RIGID, params.rigid_motion)
         return moves < params.rigid_motion and moves < max(LIVELIER * other, least)
 
@@ -87,8 +96,14 @@ def find_changes(
     sigma: float,
     params: LocalParams = DEFAULTS,
     share: Share = alone,
+    *,
+    is_frozen: bool = False,
 ) -> list[Change]:
     """Find the places that are still, and later still in another colour.
+
+    In film that a codec freezes all of the picture jumps a little at each complete picture. There a
+    step is a change only where it is larger than most of the picture's at that time, and strong
+    enough to show in a mask.
 
     Parameters
     ----------
@@ -100,12 +115,16 @@ def find_changes(
     params : LocalParams, optional
     share : callable, optional
         `Workers.share`: each place is long work of its own.
+    is_frozen : bool, optional
+        Whether a codec freezes the film, see `frozen_noise`.
 
     Returns
     -------
     list of Change
     """
     edges, history = _history(layers, sigma, params.still_share)
+    if is_frozen:
+        history = _without_jumps(pictures, layers, edges, history, params)
     height, width = layers.labels.shape[1:]
     least = params.change_area * height * width
     sizes = [int(moment.new.sum()) for moment in history]
@@ -127,9 +146,21 @@ def find_changes(
             time = Time(past, coming, int(edges[min(end, c)]), frame)
             found.append(Change(frame, kept, before, after))
             places.append(place_of(pictures, layers, region, kept, (before, after), time))
+    told = _told(places, sigma, params, share)
+    found = [replace(change, **one._asdict()) for change, one in zip(found, told, strict=True)]
+    return _with_elsewhere(found, pictures, layers) if is_frozen else found
+
+
+def _with_elsewhere(changes: list[Change], pictures: Bytes, layers: Layers) -> list[Change]:
+    """Note how much edges move in the rest of the picture meanwhile."""
+    if not changes:
+        return changes
+    rest = Elsewhere(pictures, layers)
     return [
-        replace(change, **told._asdict())
-        for change, told in zip(found, _told(places, sigma, params, share), strict=True)
+        replace(
+            one, elsewhere=(rest.motion(one.region, one.before), rest.motion(one.region, one.after))
+        )
+        for one in changes
     ]
 
 
@@ -187,6 +218,32 @@ def _history(
         np.copyto(since, np.int16(c + _REACH), where=is_still)
     history.append(_Moment(np.zeros((height, width), np.bool_), still, since))
     return edges, history
+
+
+def _without_jumps(
+    pictures: Bytes,
+    layers: Layers,
+    edges: NDArray[np.int64],
+    history: list[_Moment],
+    params: LocalParams,
+) -> list[_Moment]:
+    """Leave out what differs by no more than the picture jumps at that time, or than masks show."""
+    few, last = pictures[:, ::_EVERY, ::_EVERY], len(edges) - 1
+    places = [positions(one.new) for one in history]
+    steps, least = [], []
+    for c, (y, x) in enumerate(places[:-1]):
+        old, now = (
+            layers.colors[moment.still[y, x], y, x].astype(np.int16)
+            for moment in history[c : c + 2]
+        )
+        steps.append(np.abs(now - old).max(axis=1).astype(np.uint8))
+        before = few[edges[max(c + 1 - _REACH, 0)] : max(edges[c], 1)]
+        after = few[edges[min(c + 1, last - 1)] : edges[min(c + _REACH, last)]]
+        least.append(jump_at(before, after) if y.size else 0.0)
+    weak = weak_step(steps, params)
+    for moment, (y, x), step, jump in zip(history, places, steps, least, strict=False):
+        moment.new[y, x] = step > max(jump, weak)
+    return history
 
 
 def _regions(union: NDArray[np.bool_], least: float) -> list[NDArray[np.bool_]]:

@@ -69,6 +69,8 @@ def judge_changes(
     sigma: float,
     params: LocalParams = DEFAULTS,
     share: Share = alone,
+    *,
+    is_frozen: bool = False,
 ) -> Verdict:
     """Find arrivals and departures, and let each vote on the layers before and after it.
 
@@ -82,12 +84,14 @@ def judge_changes(
     params : LocalParams, optional
     share : callable, optional
         `Workers.share`.
+    is_frozen : bool, optional
+        Whether a codec freezes the film, see `frozen_noise`.
 
     Returns
     -------
     Verdict
     """
-    changes = find_changes(pictures, layers, sigma, params, share)
+    changes = find_changes(pictures, layers, sigma, params, share, is_frozen=is_frozen)
     return weigh_changes(changes, layers, sigma, params)
 
 

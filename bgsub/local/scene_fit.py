@@ -91,7 +91,8 @@ def fit_scene(
     step = coarseness(height, width)
     fewer = layers.every(step)
     seen = pictures[:, ::step, ::step]
-    verdict = judge_changes(seen, fewer, noise, params, workers.share)
+    is_frozen = sigma > noise
+    verdict = judge_changes(seen, fewer, noise, params, workers.share, is_frozen=is_frozen)
     allowed = accepted.copy()
     notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
     stands = comes_back(pictures, layers.colors[0], colors[0])

@@ -130,7 +130,7 @@ def make_teller(sigma: float, params: LocalParams) -> Callable[[Place], Told]:
         y, x = positions(kept)
         shown = layers.labels[:, y, x]
         before, after = (
-            _edge_motion(pictures, _showing(shown, label[y, x]), kept) for label in states
+            _edge_motion(pictures, frames_showing(shown, label[y, x]), kept) for label in states
         )
         # A person moves, a place does not; asleep at least in the course of all the frames.
         moves = here if max(here) > _MOVES else (before, after)
@@ -203,8 +203,8 @@ def _frames(start: int, stop: int) -> NDArray[np.int64]:
     return np.linspace(start, last, min(_WINDOW_FRAMES, last - start + 1)).astype(np.int64)
 
 
-def _showing(shown: Bytes, label: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Frames of the whole film in which most places, (n, m), show the layers of `label`, (m,)."""
+def frames_showing(shown: Bytes, label: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Give frames of the film in which most places, (n, m), show the layers of `label`, (m,)."""
     frames = np.flatnonzero((shown == label).mean(axis=1) > 0.5)
     if frames.size < _LONG * len(shown):
         return frames[:0]

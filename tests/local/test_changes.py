@@ -10,7 +10,7 @@ from bgsub.local.clustering import find_layers
 from bgsub.local.layers import LAYERS, Layers, color_of
 from bgsub.local.params import DEFAULTS
 from bgsub.local.presence import motion_around, moving_colors, what_came_back
-from bgsub.local.telling import UNKNOWN, _edge_motion, _frames, _outline_balance, _showing
+from bgsub.local.telling import UNKNOWN, _edge_motion, _frames, _outline_balance, frames_showing
 from bgsub.runtime.threads import Workers
 
 N = 60
@@ -113,6 +113,20 @@ def test_a_thing_is_at_rest_and_no_livelier_than_its_place(motion, rigid):
     after = Change(5, region, layer, layer, 0.0, motion[::-1])
     assert before.is_rigid(0) is rigid
     assert after.is_rigid(1) is rigid
+
+
+@pytest.mark.parametrize(
+    ("moves", "elsewhere", "rigid"),
+    [(0.2, 0.15, True), (0.2, 0.12, False), (0.04, 0.0, True), (0.06, 0.0, False)],
+)
+def test_where_edges_elsewhere_are_known_a_thing_is_no_livelier_than_they(moves, elsewhere, rigid):
+    """Whatever its place does at other times."""
+    layer = np.zeros(SQUARE.shape, np.int8)
+    for other in (0.0, 0.5, UNKNOWN):
+        change = Change(
+            5, SQUARE, layer, layer, 0.0, (moves, other), elsewhere=(elsewhere, UNKNOWN)
+        )
+        assert change.is_rigid(0) is rigid
 
 
 # --- the definitions, window by window and pixel by pixel ---
@@ -230,7 +244,7 @@ def test_a_balance_is_the_sum_of_what_speaks_for_it(kind, sways):
         here = [_edge_motion(pictures, _frames(*span), region) for span in (past, coming)]
         motion = [
             _edge_motion(
-                pictures, _showing(layers.labels[:, one.region], side[one.region]), one.region
+                pictures, frames_showing(layers.labels[:, one.region], side[one.region]), one.region
             )
             for side in (one.before, one.after)
         ]

@@ -13,7 +13,7 @@ from bgsub.local.telling import (
     _edge_motion,
     _frames,
     _outline_balance,
-    _showing,
+    frames_showing,
     make_teller,
     place_of,
 )
@@ -78,7 +78,7 @@ class TestShowing:
         return labels
 
     def asked(self, shown):
-        return _showing(self.labels(shown)[:, SQUARE], np.full(SQUARE.sum(), 2, np.int8))
+        return frames_showing(self.labels(shown)[:, SQUARE], np.full(SQUARE.sum(), 2, np.int8))
 
     def test_more_than_half_of_it_counts(self):
         assert self.asked([0, 0.5, 0.51, 1, 0, 0.2]).tolist() == [2, 3]
