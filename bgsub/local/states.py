@@ -26,6 +26,9 @@ _APART = 2.0
 # the camera leaves some as they are. So many frames are a state of their own.
 _STOP, _ALIKE, _USUAL, _LEAST_FRAMES = 2.0, 0.7, 0.2, 5
 _LEAST_CONTRAST = 0.5
+# A light is the same in all of its frames, or changes steadily, but where somebody passes. Who
+# fills most of the picture moves: what sets his frames apart is not the same in all of them.
+_SAME, _MOSTLY = 0.3, 0.75
 
 _AT_ONCE = 6
 """Frames that are compared with all others in one go, some milliseconds."""
@@ -39,6 +42,7 @@ def find_states(
     The distance of two frames is the 0.4 quantile of the residual after a robust affine fit of one
     to the other, so that neither an object of half the picture nor a change of exposure counts.
     Average linkage, cut at 5 grey levels or at 2.5 times the usual distance of neighbours in time.
+    What moves in front of most of the picture is no state.
 
     Parameters
     ----------
@@ -113,6 +117,7 @@ def _apart(thumbnails: Bytes, params: LocalParams, share: Share) -> NDArray[np.i
         return np.zeros(n, np.int64)
     groups = _merge([np.flatnonzero(labels == name) for name in names], distances)
     groups = _join_alike(groups, luma, params.state_cut)
+    groups = _join_moving(groups, luma, params.state_cut)
     means = np.stack([distances[:, group].mean(axis=1) for group in groups], axis=1)
     closest = np.abs(np.arange(n)[:, None] - chosen[None]).argmin(axis=1)
     return np.asarray(means.argmin(axis=1)[closest], dtype=np.int64)
@@ -169,33 +174,43 @@ def _comparer(luma: Singles) -> Callable[[range], Singles]:
     luma : ndarray of float32, shape (n, p)
     """
     place = int(_QUANTILE * (luma.shape[1] - 1))
+    left = _leaver(luma)
+
+    def compare(chosen: range) -> Singles:
+        found = np.empty((len(chosen), len(luma)), np.float32)
+        for row, i in zip(found, chosen, strict=True):
+            row[:] = np.partition(left(i), place, axis=1)[:, place]
+        return found
+
+    return compare
+
+
+def _leaver(luma: Singles) -> Callable[[int], Singles]:
+    """Give what fits one of the frames to all of them: what is left of each, shape (n, p)."""
     level = median(luma, axis=1).astype(np.float32)
     around = luma - level[:, None]
     contrast = np.maximum(median(np.abs(around), axis=1), 1).astype(np.float32)
 
-    def compare(chosen: range) -> Singles:
-        found = np.empty((len(chosen), len(luma)), np.float32)
-        for left, i in zip(found, chosen, strict=True):
-            x = luma[i]
-            # Not least squares to begin with, which a bright object draws to itself.
-            gain = np.clip(contrast / contrast[i], 0, _MOST_GAIN)
-            residual = np.abs(around - np.outer(gain, around[i]))
-            for _ in range(_ROUNDS):
-                weights = _weights(residual)
-                total = weights.sum(axis=1)
-                mean_x = weights @ x / total
-                mean_y = np.einsum("ij,ij->i", weights, luma) / total
-                dx, dy = x - mean_x[:, None], luma - mean_y[:, None]
-                weights *= dx
-                variance = np.einsum("ij,ij->i", weights, dx)
-                gain = np.einsum("ij,ij->i", weights, dy) / np.maximum(variance, 1e-3)
-                dx *= np.clip(gain, 0, _MOST_GAIN)[:, None]
-                dy -= dx
-                residual = np.abs(dy, out=dy)
-            left[:] = np.partition(residual, place, axis=1)[:, place]
-        return found
+    def left(i: int) -> Singles:
+        x = luma[i]
+        # Not least squares to begin with, which a bright object draws to itself.
+        gain = np.clip(contrast / contrast[i], 0, _MOST_GAIN)
+        residual = np.abs(around - np.outer(gain, around[i]))
+        for _ in range(_ROUNDS):
+            weights = _weights(residual)
+            total = weights.sum(axis=1)
+            mean_x = weights @ x / total
+            mean_y = np.einsum("ij,ij->i", weights, luma) / total
+            dx, dy = x - mean_x[:, None], luma - mean_y[:, None]
+            weights *= dx
+            variance = np.einsum("ij,ij->i", weights, dx)
+            gain = np.einsum("ij,ij->i", weights, dy) / np.maximum(variance, 1e-3)
+            dx *= np.clip(gain, 0, _MOST_GAIN)[:, None]
+            dy -= dx
+            residual = np.abs(dy, out=dy)
+        return np.asarray(residual, dtype=np.float32)
 
-    return compare
+    return left
 
 
 def _weights(residual: Singles) -> Singles:
@@ -226,8 +241,7 @@ def _merge(groups: list[NDArray[np.int64]], distances: Singles) -> list[NDArray[
         (i, j), ratio = min(ratios.items(), key=lambda item: item[1])
         if ratio >= _APART:
             break
-        groups[j] = np.concatenate([groups[j], groups[i]])
-        del groups[i]
+        groups[j] = np.concatenate([groups[j], groups.pop(i)])
     return sorted(groups, key=len, reverse=True)
 
 
@@ -245,6 +259,41 @@ def _join_alike(
         i, j = sorted(divmod(int(shared.argmin()), len(groups)))
         if shared[i, j] > cut:
             break
-        groups[i] = np.concatenate([groups[i], groups[j]])
-        del groups[j]
+        groups[i] = np.concatenate([groups[i], groups.pop(j)])
     return sorted(groups, key=len, reverse=True)
+
+
+def _join_moving(
+    groups: list[NDArray[np.int64]], luma: Singles, cut: float
+) -> list[NDArray[np.int64]]:
+    """Join states that differ by what is not the same in their own frames, as it moves."""
+    while len(groups) > 1:
+        usual = np.stack([median(luma[group], axis=0) for group in groups])
+        spread = np.stack([_spread(luma[np.sort(group)]) for group in groups])
+        pairs = [(i, j) for i in range(len(groups)) for j in range(i)]
+        shares = [_share_the_same(usual[[i, j]], spread[[i, j]], cut) for i, j in pairs]
+        least = int(np.argmin(shares))
+        if shares[least] >= _MOSTLY:
+            break
+        i, j = pairs[least]
+        groups[j] = np.concatenate([groups[j], groups.pop(i)])
+    return sorted(groups, key=len, reverse=True)
+
+
+def _spread(luma: Singles) -> Singles:
+    """Measure how far the frames of a state usually are from what they have in common, per pixel.
+
+    Neither their light counts nor, where that is less, what changes steadily all the while.
+    """
+    time = np.linspace(-1, 1, len(luma), dtype=np.float32)
+    steady = luma - np.outer(time, time @ luma / (time @ time))
+    around = [_leaver(np.stack([median(x, axis=0), *x]))(0)[1:] for x in (luma, steady)]
+    return np.asarray(np.minimum(*(median(each, axis=0) for each in around)), dtype=np.float32)
+
+
+def _share_the_same(usual: Singles, spread: Singles, cut: float) -> float:
+    """Measure the share of where two states differ that is the same in all frames of either."""
+    left = _leaver(usual)
+    differ = np.maximum(left(0)[1], left(1)[0])
+    same = spread.max(axis=0) < _SAME * differ
+    return float(same[differ > cut].mean()) if (differ > cut).any() else 0.0

@@ -253,3 +253,20 @@ def test_a_plain_film_has_one_state():
     assert not find_states(plain).any()
     noisy = plain + np.random.default_rng(6).normal(0, 2, (20, 30, 40, 1))
     assert not find_states(np.rint(noisy).astype(np.uint8)).any()  # noise is no light
+
+
+def close_up(width):
+    """Thumbnails of a room: two cover most of it in the second half, one of `width` moves."""
+    rng = np.random.default_rng(4)
+    added = np.zeros((60, 30, 40))
+    added[30:, :, : 34 - width] = 60 + 40 * patterns(8, 1)[0, :, : 34 - width]
+    for frame in added[30:]:
+        checks = rng.uniform(-10, 110, (15, width // 2))
+        frame[:, 34 - width : 34] = np.kron(checks, np.ones((2, 2)))
+    return film(added)
+
+
+@pytest.mark.parametrize(("width", "count"), [(4, 2), (12, 1)])
+def test_who_covers_most_of_the_picture_and_moves_is_no_light(width, count):
+    """Where a tenth of what differs moves, in another light, somebody passes."""
+    assert count_states(close_up(width)) == count
