@@ -34,7 +34,9 @@ RIGID = 0.05
 UNKNOWN = 1.0
 """Motion of edges that there are none of, or no time to tell."""
 
-_RING = 2.0
+# Pixels from the outermost ones of a region, along the normal; no halves of a pixel, which the last
+# bits of a blur would round up or down.
+_INSIDE, _OUTSIDE = 1.499, -2.501
 _MOVES = 0.25
 _LONG = 0.1
 _WINDOW_FRAMES, _MOTION_FRAMES = 12, 32
@@ -103,8 +105,7 @@ def place_of(
     _, _, width, height = cv2.boundingRect(region.view(np.uint8))
     # Colours that move are looked for as far around as the region is large.
     margin = max(_AROUND, (max(width, height) + 1) // 2 + 1)
-    # From even places on: halves of pixels are rounded to even ones.
-    rows, columns = (slice(one.start & ~1, one.stop) for one in box_around(region, margin))
+    rows, columns = box_around(region, margin)
     here = kept[rows, columns]
     before, after = (state[rows, columns] for state in states)
     return Place(
@@ -176,7 +177,7 @@ _Places = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def _sides(region: NDArray[np.bool_]) -> tuple[_Places, _Places]:
-    """Places 2 pixels inside and outside of an outline, along its normal; not at the rim."""
+    """Places inside and outside of an outline, along its normal; not at the rim."""
     mask = region.astype(np.uint8)
     height, width = mask.shape
     ring = region & (cv2.erode(mask, np.ones((3, 3), np.uint8), borderValue=1) == 0)
@@ -194,7 +195,7 @@ def _sides(region: NDArray[np.bool_]) -> tuple[_Places, _Places]:
             np.clip(columns, 0, width - 1).astype(np.int64),
         )
 
-    return place(_RING - 0.5), place(-_RING - 0.5)
+    return place(_INSIDE), place(_OUTSIDE)
 
 
 def _frames(start: int, stop: int) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from bgsub.local.telling import (
     _edge_motion,
     _frames,
     _outline_balance,
+    _sides,
     frames_showing,
     make_teller,
     place_of,
@@ -153,9 +154,17 @@ def test_a_step_across_the_outline_is_that_of_places_two_pixels_to_either_side(a
     assert balance(line + 2) < 0.1
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_places_beside_an_outline_move_with_it(axis):
+    """None lies half a pixel away, which was rounded to even rows and columns."""
+    for side, moved in zip(_sides(SQUARE), _sides(np.roll(SQUARE, 1, axis)), strict=True):
+        for at, (here, there) in enumerate(zip(side, moved, strict=True)):
+            np.testing.assert_array_equal(there, here + (at == axis))
+
+
 @pytest.mark.parametrize("corner", [(31, 57), (32, 40), (3, 5), (70, 101)])
 def test_a_part_tells_what_the_whole_picture_does(corner):
-    """Pixels beside an outline are found by rounding halves, to even places of the picture."""
+    """Pixels beside an outline are found by rounding, which begins at no place of the picture."""
     rng = np.random.default_rng(4)
     n, shape, (top, left) = 40, (90, 130), corner
     labels = (rng.random((n, *shape)) < 0.03).astype(np.uint8)
