@@ -41,15 +41,15 @@ def measure_noise(
     each : callable, optional
         `map`, or `Workers.map`.
     side : int, optional
-        Noise is that of the mean of so many by so many pixels: what sensors add to each by itself
-        is not in it, what codecs and light add to all of them is.
+        Noise is that of the mean of so many by so many pixels, side by side: what sensors add to
+        each by itself is not in it, what codecs and light add to all of them is.
 
     Returns
     -------
     float
     """
     chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _NOISE_FRAMES)).astype(np.int64)
-    step = 2 * coarseness(*center.shape[:2])
+    step = max(2, side) * coarseness(*center.shape[:2])
     part = _means(center, side)[::step, ::step]
 
     def usual(rows: slice) -> Bytes:
