@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.compositing import RATE, Movement, trembling
 from benchmarks.footage import Footage, pictures, truths
-from benchmarks.scenes import LOSSLESS, Codec, write
+from benchmarks.scenes import LOSSLESS, Codec, write, x264
 from bgsub.evaluation.confusion import BACKGROUND, FOREGROUND, UNSCORED
 from bgsub.video.frames import Bytes
 from bgsub.video.source import open_source
@@ -104,10 +104,6 @@ class Variant(NamedTuple):
     rate: float = RATE
 
 
-def _x264(crf: int) -> Codec:
-    return Codec("libx264", "yuv420p", {"crf": str(crf), "threads": "1"})
-
-
 VARIANTS = {
     "same": Variant(),
     "half_size": Variant(_half_size),
@@ -119,11 +115,11 @@ VARIANTS = {
     "dim": Variant(lambda seen: seen.valued(0.7 * seen.picture)),
     "gamma": Variant(lambda seen: seen.valued(255 * (seen.picture / 255) ** 1.3)),
     "noisy": Variant(_noisy),
-    "crf20": Variant(codec=_x264(20)),
-    "crf30": Variant(codec=_x264(30)),
+    "crf20": Variant(codec=x264(20)),
+    "crf30": Variant(codec=x264(30)),
     "grey": Variant(codec=Codec("ffv1", "gray", {})),
     "trembling": Variant(partial(_shaken, trembling(1.5), 0.0)),
-    "handheld": Variant(partial(_shaken, trembling(6, degrees=1), 0.5), codec=_x264(28)),
+    "handheld": Variant(partial(_shaken, trembling(6, degrees=1), 0.5), codec=x264(28)),
     "cropped": Variant(_cropped),
 }
 """All by name. Every third frame keeps the rate of all, as folders of thinned frames do."""
