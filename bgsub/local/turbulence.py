@@ -30,7 +30,7 @@ _LONGER, _SEEN = 3, 0.04
 """Times as long as other colours, and share of the film, that a place is seen each time on average,
 where others only pass before it: what swings rests where it turns back, but not so long."""
 
-_AT_ONCE = 2 / 3
+_AT_ONCE = 0.55
 """Share of the changes over the film that happen from one frame to the next, at least."""
 
 BAND = (0.03, 0.97)
