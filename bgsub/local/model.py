@@ -247,7 +247,7 @@ class LocalModel:
             fit.picture,
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
             lambda rows, columns: fit.matcher.in_units(compared.own, fit.sigma, rows, columns),
-            np.maximum(fit.grain, ((_LEAST_GRAIN,), (self.params.noise_floor,))),
+            np.maximum(fit.grain, _LEAST_GRAIN),
             fit.matcher.bounds,
         )
         if place.inside is not None:

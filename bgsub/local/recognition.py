@@ -40,9 +40,9 @@ class FrameFit:
 
     @property
     def grain(self) -> Singles:
-        """Noise by luma, in grey levels: of single pixels, and what they share; shape (2, 256)."""
+        """Noise of single pixels by their luma, in grey levels, shape (256,)."""
         scene = self.matcher.scene
-        return scene.noise_by_level * np.float32(self.sigma / scene.sigma)
+        return scene.grain_by_level * np.float32(self.sigma / scene.sigma)
 
 
 def recognize(
