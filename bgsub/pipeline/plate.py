@@ -137,6 +137,8 @@ def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> l
     """
     if model.registration is not None:
         placed = [at_place(model.registration, *seen) for seen in zip(pictures, empty, strict=True)]
+        for picture, one in zip(pictures, placed, strict=True):
+            picture[:] = one.picture
         empty = np.stack([np.asarray(one.inside) for one in placed])
     states = np.empty(len(pictures), np.int64)
     for i, picture in enumerate(pictures):
