@@ -2,12 +2,21 @@
 
 from types import SimpleNamespace
 
+import cv2
 import numpy as np
 import pytest
 
 from bgsub.errors import UsageError
+from bgsub.local.model import LocalModel
 from bgsub.local.sampling import sample_size
-from bgsub.pipeline.plate import MOST_FRAMES, _in_usual_light, empty_scene, frames_looked_at
+from bgsub.pipeline.plate import (
+    MOST_FRAMES,
+    _in_usual_light,
+    empty_scene,
+    frames_looked_at,
+    plates_of,
+)
+from bgsub.runtime.threads import Workers
 
 
 def film(count=90, *, color=True, seed=2, walker=True):
@@ -122,3 +131,16 @@ def test_the_frames_that_are_looked_at_take_about_as_much_memory_whatever_their_
 def test_one_frame_is_no_background():
     with pytest.raises(UsageError, match="takes 2"):
         empty_scene(film()[0][:1])
+
+
+def test_frames_of_a_camera_that_shakes_are_put_at_their_place():
+    rng = np.random.default_rng(0)
+    room = cv2.GaussianBlur(rng.uniform(0, 255, (100, 130, 3)).astype(np.uint8), (0, 0), 1.5)
+    shifts = rng.integers(0, 9, (30, 2))
+    pictures = np.stack([room[y : y + 90, x : x + 120] for y, x in shifts.tolist()])
+    with Workers(1) as workers:
+        model = LocalModel.fit(pictures.copy(), workers=workers)
+    assert model.registration is not None
+    plates_of(model, pictures, np.ones(pictures.shape[:3], bool))
+    inner = pictures[:, 12:-12, 12:-12].astype(int)
+    assert np.abs(inner - np.median(inner, axis=0)).mean() < 3
