@@ -101,6 +101,9 @@ METHODS: dict[str, Callable[[Footage, Path], Path]] = {
 }
 _USUAL = list(METHODS)[:-1]
 
+_EMPTY = "robustness/brightness_change.avi"
+"""Footage in which light changes and nothing moves: it needs no truth."""
+
 
 def scored(footage: Footage, masks: Path, *, scores: bool) -> SequenceScore:
     """Compare with the truth; scores at the threshold that is best for the sequence."""
@@ -152,6 +155,13 @@ class Row:
     pictures: Bytes
 
 
+def most_marked(footage: Footage, method: str) -> float:
+    """Give the largest share of a frame that a method marks."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = METHODS[method](footage, Path(folder) / "empty.mkv")
+        return max(float((one[..., 0] > 0).mean()) for one in pictures(str(path)))
+
+
 def _seconds() -> float:
     """Processor time of this process, and of those that it has started and that have ended."""
     return sum(os.times()[:4])
@@ -186,12 +196,13 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(given.processes) as pool:
         made = STAYING if given.staying else SCENES if given.synthetic else {}
+        found: list[Footage] = []
         if made:
             names = [name for name in made if not given.only or name in given.only]
             making = pool.map(partial(make, data=given.data, folder=Path(folder)), names)
             wanted = list(making)
         else:
-            found = sequences(given.data)
+            found = list(sequences(given.data))
             wanted = [one for one in found if not given.only or one.name in given.only]
         if given.varied is not None:
             return _vary(wanted, given.varied or list(VARIANTS), given.methods, pool)
@@ -201,6 +212,9 @@ def main() -> int:
         rows = _measure_all(wanted, given.methods, pool)
     print(f"{'mean F':24s} " + " ".join(f"{one:10.3f} {'':6s}" for one in _means(rows)))
     print("* at the threshold that is best for the sequence, chosen on the truth")
+    if wanted == found and (given.data / _EMPTY).is_file() and "local" in given.methods:
+        empty = Footage(Path(_EMPTY).stem, str(given.data / _EMPTY), "")
+        print(f"{_EMPTY}, where nothing moves: {most_marked(empty, 'local'):.2%} of a frame marked")
     given.sheet.parent.mkdir(parents=True, exist_ok=True)
     write_image(given.sheet, np.vstack([row.pictures for row in rows]))
     print(f"contact sheet: {given.sheet}")
