@@ -176,9 +176,9 @@ def test_the_readme_names_every_file_of_a_run() -> None:
 
 
 def test_the_figures_of_masks_agree() -> None:
-    """The README's row is the mean of the table of docs/masks.md, and names its best and worst."""
-    masks = (ROOT / "docs" / "masks.md").read_text(encoding="utf-8")
-    table = masks.partition("| scene | frames |")[2].partition("\n\n")[0]
+    """The README's row is the mean of the table of docs/quality.md, and names its best and worst."""
+    quality = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8")
+    table = quality.partition("| scene | frames |")[2].partition("\n\n")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
     scenes = {row[0].strip(): [*map(float, row[2:])] for row in rows if row[1].strip().isdigit()}
     shown = [f"{value:.3f}".lstrip("0") for value in map(float, rows[-1][2:])]
