@@ -99,8 +99,8 @@ def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Com
     context = click.Context(command)
     for each in command.list_commands(context):
         inner = command.get_command(context, each)
-        assert inner is not None
-        yield from commands(f"{name} {each}", inner)
+        if inner is not None:
+            yield from commands(f"{name} {each}", inner)
 
 
 def options_of(command: click.Command) -> list[click.Option]:

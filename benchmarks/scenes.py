@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import av
 import numpy as np
@@ -76,8 +76,8 @@ def write(
     (folder / "groundtruth").mkdir(parents=True)
     name = folder / "film.mkv"
     with av.open(name, "w") as box:
-        stream = box.add_stream(codec.name, Fraction(rate), codec.options)
-        assert isinstance(stream, av.VideoStream)
+        added = box.add_stream(codec.name, Fraction(rate), codec.options)
+        stream = cast("av.VideoStream", added)
         stream.pix_fmt = codec.pixels
         stream.codec_context.thread_count = 1  # the same bytes on every machine
         for number, (picture, truth) in enumerate(frames, 1):

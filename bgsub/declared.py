@@ -6,7 +6,7 @@ import inspect
 import textwrap
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from bgsub.errors import InputError, UsageError
 from bgsub.rules import Rule
@@ -62,7 +62,7 @@ def declaration(one: Field[Any]) -> Declaration:
 
 def declared_fields(kind: type[Declared]) -> list[Field[Any]]:
     """List the fields of a class that `option` made, in their order."""
-    return [one for one in fields(kind) if "option" in one.metadata]  # type: ignore[arg-type]
+    return [one for one in fields(kind) if "option" in one.metadata]
 
 
 def flag(one: Field[Any]) -> str:
@@ -102,6 +102,8 @@ class Declared:
         For a value of a wrong type or out of range: one line that names the option and the rule.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # which all that derive from it have
+
     def __post_init__(self) -> None:
         """Check every value, and store it in its own type (a list becomes a tuple, say)."""
         for one in declared_fields(type(self)):
@@ -139,7 +141,7 @@ class Declared:
             raise InputError(
                 f"is damaged: its options are {plain!r}, where an object with names is needed"
             )
-        known = {one.name for one in fields(cls)}  # type: ignore[arg-type]
+        known = {one.name for one in fields(cls)}
         for name in plain:
             if name not in known:
                 raise UsageError(f"option {name!r} is not known to this version of bgsub")

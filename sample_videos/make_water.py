@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from fractions import Fraction
 from pathlib import Path
+from typing import cast
 
 import av
 import cv2
@@ -101,8 +102,8 @@ class _Encoder:
     def __init__(self, path: Path, codec: str, pixels: str, options: dict[str, str]) -> None:
         # "bitexact" leaves out the muxer's random identifiers.
         self._container = av.open(str(path), "w", container_options={"fflags": "bitexact"})
-        stream = self._container.add_stream(codec, rate=RATE, options=options)
-        assert isinstance(stream, av.VideoStream)  # noqa: S101
+        added = self._container.add_stream(codec, rate=RATE, options=options)
+        stream = cast("av.VideoStream", added)
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, pixels
         stream.thread_count = 1
         stream.time_base = Fraction(1, RATE)

@@ -125,3 +125,12 @@ def test_every_room_is_drawn():
     rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     drawing = DEVELOPMENT.partition("## The house")[2].partition("### From a file")[0]
     assert rooms <= set(re.findall(r"[a-z_]+", drawing))
+
+
+def test_what_a_checker_is_told_to_pass_over_has_a_reason():
+    told = re.compile(r"# (?:noqa|type: ignore|pragma: no cover)\b(?!.* - \w)")
+    rooms = ("bgsub", "benchmarks", "sample_videos", "tests")
+    paths = [path for room in rooms for path in (ROOT.parent / room).rglob("*.py")]
+    lines = [(path, line) for path in paths for line in path.read_text("utf-8").splitlines()]
+    assert len(lines) > 10_000
+    assert [f"{path}: {line}" for path, line in lines if told.search(line)] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import glob
 import os
 import re
 import shlex
@@ -111,7 +110,7 @@ def test_the_commands_of_each_reader(
         command, _, target = line.split("#")[0].partition(">")
         (program, *arguments) = shlex.split(command)
         assert program == "bgsub"
-        paths = [glob.glob(each) if "*" in each else [each] for each in arguments]  # noqa: PTH207
+        paths = [sorted(map(str, Path().glob(one))) if "*" in one else [one] for one in arguments]
         done = CliRunner().invoke(cli, [each for some in paths for each in some])
         assert done.exit_code == 0, (line, done.stderr)
         if target:

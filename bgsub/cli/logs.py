@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, TextIO, cast
 
 import click
 
@@ -264,4 +264,4 @@ def log_options(function: F) -> F:
             **settings,
         ),
     )
-    return decorate(wrapper)  # type: ignore[return-value]
+    return decorate(cast("F", wrapper))

@@ -179,7 +179,7 @@ def typed_options() -> set[str]:
 
 def chosen(kind: type[D], params: Mapping[str, Any]) -> D:
     """Make options of a class from a command's parameters; None has its default."""
-    names = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    names = {one.name for one in fields(kind)}
     given = {name: value for name, value in params.items() if name in names and value is not None}
     return kind(**given)
 

@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from bgsub.cluster.pool import cancelled, slots_here
 
@@ -48,17 +48,17 @@ def do_in_child(module: str, request: dict[str, Any], slots: dict[str, int]) -> 
             [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=reply, stderr=said
         ) as child,
     ):
-        assert child.stdin is not None  # noqa: S101 - for the type checker
+        asked = cast("BinaryIO", child.stdin)
         try:
             with contextlib.suppress(BrokenPipeError):
-                child.stdin.write(line.encode())
-                child.stdin.flush()
+                asked.write(line.encode())
+                asked.flush()
             while child.poll() is None and not is_cancelled():
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(_LOOK_S)
         finally:
             with contextlib.suppress(BrokenPipeError):
-                child.stdin.close()  # which stops it
+                asked.close()  # which stops it
             try:
                 code = child.wait(_STOP_S)
             except subprocess.TimeoutExpired:

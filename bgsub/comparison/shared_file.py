@@ -56,7 +56,7 @@ class SharedFile:
     def __setstate__(self, state: dict[str, Any]) -> None:
         handed = state["handed"]
         self.folder = state["folder"]
-        self.file = open(handed if os.name == "nt" else handed.detach(), "rb")  # noqa: PTH123, SIM115
+        self.file = open(handed if os.name == "nt" else handed.detach(), "rb")  # noqa: PTH123, SIM115 - a name or a descriptor, see close
 
     def __enter__(self) -> Self:
         return self
@@ -70,4 +70,4 @@ class SharedFile:
         self.file.close()
         if os.name == "nt":
             with contextlib.suppress(OSError):
-                os.unlink(self.file.name)  # noqa: PTH108
+                Path(self.file.name).unlink()

@@ -126,7 +126,7 @@ class FolderServer(ThreadingHTTPServer):
 
     @property
     def _shown_host(self) -> str:
-        return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)  # noqa: S104
+        return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)  # noqa: S104 - nothing is bound
 
     def _authority(self, host: str) -> str:
         name = f"[{host}]" if ":" in host else host

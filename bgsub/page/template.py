@@ -73,7 +73,7 @@ def fill(
             **values,
             policy=policy,
             scripts=[Markup(code) for code in codes],  # noqa: S704 - files of this package
-            styles=[Markup(look) for look in looks],  # noqa: S704
+            styles=[Markup(look) for look in looks],  # noqa: S704 - the same
             version=__version__,
         )
     )

@@ -210,4 +210,4 @@ def recorded_path(manifest: Mapping[str, Any], typed: str | None) -> str | None:
     if typed is None or "directory" not in manifest:
         return typed
     there = os.path.normpath(Path(manifest["directory"]) / typed)
-    return typed if os.path.exists(typed) and not os.path.exists(there) else there  # noqa: PTH110
+    return typed if os.path.exists(typed) and not os.path.exists(there) else there  # noqa: PTH110 - Path.exists raises for some

@@ -57,6 +57,5 @@ def receive(pipe: BinaryIO) -> object | None:
     data = pipe.read(length)
     if len(data) < length:
         return None
-    # The other end is a process of our own that runs our own module.
-    message: object = pickle.loads(data)  # noqa: S301
+    message: object = pickle.loads(data)  # noqa: S301 - of a process of ours, from our own module
     return message

@@ -14,6 +14,7 @@ import os
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -22,10 +23,8 @@ from pathlib import Path
 
 from bgsub.errors import OutputError, cannot_write
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows, where nothing tells whose a leftover is: they stay
-    fcntl = None  # type: ignore[assignment]
 
 PREFIX = ".bgsub-partial-"
 """What temporary names begin with."""
@@ -149,7 +148,7 @@ def _is_ours(facts: os.stat_result) -> bool:
 
 def _lock(descriptor: int) -> bool:
     """Lock an open file or folder; False if another process has, or there are no locks there."""
-    if fcntl is None:
+    if sys.platform == "win32":  # nothing tells there whose a leftover is: they stay
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -27,11 +27,20 @@ class FrameArray(Protocol):
     """What is needed of an array of frames: an ndarray, or one that reads values as they come."""
 
     @property
-    def shape(self) -> tuple[int, ...]: ...  # noqa: D102
+    def shape(self) -> tuple[int, ...]:
+        """Frames, height, width, and channels of those in colour."""
+        ...
+
     @property
-    def dtype(self) -> np.dtype[Any]: ...  # noqa: D102
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        ...
+
     @property
-    def size(self) -> int: ...  # noqa: D102
+    def size(self) -> int:
+        """Number of the values."""
+        ...
+
     def __getitem__(self, index: int, /) -> Any: ...
 
 
@@ -126,7 +135,7 @@ class ArraySource(IndexedSource):
             raise self._nothing_selected(count, float((count - 1) / self._per_second))
         self._plan((frames.shape[2], frames.shape[1]), "bgr" if is_color else "gray")
 
-    def _items(self, notes: list[str]) -> Generator[Item, None, None]:  # noqa: ARG002
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:  # noqa: ARG002 - the base's
         for index in range(self._frames.shape[0]):
             load = partial(self._picture, index)
             yield Item(index + 1, float(index / self._per_second), load)

@@ -134,7 +134,7 @@ def list_glob(pattern: str) -> list[Path]:
     InputError
         If there are none.
     """
-    matches = [Path(name) for name in glob.glob(pattern, recursive=True)]  # noqa: PTH207
+    matches = [Path(name) for name in glob.glob(pattern, recursive=True)]  # noqa: PTH207 - absolute ones too
     files = [file for file in matches if _is_visible_image(file)]
     if not files:
         what = "no image matches" if matches else "nothing matches"

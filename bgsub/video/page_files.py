@@ -188,7 +188,7 @@ class PagesSource(IndexedSource):
                 raise InputError(f"{message}, {expected}; all pages must be alike")
         return first
 
-    def _items(self, notes: list[str]) -> Generator[Item, None, None]:  # noqa: ARG002
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:  # noqa: ARG002 - the base's
         with self._open() as pages:
             opened = [pages]
             time_s = 0.0

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 import av
@@ -64,10 +65,14 @@ class Ratio(Protocol):
     """A fraction of FFmpeg's or of Python's."""
 
     @property
-    def numerator(self) -> int: ...  # noqa: D102 - as of every rational number
+    def numerator(self) -> int:
+        """The number above the line."""
+        ...
 
     @property
-    def denominator(self) -> int: ...  # noqa: D102
+    def denominator(self) -> int:
+        """The number below the line."""
+        ...
 
 
 @contextmanager
@@ -83,7 +88,7 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
     """
     kind = _list_kind(path)
     if kind is not None:
-        message = f"{os.path.basename(path)}: is {kind}, which names other files and holds no video"  # noqa: PTH119
+        message = f"{Path(path).name}: is {kind}, which names other files and holds no video"
         raise InputError(f"{message}; give the video itself, or join the parts into one file")
     # The prefix keeps names such as "12:30.mp4" from being taken for a network protocol. What the
     # beginnings above do not know of, FFmpeg refuses itself.
@@ -115,7 +120,7 @@ def _end_threads(container: InputContainer) -> None:
 def _list_kind(path: str | os.PathLike[str]) -> str | None:
     """Say which list of other files a file is, by how it begins; None for all else."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
+        with Path(path).open("rb") as file:
             beginning = file.read(4096)
     except OSError:
         return None

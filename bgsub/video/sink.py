@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 import av
 from av.container import OutputContainer
@@ -213,10 +213,9 @@ class VideoSink:
             ) from error
 
     def _encode(self, picture: VideoFrame | None) -> None:
-        assert self._stream is not None  # noqa: S101 - for the type checker
-        assert self._container is not None  # noqa: S101
-        for packet in self._stream.encode(picture):
-            self._container.mux(packet)
+        container = cast("OutputContainer", self._container)
+        for packet in cast("VideoStream", self._stream).encode(picture):
+            container.mux(packet)
 
     def close(self) -> int:
         """Finish the file, read it again and count its frames.

@@ -49,15 +49,11 @@ class FrameSource(Protocol):
         The input's name without its folders, and as it was given.
     layout : Layout
         Of every frame.
-    input_size : (int, int)
-        Width and height after rotation, before roi and scale.
     rate : Fraction or None
         Frames a second, None if the input does not say.
     codec, pixel_format : str
     input_frames : int or None
         How many frames the whole input says it has.
-    frames_estimate : int or None
-        About how many frames an iteration gives.
     duration_s : float or None
     pixel_mask : ndarray of bool, shape (h, w), or None
         True where pixels take part in the fit, from the mask image.
@@ -98,10 +94,14 @@ class FrameSource(Protocol):
     buffer_bytes: int
 
     @property
-    def input_size(self) -> tuple[int, int]: ...  # noqa: D102 - described above
+    def input_size(self) -> tuple[int, int]:
+        """Width and height after rotation, before roi and scale."""
+        ...
 
     @property
-    def frames_estimate(self) -> int | None: ...  # noqa: D102
+    def frames_estimate(self) -> int | None:
+        """About how many frames an iteration gives; None if the input does not say."""
+        ...
 
     def __iter__(self) -> Iterator[Frame]: ...
 

@@ -13,8 +13,8 @@ from bgsub.fit.method_fit import (
 from bgsub.robustpca.competitors.methods import METHODS, Settings
 
 
-@pytest.fixture(scope="module")
-def X():
+@pytest.fixture(scope="module", name="X")
+def matrix():
     rng = np.random.default_rng(0)
     low_rank = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 60)) * 20 + 100
     X = low_rank + rng.normal(size=(40, 60))

@@ -30,7 +30,7 @@ def main() -> None:
 
             from tests.white_figures import save_white
 
-            Figure.savefig = save_white  # type: ignore[method-assign]
+            Figure.savefig = save_white  # type: ignore[method-assign] - for this process
         _answer(answers)
 
 

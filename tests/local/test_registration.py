@@ -189,7 +189,7 @@ def test_arrays_keep_a_place(wide):
     ],
 )
 def test_arrays_of_no_place_are_refused(reference, factor):
-    with pytest.raises(ValueError):  # noqa: PT011
+    with pytest.raises(ValueError):  # noqa: PT011 - the loader says the same of all
         registration_in({"local_place": reference, "local_place_factor": np.array(factor)})
 
 

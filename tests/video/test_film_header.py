@@ -13,8 +13,8 @@ from tests.video.damaged_films import film
 def read(tmp_path, codec, container, suffix, n=40, **options):
     path = tmp_path / f"film.{suffix}"
     path.write_bytes(film(codec, container, n, **options))
-    with pyav.open_input(path) as container:
-        return read_header(container, container.streams.video[0], path)
+    with pyav.open_input(path) as opened:
+        return read_header(opened, opened.streams.video[0], path)
 
 
 @pytest.mark.parametrize(

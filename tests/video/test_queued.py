@@ -122,7 +122,7 @@ def test_frames_are_let_go_while_waiting_for_more():
 @pytest.mark.parametrize("limit", [1, 8])
 def test_an_error_reaches_the_next_write(limit):
     queued = QueuedSink(Recorder(fail_at=3), limit)
-    with pytest.raises(OutputError, match="disk is full"):  # noqa: PT012
+    with pytest.raises(OutputError, match="disk is full"):  # noqa: PT012 - some write or other
         for _ in range(1000):
             queued.write(frame())
     with pytest.raises(OutputError, match="disk is full"):

@@ -146,19 +146,18 @@ def test_the_order_of_rows_does_not_matter(name):
 
 def degenerate(case):
     rng = np.random.default_rng(0)
-    if case == "constant":
-        return np.full((12, 20), 7, dtype=np.uint8)
-    if case == "zero":
-        return np.zeros((12, 20))
-    if case == "one row":
-        return rng.integers(0, 255, (1, 20), dtype=np.uint8)
-    if case == "two states":
-        return np.repeat(rng.integers(0, 255, (2, 20), dtype=np.uint8), (7, 5), axis=0)
-    if case == "duplicates":
-        return np.repeat(rng.normal(size=(3, 20)), 5, axis=0)
-    if case == "few rows":
-        return rng.normal(size=(3, 20))
-    return rng.normal(size=(12, 1)) @ rng.normal(size=(1, 20))  # rank 1
+    make = {
+        "constant": lambda: np.full((12, 20), 7, dtype=np.uint8),
+        "zero": lambda: np.zeros((12, 20)),
+        "one row": lambda: rng.integers(0, 255, (1, 20), dtype=np.uint8),
+        "two states": lambda: np.repeat(
+            rng.integers(0, 255, (2, 20), dtype=np.uint8), (7, 5), axis=0
+        ),
+        "duplicates": lambda: np.repeat(rng.normal(size=(3, 20)), 5, axis=0),
+        "few rows": lambda: rng.normal(size=(3, 20)),
+        "rank 1": lambda: rng.normal(size=(12, 1)) @ rng.normal(size=(1, 20)),
+    }
+    return make[case]()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,23 +10,23 @@ from bgsub.robustpca.competitors.synthetic import data1
 from tests.robustpca.helpers import contaminated, subspace_angle
 
 
-def direct(X, k, lam, O=0.0, iterations=1000):  # noqa: E741
-    """The paper's alternation on X: PCA of X − O, then O by shrinking the residual vectors."""
+def direct(X, k, lam, outliers=0.0, iterations=1000):
+    """The paper's alternation on X: PCA without outliers, then these by shrinking residuals."""
     for _ in range(iterations):
-        clean = X - O
+        clean = X - outliers
         m = clean.mean(axis=0)
         U = np.linalg.svd(clean - m, full_matrices=False)[2][:k]
         rest = X - m - (X - m) @ U.T @ U
         lengths = np.linalg.norm(rest, axis=1)
-        O = rest * np.maximum(1 - lam / 2 / lengths, 0)[:, None]  # noqa: E741
-    return m, U, O
+        outliers = rest * np.maximum(1 - lam / 2 / lengths, 0)[:, None]
+    return m, U, outliers
 
 
 def objective(X, m, U, lam):
     rest = X - m - (X - m) @ U.T @ U
     lengths = np.linalg.norm(rest, axis=1)
-    O = rest * np.maximum(1 - lam / 2 / lengths, 0)[:, None]  # noqa: E741
-    return ((rest - O) ** 2).sum() + lam * np.linalg.norm(O, axis=1).sum()
+    outliers = rest * np.maximum(1 - lam / 2 / lengths, 0)[:, None]
+    return ((rest - outliers) ** 2).sum() + lam * np.linalg.norm(outliers, axis=1).sum()
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 12)])
@@ -40,12 +40,12 @@ def test_same_solution_as_the_papers_alternation_on_the_matrix(shape, lam):
     # There are local minima: the alternation must stay at the one that was found.
     rest = X - fit.reconstruct(X)
     shares = np.maximum(1 - lam / 2 / np.linalg.norm(rest, axis=1), 0)[:, None]
-    m, U, O = direct(X, 3, lam, rest * shares)  # noqa: E741
+    m, U, outliers = direct(X, 3, lam, rest * shares)
     assert objective(X, m, U, lam) == pytest.approx(reached, rel=1e-6)
     assert subspace_angle(fit.components_, U) < 1e-3
     # The centre is determined up to shifts along the subspace.
     np.testing.assert_allclose(fit.reconstruct(X), m + (X - m) @ U.T @ U, atol=1e-2)
-    np.testing.assert_array_equal(~fit.support_, np.any(O != 0, axis=1))
+    np.testing.assert_array_equal(~fit.support_, np.any(outliers != 0, axis=1))
 
 
 @pytest.mark.parametrize("lam", [np.inf, 1e9])
