@@ -76,7 +76,6 @@ def find_light(
     model: Singles,
     sigma: float,
     *,
-    seed: int = 0,
     params: LocalParams = DEFAULTS,
 ) -> Light:
     """Gain and offset per channel by consensus: the ones that explain most pixels.
@@ -92,8 +91,6 @@ def find_light(
         That of the background.
     sigma : float
         Noise in grey levels.
-    seed : int
-        Of the pairs of pixels that propose a light.
     params : LocalParams, optional
 
     Returns
@@ -104,7 +101,7 @@ def find_light(
     plain = explained(seen, model, sigma)
     if plain > _EXPLAINED:
         return Light(gain, offset, plain)
-    pairs = _pairs(seed, seen.shape[0] * seen.shape[1])
+    pairs = _pairs(seen.shape[0] * seen.shape[1])
     left = np.zeros(seen.shape[0] * seen.shape[1], np.float32)
     for k, (x, c) in enumerate(zip(_channels(seen), _channels(model), strict=True)):
         gain[k], offset[k] = _channel_light(x, c, pairs, _WIDTH * sigma)
@@ -116,9 +113,9 @@ def find_light(
 
 
 @cache
-def _pairs(seed: int, pixels: int) -> NDArray[np.int64]:
-    """Pixels of which every two propose a light, shape (2, n)."""
-    return np.random.default_rng(seed).integers(0, pixels, (2, _PAIRS))
+def _pairs(pixels: int) -> NDArray[np.int64]:
+    """Pixels of which every two propose a light, the same in every frame, shape (2, n)."""
+    return np.random.default_rng(0).integers(0, pixels, (2, _PAIRS))
 
 
 def _channels(picture: Bytes | Singles) -> Singles:

@@ -98,9 +98,7 @@ def render_errors(
     return render(draw, _SIZE_INCHES, plot_format, letters=11)
 
 
-def draw_errors(
-    axes: Axes, table: ErrorTable, events: list[Event], *, title: str, legend: bool = True
-) -> None:
+def draw_errors(axes: Axes, table: ErrorTable, events: list[Event], *, title: str) -> None:
     """Draw the error of every frame, its outliers and the events on axes of somebody's own.
 
     Parameters
@@ -109,13 +107,11 @@ def draw_errors(
     table : ErrorTable
     events : list of Event
     title : str
-    legend : bool
     """
     _draw_errors(axes, table, events)
     axes.set_xlabel("frame")
     add_title(axes, title, *_counts(table), len(events))
-    if legend:
-        axes.legend(loc="best", fontsize=9)
+    axes.legend(loc="best", fontsize=9)
 
 
 def _draw(

@@ -84,14 +84,8 @@ def make_folder(parent: Path) -> Claim:
     return Claim(path, descriptor)
 
 
-def make_file(parent: Path, mode: int = 0o666) -> Claim:
-    """Make a file for writing and lock it; call it inside `alone_in`.
-
-    Parameters
-    ----------
-    parent : Path
-    mode : int
-        Permissions, less those of the process's umask.
+def make_file(parent: Path) -> Claim:
+    """Make a file for writing, with the usual permissions, and lock it; call it in `alone_in`.
 
     Raises
     ------
@@ -101,7 +95,7 @@ def make_file(parent: Path, mode: int = 0o666) -> Claim:
     path = parent / f"{PREFIX}{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    claim = Claim(path, os.open(path, flags, mode))
+    claim = Claim(path, os.open(path, flags, 0o666))
     _lock(claim.descriptor)
     return claim
 

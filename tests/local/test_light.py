@@ -157,8 +157,8 @@ def test_a_light_is_its_definition(light, covered, sigma):
     hidden = rng.random(model.shape[:2]) < covered
     seen[hidden] = rng.uniform(0, 255, seen[hidden].shape)
     seen = seen.astype(np.float32)
-    found = find_light(seen, model, sigma, seed=5)
-    pairs = np.random.default_rng(5).integers(0, 192, (2, 128))
+    found = find_light(seen, model, sigma)
+    pairs = np.random.default_rng(0).integers(0, 192, (2, 128))
     x, c = (one.reshape(-1, 3).T for one in (seen, model))
     lines = [line_of(x[k], c[k], pairs, 3 * sigma) for k in range(3)]
     left = np.max([np.abs(x[k] - g * c[k] - o) for k, (g, o) in enumerate(lines)], axis=0)
