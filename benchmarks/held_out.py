@@ -43,7 +43,6 @@ FITTED: dict[str, tuple[float, ...]] = {
 VALUES: dict[str, tuple[float, ...]] = {
     "threshold": (2.5, 3.5),
     "contrast_share": (0.1, 0.3),
-    "contrast_cap": (20.0, 45.0),
     "detail": (0.2, 0.6),
     "least_area": (0.0005, 0.0013),
     "close_px": (9, 21),

@@ -41,7 +41,6 @@ PIECES = {
     # What draws
     "light in parts": drawn_without(light_block=0),
     "contrast of the film": drawn_without(contrast_share=0.0),
-    "cap of the contrast": drawn_without(contrast_cap=255.0),
     "halos of codecs": drawn_without(halo_noise=1000.0),
     "a pixel's own detail": drawn_without(detail=0.0),
     "shadow test": Setting(options=RunOptions(shadows="keep")),

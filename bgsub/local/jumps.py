@@ -18,9 +18,17 @@ from bgsub.video.frames import Bytes
 _REST, _WITHIN, _APART = 0.8, 1.2816, 3.0
 
 _PLACES, _FEWEST = 4096, 30
+"""Pixels on edges that are looked at, at most and at least: a median of fewer is chance."""
+
 _STRONG, _STRONGEST = 0.7, 0.99
+"""Quantiles of the slopes of a place: its strong edges, which are those whose motion is measured,
+and but for a few pixels its strongest."""
+
 _BESIDE = np.ones((9, 9), np.uint8)
+"""Pixels that a codec blurs what comes and goes over, which are of the place and not elsewhere."""
+
 _BAND = np.ones((5, 5), np.uint8)
+"""The same for its own edges: they lie on its outline."""
 
 
 def jump_at(before: Bytes, after: Bytes) -> float:
@@ -30,6 +38,10 @@ def jump_at(before: Bytes, after: Bytes) -> float:
     ----------
     before, after : ndarray of uint8, shape (n, h, w, 3)
         Pictures of the stretches before and after, the lengths of which may differ.
+
+    Returns
+    -------
+    float
     """
     jump = np.abs(level_median(after) - level_median(before)).max(axis=2)
     return _APART * quantile(jump.ravel(), _REST) / _WITHIN
@@ -38,14 +50,22 @@ def jump_at(before: Bytes, after: Bytes) -> float:
 def weak_step(steps: list[Bytes], params: LocalParams) -> float:
     """Give the step in grey levels that no mask shows, from all steps of places that changed.
 
-    It is `LocalParams.contrast_share` of their contrast: half of all that differs is in steps that
-    are larger.
+    Parameters
+    ----------
+    steps : list of ndarray of uint8, shape (m,)
+        Largest channel differences of the pixels that changed at one time.
+    params : LocalParams
+
+    Returns
+    -------
+    float
+        `LocalParams.contrast_share` of their contrast: half of all that differs is in steps that
+        are larger.
     """
     levels = np.arange(256)
     counts = sum((np.bincount(one, minlength=256) for one in steps), np.zeros(256, np.int64))
     sums = np.cumsum(counts * levels)
-    contrast = int(np.searchsorted(sums, sums[-1] / 2))
-    return min(params.contrast_share * contrast, params.contrast_cap)
+    return params.contrast_share * int(np.searchsorted(sums, sums[-1] / 2))
 
 
 class Elsewhere:

@@ -152,9 +152,6 @@ class LocalParams:
     contrast_share: float = _number(
         0.2, "share of the film's contrast", (0, 1), "halos of codecs and soft shadows have less"
     )
-    contrast_cap: float = _number(
-        30.0, "grey levels", (1, 255), "halos are no stronger, whatever the contrast"
-    )
     halo_noise: float = _number(
         1.75, "noise of the place", (1, 1000), "most film has less beside objects; 1000: never"
     )

@@ -214,7 +214,7 @@ def thresholds(scene: Scene, params: LocalParams) -> Singles:
         noise = np.full(scene.restless.shape, scene.sigma * NORMAL_MAD, dtype=np.float32)
     else:
         noise = np.asarray(scene.noise / np.float32(NOISE_UNIT))
-    faint = min(params.contrast_share * scene.contrast, params.contrast_cap)
+    faint = params.contrast_share * scene.contrast
     around = cv2.blur(highest_channel(scene.colors[0]), (LIGHT_WINDOW, LIGHT_WINDOW))
     level = around.astype(np.float32) + _DARK
     light = np.minimum(level / np.float32(_MEDIUM + _DARK), 1)

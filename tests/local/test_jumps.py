@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import pytest
 
@@ -42,6 +43,13 @@ class TestJump:
         after = np.repeat(before + np.uint8(step), 4, axis=0)
         assert jump_at(before, after) == pytest.approx(3 * step / 1.2816)
 
+    @pytest.mark.parametrize(("share", "jumps"), [(0.15, False), (0.25, True)])
+    def test_what_more_than_a_fifth_of_the_picture_does_is_a_jump(self, share, jumps):
+        before = place()[None]
+        after = before.copy()
+        after[0, : round(share * SHAPE[0])] += 8
+        assert (jump_at(before, after) > 0) == jumps
+
     def test_what_comes_is_no_jump_nor_is_what_passes(self):
         before = np.stack([place()] * 5)
         after = before.copy()
@@ -57,9 +65,7 @@ class TestWeakStep:
         steps = [np.full(100, 8, np.uint8), np.full(50, 60, np.uint8)]
         assert weak_step(steps, DEFAULTS) == pytest.approx(0.2 * 60)
 
-    def test_it_has_a_cap_and_is_nothing_where_nothing_differs(self):
-        steps = [np.full(9, 250, np.uint8)]
-        assert weak_step(steps, replace(DEFAULTS, contrast_cap=20.0)) == 20
+    def test_it_is_nothing_where_nothing_differs(self):
         assert weak_step([], DEFAULTS) == weak_step([np.zeros(0, np.uint8)], DEFAULTS) == 0
 
 
@@ -84,16 +90,40 @@ class TestElsewhere:
         assert after > 0.05
         assert less == pytest.approx(after / 2, rel=0.2)
 
-    def test_somebody_there_moves_no_edges_elsewhere(self):
-        one = place()
-        pictures, layers = film(one, one)
-        pictures[1::2, REGION] = 230
+    def test_somebody_there_moves_no_edges_elsewhere_nor_does_the_light(self):
+        one = place() // 8 + np.uint8(100)
+        near = cv2.dilate(REGION.view(np.uint8), np.ones((5, 5), np.uint8)) > 0
+        strong = near.copy()
+        strong[48:56, 56:72] = True
+        pictures, layers = film(*[np.where(strong[..., None], place(), one)] * 2)
+        pictures[1::2, near] = 230
         assert Elsewhere(pictures, layers).motion(REGION, self.states[0]) == 0
+        pictures[::2] += 9
+        assert Elsewhere(pictures, layers).motion(REGION, self.states[0]) == 0
+
+    def test_edges_as_strong_are_those_of_a_level_more_too(self):
+        """Where all edges of a place are alike, few elsewhere are so to the last bit."""
+        columns = np.arange(SHAPE[1]) // 4 % 2
+        stripes = np.broadcast_to(columns[None, :, None], (*SHAPE, 3))
+        one = np.where(REGION[..., None], 90 + 40 * stripes, 90 + 42 * stripes).astype(np.uint8)
+        assert Elsewhere(*film(one, one)).motion(REGION, self.states[0]) == 0
 
     def test_without_edges_or_frames_they_are_not_known(self):
         plain = np.full((*SHAPE, 3), 90, np.uint8)
         assert Elsewhere(*film(plain, plain)).motion(REGION, self.states[0]) == UNKNOWN
         assert self.jumping(6).motion(REGION, np.full(SHAPE, 3, np.int8)) == UNKNOWN
+        weak = place() % 2 + np.uint8(90)
+        assert Elsewhere(*film(weak, weak)).motion(REGION, self.states[0]) == UNKNOWN
+        few = np.where(REGION[..., None], place(), plain)
+        few[5:9, 5:9] = 180
+        assert Elsewhere(*film(few, few)).motion(REGION, self.states[0]) == UNKNOWN
+
+    @pytest.mark.parametrize("frames", [2, 3])
+    def test_two_frames_show_no_motion(self, frames):
+        pictures, layers = film(place(), place())
+        layers.labels[frames:20] = 1
+        shown = Elsewhere(pictures[:20], replace(layers, labels=layers.labels[:20]))
+        assert (shown.motion(REGION, self.states[0]) == UNKNOWN) == (frames == 2)
 
 
 def test_a_thing_that_comes_while_all_of_the_picture_jumps_is_the_only_change():

@@ -107,7 +107,6 @@ SHIPPED = {
     "noise_texture": (0, 0.1, 2),
     "noise_restless": (0, 0.8, 4),
     "contrast_share": (0, 0.2, 1),
-    "contrast_cap": (1, 30.0, 255),
     "halo_noise": (1, 1.75, 1000),
     "vote_level": (0.3, 0.9, 1.4),
     "vote_most": (1, 1.5, 4),

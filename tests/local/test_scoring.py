@@ -40,8 +40,6 @@ def test_what_is_faint_beside_the_films_contrast_is_below_the_threshold():
     strong = thresholds(scene(contrast=100.0), DEFAULTS)
     np.testing.assert_allclose(strong, 100 * DEFAULTS.contrast_share, rtol=1e-6)
     assert (thresholds(scene(contrast=10.0), DEFAULTS) == 2 * DEFAULTS.threshold).all()
-    most = thresholds(scene(contrast=10_000.0), DEFAULTS)
-    np.testing.assert_allclose(most, DEFAULTS.contrast_cap, rtol=1e-6)
 
 
 def test_thresholds_follow_the_halos_of_a_codec_by_half_at_most():
