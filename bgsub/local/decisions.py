@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.changes import Change
+from bgsub.local.changes import LIVELIER, Change
 from bgsub.local.layers import Layers
 from bgsub.local.objects import Verdict
 from bgsub.local.params import DEFAULTS
 from bgsub.local.positions import positions
-from bgsub.local.telling import UNKNOWN
+from bgsub.local.telling import RIGID, UNKNOWN
 from bgsub.robustpca.median import median
 
 _MOST_OF_IT = 0.5
@@ -45,6 +45,8 @@ class Region:
         Share of the sample's frames that show what was there before, and after.
     overruled_pixels : int
         Where what is seen most often is not the background.
+    elsewhere_px : tuple of float or None
+        Displacement of edges in the rest of the picture meanwhile, in film that a codec freezes.
     """
 
     x: int
@@ -60,6 +62,7 @@ class Region:
     share_before: float
     share_after: float
     overruled_pixels: int
+    elsewhere_px: tuple[float | None, float | None] = (None, None)
 
     @property
     def reason(self) -> str:
@@ -78,18 +81,27 @@ class Region:
 
     def _of_what_rests(self) -> str:
         """Words for a state that does not move, which things and places have in common."""
-        before, after = self.edge_motion_px
-        parts, rigid = [], DEFAULTS.rigid_motion
-        if self.background in ("before", "both") and before is not None and before < rigid:
-            parts.append(f"until then its edges moved by {before:.2f} pixels")
-        if self.background in ("after", "both") and after is not None and after < rigid:
-            parts.append(f"since then its edges move by {after:.2f} pixels")
-        text = " and ".join(parts) + f", less than the {rigid:g} of people"
-        if not parts:  # a layer is also known from other changes of the same pixels
+        until = self._at_rest(0, "until then its edges moved by")
+        since = self._at_rest(1, "since then its edges move by")
+        parts = {"before": [until], "after": [since]}.get(self.background, [until, since])
+        text = " and ".join(filter(None, parts))
+        if text and self.elsewhere_px == (None, None):
+            text += f", less than the {DEFAULTS.rigid_motion:g} of people"
+        if not text:  # a layer is also known from other changes of the same pixels
             text = "it has the colours of what rests at another change"
         if self.chosen == "thing moved":
             return f"{text}: a thing was put there or taken away"
         return f"{text}: that is the place, and what else was there stays if it is seen often"
+
+    def _at_rest(self, side: int, words: str) -> str:
+        """Words for one side of the change, if its edges rest; see `changes.Change.is_rigid`."""
+        moves, elsewhere = self.edge_motion_px[side], self.elsewhere_px[side]
+        if moves is None:
+            return ""
+        if elsewhere is not None:
+            rests = moves < max(LIVELIER * elsewhere, RIGID)
+            return f"{words} {moves:.2f} pixels, those elsewhere by {elsewhere:.2f}" * rests
+        return f"{words} {moves:.2f} pixels" * (moves < DEFAULTS.rigid_motion)
 
     def _of_an_object(self, balance: str) -> str:
         left = self.chosen == "object left"
@@ -113,7 +125,7 @@ class Region:
     def to_json(self, state: int, first_frame: int, first_time_s: float | None) -> dict[str, Any]:
         """Give it as plain JSON values, with the state of the scene and the place in the film."""
         plain = asdict(self)
-        del plain["sample"]
+        del plain["sample"], plain["elsewhere_px"]
         return {
             "state": state,
             "first_frame": first_frame,
@@ -184,6 +196,7 @@ def _describe(
         share_before=round(before, 3),
         share_after=round(after, 3),
         overruled_pixels=step**2 * overruled,
+        elsewhere_px=(_known(change.elsewhere[0]), _known(change.elsewhere[1])),
     )
 
 

@@ -216,7 +216,14 @@ PLACE = np.s_[3:7, 4:10]
 
 
 def described(
-    *, is_object=(), is_thing=(), balance=0.5, motion=(0.2, 0.3), counts=(30, 12), step=1
+    *,
+    is_object=(),
+    is_thing=(),
+    balance=0.5,
+    motion=(0.2, 0.3),
+    elsewhere=(UNKNOWN, UNKNOWN),
+    counts=(30, 12),
+    step=1,
 ):
     """A change from layer 1 to layer 0; objects and things are pairs of a layer and rows."""
     number = np.zeros((LAYERS, *SHAPE), np.uint8)
@@ -237,7 +244,7 @@ def described(
         for layer, rows in pairs:
             marked[layer, 3 : 3 + rows] = True
         marks.append(marked)
-    change = Change(17, region, before, after, balance, motion)
+    change = Change(17, region, before, after, balance, motion, elsewhere=elsewhere)
     verdict = Verdict(*marks, [change], np.zeros(SHAPE, bool))
     (found,) = describe_changes(verdict, layers, step, (24, 31))
     return found
@@ -298,6 +305,28 @@ def test_edges_rest_that_move_by_less_than_those_of_people(motion, rests):
     for sides, kind in (((motion, None), "before"), ((None, motion), "after")):
         words = region(background=kind, edge_motion_px=sides).reason
         assert ("pixels, less than the 0.1 of people" in words) == rests
+
+
+@pytest.mark.parametrize(("motion", "rests"), [(0.14, True), (0.16, False)])
+def test_where_a_codec_moves_edges_those_elsewhere_are_the_reason(motion, rests):
+    for sides, elsewhere, kind in (
+        ((motion, None), (0.1, None), "before"),
+        ((None, motion), (None, 0.1), "after"),
+    ):
+        words = region(background=kind, edge_motion_px=sides, elsewhere_px=elsewhere).reason
+        assert (f"by {motion} pixels, those elsewhere by 0.10:" in words) == rests
+        assert ("at another change" in words) == (not rests)
+        assert "of people" not in words
+    still = region(background="before", edge_motion_px=(0.049, None), elsewhere_px=(0.02, None))
+    assert "by 0.05 pixels, those elsewhere by 0.02" in still.reason
+
+
+def test_edges_elsewhere_are_known_where_a_codec_freezes_the_film():
+    found = described(is_thing=[(1, 3)], motion=(0.12, UNKNOWN), elsewhere=(0.1004, UNKNOWN))
+    assert found.elsewhere_px == (0.1, None)
+    assert found.reason.startswith("until then its edges moved by 0.12 pixels, those elsewhere")
+    assert "elsewhere_px" not in found.to_json(0, 1, None)
+    assert described().elsewhere_px == (None, None)
 
 
 def test_times_are_given_to_the_microsecond():
