@@ -15,13 +15,14 @@ from bgsub.local.regions import large_parts
 from bgsub.video.frames import Bytes
 
 _SLOW = 2.2
-"""The same where no colour is the usual one: a curtain in the wind, a shop window."""
+"""Frames that a colour stays, at most, where none is the usual one: a curtain in the wind, a shop
+window. Elsewhere it is `LocalParams.turbulent_stay`."""
 
 _USUAL = 0.35
 """Share of the frames that the first colour has there, at most."""
 
 _CALMER = 1.5
-"""Factor on both beside such a place."""
+"""Factor by which colours may stay for longer, and be shown more often, beside such a place."""
 
 _STEADY = 0.1
 """Share of the film that a visit of any colour lasts there on average, at most."""

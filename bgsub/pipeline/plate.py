@@ -136,10 +136,10 @@ def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> l
         One for each state of the scene, that of most frames of the model first.
     """
     if model.registration is not None:
-        placed = [at_place(model.registration, *seen) for seen in zip(pictures, empty, strict=True)]
-        for picture, one in zip(pictures, placed, strict=True):
-            picture[:] = one.picture
-        empty = np.stack([np.asarray(one.inside) for one in placed])
+        moved = empty.copy()
+        for picture, inside in zip(pictures, moved, strict=True):
+            picture[:], inside[:], *_ = at_place(model.registration, picture, inside)
+        empty = moved
     states = np.empty(len(pictures), np.int64)
     for i, picture in enumerate(pictures):
         states[i], pictures[i] = _in_usual_light(model, picture, empty[i])
@@ -149,10 +149,8 @@ def plates_of(model: LocalModel, pictures: Bytes, empty: NDArray[np.bool_]) -> l
         here = slice(None) if len(model.scenes) == 1 else states == state
         layers = scene.colors[..., 0] if pictures.ndim == 3 else scene.colors
         picture = _median_of_background(pictures[here], empty[here], layers)
-        if len(states[here]):
-            decided = _overruled(model, state)
-            back = what_comes_back(pictures[here], picture, decided)
-            _put_median(picture, pictures[here], back)
+        back = what_comes_back(pictures[here], picture, _overruled(model, state))
+        _put_median(picture, pictures[here], back)
         seen = np.count_nonzero(empty[here], axis=0).astype(np.uint16)
         plates.append(Plate(picture, seen, len(states[here])))
     return plates

@@ -67,6 +67,18 @@ def test_who_came_to_stay_is_not_what_comes_back(place):
     assert not what_comes_back(frames, unlike).any()
 
 
+@pytest.mark.parametrize(("away", "place_back"), [(2, False), (6, True)])
+def test_who_leans_aside_for_a_moment_hides_no_place(place, away, place_back):
+    """Of a look that is gone for less than a tenth of the film, all in all, nothing is told."""
+    somebody = looks(1, 0, 60, seed=2)[0]
+    frames = film([(start, start + away, somebody) for start in (20, 50, 80)], place)
+    unlike = place.copy()
+    unlike[HERE] = 255
+    shown = what_comes_back(frames, unlike)
+    assert shown[(slice(0, 20), *INSIDE)].all() == place_back
+    assert shown.any() == place_back
+
+
 def test_where_somebody_may_have_come_back_a_place_does_so_again_and_again(place):
     """He sits there twice for most of the film, and the place is known to be seen in between."""
     somebody = looks(1, 0, 60, seed=2)[0]
@@ -111,7 +123,9 @@ def test_leaves_are_never_twice_the_same_and_their_median_stands(place):
     assert not what_comes_back(frames, plate).any()
 
 
-@pytest.mark.parametrize("shape", [(5, 6, 7), (5, 6, 7, 3), (3, 40, 50), (4, 5, 300, 3)])
+@pytest.mark.parametrize(
+    "shape", [(5, 6, 7), (5, 6, 7, 3), (3, 40, 50), (4, 5, 300, 3), (5, 1, 9, 3), (9, 1, 1)]
+)
 def test_few_and_small_pictures(shape):
     frames = np.random.default_rng(0).integers(0, 255, shape).astype(np.uint8)
     assert what_comes_back(frames, frames[0]).shape == shape[:3]

@@ -9,7 +9,7 @@ import pytest
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS
 from bgsub.local.scoring import UNIT
-from bgsub.local.shade import soft_shade
+from bgsub.local.shade import _reached, soft_shade
 
 PLACE = np.full((90, 100, 3), (60, 120, 90), np.uint8)
 THRESHOLD = 12.0  # grey levels
@@ -55,6 +55,26 @@ def test_a_faint_limb_has_edges_and_stays():
     shade, mask = shade_of(seen(limb))
     assert mask[42:44, 56:62].all()
     assert not shade.any()
+
+
+def test_what_is_beside_a_thin_line_is_none_as_it_is_no_solid_piece():
+    frame = PLACE + fading(28)
+    frame[20:60, 47] = 8
+    assert not shade_of(frame.round().astype(np.uint8))[0].any()
+
+
+@pytest.mark.parametrize(("lighter", "is_shade"), [(1, True), (4, False)])
+def test_a_channel_may_be_lighter_by_what_is_rounded(lighter, is_shade):
+    light = fading(28)
+    light[..., 0] = lighter
+    assert shade_of(seen(light))[0].any() == is_shade
+
+
+@pytest.mark.parametrize(("parts", "found"), [(255, 255), (256, 0)])
+def test_parts_are_told_apart_by_a_byte(parts, found):
+    shade = np.zeros((32, 64), np.uint8)
+    shade[::2, ::2].flat[:parts] = 1
+    assert np.count_nonzero(_reached(shade, shade)) == found
 
 
 def test_soft_light_is_no_shade():

@@ -248,3 +248,16 @@ def test_a_place_is_restless_that_changes_at_once():
     where = pictures.any(axis=(0, 3))
     found = restless_places(pictures, where, 9)
     np.testing.assert_array_equal(found.any(axis=0).nonzero()[0], np.arange(5, 20))
+
+
+@pytest.mark.parametrize(("stays", "is_turbulent"), [(0.35, True), (0.55, False)])
+def test_what_changes_at_once_by_more_than_half_is_turbulent(stays, is_turbulent):
+    """Of two levels a pixel keeps the one that it has in so many frames, and half of the others."""
+    rng = np.random.default_rng(4)
+    shown = rng.integers(0, 2, (90, 30, 40))
+    keeps = rng.random(shown.shape) < stays
+    for now, before, same in zip(shown[1:], shown, keeps[1:], strict=False):
+        now[same] = before[same]
+    pictures = np.repeat((90 * shown)[..., None], 3, axis=3).astype(np.uint8)
+    where = np.ones((30, 40), bool)
+    assert (restless_places(pictures, where, 9) == is_turbulent).all()

@@ -1,5 +1,6 @@
 """The empty scene as a picture."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import cv2
@@ -12,6 +13,7 @@ from bgsub.local.sampling import sample_size
 from bgsub.pipeline.plate import (
     MOST_FRAMES,
     _in_usual_light,
+    _overruled,
     empty_scene,
     frames_looked_at,
     plates_of,
@@ -108,6 +110,49 @@ def test_each_state_has_its_picture():
     assert [plate.frames for plate in plates] == [90, 40]
     assert np.abs(plates[0].picture.astype(int) - by_day).mean() < 4
     assert np.abs(plates[1].picture.astype(int) - by_night // 3).mean() < 6
+
+
+@pytest.fixture(scope="module")
+def model():
+    frames, _ = film(60, walker=False)
+    with Workers(1) as workers:
+        return LocalModel.fit(frames.copy(), workers=workers)
+
+
+@pytest.mark.parametrize(
+    ("levels", "shown"), [((9, 9), 0), ((9, 9, 9), 9), ((0, 4, 8, 12), 4), ((12, 0, 8, 4, 16), 8)]
+)
+def test_a_place_has_the_lower_median_of_the_frames_that_show_it_from_three_on(
+    model, levels, shown
+):
+    usual = model.scenes[0].colors[0]
+    frames = np.stack([usual] * len(levels))
+    frames[:, 16:24, 16:24] += np.array(levels, np.uint8)[:, None, None, None]
+    empty = np.ones(frames.shape[:3], bool)
+    (plate,) = plates_of(model, frames, empty)
+    expected = usual.copy()
+    expected[16:24, 16:24] += np.uint8(shown)
+    np.testing.assert_array_equal(plate.picture, expected)
+
+
+def test_a_state_without_frames_has_the_colours_of_the_model(model):
+    none = np.zeros((0, 48, 64, 3), np.uint8)
+    (plate,) = plates_of(model, none, none[..., 0] > 0)
+    np.testing.assert_array_equal(plate.picture, model.scenes[0].colors[0])
+    assert (plate.frames, plate.never_seen) == (0, 48 * 64)
+
+
+def test_what_a_state_overruled_is_known_in_that_state_alone(model):
+    box = {"x": 3, "y": 5, "width": 7, "height": 2}
+    regions = [
+        {**box, "state": 1, "overruled_pixels": 4},
+        {**box, "state": 0, "overruled_pixels": 0},
+    ]
+    told = LocalModel(model.scenes, [1.0], history=replace(model.history, regions=tuple(regions)))
+    assert not _overruled(told, 0).any()
+    where = _overruled(told, 1)
+    assert where[5:7, 3:10].all()
+    assert np.count_nonzero(where) == 14
 
 
 def test_more_frames_than_a_model_is_fitted_to_make_the_median():
