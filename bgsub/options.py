@@ -230,7 +230,7 @@ class RunOptions(FitOptions):
         if self.resume and self.segment == "off":
             message = "--resume goes on with segments, but --segment is off"
             raise UsageError(f"{message}; use --segment too, or --skip-existing for a batch")
-        check_areas(self.min_area, self.max_area)
+        check_areas(self.min_area, self.max_area, self.source.scale)
         self._check_lines()
         declared = declared_fields(type(self))
         self.check_effects({one.name for one in declared if getattr(self, one.name) != one.default})

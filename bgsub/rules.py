@@ -276,8 +276,13 @@ class Several(Rule):
         return sorted(plain) if self.kind is frozenset else plain
 
 
-def check_areas(least: int | None, most: int | None) -> None:
-    """Raise UsageError for a smallest area of objects that is above the largest."""
-    if least is not None and most is not None and least > most:
-        message = f"--min-area {least} is more than --max-area {most}, so that no object is left"
+def check_areas(least: int | None, most: int | None, scale: float = 1.0) -> None:
+    """Raise UsageError for a smallest area of objects that is above the largest.
+
+    The largest is in pixels of the input, the smallest in pixels of that size times `scale`.
+    """
+    if least is not None and most is not None and least > most * scale**2:
+        there = "" if scale == 1 else f" ({round(least / scale**2)} pixels of the input)"
+        message = f"--min-area {least}{there} is more than --max-area {most}"
+        message = f"{message}, so that no object is left"
         raise UsageError(f"{message}; lower the one or raise the other")

@@ -210,6 +210,15 @@ def test_a_smallest_area_above_the_largest_is_refused():
     assert RunOptions(min_area=20, max_area=20).max_area == 20
 
 
+def test_areas_are_compared_at_the_size_of_the_input():
+    """A mask of half the size has a quarter of the pixels."""
+    half, twice = SourceOptions(scale=0.5), SourceOptions(scale=2)
+    RunOptions(min_area=50, max_area=200, source=half)
+    RunOptions(min_area=500, max_area=200, source=twice)
+    with pytest.raises(UsageError, match=r"--min-area 51 \(204 pixels of the input\) is more than"):
+        RunOptions(min_area=51, max_area=200, source=half)
+
+
 def test_lines_have_names_of_their_own():
     with pytest.raises(UsageError, match="--line gate: is there twice"):
         RunOptions(line=("gate:1,2,3,4", "gate:5,6,7,8"))

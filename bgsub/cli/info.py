@@ -217,7 +217,7 @@ def describe(facts: dict[str, Any]) -> str:
     if not facts["unseen_damage"]:
         del lines["damage"]
     if needs["reason"]:
-        lines["its limit"] = f"{memory(needs['limit_bytes'])}: {needs['reason']}"
+        lines["how" if needs["fits"] else "does not fit"] = needs["reason"]
     if needs["memory_bytes"] != needs["unrestricted_bytes"]:
         lines["without it"] = f"about {memory(needs['unrestricted_bytes'])}"
     # A name that is no valid text, which Linux allows, must not be an error here.

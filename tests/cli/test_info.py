@@ -92,14 +92,15 @@ def test_a_limit_and_the_road_it_leads_to(clip, invoke, monkeypatch) -> None:
     assert (needs["frames_kept"], needs["limit_bytes"]) == ("spill", limit)
     assert needs["memory_bytes"] <= limit < needs["unrestricted_bytes"]
     text = " ".join(invoke("info", clip, "--threads", 1, "--memory", limit).stdout.split())
-    assert "of memory: they are kept in" in text
+    assert re.search(r" how \S+ of frames do not fit into \S+ of memory: they are kept in", text)
     assert re.search(r"without it about \d\d\d MB$", text)
 
 
 def test_a_limit_that_nothing_fits(clip, invoke) -> None:
     done = invoke("info", clip, "--memory", "20M")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert "its limit 20 MB: needs at least" in " ".join(done.stdout.split())
+    assert " does not fit needs at least" in " ".join(done.stdout.split())
+    assert "but the limit is 20M; use --memory" in done.stdout
     needs = json.loads(invoke("info", clip, "--memory", "20M", "--json").stdout)["estimate"]
     assert (needs["fits"], needs["frames_kept"]) == (False, None)
 
@@ -107,7 +108,7 @@ def test_a_limit_that_nothing_fits(clip, invoke) -> None:
 def test_a_long_input_is_sampled(clip, invoke, monkeypatch) -> None:
     monkeypatch.setattr("bgsub.fit.memory_need.AUTO_FIT_FRAMES", 10)
     text = " ".join(invoke("info", clip, "--k", 3).stdout.split())
-    assert "12 frames: a sample of 10 is fitted" in text
+    assert " how 12 frames: a sample of 10 is fitted" in text
     assert "a sample of" not in invoke("info", clip, "--k", 3, "--fit-frames", 11).stdout
 
 
