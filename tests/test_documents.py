@@ -176,7 +176,7 @@ def test_the_readme_names_every_file_of_a_run() -> None:
 
 
 def test_the_figures_of_masks_agree() -> None:
-    """The README's row is the mean of the table of docs/quality.md, and names its best and worst."""
+    """The README has the mean of the table of docs/quality.md, and names its best and worst."""
     quality = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8")
     table = quality.partition("| scene | frames |")[2].partition("\n\n")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")]

@@ -67,7 +67,7 @@ def test_who_came_to_stay_is_not_what_comes_back(place):
     assert not what_comes_back(frames, unlike).any()
 
 
-@pytest.mark.parametrize(("away", "place_back"), [(2, False), (6, True)])
+@pytest.mark.parametrize(("away", "place_back"), [(3, False), (6, True)])
 def test_who_leans_aside_for_a_moment_hides_no_place(place, away, place_back):
     """Of a look that is gone for less than a tenth of the film, all in all, nothing is told."""
     somebody = looks(1, 0, 60, seed=2)[0]
@@ -109,6 +109,11 @@ def test_colors_of_a_place_are_those_that_come_back_but_for_what_was_judged_an_o
     np.testing.assert_array_equal(found[:8], place[:8])
     assert colors_that_come_back(*arguments, ~nothing, 2.5, DEFAULTS) is None
     assert colors_that_come_back(frames, place, layers, nothing, 2.5, DEFAULTS) is None
+    for object_until, is_found in ((24, True), (40, False)):  # of columns 16 to 48
+        partly = ~nothing
+        partly[..., object_until:] = False
+        one = colors_that_come_back(*arguments, partly, 2.5, DEFAULTS)
+        assert (one is not None) == is_found
     dim = place.copy()
     dim[HERE] = 0.75 * place[HERE]
     assert what_comes_back(frames, dim).any()
