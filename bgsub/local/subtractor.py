@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self, get_args
 
 import cv2
 import numpy as np
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.local.cleanup import SCORE_LEVEL
 from bgsub.local.model import LocalModel
-from bgsub.local.params import MaskOptions
+from bgsub.local.params import SENSITIVITIES, MaskOptions, Sensitivity, Shadows
 from bgsub.local.sampling import sample_size
+from bgsub.rules import Choice
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
 from bgsub.video.npy import ArrayFileError
@@ -48,6 +49,11 @@ class Subtractor:
     threads : int, optional
         For the fit; None is all cores.
 
+    Raises
+    ------
+    UsageError
+        For another sensitivity, or another word for shadows.
+
     Examples
     --------
     >>> import numpy as np
@@ -62,13 +68,15 @@ class Subtractor:
     def __init__(
         self,
         *,
-        sensitivity: Literal["low", "normal", "high"] = "normal",
-        shadows: Literal["drop", "keep"] = "drop",
+        sensitivity: Sensitivity = "normal",
+        shadows: Shadows = "drop",
         min_area: int | None = None,
         fill_holes: bool = True,
         random_state: int = 0,
         threads: int | None = None,
     ) -> None:
+        Choice(tuple(SENSITIVITIES)).read("sensitivity", sensitivity)
+        Choice(get_args(Shadows)).read("shadows", shadows)
         self._options = MaskOptions(shadows, sensitivity, min_area, fill_holes)
         self._seed, self._threads = random_state, threads
         self._model: LocalModel | None = None

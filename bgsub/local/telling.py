@@ -26,7 +26,8 @@ COLORS = 0.5
 """Weight of the colours that move beside that of the outline."""
 
 _ALONE = 0.4
-"""The same, from which nothing else can have moved: the visitor need not stir."""
+"""Share of the motion before and after a change by which they differ where somebody walked in or
+out for certain: he need not stir to be the visitor."""
 
 RIGID = 0.05
 """Motion of edges in pixels that noise alone makes of a thing at rest."""
@@ -38,8 +39,13 @@ UNKNOWN = 1.0
 # bits of a blur would round up or down.
 _INSIDE, _OUTSIDE = 1.499, -2.501
 _MOVES = 0.25
+"""Displacement of edges in pixels, just before or after a change, that no thing at rest has."""
+
 _LONG = 0.1
+"""Share of the film for which a state is shown, at least, for its motion to tell."""
+
 _WINDOW_FRAMES, _MOTION_FRAMES = 12, 32
+"""Frames that are looked at, at most, of a stretch beside a change and of all the film."""
 
 _AROUND = 12
 """Pixels around a region that its outline and edges are looked at with, at most."""

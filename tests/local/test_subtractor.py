@@ -168,3 +168,10 @@ def test_it_says_what_it_was_fitted_to(fitted, film):
 def test_a_folder_that_is_missing_is_no_place_to_save(fitted, tmp_path):
     with pytest.raises(OutputError, match="cannot be written"):
         fitted.save(tmp_path / "no" / "s.npz")
+
+
+@pytest.mark.parametrize("wrong", [{"sensitivity": "hihg"}, {"shadows": "no"}, {"shadows": None}])
+def test_words_that_it_does_not_know_are_refused_at_once(wrong):
+    (name,) = wrong
+    with pytest.raises(UsageError, match=f"{name} .*must be one of"):
+        Subtractor(**wrong)
