@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import average, fcluster
 from scipy.spatial.distance import pdist, squareform
 
-from bgsub.local.states import _distances, _join_alike, _merge, average_linkage, find_states
+from bgsub.local.states import (
+    _distances,
+    _join_alike,
+    _join_moving,
+    _merge,
+    average_linkage,
+    find_states,
+)
 
 
 def rooms(order, seed=0, noise=2.0):
@@ -270,3 +277,18 @@ def close_up(width):
 def test_who_covers_most_of_the_picture_and_moves_is_no_light(width, count):
     """Where a tenth of what differs moves, in another light, somebody passes."""
     assert count_states(close_up(width)) == count
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_light_that_changes_steadily_is_a_state_in_whatever_order_its_frames_are_listed(shuffled):
+    """States that were joined before list theirs one after the other."""
+    rng = np.random.default_rng(7)
+    place = rng.uniform(60, 120, 400)
+    luma = np.repeat(place[None], 60, axis=0)
+    ramp = np.where(np.arange(400) < 200, rng.uniform(40, 200, 400), 0)
+    luma[30:] += np.linspace(0, 1, 30)[:, None] * ramp
+    luma += rng.normal(0, 1, luma.shape)
+    groups = [np.arange(30), np.arange(30, 60)]
+    if shuffled:
+        groups = [rng.permutation(group) for group in groups]
+    assert len(_join_moving(groups, luma.astype(np.float32), 5.0)) == 2
