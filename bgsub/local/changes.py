@@ -84,9 +84,9 @@ class Change:
         differ before and after, those elsewhere in the picture tell by how much.
         """
         moves, other, elsewhere = self.motion[side], self.motion[1 - side], self.elsewhere[side]
-        if elsewhere < UNKNOWN:
-            return moves < max(LIVELIER * elsewhere, RIGID)
         least = min(RIGID, params.rigid_motion)
+        if elsewhere < UNKNOWN and least:
+            return moves < max(LIVELIER * elsewhere, least)
         return moves < params.rigid_motion and moves < max(LIVELIER * other, least)
 
 

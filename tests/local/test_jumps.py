@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.local.changes import find_changes
+from bgsub.local.changes import Change, find_changes
 from bgsub.local.jumps import Elsewhere, jump_at, weak_step
 from bgsub.local.layers import LAYERS, Layers
 from bgsub.local.params import DEFAULTS
@@ -129,6 +129,16 @@ class TestElsewhere:
         layers.labels[frames:20] = 1
         shown = Elsewhere(pictures[:20], replace(layers, labels=layers.labels[:20]))
         assert (shown.motion(REGION, self.states[0]) == UNKNOWN) == (frames == 2)
+
+
+def test_nothing_is_rigid_where_things_are_objects_too():
+    """As with `--still-objects foreground`, in film that a codec freezes and in other film."""
+    nowhere = np.zeros(SHAPE, np.int8)
+    every = replace(DEFAULTS, rigid_motion=0.0)
+    for elsewhere in (UNKNOWN, 0.1):
+        still = Change(7, REGION, nowhere, nowhere, motion=(0.0, 0.0), elsewhere=(elsewhere,) * 2)
+        assert still.is_rigid(0)
+        assert not still.is_rigid(0, every)
 
 
 def test_a_thing_that_comes_while_all_of_the_picture_jumps_is_the_only_change():
