@@ -19,7 +19,7 @@ from bgsub.local.history import History, Moment
 from bgsub.local.layers import MOST_FRAMES
 from bgsub.local.learning import learn_scenes
 from bgsub.local.params import DEFAULTS, SENSITIVITIES, LocalParams, MaskOptions
-from bgsub.local.placing import Flags, at_place
+from bgsub.local.placing import Flags, Placed, at_place
 from bgsub.local.recognition import FrameFit
 from bgsub.local.registration import Registration, registration_in
 from bgsub.local.scene import Scene
@@ -255,8 +255,8 @@ class LocalModel:
         return place.back(mask)
 
     def recognize(self, picture: Bytes) -> tuple[int, Bytes]:
-        """Give the state of the scene that a frame shows, from 0, and the frame in its light."""
-        fit = self._comparer.recognize(at_place(self.registration, picture))
+        """Give the state that a frame at its place shows, from 0, and the frame in its light."""
+        fit = self._comparer.recognize(Placed(picture, None))
         return next(i for i, one in enumerate(self._matchers) if one is fit.matcher), fit.picture
 
     def background(self, picture: Bytes) -> Bytes:
