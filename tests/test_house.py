@@ -1,6 +1,7 @@
 """The house stays one to live in: sizes, names, words and tests of modules are held here."""
 
 import ast
+import inspect
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -134,3 +135,19 @@ def test_what_a_checker_is_told_to_pass_over_has_a_reason():
     lines = [(path, line) for path in paths for line in path.read_text("utf-8").splitlines()]
     assert len(lines) > 10_000
     assert [f"{path}: {line}" for path, line in lines if told.search(line)] == []
+
+
+def test_functions_of_the_package_say_what_they_take_and_give():
+    """In numpydoc, as the methods of what is used like OpenCV's subtractors do."""
+    exported = {name: getattr(bgsub, name) for name in bgsub.__all__}
+    told = {name: one for name, one in exported.items() if inspect.isfunction(one)}
+    told |= dict(inspect.getmembers(bgsub.Subtractor, inspect.isfunction))
+    assert len(told) > 12
+    for name, one in told.items():
+        signature, text = inspect.signature(one), inspect.getdoc(one) or ""
+        if name.startswith("_"):
+            continue
+        if set(signature.parameters) - {"self", "cls"}:
+            assert "Parameters\n----------" in text, name
+        if signature.return_annotation != "None":
+            assert re.search(r"(Returns|Yields)\n-------?\n", text), name

@@ -139,7 +139,22 @@ class Subtractor:
         return self._fitted().mask(self._checked(frame))
 
     def scores(self, frame: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Give how far each pixel is from the background, in thresholds, shape (h, w)."""
+        """Give how far each pixel is from the background.
+
+        Parameters
+        ----------
+        frame : ndarray of shape (h, w) or (h, w, 3), uint8
+
+        Returns
+        -------
+        ndarray of float32, shape (h, w)
+            In thresholds: a mask begins at 1, before shadows and specks are left out of it.
+
+        Raises
+        ------
+        UsageError
+            As for `apply`.
+        """
         hundredths = self._fitted().scores(self._checked(frame))
         return np.divide(hundredths, SCORE_LEVEL, dtype=np.float32)
 
@@ -151,6 +166,10 @@ class Subtractor:
         frame : ndarray of uint8, optional
             Where the scene has several states (lights on, lights off), the one that this frame
             shows; None is the one that most frames show.
+
+        Returns
+        -------
+        ndarray of shape (h, w) or (h, w, 3), uint8
         """
         model = self._fitted()
         if frame is None:
@@ -160,7 +179,11 @@ class Subtractor:
         return np.ascontiguousarray(shown[..., 0]) if self._is_grey else shown
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to an .npz file.
+        """Write what was learned to an .npz file, which loads without pickle.
+
+        Parameters
+        ----------
+        path : str or Path
 
         Raises
         ------
@@ -178,6 +201,14 @@ class Subtractor:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Subtractor:
         """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Subtractor
 
         Raises
         ------

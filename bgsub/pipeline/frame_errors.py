@@ -45,6 +45,15 @@ def fit_errors(
 ) -> FrameErrors:
     """Fit a video and return the errors of its frames; nothing is written.
 
+    Parameters
+    ----------
+    footage, options, progress
+        As for `run`; the outputs do not count.
+
+    Returns
+    -------
+    FrameErrors
+
     Raises
     ------
     BgsubError
@@ -82,6 +91,15 @@ def model_errors(
     progress: ProgressCallback | None = None,
 ) -> FrameErrors:
     """Return the errors that a saved model makes on new footage; nothing is written.
+
+    Parameters
+    ----------
+    model_path, footage, options, progress
+        As for `apply`; the outputs do not count.
+
+    Returns
+    -------
+    FrameErrors
 
     Raises
     ------

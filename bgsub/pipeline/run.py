@@ -161,6 +161,10 @@ def apply(
         As for `run`. The options of the fit have no effect; a threshold or cut-off of None is
         that of the model.
 
+    Returns
+    -------
+    RunResult
+
     Raises
     ------
     InputError

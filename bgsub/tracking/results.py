@@ -47,6 +47,10 @@ def objects(results: str | os.PathLike[str]) -> Objects:
     results : str or Path
         The folder of results.
 
+    Returns
+    -------
+    Objects
+
     Raises
     ------
     InputError

@@ -105,7 +105,7 @@ class TestElsewhere:
         """Where all edges of a place are alike, few elsewhere are so to the last bit."""
         columns = np.arange(SHAPE[1]) // 4 % 2
         stripes = np.broadcast_to(columns[None, :, None], (*SHAPE, 3))
-        near = cv2.dilate(REGION.view(np.uint8), np.ones((19, 19), np.uint8)) > 0
+        near = cv2.dilate(REGION.view(np.uint8), np.ones((9, 9), np.uint8)) > 0
         one = np.where(near[..., None], 90 + 40 * stripes, 90 + 42 * stripes).astype(np.uint8)
         assert Elsewhere(*film(one, one)).motion(REGION, self.states[0]) == 0
 
