@@ -11,6 +11,15 @@ from bgsub.video.frames import Bytes
 _SQUARES = np.square(np.arange(256, dtype=np.float32))
 
 
+def planes_of(pictures: Bytes) -> Bytes:
+    """Separate the channels of pictures (n, h, w, c), (n, c, h, w)."""
+    count, height, width, channels = pictures.shape
+    found = np.empty((count, channels, height, width), np.uint8)
+    for picture, planes in zip(pictures, found, strict=True):
+        cv2.split(picture, list(planes))
+    return found
+
+
 def highest_channel(picture: Bytes) -> Bytes:
     """Give the level of the highest channel of every pixel of a picture, grey or (h, w, 3)."""
     if picture.ndim == 2:

@@ -47,13 +47,13 @@ class CleanFrames:
     tile: int
     supports: list[Bytes]
 
-    def weights(self) -> Iterator[Bytes]:
-        """Give how clean each frame is at every pixel, 0 to 252, (h, w); reused between frames."""
+    def weights(self, some: slice = slice(None)) -> Iterator[Bytes]:
+        """Give how clean some frames are at every pixel, 0 to 252, (h, w); memory is reused."""
         height, width = self.shape
         shifts, tile = self._shifts(), self.tile
         tents = [self._tent(*support.shape[1:]) for support in self.supports]
         total, parts = np.empty(self.shape, np.uint8), [np.empty_like(tent) for tent in tents]
-        for frame in range(len(self.supports[0])):
+        for frame in range(len(self.supports[0]))[some]:
             total[:] = 0
             for (down, right), tent, part, support in zip(
                 shifts, tents, parts, self.supports, strict=True
@@ -75,8 +75,8 @@ class CleanFrames:
         """
         tile = self.tile
         one = (tile / 2 - np.abs(np.arange(tile) - (tile - 1) / 2)) / (tile / 2)
-        weights = np.outer(np.tile(one, rows), np.tile(one, columns))
-        return (252 * weights).astype(np.uint8).reshape(rows, tile, -1)
+        weights = (252 * np.outer(one, one)).astype(np.uint8)
+        return np.tile(weights, (rows, columns)).reshape(rows, tile, -1)
 
 
 def find_clean_frames(
@@ -143,24 +143,39 @@ def _trim(tiles: Singles, start: Singles, keep: int) -> Bytes:
     return np.ascontiguousarray((support * 255).astype(np.uint8).transpose(2, 0, 1))
 
 
-def trimmed_mean(pictures: Bytes, clean: CleanFrames) -> Singles:
+def trimmed_mean(
+    pictures: Bytes,
+    clean: CleanFrames,
+    each: Callable[..., Iterable[tuple[Singles, Singles]]] = map,
+) -> Singles:
     """Mean of the clean frames at every pixel.
 
     Parameters
     ----------
     pictures : ndarray of uint8, shape (n, h, w, 3)
     clean : CleanFrames
+    each : callable, optional
+        `map`, or `Workers.map`: each half of the frames is long work of its own.
 
     Returns
     -------
     ndarray of float32, shape (h, w, 3)
     """
-    sums = np.zeros(pictures.shape[1:], np.float32)
-    total = np.zeros(pictures.shape[1:3], np.float32)
-    for picture, weight in zip(pictures, clean.weights(), strict=True):
-        cv2.accumulateProduct(picture, cv2.merge([weight] * 3), sums)
-        cv2.accumulate(weight, total)
-    return np.asarray(sums / np.maximum(total, 1.0)[..., None], dtype=np.float32)
+
+    def sum_up(some: slice) -> tuple[Singles, Singles]:
+        sums = np.zeros(pictures.shape[1:], np.float32)  # of whole numbers: in any order the same
+        total = np.zeros(pictures.shape[1:3], np.float32)
+        for picture, weight in zip(pictures[some], clean.weights(some), strict=True):
+            cv2.accumulateProduct(picture, cv2.merge([weight] * 3), sums)
+            cv2.accumulate(weight, total)
+        return sums, total
+
+    half = -(-len(pictures) // 2)
+    (sums, total), more = each(sum_up, [slice(half), slice(half, None)])
+    sums += more[0]
+    total += more[1]
+    sums /= np.maximum(total, 1.0)[..., None]
+    return sums
 
 
 def clean_shares(labels: Bytes, clean: CleanFrames, layers: int) -> Singles:

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.channels import planes_of
 from bgsub.local.layers import LAYERS, UNSEEN, Layers
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
@@ -68,7 +69,7 @@ def _clusterer(tolerance: int, order: NDArray[np.int64]) -> Callable[[tuple[Byte
 
     def cluster(strip: tuple[Bytes, Bytes]) -> Layers:
         pictures, first = strip
-        planes = _planes(pictures)
+        planes = planes_of(pictures)
         own = np.ascontiguousarray(first.transpose(2, 0, 1))
         strays = _strays(planes, own, tolerance)
         if strays.size > _MOST_STRAYS * first[..., 0].size:
@@ -87,15 +88,6 @@ def _clusterer(tolerance: int, order: NDArray[np.int64]) -> Callable[[tuple[Byte
         return found
 
     return cluster
-
-
-def _planes(pictures: Bytes) -> Bytes:
-    """Separate the channels of pictures, (n, 3, h, w)."""
-    count, height, width, channels = pictures.shape
-    found = np.empty((count, channels, height, width), np.uint8)
-    for picture, planes in zip(pictures, found, strict=True):
-        cv2.split(picture, list(planes))
-    return found
 
 
 def _strays(planes: Bytes, first: Bytes, tolerance: int) -> NDArray[np.int64]:

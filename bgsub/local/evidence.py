@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.channels import planes_of
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scene import Scene
@@ -56,19 +57,20 @@ class EvidenceMeter:
         self._side = params.smooth_px
         self.unit = params.smooth_px**2
         self._detail = params.detail * self.unit
-        self._planes = np.ascontiguousarray(scene.colors.transpose(0, 3, 1, 2))
+        self._planes = planes_of(scene.colors)
         # Where a layer was not accepted it has the colours of the first one, and is no nearer.
-        own = np.stack([(layer != self._planes[0]).any(axis=0) for layer in self._planes])
-        left = np.logical_or.accumulate(own[::-1])[::-1]  # some layer from this one on
+        left = np.stack([(layer != self._planes[0]).any(axis=0) for layer in self._planes])
+        for k in range(len(left) - 1, 0, -1):
+            left[k - 1] |= left[k]  # some layer from this one on
         counts = np.count_nonzero(left, axis=(1, 2))
-        self._seen_widely = max(1, int(np.count_nonzero(counts > _FEW * own[0].size)))
+        self._seen_widely = max(1, int(np.count_nonzero(counts > _FEW * left[0].size)))
         self._at = np.flatnonzero(left[self._seen_widely :].any(axis=0))
-        self._of_all = np.concatenate([self._at + i * own[0].size for i in range(3)])
-        flat = self._planes[self._seen_widely :].reshape(-1, 3, own[0].size)
+        self._of_all = np.concatenate([self._at + i * left[0].size for i in range(3)])
+        flat = self._planes[self._seen_widely :].reshape(-1, 3, left[0].size)
         self._few = np.ascontiguousarray(flat[..., self._at])[:, :, None]
         self._band = None
         if scene.band is not None:
-            self._band = np.ascontiguousarray(scene.band.transpose(0, 3, 1, 2))
+            self._band = planes_of(scene.band)
 
     def measure(self, picture: Bytes) -> tuple[Sums, Bytes, Bytes]:
         """Compare a frame with its background.

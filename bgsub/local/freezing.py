@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bgsub.local.channels import largest_difference
 from bgsub.local.clean_frames import Singles, coarseness
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.robustpca.median import median, quantile
@@ -47,7 +48,7 @@ def frozen_noise(pictures: Bytes, center: Singles, params: LocalParams = DEFAULT
     few, place = pictures[:, ::step, ::step], center[::step, ::step]
     last = len(few) - 1
     asked = np.linspace(0, last - 1, min(last, _PAIRS)).round().astype(int)
-    same = [(few[j] == few[j + 1]).all(axis=2).mean() for j in asked.tolist()]
+    same = [(largest_difference(few[j], few[j + 1]) == 0).mean() for j in asked.tolist()]
     if not same or median(np.array(same)) < _FROZEN:
         return 0.0
     apart = [quantile(np.abs(one - place).ravel(), _PIXELS) for one in few]

@@ -115,10 +115,16 @@ def what_comes_back(pictures: Bytes, plate: Bytes, decided: Flags | None = None)
     -----
     As much memory as the pictures. For 75 of 320×240 .7 s at most, .07 s where the plate stands.
     """
+    votes = _votes_for_frames(pictures, plate, decided)
+    return np.asarray(votes == np.maximum(votes.max(axis=0), 1))
+
+
+def _votes_for_frames(pictures: Bytes, plate: Bytes, decided: Flags | None = None) -> Bytes:
+    """Count the blocks at each pixel whose place each frame shows, (n, h, w); 0 where none does."""
     count, height, width = pictures.shape[:3]
     film, scale = Film(count), SCALE * coarseness(height, width)
     if count < 3 or min(height, width) < BLOCK * scale:  # nothing comes back, or has a look
-        return np.zeros((count, height, width), np.bool_)
+        return np.zeros((count, height, width), np.uint8)
     small = np.stack([shrunk(picture, scale) for picture in pictures])
     own = shrunk(plate, scale)[None]
     rows, columns = ([*range(0, side - BLOCK + 1, _APART)] for side in small.shape[1:3])
@@ -141,8 +147,7 @@ def what_comes_back(pictures: Bytes, plate: Bytes, decided: Flags | None = None)
             if frames.any():
                 part = (slice(start * scale, (start + BLOCK) * scale) for start in (top, left))
                 votes[(frames, *part)] += 1
-    most = votes.max(axis=0)
-    return np.asarray(votes == np.maximum(most, 1))
+    return votes
 
 
 def colors_that_come_back(
@@ -174,15 +179,20 @@ def colors_that_come_back(
     ndarray of shape (h, w, 3), uint8, or None
         None where the plate stands everywhere.
     """
-    shown = what_comes_back(pictures, plate)
-    solid: Bytes = np.asarray(shown.any(axis=0), dtype=np.uint8)
-    if not solid.any():
+    votes = _votes_for_frames(pictures, plate)
+    most = votes.max(axis=0)
+    if not most.any():
         return None
-    found, (y, x) = plate.copy(), positions(solid)
-    found[y, x] = shown_medians(pictures[:, y, x], shown[:, y, x])
-    differs = (distances_to(plate[None], found)[0] > _NOISES * sigma) & (solid > 0)
-    like = distances_to(layers.colors, found) <= _NOISES * sigma
-    objects = (like & is_object).any(axis=0)
+    found, (y, x) = plate.copy(), positions(most)
+    found[y, x] = shown_medians(pictures[:, y, x], votes[:, y, x] == most[y, x])
+    solid = np.minimum(most, 1)
+    differs = np.asarray(largest_difference(plate, found) > _NOISES * sigma)
+    if not differs.any():
+        return None
+    at = positions(differs)
+    like = distances_to(layers.colors[:, *at, None], found[*at, None])[..., 0] <= _NOISES * sigma
+    objects = np.zeros(solid.shape, np.bool_)
+    objects[at] = (like & is_object[:, *at]).any(axis=0)
     count, parts = cv2.connectedComponents(solid, connectivity=8)
     step = coarseness(*solid.shape)
     there, seen, mask = (thinned(one, step) for one in (plate, found, differs.view(np.uint8)))

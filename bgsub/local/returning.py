@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.channels import largest_difference
 from bgsub.local.clean_frames import Singles, coarseness
 from bgsub.local.layers import Layers
 from bgsub.local.params import DEFAULTS, LocalParams
@@ -69,10 +70,10 @@ def comes_back(pictures: Bytes, usual: Bytes, chosen: Bytes) -> Flags:
     """
     count, height, width = pictures.shape[:3]
     scale = SCALE * coarseness(height, width)
-    where = (usual != chosen).any(axis=2)
+    where = np.asarray(largest_difference(usual, chosen) > 0)
     if count < 3 or min(height, width) < BLOCK * scale or not where.any():
         return np.zeros((height, width), np.bool_)
-    part = tuple(_blocks_around(where.any(axis=axis), BLOCK * scale) for axis in (1, 0))
+    part = tuple(_blocks_around(np.asarray(where.any(axis=axis)), BLOCK * scale) for axis in (1, 0))
     small = np.stack([shrunk(picture[part], scale) for picture in pictures])
     noise = median(differences(small[1:], small[:-1]), axis=0)
     alike = _ALIKE * np.maximum(noise, LEAST_NOISE)
@@ -104,7 +105,7 @@ def is_around(layers: Layers, chosen: Bytes, params: LocalParams = DEFAULTS) -> 
     -------
     ndarray of shape (h, w), bool
     """
-    where = (layers.colors[0] != chosen).any(axis=2)
+    where = np.asarray(largest_difference(layers.colors[0], chosen) > 0)
     found = np.zeros(where.shape, np.bool_)
     if not where.any():
         return found

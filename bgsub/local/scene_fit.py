@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import cv2
 import numpy as np
@@ -29,7 +30,7 @@ from bgsub.local.returning import comes_back, is_around
 from bgsub.local.scene import Scene
 from bgsub.local.turbulence import find_band
 from bgsub.robustpca.median import NORMAL_MAD, column_median, median
-from bgsub.runtime.threads import Workers
+from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.video.frames import Bytes
 
 _VISIT_FRAMES = 1.6
@@ -71,10 +72,11 @@ def fit_scene(
     Scene
     """
     height, width = pictures.shape[1:3]
-    luma = np.stack([cv2.cvtColor(one, cv2.COLOR_BGR2GRAY) for one in pictures])
+    each = workers.map if height * width >= WORTH_A_THREAD else map
+    luma = np.stack(list(each(_luma, pictures)))
     clean = find_clean_frames(luma, params.clean_fraction, workers.map)
     del luma
-    center = trimmed_mean(pictures, clean)
+    center = trimmed_mean(pictures, clean, each)
     grain = measure_noise(pictures, center, workers.map)
     noise = max(grain, params.least_noise)  # of frames in a row, and of layers
     sigma = max(noise, frozen_noise(pictures, center, params))
@@ -83,21 +85,28 @@ def fit_scene(
     tolerance = int(min(params.layer_width * sigma, 60))
     layers = find_layers(pictures, first, tolerance, seed=seed, workers=workers)
     colors = layers.colors[: params.kept_layers].copy()
+    step = coarseness(height, width)
+
+    def judge() -> tuple[Layers, Verdict]:
+        fewer, seen = layers.every(step), pictures[:, ::step, ::step]
+        is_frozen = sigma > noise
+        return fewer, judge_changes(seen, fewer, noise, params, workers.share, is_frozen=is_frozen)
+
+    judged = workers.submit(judge) if step > 1 else None  # beside what chooses the layers
     rates = _restlessness(layers, params.kept_layers)
     passed = is_passed(layers, params, is_shaken=is_shaken)
     shares = clean_shares(layers.labels, clean, params.kept_layers)
     accepted = _accept(layers, colors, shares, rates, passed, sigma, workers, params)
     del shares
-    step = coarseness(height, width)
-    fewer = layers.every(step)
-    seen = pictures[:, ::step, ::step]
-    is_frozen = sigma > noise
-    verdict = judge_changes(seen, fewer, noise, params, workers.share, is_frozen=is_frozen)
+    fewer, verdict = judge() if judged is None else judged.result()
     allowed = accepted.copy()
     notes = _settle(colors, accepted, layers, verdict, step, sigma, params)
-    stands = comes_back(pictures, layers.colors[0], colors[0])
-    stands |= is_around(layers, colors[0], params)
-    stands &= ~repeated(verdict.breaks, step, height, width)
+    ways = (
+        partial(comes_back, pictures, layers.colors[0], colors[0]),
+        partial(is_around, layers, colors[0], params),
+    )
+    back_again, around = each(lambda way: way(), ways)
+    stands = (back_again | around) & ~repeated(verdict.breaks, step, height, width)
     if stands.any():
         verdict.is_object[0] &= ~stands[::step, ::step]
         colors, accepted = layers.colors[: params.kept_layers].copy(), allowed
@@ -125,6 +134,10 @@ def fit_scene(
         palette,
         grain=grain,
     )
+
+
+def _luma(picture: Bytes) -> Bytes:
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
 
 
 def measure_noise(
