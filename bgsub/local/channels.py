@@ -33,6 +33,11 @@ def largest_difference(picture: Bytes, other: Bytes) -> Bytes:
     return highest_channel(np.asarray(cv2.absdiff(picture, other), dtype=np.uint8))
 
 
+def distances_to(colors: Bytes, picture: Bytes) -> Bytes:
+    """Largest channel differences of colours to a picture, (K, h, w), in colour or grey."""
+    return np.stack([largest_difference(one, picture) for one in colors])
+
+
 def squared_distance(one: Bytes, other: Bytes) -> NDArray[np.float32]:
     """Sum over the channels of squared differences, (h, w), of pictures of shape (h, w, c).
 

@@ -13,12 +13,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.channels import largest_difference, squared_distance
+from bgsub.local.channels import distances_to, largest_difference, squared_distance
 from bgsub.local.clean_frames import Singles, coarseness
 from bgsub.local.layers import Layers
 from bgsub.local.params import LocalParams
 from bgsub.local.positions import positions
-from bgsub.local.regions import enlarged, thinned
+from bgsub.local.regions import enlarged, shrunk, thinned
 from bgsub.local.shadows import object_evidence
 from bgsub.robustpca.median import median
 from bgsub.video.frames import Bytes
@@ -212,19 +212,6 @@ def shown_medians(values: Bytes, shown: Flags) -> Bytes:
     ordered = np.sort(np.where(shown[..., None], values, np.uint8(255)), axis=0)
     middle = (np.count_nonzero(shown, axis=0) - 1) // 2
     return np.asarray(np.take_along_axis(ordered, middle[None, :, None], axis=0)[0], np.uint8)
-
-
-def distances_to(colors: Bytes, picture: Bytes) -> Bytes:
-    """Largest channel differences of colours to a picture, (K, h, w), in colour or grey."""
-    return np.stack([largest_difference(one, picture) for one in colors])
-
-
-def shrunk(picture: Bytes, scale: int) -> Bytes:
-    """Means of a picture over squares, (h, w, c); what is left over at its ends is left out."""
-    rows, columns = (side // scale for side in picture.shape[:2])
-    part = picture[: rows * scale, : columns * scale]
-    found = cv2.resize(part, (max(columns, 1), max(rows, 1)), interpolation=cv2.INTER_AREA)
-    return np.asarray(found.reshape(*found.shape[:2], -1), dtype=np.uint8)
 
 
 def _blocks(lines: Bytes, columns: list[int]) -> Singles:

@@ -162,6 +162,14 @@ def thinned(picture: NDArray[Any], step: int) -> NDArray[Any]:
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_NEAREST))
 
 
+def shrunk(picture: Bytes, scale: int) -> Bytes:
+    """Means of a picture over squares, (h, w, c); what is left over at its ends is left out."""
+    rows, columns = (side // scale for side in picture.shape[:2])
+    part = picture[: rows * scale, : columns * scale]
+    found = cv2.resize(part, (max(columns, 1), max(rows, 1)), interpolation=cv2.INTER_AREA)
+    return np.asarray(found.reshape(*found.shape[:2], -1), dtype=np.uint8)
+
+
 def enlarged(mask: cv2.typing.MatLike, step: int, shape: tuple[int, ...]) -> Bytes:
     """Give the mask of a picture of a shape whose every so many pixels have the mask that is known.
 

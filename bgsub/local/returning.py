@@ -18,9 +18,8 @@ from bgsub.local.recurrence import (
     Film,
     differences,
     returns,
-    shrunk,
 )
-from bgsub.local.regions import large_parts, repeated
+from bgsub.local.regions import large_parts, repeated, shrunk
 from bgsub.robustpca.median import median
 from bgsub.video.frames import Bytes
 

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.local.channels import distances_to
 from bgsub.local.clean_frames import (
     Singles,
     clean_shares,
@@ -24,7 +25,7 @@ from bgsub.local.layers import Layers
 from bgsub.local.objects import Verdict, judge_changes
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.passing import is_passed
-from bgsub.local.recurrence import colors_that_come_back, distances_to
+from bgsub.local.recurrence import colors_that_come_back
 from bgsub.local.regions import repeated
 from bgsub.local.returning import comes_back, is_around
 from bgsub.local.scene import Scene

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import UsageError
-from bgsub.local.channels import largest_difference
+from bgsub.local.channels import distances_to, largest_difference
 from bgsub.local.model import LocalModel
 from bgsub.local.placing import at_place
-from bgsub.local.recurrence import distances_to, what_comes_back
+from bgsub.local.recurrence import what_comes_back
 from bgsub.local.sampling import sample_size
 from bgsub.runtime.threads import Workers
 from bgsub.source_options import SourceOptions
