@@ -61,7 +61,7 @@ def learn_scenes(
             return workers.share(_given, {"function": function}, items)
         return workers.map(function, items)
 
-    registration = find_registration(pictures, params)
+    registration = find_registration(pictures, params, anywhere)
     furthest = 0 if registration is None else _steady(pictures, registration)
     small = np.stack([thumbnail(one) for one in pictures])
     labels = find_states(small, params, workers.share)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.alignment import COARSEST, Aligner, Motion, warped
+from bgsub.local.alignment import COARSEST, Aligner, Found, Motion, warped
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.params import LocalParams
 from bgsub.robustpca.median import median
@@ -66,7 +66,9 @@ class Registration:
         return {"local_place": self.reference, "local_place_factor": np.array(self._factor)}
 
 
-def find_registration(pictures: Bytes, params: LocalParams) -> Registration | None:
+def find_registration(
+    pictures: Bytes, params: LocalParams, each: Callable[..., Iterable[Found]] = map
+) -> Registration | None:
     """Look whether a camera shakes, and if it does, find the place of its scene.
 
     Frames are compared with one of them first. Where some seem to have moved, they are compared
@@ -77,6 +79,8 @@ def find_registration(pictures: Bytes, params: LocalParams) -> Registration | No
     pictures : ndarray of uint8, shape (n, h, w, 3)
         In order of time.
     params : LocalParams
+    each : callable, optional
+        `map`, or what does the same in threads or processes.
 
     Returns
     -------
@@ -94,12 +98,12 @@ def find_registration(pictures: Bytes, params: LocalParams) -> Registration | No
     least = params.shake_px * coarseness(height, width) / factor
     many = params.shake_share * len(small)
     place = Aligner(small[len(small) // 2])
-    found = [place.find(one) for one in small]
+    found = list(each(place.find, small))
     if sum(one.motion.furthest(*size) >= least for one in found) < many:
         return None
     for _ in range(2):
         place = Aligner(_median_at_place(small, [one.motion for one in found]))
-        found = [place.find(one) for one in small]
+        found = list(each(place.find, small))
     is_far = [one.motion.furthest(*size) >= least for one in found]
     moved = [one.sure and far for one, far in zip(found, is_far, strict=True)]
     lost = [not one.sure and far for one, far in zip(found, is_far, strict=True)]
