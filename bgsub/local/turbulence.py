@@ -11,7 +11,6 @@ from bgsub.local.layers import Layers
 from bgsub.local.palette import Palette, find_palette
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.positions import positions
-from bgsub.local.regions import large_parts
 from bgsub.video.frames import Bytes
 
 _SLOW = 2.2
@@ -133,7 +132,10 @@ def turbulent_pixels(
 def large_places(
     where: NDArray[np.bool_], calmer: NDArray[np.bool_], params: LocalParams = DEFAULTS
 ) -> NDArray[np.bool_]:
-    """Mark large places where most pixels around are turbulent, with what is next to them.
+    """Mark places of which enough is turbulent, all of it with what hangs together with it.
+
+    Leaves that sway are turbulent in patches, and at their finest in the sharpest pictures: what
+    counts is what the patches of a place cover together, not how large one of them is.
 
     Parameters
     ----------
@@ -146,9 +148,9 @@ def large_places(
     ndarray of bool, shape (h, w)
     """
     core, around = (_mostly(one) for one in (where, where | calmer))
-    found = large_parts(core.view(np.bool_), params.turbulent_place)
-    _, labels = cv2.connectedComponents(around | found.view(np.uint8), connectivity=8)
-    return np.asarray(np.isin(labels, labels[found]))
+    count, places = cv2.connectedComponents(around | core, connectivity=8)
+    sizes = np.bincount(places[core > 0], minlength=count)
+    return np.asarray((sizes >= max(params.turbulent_place * where.size, 1))[places])
 
 
 def restless_places(pictures: Bytes, where: NDArray[np.bool_], tolerance: int) -> NDArray[np.bool_]:

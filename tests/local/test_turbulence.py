@@ -69,6 +69,17 @@ def test_large_places_count_with_what_is_calmer_beside_them():
     assert not found[:20, :20].any()
 
 
+def test_patches_of_one_place_count_together():
+    """Of three patches none covers two per cent of the picture; two are in a calmer place."""
+    where, calmer = np.zeros((100, 200), bool), np.zeros((100, 200), bool)
+    where[20:36, 20:36] = where[20:36, 60:76] = where[70:86, 150:166] = True
+    assert not large_places(where, calmer).any()
+    calmer[15:40, 15:80] = True
+    found = large_places(where, calmer)
+    assert found[20:36, 20:76].all()
+    assert not found[60:].any()
+
+
 def test_slow_change_is_turbulent_unless_one_color_is_usual():
     counts = np.zeros((LAYERS, 1, 3), np.uint8)
     counts[:, 0, 0] = 16  # six colours, each for two frames at a time
