@@ -34,6 +34,7 @@ from bgsub.evaluation.confusion import Counts
 from bgsub.evaluation.evaluate import evaluate
 from bgsub.evaluation.options import EvaluationOptions
 from bgsub.evaluation.result import Pair, SequenceScore
+from bgsub.local.params import DEFAULTS
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import run
 from bgsub.robustpca.median import column_median
@@ -111,9 +112,14 @@ def scored(footage: Footage, masks: Path, *, scores: bool) -> SequenceScore:
     return evaluate([pair], EvaluationOptions(scores=scores, common=True)).sequences[0]
 
 
+def has_objects(counts: Counts) -> bool:
+    """Say whether a truth holds as much as the least blob in each frame: of less F says nothing."""
+    return counts.tp + counts.fn > DEFAULTS.least_area * counts.pixels
+
+
 def shown(counts: Counts) -> str:
-    """F, or the false positives where there is nothing to find."""
-    if counts.tp + counts.fn == 0:
+    """F, or the false positives where there is next to nothing to find."""
+    if not has_objects(counts):
         return f"{counts.fp} false"
     return f"{counts.f_measure or 0.0:.3f}"
 
@@ -249,7 +255,7 @@ def _measure_all(wanted: list[Footage], methods: list[str], pool: ProcessPoolExe
 
 def _means(rows: list[Row]) -> list[float]:
     """Mean F of every method, over the sequences in which there is something to find."""
-    busy = [row for row in rows if row.counts[0].tp + row.counts[0].fn]
+    busy = [row for row in rows if has_objects(row.counts[0])]
     return [
         float(np.mean([row.counts[i].f_measure or 0.0 for row in busy])) if busy else 0.0
         for i in range(len(rows[0].counts))
