@@ -66,6 +66,15 @@ def test_somebody_who_came_and_stayed_to_the_end(scenes, workers):
     assert region.reason.startswith("its outline has more edges since then")
 
 
+@pytest.mark.parametrize("stands", ["comes_back", "is_around"])
+def test_a_place_that_comes_back_or_is_around_overrules_what_was_decided(
+    stands, scenes, workers, monkeypatch
+):
+    everywhere = np.ones(scenes.shape, bool)
+    monkeypatch.setattr(f"bgsub.local.scene_fit.{stands}", lambda *_: everywhere)
+    assert largest(scenes, workers, (0, 50), sways=0.5).overruled_pixels == 0
+
+
 def with_things(scenes, *places, n=80):
     """Regions of a film in which things lie still: upper left corners, first frames and ends."""
     frames = np.stack([scenes.place() for _ in range(n)])

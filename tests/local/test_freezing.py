@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.local.freezing import frozen_noise
+from bgsub.local.objects import judge_changes
 from bgsub.local.params import DEFAULTS
 from bgsub.local.scene_fit import fit_scene
 
@@ -53,3 +54,18 @@ def test_what_another_complete_picture_changes_is_no_thing_that_was_moved(worker
     assert scene.regions == ()
     assert len(scene.colors) == 1
     assert scene.sigma == DEFAULTS.least_noise  # of single frames
+
+
+@pytest.mark.parametrize("jump", [0.0, 4.0])
+def test_changes_are_judged_as_those_of_frozen_film_where_all_of_it_jumps(
+    jump, workers, monkeypatch
+):
+    told = {}
+
+    def judge(*arguments, is_frozen):
+        told["is_frozen"] = is_frozen
+        return judge_changes(*arguments, is_frozen=is_frozen)
+
+    monkeypatch.setattr("bgsub.local.scene_fit.judge_changes", judge)
+    fit_scene(frozen(jump)[0], seed=0, workers=workers)
+    assert told["is_frozen"] == (jump > 0)

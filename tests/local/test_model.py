@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -514,3 +515,17 @@ def test_pixels_that_do_not_count_stay_where_they_are(shaking):
         seen = shaking.model.look(frame, inside)
         assert not seen.mask[~inside].any()
         assert not seen.scores[~inside].any()
+
+
+def test_no_film_is_drawn_with_less_noise_than_coarse_colours_have(passing, monkeypatch):
+    """Of a codec, where nothing has changed."""
+    (scene,) = passing.model.scenes
+    clean = LocalModel([replace(scene, grain=0.4, grain_shares=None)], [1.0])
+    drawn = {}
+    monkeypatch.setattr(
+        clean._drawer,
+        "draw",
+        lambda *arguments: drawn.update(grain=arguments[5]) or np.zeros(clean.shape, np.uint8),
+    )
+    clean.mask(passing.frames[0])
+    assert (drawn["grain"] == 1.5).all()

@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import cv2
 import numpy as np
+import pytest
 
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS
+from bgsub.local.scoring import SceneMatcher
+from bgsub.local.traits import traits_of
 
 
 def walk(scenes, halos=0.4, patch=False):
@@ -54,3 +57,16 @@ def test_nothing_is_said_where_nothing_is_seen(scenes, learn):
     frames = scenes.finish(np.repeat(scenes.place()[None], scenes.frames, axis=0))
     scene = learn(frames).scenes[0]
     assert (scene.shade, scene.weak_inside) == (0, 1)
+
+
+@pytest.mark.parametrize(("step", "looked_at"), [(1, 24), (2, 12), (3, 8)])
+def test_of_large_pictures_fewer_frames_are_looked_at(scenes, learn, step, looked_at):
+    frames = scenes.finish(np.repeat(scenes.place()[None], scenes.frames, axis=0))
+    seen = []
+
+    def each(count, pictures):
+        seen.extend(pictures)
+        return map(count, seen)
+
+    traits_of(SceneMatcher(learn(frames).scenes[0], 1.0), frames, step, DEFAULTS, each)
+    assert len(seen) == looked_at
