@@ -21,16 +21,34 @@ SHADES = 4.5
 Label = NDArray[np.int8]
 
 _FRAMES = 10
+"""Frames before a change, and after it, in which motion is looked at: a walk in or out."""
+
 _BITS = 4
 _LEVELS = 1 << _BITS
-_USUAL = 0.002
-_LEAST_PIXELS = 20
+"""Levels of a channel that are told apart: clothes have folds, and codecs few colours."""
+
+_USUAL, _LEAST_PIXELS = 0.002, 20
+"""Share of the pixels that move which have a colour that is no chance, and pixels that move at all,
+at least."""
+
 _RETURN, _RETURN_FRAMES = 0.03, 2
+"""Share of the film, and frames, for which a state is shown that came back, at least."""
+
 _STAYS = 0.25
+"""Share of the motion that begins with a change which is somebody who stays, if it never ends."""
+
 _FIDGETS = 0.25
+"""Share of a region's size around it within which who moves settles there, and walks nowhere."""
+
 _VISITS = 2
+"""Layers, at least, that a place is seen before or after."""
+
 _STAY, _STAY_FRAMES = 0.02, 2
+"""Share of the film, and frames, for which a layer is shown that is a visit, at least."""
+
 _MOST_OF_IT = 0.5
+"""Share of a region that shows a state, from which all of it does."""
+
 _NOWHERE = np.zeros(0, np.intp)
 _WINDOW = np.ones((3, 3), np.uint8)
 
