@@ -13,8 +13,8 @@ from bgsub.local.palette import Palette
 from bgsub.local.scene import Scene
 
 _MOST_NOISE = 255.0  # grey levels
-_NO_TRAITS = (0.0, 0.0, 1.0, 0.0)
-"""Depth of shadows, shade, weak pixels inside of objects, and halos, where nothing is known."""
+_NO_TRAITS = (0.0, 0.0, 1.0, 0.0, 0.0)
+"""Depth of shadows, shade, weak pixels inside of objects, halos and shared noise if unknown."""
 
 
 def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
@@ -26,7 +26,7 @@ def arrays_of(scenes: list[Scene]) -> dict[str, NDArray[Any]]:
         found[f"local_sigma_{i}"] = np.array(scene.sigma)
         if scene.noise is not None:
             found[f"local_noise_{i}"] = scene.noise
-            traits = (scene.darkest, scene.shade, scene.weak_inside, scene.halo)
+            traits = (scene.darkest, scene.shade, scene.weak_inside, scene.halo, scene.shared)
             found[f"local_contrast_{i}"] = np.array([scene.contrast, scene.grain, *traits])
         if scene.grain_shares is not None:
             found[f"local_grain_shares_{i}"] = scene.grain_shares
@@ -92,6 +92,7 @@ def scenes_in(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Scene]:
                 shade=traits[1],
                 weak_inside=traits[2],
                 halo=traits[3],
+                shared=traits[4],
             )
         )
     return scenes

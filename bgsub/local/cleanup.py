@@ -13,7 +13,7 @@ from bgsub.local.clean_frames import Singles
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.regions import enlarged, thinned
 from bgsub.local.scoring import UNIT
-from bgsub.local.shadows import object_evidence
+from bgsub.local.shadows import LIGHT_REACH, object_evidence
 from bgsub.local.texture import TEXTURE_REACH
 from bgsub.runtime.threads import scratch
 from bgsub.video.contours import filled, pixels_within
@@ -97,7 +97,7 @@ class BlobRule:
 def shadow_reach(step: int, params: LocalParams) -> int:
     """Pixels around a mask that `light_evidence` looks at, at most."""
     texture = TEXTURE_REACH if params.texture_kept <= 1 else 0
-    return (max(VOTE_WINDOW // 2, texture) + 1) * step
+    return (max(LIGHT_REACH, texture) + 1) * step
 
 
 def solid_reach(step: int, params: LocalParams) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -142,7 +142,7 @@ class Comparer:
         """Take out light that has changed in a part of the frame, and what is outside."""
         evened = self._evened_out(compared)
         if evened is not None:
-            compared = self._scored(replace(compared.fit, picture=evened), compared.place)
+            compared = self._scored(compared.fit.under(evened), compared.place)
         inside = compared.place.inside
         if inside is not None:
             compared.mean[~inside] = 0

@@ -55,6 +55,13 @@ class MarkedPixels:
         )
         return self.of(counts).astype(np.float32)
 
+    def highest_around(self, values: Singles, side: int) -> Singles:
+        """Highest of m values from 0 to 255, without fractions, in a window around each."""
+        plane = np.zeros(self._shape, np.uint8)
+        plane.reshape(-1)[self._at] = np.minimum(values, 255).astype(np.uint8)
+        highest = cv2.dilate(plane, np.ones((side, side), np.uint8))
+        return self.of(np.asarray(highest)).astype(np.float32)
+
     def lay_out(self, *values: Singles) -> Singles:
         """Lay out two or four lists of m > 0 values as planes, 0 elsewhere, shape (h, w, n)."""
         wide = _AS_ONE[len(values)]

@@ -29,9 +29,6 @@ from bgsub.local.trust import marked_for_certain, seen_for_certain
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
 
-# Grey levels that a codec's coarse colours differ by where nothing has changed.
-_LEAST_GRAIN = 1.5
-
 
 class LocalModel:
     """Background of every pixel as a few recurring colours, in one or more states of the scene.
@@ -247,7 +244,7 @@ class LocalModel:
             fit.picture,
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
             lambda rows, columns: fit.matcher.in_units(compared.own, fit.sigma, rows, columns),
-            np.maximum(fit.grain, _LEAST_GRAIN),
+            fit.noise(self.params),
             fit.matcher.bounds,
         )
         if place.inside is not None:

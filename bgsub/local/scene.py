@@ -53,6 +53,9 @@ class Scene:
         Share of the pixels inside of objects that are weak beside the rest, see `traits`.
     halo : float
         Noise beside what moves, as a multiple of that of the places, see `noise`; 0 is not known.
+    shared : float
+        Part of the grain that the pixels of a window share, in grey levels, see `grain`; 0 is all
+        of it.
     """
 
     colors: Bytes
@@ -70,6 +73,7 @@ class Scene:
     shade: float = 0.0
     weak_inside: float = 1.0
     halo: float = 0.0
+    shared: float = 0.0
 
     @property
     def grain_by_level(self) -> Singles:
@@ -80,6 +84,13 @@ class Scene:
             middles = (np.arange(bins) + 0.5) * (grain.size / bins)
             grain *= np.interp(np.arange(grain.size), middles, self.grain_shares)
         return grain
+
+    @property
+    def noise_by_level(self) -> Singles:
+        """Grain by luma, and the part of it that pixels share, in grey levels, (2, 256)."""
+        grain = self.grain_by_level
+        part = self.shared / self.grain if self.shared and self.grain else 1
+        return np.stack([grain, np.float32(part) * grain])
 
     def at_rows(self, rows: NDArray[np.int64]) -> Scene:
         """Give the scene that consists of these rows of its own, in their order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from functools import partial
 
 import cv2
@@ -21,6 +20,7 @@ from bgsub.local.clustering import find_layers
 from bgsub.local.decisions import describe_changes
 from bgsub.local.filling import fill_inwards
 from bgsub.local.freezing import frozen_noise
+from bgsub.local.grain import SHADOW_WINDOW, measure_noise
 from bgsub.local.layers import Layers
 from bgsub.local.objects import Verdict, judge_changes
 from bgsub.local.params import DEFAULTS, LocalParams
@@ -30,7 +30,6 @@ from bgsub.local.regions import repeated
 from bgsub.local.returning import comes_back, is_around
 from bgsub.local.scene import Scene
 from bgsub.local.turbulence import find_band
-from bgsub.robustpca.median import NORMAL_MAD, column_median, median
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.video.frames import Bytes
 
@@ -41,11 +40,6 @@ _LEAST_SHARE = 0.04
 # Around an object that stood for most of the time, in pixels, its colours may be the most frequent
 # ones of some more pixels: of those where another layer is shown at least half as often.
 _BESIDE, _RIVAL = 15, 0.5
-
-_NOISE_FRAMES = 100
-# One frame of so many, the quantile that holds as many normal values on either side of their mean,
-# and times their noise that of all frames is at most; on real films it is less than twice as much.
-_AGREEING, _NORMAL_THIRD, _MOST_NOISE = 3, 0.4307, 2.0
 
 
 def fit_scene(
@@ -79,6 +73,7 @@ def fit_scene(
     del luma
     center = trimmed_mean(pictures, clean, each)
     grain = measure_noise(pictures, center, workers.map)
+    shared = measure_noise(pictures, center, workers.map, SHADOW_WINDOW)
     noise = max(grain, params.least_noise)  # of frames in a row, and of layers
     sigma = max(noise, frozen_noise(pictures, center, params))
     first = np.rint(center).astype(np.uint8)
@@ -134,51 +129,12 @@ def fit_scene(
         regions,
         palette,
         grain=grain,
+        shared=min(shared, grain),
     )
 
 
 def _luma(picture: Bytes) -> Bytes:
     return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
-
-
-def measure_noise(
-    pictures: Bytes, center: Singles, each: Callable[..., Iterable[Bytes]] = map
-) -> float:
-    """Median over pixels and channels of their noise, in grey levels.
-
-    Where most places are covered for half of the time, half of the frames are not of the place: no
-    more than twice the noise of those that agree best counts. `each` is `map`, or `Workers.map`.
-    """
-    chosen = np.linspace(0, len(pictures) - 1, min(len(pictures), _NOISE_FRAMES)).astype(np.int64)
-    step = 2 * coarseness(*center.shape[:2])
-    part = center[::step, ::step]
-
-    def usual(rows: slice) -> Bytes:
-        """Median over the frames of each value in some rows, in eighths of a grey level."""
-        own = part[rows]
-        eighths = np.empty((chosen.size, own.size), np.uint8)
-        for row, j in zip(eighths, chosen, strict=True):
-            difference = np.abs(pictures[j, ::step, ::step][rows] - own).ravel()
-            np.copyto(row, np.minimum(8 * difference, 255), casting="unsafe")
-        return column_median(eighths)
-
-    half = -(-len(part) // 2)
-    medians = np.concatenate(list(each(usual, [slice(half), slice(half, None)])))
-    noise = float(median((medians + 0.5) / 8)) / NORMAL_MAD
-    return min(noise, _MOST_NOISE * _least_noise(pictures[chosen, :: 2 * step, :: 2 * step, 1]))
-
-
-def _least_noise(pictures: Bytes) -> float:
-    """Noise of the third of the frames that agree best, median over pixels of shape (n, h, w).
-
-    From the shortest interval that holds their levels, of whatever the others show.
-    """
-    levels = np.sort(pictures.reshape(len(pictures), -1).T, axis=1)
-    kept = -(-len(pictures) // _AGREEING)
-    if kept == len(pictures):
-        return np.inf
-    widths = (levels[:, kept:] - levels[:, :-kept]).min(axis=1)
-    return (float(median(widths)) + 0.5) / (2 * _NORMAL_THIRD)
 
 
 def _restlessness(layers: Layers, kept: int) -> Singles:

@@ -15,7 +15,7 @@ from bgsub.local.marked import MarkedPixels
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.regions import thinned
 from bgsub.local.scoring import SceneMatcher
-from bgsub.local.shadows import light_of, noise_of
+from bgsub.local.shadows import bounds_of, light_of
 from bgsub.local.texture import compared_texture
 from bgsub.video.frames import Bytes
 
@@ -115,7 +115,6 @@ def _darkened(
 ) -> _Darkened | None:
     """Count what is marked in a frame and keeps its colour; None where that is nothing or most."""
     scene = matcher.scene
-    noise = scene.grain_by_level
     every = slice(None, None, step)
     cells = _cells(*scene.restless[every, every].shape)
     score, _, index = matcher.score(picture, scene.sigma)
@@ -125,11 +124,11 @@ def _darkened(
         return None
     behind = matcher.background(index, every, every)
     light = light_of(marked, marked.of(thinned(picture, step)), marked.of(behind))
-    sigma = noise_of(light, noise)
+    chroma, texture = bounds_of(light, marked, scene.noise_by_level, params)
     bins = np.floor(light.ratio / _BIN).astype(np.int64) + _BINS
     plain = (light.share > _WHOLE) & (bins >= 0) & (bins < _BINS)
-    plain &= light.chroma < params.shadow_chroma * sigma
-    plain &= light.texture < params.shadow_texture * sigma
+    plain &= light.chroma < chroma
+    plain &= light.texture < texture
     if not plain.any():
         return None
     bins, ratio = bins[plain], light.ratio[plain]

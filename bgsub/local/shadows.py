@@ -18,6 +18,13 @@ from bgsub.video.frames import Bytes
 
 _FIFTHS = np.full(5, 0.2, np.float32)
 _THREE = np.float32(3)
+# Standard errors of what chance leaves of noise, as each pixel is asked; and the side in pixels of
+# a window that holds the rim of a shadow.
+_ERRORS, _RIM = 4.0, 15
+UNEVEN = 0.2
+"""Share of its depth that the tint and the rim of a shadow have, and what another light leaves."""
+LIGHT_REACH = _FIFTHS.size // 2 + _RIM // 2
+"""Pixels around one whose light counts for it."""
 _OFFSET = 4
 _LOGARITHM = np.log(np.arange(256, dtype=np.float32) + _OFFSET)
 _LUMA = np.array([[0.114, 0.587, 0.299]], np.float32)
@@ -43,8 +50,9 @@ def object_evidence(
     picture, background : ndarray of uint8, shape (h, w, 3)
     mask : ndarray of uint8, shape (h, w)
         0 or 1.
-    noise : float or ndarray of float32, shape (256,)
-        σ in grey levels, of all pixels or by their luma.
+    noise : float or ndarray of float32, shape (256,) or (2, 256)
+        σ in grey levels, of all pixels or by their luma; and the part of it that the pixels of a
+        window share, which is all if it is not given.
     params : LocalParams, optional
 
     Returns
@@ -60,9 +68,9 @@ def object_evidence(
     low, high = (
         math.log(max(one, 1e-6)) for one in (params.shadow_darkest, params.shadow_brightest)
     )
-    sigma = noise_of(light, noise)
-    found: NDArray[np.bool_] = light.chroma > params.shadow_chroma * sigma
-    found |= light.texture > params.shadow_texture * sigma
+    chroma, texture = bounds_of(light, marked, noise, params)
+    found: NDArray[np.bool_] = light.chroma > chroma
+    found |= light.texture > texture
     found |= light.ratio < low
     found |= light.ratio > high
     if params.texture_kept <= 1 and found.any():
@@ -95,10 +103,48 @@ class Light(NamedTuple):
     place: Singles
 
 
-def noise_of(light: Light, noise: float | Singles) -> Singles:
-    """Noise of pixels in grey levels, shape (m,): the same of all, or that of their luma."""
-    table = np.broadcast_to(np.float32(noise), (256,))
-    return np.asarray(table.take((light.level - _OFFSET).astype(np.uint8)), dtype=np.float32)
+def bounds_of(
+    light: Light,
+    marked: MarkedPixels,
+    noise: float | Singles,
+    params: LocalParams = DEFAULTS,
+) -> tuple[Singles, Singles]:
+    """Give the chroma and the texture that places in other light have at most, in grey levels.
+
+    Noise hides colours and texture. But what each pixel has of it by itself goes out of the mean of
+    a window, and in its deviation it is known: of both only what chance leaves counts. What pixels
+    share counts as it is. Light is not as even, though: a deep shadow has a tint, and a rim, up to
+    a share of its depth, which is that of what is deepest near by. So no bound is lower, and none
+    is higher than if all noise were shared.
+
+    Parameters
+    ----------
+    light : Light
+    marked : MarkedPixels
+        The m pixels.
+    noise : float or ndarray of float32, shape (256,) or (2, 256)
+        See `object_evidence`.
+    params : LocalParams, optional
+
+    Returns
+    -------
+    chroma, texture : ndarray of float32, shape (m,)
+    """
+    table = np.broadcast_to(np.float32(noise), (2, 256))
+    single, shared = table.take((light.level - _OFFSET).astype(np.uint8), axis=1)
+    common = np.minimum(shared, single) ** 2
+    own = single * single - common
+    count = np.float32(_FIFTHS.size**2) * light.share
+    depth = np.abs(np.expm1(light.ratio)) * light.place
+    uneven = np.float32(UNEVEN) * marked.highest_around(depth, _RIM)
+    left = np.float32(_ERRORS**2) / count, 1 + np.float32(_ERRORS) * np.sqrt(2 / count)
+    chroma, texture = (
+        np.minimum(
+            np.maximum(np.sqrt(factor * factor * common + part * own), uneven), factor * single
+        )
+        for factor, part in zip((params.shadow_chroma, params.shadow_texture), left, strict=True)
+    )
+    return chroma, texture
 
 
 def light_of(marked: MarkedPixels, seen: Bytes, there: Bytes) -> Light:

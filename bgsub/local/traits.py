@@ -92,7 +92,7 @@ def _counted(
     def behind(rows: slice, columns: slice) -> Bytes:
         return matcher.background(index, rows, columns)
 
-    mask = without_shadows(raw, picture, behind, scene.grain_by_level, step, params)
+    mask = without_shadows(raw, picture, behind, scene.noise_by_level, step, params)
     shade = soft_shade(mask, score, picture, behind, step, params)
     solid = BlobRule(round(params.least_area * scene.restless.size)).apply(mask - shade)
     inside = cv2.erode(solid, _INSIDE, borderValue=255)

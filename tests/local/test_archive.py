@@ -34,6 +34,7 @@ def full():
         shade=0.02,
         weak_inside=0.125,
         halo=2.5,
+        shared=0.75,
         grain_shares=np.linspace(0, 1, NOISE_BINS, dtype=np.float32),
     )
 
@@ -64,7 +65,7 @@ def test_a_model_that_says_nothing_of_shadows_or_objects_is_read():
         arrays["local_contrast_0"] = kept[:count]
         (scene,) = scenes_in(arrays, 1)
         assert (scene.contrast, scene.grain, scene.darkest) == (31.5, 1.75, darkest)
-        assert (scene.shade, scene.weak_inside, scene.halo) == (shade, 1, 0)
+        assert (scene.shade, scene.weak_inside, scene.halo, scene.shared) == (shade, 1, 0, 0)
 
 
 def test_only_the_scenes_that_are_asked_for_come_back():

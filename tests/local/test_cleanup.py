@@ -114,12 +114,12 @@ def test_the_mean_is_that_of_clipped_scores_of_five_by_five_pixels(seed):
 
 
 def test_the_reach_of_shadows_is_that_of_their_windows():
-    """Texture of 21 pixels, means of 5; opening by 5, closing by 15; a step for what is between."""
+    """Texture of 21 pixels, means of 5 in 15; opening by 5, closing by 15; a step between."""
     assert shadow_reach(1, DEFAULTS) == 22
     assert shadow_reach(2, DEFAULTS) == 44
     plain = replace(DEFAULTS, texture_kept=1.1, bay_px=1)
-    assert shadow_reach(1, plain) == 3
-    assert shadow_reach(2, plain) == 6
+    assert shadow_reach(1, plain) == 10
+    assert shadow_reach(2, plain) == 20
     assert solid_reach(1, plain) == 9
     assert solid_reach(2, plain) == 10
     assert solid_reach(2, replace(plain, bay_px=11)) == 14

@@ -55,3 +55,12 @@ def test_pixels_of_the_mask_are_counted_in_a_window_around_each(mask, side):
     wide = np.pad(mask, reach).astype(int)
     sums = np.lib.stride_tricks.sliding_window_view(wide, (side, side)).sum(axis=(2, 3))
     np.testing.assert_array_equal(MarkedPixels(mask).count_around(side), sums[mask > 0])
+
+
+def test_the_highest_around_is_that_of_the_marked_pixels_of_a_window():
+    mask = np.zeros((5, 9), np.uint8)
+    mask[2] = 1
+    mask[2, 4] = 0
+    values = np.array([1.5, 9, 0, 2, 300, 0, 0, 7], np.float32)
+    highest = MarkedPixels(mask).highest_around(values, 3)
+    assert highest.tolist() == [9, 9, 9, 2, 255, 255, 7, 7]

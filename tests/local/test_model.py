@@ -1,6 +1,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import cv2
 import numpy as np
 import pytest
 
@@ -233,6 +234,25 @@ def test_light_that_fades_is_no_foreground(scenes, learn):
     faded = scenes.finish([scenes.place() * (0.6 + 0.4 * i / 79) for i in range(80)])
     model = learn(faded)
     assert np.mean(masks_of(model, faded)) < 0.01 * 255
+
+
+@pytest.mark.parametrize("kind", ["a field of gains", "white balance"])
+def test_light_that_changes_in_noisy_film_is_no_foreground(kind, learn):
+    """Gain and offset do not explain it, and what is left has colour and texture."""
+    rng = np.random.default_rng(0)
+    texture = cv2.GaussianBlur(rng.normal(0, 120, (120, 160, 3)), (0, 0), 3)
+    wide = cv2.GaussianBlur(rng.normal(0, 1, (120, 160)), (0, 0), 25)
+    place = 120 + texture + 50 * (wide / np.abs(wide).max())[..., None]
+    if kind == "a field of gains":
+        light = 1 - 0.3 * np.linspace(0, 1, 160)[:, None] * np.ones(3)
+        far = np.clip((np.arange(60) - 40) / 19, 0, 1)
+    else:
+        light = np.array([1.12, 1, 0.94])
+        far = 0.5 - 0.5 * np.cos(np.arange(60) / 60 * 4 * np.pi)
+    shown = np.stack([place * (1 + w * (light - 1)) for w in far])
+    shown = np.clip(np.rint(shown + rng.normal(0, 2, shown.shape)), 0, 255).astype(np.uint8)
+    model = learn(shown[1::3])
+    assert not np.any(masks_of(model, shown))
 
 
 def test_waving_leaves_are_background(scenes, learn):

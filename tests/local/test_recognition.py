@@ -17,11 +17,9 @@ rng = np.random.default_rng(0)
 PLACES = [np.kron(rng.integers(50, 200, (30, 40, 3)), np.ones((2, 2, 1))) for _ in range(3)]
 
 
-def matchers(sigma=3.0, grain=0.0):
-    scenes = [
-        Scene(one[None].astype(np.uint8), np.zeros(SIZE, np.uint8), sigma, [], grain=grain)
-        for one in PLACES
-    ]
+def matchers(sigma=3.0, grain=0.0, common=0.0):
+    restless, noise = np.zeros(SIZE, np.uint8), {"grain": grain, "shared": common}
+    scenes = [Scene(one[None].astype(np.uint8), restless, sigma, [], **noise) for one in PLACES]
     return [SceneMatcher(one, 1.0) for one in scenes]
 
 
@@ -106,12 +104,50 @@ def test_what_a_light_leaves_is_the_noise_of_the_frame(noise):
     assert (found.sigma > 3.0) == (noise > 3)
 
 
-def test_grain_grows_with_the_noise_of_the_frame():
+def test_noise_grows_with_that_of_the_frame():
     found = recognize(PLACES[0].astype(np.uint8), matchers(3.0, 2.0), [0.9] * 3, DEFAULTS)
-    assert (found.grain == 2.0).all()
-    assert (replace(found, sigma=6.0).grain == 4.0).all()
+    assert (found.noise(DEFAULTS) == 2.0).all()
+    assert (replace(found, sigma=6.0).noise(DEFAULTS) == 4.0).all()
     plain = recognize(PLACES[0].astype(np.uint8), matchers(3.0), [0.9] * 3, DEFAULTS)
-    assert (replace(plain, sigma=6.0).grain == 6.0).all()
+    assert (replace(plain, sigma=6.0).noise(DEFAULTS) == 6.0).all()
+
+
+def shared(found):
+    """Noise of a frame that its pixels share, in grey levels."""
+    single, common = found.noise(DEFAULTS)
+    assert (common <= single).all()
+    return float(common[120])
+
+
+def test_light_that_was_taken_out_is_noise_that_pixels_share():
+    """A part of it is left; of more light, more."""
+    known = matchers(2.0, 6.0, 0.8)
+    own = recognize(as_bytes(PLACES[0]), known, [1.0] * 3, DEFAULTS)
+    assert shared(own) == pytest.approx(0.8)
+    faint, strong = (
+        recognize(as_bytes(gain * PLACES[0]), known, [1.0] * 3, DEFAULTS) for gain in (0.93, 0.7)
+    )
+    assert 1.6 < shared(faint) < 4
+    assert shared(strong) == 6.0
+    evened = own.under(as_bytes(PLACES[0] + 8))
+    assert evened.relit == 8
+    assert shared(evened) > 0.8
+
+
+def test_so_is_light_that_is_not_known():
+    """What most of a frame differs by, however evenly; what an object differs by is none."""
+    known = matchers(6.0, 5.0, 0.8)
+    for shift in (0, 3, 4):
+        seen = as_bytes(PLACES[0] + np.array([shift, 0, 0]))
+        found = recognize(hidden(seen, 0.3), known, [0.3] * 3, DEFAULTS)
+        assert found.relit == 0
+        assert shared(found) == pytest.approx(max(shift, 0.8), abs=0.6)
+
+
+def test_what_codecs_leave_is_shared():
+    known = matchers(3.0, 0.5, 0.4)
+    found = recognize(as_bytes(PLACES[0]), known, [1.0] * 3, DEFAULTS)
+    assert (found.noise(DEFAULTS) == 1.5).all()
 
 
 def test_grey_frames_are_of_three_equal_channels():

@@ -145,6 +145,42 @@ def test_evidence_is_its_definition(seed):
     assert np.count_nonzero(found != expected) <= 2  # single precision at a limit
 
 
+def levels(single, shared):
+    return np.stack([np.full(256, one, np.float32) for one in (single, shared)])
+
+
+def noisy_object(tint, noise=3.0):
+    """A faint plain object before a plain place, in noise that every pixel has by itself."""
+    place = np.full((30, 40, 3), 120, np.uint8)
+    seen = np.rint(place - tint + np.random.default_rng(2).normal(0, noise, place.shape))
+    return place, seen
+
+
+def test_noise_that_each_pixel_has_by_itself_hides_no_colour():
+    """Nor does it make one: a grey shadow in such noise has none."""
+    tinted, grey = noisy_object(np.array([2, 10, 14])), noisy_object(np.array([10, 10, 10]))
+    assert share(*tinted, levels(3.0, 3.0)) < 0.3
+    assert share(*tinted, levels(3.0, 0.7)) > 0.9
+    assert share(*grey, levels(3.0, 0.7)) < 0.02
+
+
+def test_nor_does_it_hide_a_texture():
+    stripes = np.where(np.arange(40) % 8 < 4, 4, 18)[None, :, None] * np.ones((30, 1, 3))
+    striped, plain = noisy_object(stripes), noisy_object(np.full((30, 40, 3), 11))
+    assert share(*striped, levels(3.0, 3.0)) < 0.6
+    assert share(*striped, levels(3.0, 0.7)) > share(*striped, levels(3.0, 3.0)) + 0.2
+    assert share(*plain, levels(3.0, 0.7)) < 0.02
+
+
+def test_a_deep_shadow_may_have_a_tint_that_no_noise_hides():
+    """A part of its depth, as without noise that is known to be each pixel's own."""
+    place, seen = tinted(10)
+    deep = np.full_like(place, 65)
+    deep[..., 0] += 6
+    assert share(place, deep, levels(6.0, 0.7)) == share(place, deep, 6.0) == 0
+    assert share(place, seen, levels(1.0, 0.7)) == 1
+
+
 def test_a_darkest_shadow_of_nothing_is_never_passed():
     place = np.full((30, 40, 3), 250, np.uint8)
     none = replace(DEFAULTS, shadow_darkest=0.0, texture_kept=1.1)
