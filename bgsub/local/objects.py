@@ -107,11 +107,14 @@ def weigh_changes(
     changes = [_with_news(change, changes, layers, params) for change in changes]
     for change in changes:
         visitor = {-1: 1, 0: None, 1: 0}[change.visitor]
+        evidence, is_light = _evidence(change, layers, params)
+        rests = change.region & ~evidence if is_light else change.region
         for side, label in enumerate((change.before, change.after)):
             if change.is_rigid(side, params) and side != visitor:
                 for k in range(LAYERS):
-                    is_thing[k] |= change.region & (label == k)
-        _vote(change, layers, votes, cast, params)
+                    is_thing[k] |= rests & (label == k)
+        if not is_light:
+            _vote(change, layers, votes, cast, params)
         if change.took_break:
             breaks |= change.region
     votes[np.abs(votes) < 0.5 * cast] = 0  # what comes and goes both ways is no object
@@ -191,6 +194,18 @@ def _fill_specks(is_object: NDArray[np.bool_], layers: Layers, sigma: float) -> 
     is_object[:, y, x] &= ~others
 
 
+def _evidence(
+    change: Change, layers: Layers, params: LocalParams
+) -> tuple[NDArray[np.bool_], bool]:
+    """Mark what of a change cannot be light, and say whether it is light for the most part."""
+    before, after = (color_of(layers.colors, label) for label in (change.before, change.after))
+    region = change.region.view(np.uint8)
+    # Layers are means of many frames: how noisy one frame is makes no difference to them.
+    found = object_evidence(after, before, region, params.least_noise, params)
+    is_light = np.count_nonzero(found) < _MOST_OF_IT * np.count_nonzero(region)
+    return found > 0, bool(is_light)
+
+
 def _vote(
     change: Change,
     layers: Layers,
@@ -213,11 +228,6 @@ def _vote(
             return
         if max(params.rigid_motion, LIVELIER * moves) < rests < UNKNOWN:
             return  # people move more than their places: what else speaks for it is in doubt
-    before, after = (color_of(layers.colors, label) for label in (change.before, change.after))
-    # Layers are means of many frames: how noisy one frame is makes no difference to them.
-    evidence = object_evidence(after, before, region.astype(np.uint8), params.least_noise, params)
-    if np.count_nonzero(evidence) < 0.5 * np.count_nonzero(region):
-        return  # light, not an object
     y, x = positions(region)
     label, shown = thing[y, x], layers.labels[:, y, x]
     outside = shown[change.frame :] if left else shown[: change.frame]

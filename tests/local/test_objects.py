@@ -166,6 +166,18 @@ def test_what_rests_as_its_place_does_is_a_thing_and_no_object(motion, found):
     assert objects(layers, change(0.5, motion=motion)) == found
 
 
+def test_what_comes_where_the_light_changes_at_the_same_time_is_no_thing():
+    """A lamp lights most of a region, and somebody comes into the rest of it."""
+    shade = tuple(int(0.75 * level) for level in PLACE)
+    layers = made([PLACE, shade], STOOD[::-1])
+    layers.colors[1, 4:10, 2:8] = PERSON
+    one = change(0.0, before=0, after=1, motion=(0.03, 0.03))
+    one.region[2:18, 2:22] = True
+    is_thing = weigh_changes([one], layers, SIGMA).is_thing[1]
+    assert is_thing[2:18, 12:22].all()
+    assert not is_thing[4:10, 2:8].any()
+
+
 @pytest.mark.parametrize(("against", "found"), [(0.5, []), (0.2, []), (0.15, [1])])
 def test_votes_that_contradict_each_other_need_three_quarters(against, found):
     layers = made([PLACE, PERSON], STOOD)
@@ -355,25 +367,26 @@ def votes_by_definition(changes, layers, sigma):
     for one in changes:
         labels = int(one.before[0, 0]), int(one.after[0, 0])
         visitor = {-1: labels[1], 0: None, 1: labels[0]}[one.visitor]
-        for side, label in enumerate(labels):
-            if one.is_rigid(side) and label != visitor:
-                things[label] |= one.region
-        left = one.balance > 0
-        thing, place = labels if left else labels[::-1]
-        y, x = np.nonzero(one.region)
-        most = [max(float(np.median(layers.counts[k, y, x])), 1) for k in (thing, place)]
-        weight = abs(one.balance)
-        if weight < 0.1 + 0.3 * max(np.log(most[0] / most[1]), 0):
-            continue
-        if y.size > one.region.size / 3:
-            continue
         before, after = (np.broadcast_to(picture[k], (*shape[1:], 3)) for k in labels)
         evidence = object_evidence(
             *map(np.ascontiguousarray, (after, before)),
             one.region.astype(np.uint8),
             DEFAULTS.least_noise,
         )
-        if evidence.sum() < y.size / 2:
+        y, x = np.nonzero(one.region)
+        is_light = evidence.sum() < y.size / 2
+        for side, label in enumerate(labels):
+            if one.is_rigid(side) and label != visitor:
+                things[label] |= one.region & ~(is_light & (evidence > 0))
+        left = one.balance > 0
+        thing, place = labels if left else labels[::-1]
+        most = [max(float(np.median(layers.counts[k, y, x])), 1) for k in (thing, place)]
+        weight = abs(one.balance)
+        if weight < 0.1 + 0.3 * max(np.log(most[0] / most[1]), 0):
+            continue
+        if y.size > one.region.size / 3:
+            continue
+        if is_light:
             continue
         moves, rests = one.motion if left else one.motion[::-1]
         if not one.visitor:
