@@ -6,10 +6,10 @@ its state (`light`). TRPCA of rank 0 in small overlapping tiles says which frame
 background that clean frames show often enough (`scene`); places that show a whole range of levels
 get that range (`turbulence`) as far as they show its colours throughout the film (`palette`). Who
 arrived, left, or was put down decides the rest (`changes`, `presence`, `objects`, `filling`), which
-`decisions` and `history` put into words. A frame is then compared with the layers (`evidence`), in
-units of the noise of the place or of the film's contrast (`noise`, `scoring`); neighbours vote and
-specks go (`cleanup`), and so does what is the background in shadow (`shadows`); outlines move to
-where the edges are (`outlines`).
+`decisions` and `history` put into words. A frame is then compared with the layers (`evidence`; a
+large one at half size, `glancing`), in units of the noise of the place or of the film's contrast
+(`noise`, `scoring`); neighbours vote and specks go (`cleanup`), and so does what is the background
+in shadow (`shadows`); outlines move to where the edges are (`outlines`).
 
 All numbers that decide are fields of `params.LocalParams`, with unit, range and reason.
 ``benchmarks/held_out.py`` measures how much of the quality is their choice.

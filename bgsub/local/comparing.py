@@ -28,8 +28,10 @@ class Compared:
     ----------
     fit : FrameFit
         The frame in the light of the scene.
-    score, own, nearest : ndarray of uint8, shape (h, w)
+    score, nearest : ndarray of uint8, shape (h, w)
         See `SceneMatcher.score`.
+    own : ndarray of uint8, shape (h, w), or None
+        See there, too; None where the frame was glanced at.
     mean : ndarray of uint8, shape (h, w)
         See `bgsub.local.cleanup.mean_score`; 0 outside.
     place : Placed
@@ -38,10 +40,30 @@ class Compared:
 
     fit: FrameFit
     score: Bytes
-    own: Bytes
+    own: Bytes | None
     nearest: Bytes
     mean: Bytes
     place: Placed
+
+    def own_scores(self, rows: slice, columns: slice) -> Bytes:
+        """Give the scores of the single pixels of a part; new memory."""
+        fit, inside = self.fit, self.place.inside
+        if self.own is not None:
+            own = self.own[rows, columns]
+        else:
+            own = fit.matcher.own_difference(fit.picture, rows, columns)
+            if inside is not None:
+                own[~inside[rows, columns]] = 0
+        return fit.matcher.in_units(own, fit.sigma, rows, columns)
+
+    def whole_mean(self, most: float) -> Bytes:
+        """Give the mean score of every pixel, even where the frame was glanced at."""
+        if self.own is not None:
+            return self.mean
+        mean = mean_score(self.fit.matcher.score(self.fit.picture, self.fit.sigma)[0], most)
+        if self.place.inside is not None:
+            mean[~self.place.inside] = 0
+        return mean
 
 
 class Comparer:
@@ -134,6 +156,9 @@ class Comparer:
         return self._stacks[matcher]
 
     def _scored(self, fit: FrameFit, place: Placed) -> Compared:
+        if fit.matcher.is_glanced_at:
+            score, index, mean = fit.matcher.glance(fit.picture, fit.sigma)
+            return Compared(fit, score, None, index, mean, place)
         score, own, index = fit.matcher.score(fit.picture, fit.sigma)
         mean = mean_score(score, self._params.vote_most)
         return Compared(fit, score, own, index, mean, place)
@@ -146,7 +171,8 @@ class Comparer:
         inside = compared.place.inside
         if inside is not None:
             compared.mean[~inside] = 0
-            compared.own[~inside] = 0
+            if compared.own is not None:
+                compared.own[~inside] = 0
         return compared
 
     def _evened_out(self, compared: Compared) -> Bytes | None:

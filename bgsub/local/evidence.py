@@ -65,6 +65,7 @@ class EvidenceMeter:
         counts = np.count_nonzero(left, axis=(1, 2))
         self._seen_widely = max(1, int(np.count_nonzero(counts > _FEW * left[0].size)))
         self._at = np.flatnonzero(left[self._seen_widely :].any(axis=0))
+        self._at_rows, self._at_columns = np.divmod(self._at, left[0].shape[-1])
         self._of_all = np.concatenate([self._at + i * left[0].size for i in range(3)])
         flat = self._planes[self._seen_widely :].reshape(-1, 3, left[0].size)
         self._few = np.ascontiguousarray(flat[..., self._at])[:, :, None]
@@ -109,6 +110,36 @@ class EvidenceMeter:
             cv2.min(found, cv2.dilate(part, np.ones((3, 3), np.uint8)), dst=found)
         return found, best, index
 
+    def least_difference(self, picture: Bytes, rows: slice, columns: slice) -> Bytes:
+        """Largest channel difference of the pixels of a part of a frame to the nearest layer.
+
+        Parameters
+        ----------
+        picture : ndarray of uint8, shape (h, w, 3)
+            The whole frame, in the scene's light.
+        rows, columns : slice
+
+        Returns
+        -------
+        ndarray of uint8, shape (h', w')
+            In grey levels, as `measure` gives it where there is no turbulence. New memory.
+        """
+        planes = planes_of(picture[None, rows, columns])[0]
+        best, distance, part = (np.empty(planes.shape[1:], np.uint8) for _ in range(3))
+        for k, layer in enumerate(self._planes[: self._seen_widely, :, rows, columns]):
+            plane_distance(planes, layer, distance if k else best, part)
+            if k:
+                cv2.min(best, distance, dst=best)
+        y, x = self._at_rows - rows.start, self._at_columns - columns.start
+        here = np.flatnonzero((y >= 0) & (y < best.shape[0]) & (x >= 0) & (x < best.shape[1]))
+        if here.size:
+            y, x = y[here], x[here]
+            few = planes[:, y, x]
+            for layer in self._few[..., 0, here]:
+                apart = cv2.absdiff(few, layer).max(axis=0)
+                best[y, x] = np.minimum(best[y, x], apart)
+        return best
+
     def _find_nearest(self, picture: Bytes) -> tuple[Bytes, Bytes, Bytes, Bytes]:
         """Planes of a picture and of the nearest layers, largest channel difference, and number."""
         shape = picture.shape[:2]
@@ -123,7 +154,7 @@ class EvidenceMeter:
             near[:] = self._planes[0]
         for k in range(self._seen_widely):
             to = best if k == 0 else distance
-            _distance(planes, self._planes[k], to, part)
+            plane_distance(planes, self._planes[k], to, part)
             if k:
                 _take_nearer(k, self._planes[k], (near, best, index), distance, part)
         if self._at.size:
@@ -141,7 +172,7 @@ class EvidenceMeter:
         )
         distance, part = np.empty_like(least), np.empty_like(least)
         for k, layer in enumerate(self._few, self._seen_widely):
-            _distance(few, layer, distance, part)
+            plane_distance(few, layer, distance, part)
             _take_nearer(k, layer, (close, least, number), distance, part)
         for whole, place, found in zip(wholes[1:], places[1:], (close, least, number), strict=True):
             whole.reshape(-1)[place] = found.reshape(-1)
@@ -163,7 +194,7 @@ class EvidenceMeter:
         cv2.min(best, distance, dst=best)
 
 
-def _distance(planes: Bytes, layer: Bytes, to: Bytes, part: Bytes) -> None:
+def plane_distance(planes: Bytes, layer: Bytes, to: Bytes, part: Bytes) -> None:
     """Largest channel difference of planes, (3, h, w), to those of a layer."""
     cv2.absdiff(planes[0], layer[0], dst=to)
     for channel in (1, 2):
@@ -179,6 +210,11 @@ def _take_nearer(
     cv2.compare(distance, best, cv2.CMP_LT, dst=part)
     for plane, own in zip(near, layer, strict=True):
         cv2.copyTo(own, part, plane)
+    take_nearer(k, best, index, distance, part)
+
+
+def take_nearer(k: int, best: Bytes, index: Bytes, distance: Bytes, part: Bytes) -> None:
+    """Take the number and the distance of layer k where `part` is set, which is overwritten."""
     np.bitwise_and(part, np.uint8(k), out=part)
     cv2.max(index, part, dst=index)  # later layers have larger numbers
     cv2.min(best, distance, dst=best)

@@ -155,11 +155,11 @@ class LocalModel:
             Mean over 5×5 pixels of the deviation from the nearest layer of the background, in
             hundredths of the threshold, of which a pixel counts for 150 at most. From `SCORE_LEVEL`
             on a pixel belongs to the mask, before shadows, outlines, specks and holes are dealt
-            with. The threshold is three times the noise of the place, or a fifth of the contrast
-            of the film, up to half more for codecs' halos, times `sensitivity`. 0 outside.
+            with, and but for borders that large pictures have, see `glancing`. The threshold is
+            three times the noise of the place, or a fifth of the contrast of the film, up to half
+            more for codecs' halos, times `sensitivity`. 0 outside.
         """
-        compared = self._comparer.compare(picture, inside)
-        return in_hundredths(compared.place.back(compared.mean))
+        return self._scores(self._comparer.compare(picture, inside))
 
     @property
     def finds_specks(self) -> bool:
@@ -205,15 +205,12 @@ class LocalModel:
         inside, with_scores
             As for `look`.
         """
-        return [
-            self._seen(compared, with_scores=with_scores)
-            for compared in self._comparer.compare_all(pictures, inside)
-        ]
+        found = self._comparer.compare_all(pictures, inside)
+        return [self._seen(compared, with_scores=with_scores) for compared in found]
 
     def _seen(self, compared: Compared, *, with_scores: bool) -> Seen:
-        place = compared.place
-        mean = place.back(compared.mean)
-        scores = in_hundredths(mean) if with_scores else None
+        scores = self._scores(compared) if with_scores else None
+        mean = compared.place.back(compared.mean)
         raw = vote(mean, self.params.vote_level)
         if not cv2.hasNonZero(raw):
             mask = np.zeros_like(raw)
@@ -222,11 +219,14 @@ class LocalModel:
         specks: tuple[Speck, ...] = ()
         if self.finds_specks:
             raw = vote(mean, self.params.vote_level)
-            score = place.back(compared.score)
+            score = compared.place.back(compared.score)
             specks = find_specks(raw, mask, score, mean, self.min_area)
         blobs = find_blobs(mask, mean) if self.finds_blobs else ()
         contrast = float(compared.fit.matcher.scene.contrast)
         return Seen(mask, scores, specks, self._trust(compared.fit, mean, mask), blobs, contrast)
+
+    def _scores(self, compared: Compared) -> NDArray[np.uint16]:
+        return in_hundredths(compared.place.back(compared.whole_mean(self.params.vote_most)))
 
     def _trust(self, fit: FrameFit, mean: Bytes, mask: Bytes) -> float:
         """Say how far a mask deserves trust, from 0 to 1."""
@@ -243,7 +243,7 @@ class LocalModel:
             compared.score,
             fit.picture,
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),
-            lambda rows, columns: fit.matcher.in_units(compared.own, fit.sigma, rows, columns),
+            compared.own_scores,
             fit.noise(self.params),
             fit.matcher.bounds,
         )

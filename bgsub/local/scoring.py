@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.channels import highest_channel
-from bgsub.local.clean_frames import Singles
+from bgsub.local.clean_frames import Singles, coarseness
 from bgsub.local.evidence import EvidenceMeter
+from bgsub.local.glancing import Glance
 from bgsub.local.light import thumbnail
 from bgsub.local.noise import FAINT, NOISE_UNIT
 from bgsub.local.params import DEFAULTS, LocalParams
@@ -73,6 +74,9 @@ class SceneMatcher:
         move inwards by one pixel at most where as much inside of objects is weak.
     is_faint : bool
         Whether differences are those to the region around, see `evidence`.
+    is_glanced_at : bool
+        Whether masks are told at half size, see `Glance`: in large pictures, unless every pixel
+        counts there, as where a place is turbulent.
     """
 
     def __init__(
@@ -99,6 +103,8 @@ class SceneMatcher:
         self._coarse: dict[int, Bytes] = {}
         threshold = sensitivity * thresholds(scene, params)
         self._scale = np.asarray(UNIT / (self._meter.unit * threshold), dtype=np.float32)
+        is_large = coarseness(*threshold.shape) > 1
+        self.is_glanced_at = is_large and scene.band is None and not self.is_faint
 
     def at_rows(self, rows: NDArray[np.int64]) -> SceneMatcher:
         """Give what compares frames that consist of these rows of the scene's."""
@@ -146,9 +152,22 @@ class SceneMatcher:
         cv2.multiply(evidence, self._scale, dst=score, scale=factor, dtype=cv2.CV_8U)
         return score, own, index
 
-    def in_units(self, own: Bytes, sigma: float, rows: slice, columns: slice) -> Bytes:
-        """Scores of single pixels in a part of the picture, for what needs sharp edges."""
-        part, scale = own[rows, columns], self._scale[rows, columns]
+    @cached_property
+    def _glance(self) -> Glance:
+        return Glance(self.scene.colors, self._scale * np.float32(self._meter.unit))
+
+    def glance(self, picture: Bytes, sigma: float) -> tuple[Bytes, Bytes, Bytes]:
+        """Give score, index and mean score of a frame, as `Glance.compare` does."""
+        most = int(self._params.vote_most * UNIT)
+        return self._glance.compare(picture, self.scene.sigma / sigma, most)
+
+    def own_difference(self, picture: Bytes, rows: slice, columns: slice) -> Bytes:
+        """Give of a part of the picture what `score` gives as own, in new memory."""
+        return self._meter.least_difference(picture, rows, columns)
+
+    def in_units(self, part: Bytes, sigma: float, rows: slice, columns: slice) -> Bytes:
+        """Scores of the single pixels of a part of the picture, for what needs sharp edges."""
+        scale = self._scale[rows, columns]
         factor = self.scene.sigma / sigma * self._meter.unit
         return np.asarray(cv2.multiply(part, scale, scale=factor, dtype=cv2.CV_8U), dtype=np.uint8)
 

@@ -146,3 +146,28 @@ def test_tables_and_scratch_memory_are_within_what_is_planned():
     pixels = shape[0] * shape[1]
     assert 10 * pixels < scratch < comparing_bytes(*shape, 1) - comparing_bytes(*shape, 0)
     assert 30 * pixels < tables < comparing_bytes(*shape, 0)
+
+
+def test_what_large_frames_are_glanced_at_with_is_within_the_plan_too():
+    """In place of a band of turbulence, of which they have none."""
+    shape = 60, 80
+    rng = np.random.default_rng(0)
+    colors = rng.integers(0, 256, (DEFAULTS.kept_layers, *shape, 3), dtype=np.uint8)
+    grey = np.full(shape, 20, np.uint8)
+    matcher = SceneMatcher(Scene(colors, grey, 2.5, [], noise=grey), 1.0)
+
+    def measure():
+        tracemalloc.start()
+        matcher.glance(colors[0], 2.5)
+        matcher.score(colors[0], 2.5)
+        now = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        return now
+
+    with ThreadPoolExecutor(1) as pool:
+        both = pool.submit(measure).result()
+    assert matcher.threshold.any()
+    arrays = [*vars(matcher).values(), *vars(vars(matcher)["_meter"]).values()]
+    arrays += vars(matcher.scene).values()
+    tables = sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
+    assert tables + both < comparing_bytes(*shape, 1)

@@ -1,0 +1,122 @@
+"""Compare large frames with a scene at half their size, which tells where something is as well."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.local.channels import planes_of
+from bgsub.local.clean_frames import Singles
+from bgsub.local.evidence import plane_distance, take_nearer
+from bgsub.runtime.threads import scratch
+from bgsub.video.frames import Bytes
+
+_Kind = TypeVar("_Kind", np.uint8, np.float32)
+
+_WINDOW = 3
+"""Side of the window whose mean score decides, at half size: six pixels, for the five of others."""
+
+
+class Glance:
+    """The layers of a scene at half their size in each direction.
+
+    A mean over 2×2 pixels takes the place of that over 3×3 in `EvidenceMeter`: what codecs and
+    sensors add is gone from it for the most part, and a quarter of the pixels is left. Outlines are
+    drawn from single pixels all the same, see `EvidenceMeter.least_difference`.
+
+    Parameters
+    ----------
+    colors : ndarray of uint8, shape (K, h, w, 3)
+        The layers.
+    scale : ndarray of float32, shape (h, w)
+        Score of a grey level.
+    """
+
+    def __init__(self, colors: Bytes, scale: Singles) -> None:
+        self._planes = planes_of(np.stack([_halved(layer) for layer in colors]))
+        self._scale = _halved(scale)
+
+    def compare(self, picture: Bytes, factor: float, most: int) -> tuple[Bytes, Bytes, Bytes]:
+        """Compare a frame with its background.
+
+        Parameters
+        ----------
+        picture : ndarray of uint8, shape (h, w, 3)
+            In the scene's light.
+        factor : float
+            Of all scores.
+        most : int
+            Score that a pixel counts for in the mean, at most.
+
+        Returns
+        -------
+        score : ndarray of uint8, shape (h, w)
+            Scratch memory, as is the index.
+        index : ndarray of uint8, shape (h, w)
+            The nearest layer.
+        mean : ndarray of uint8, shape (h, w)
+            Of the score, see `cleanup.mean_score`; new memory.
+        """
+        best, index = self._find_nearest(_halved(picture))
+        score, part = (scratch(f"half {name}", best.shape, np.uint8) for name in ("score", "part"))
+        cv2.multiply(best, self._scale, dst=score, scale=factor, dtype=cv2.CV_8U)
+        cv2.threshold(score, most, 0, cv2.THRESH_TRUNC, dst=part)
+        cv2.max(part, _beside(score, most), dst=part)
+        mean = np.asarray(cv2.blur(part, (_WINDOW, _WINDOW)), dtype=np.uint8)
+        wide, nearest = (
+            scratch(f"doubled {name}", picture.shape[:2], np.uint8) for name in ("score", "index")
+        )
+        _double(score, wide, cv2.INTER_NEAREST)
+        nearest[:] = 0
+        if cv2.hasNonZero(index):
+            _double(index, nearest, cv2.INTER_NEAREST)
+        smooth = np.empty(picture.shape[:2], np.uint8)
+        _double(mean, smooth, cv2.INTER_LINEAR)
+        return wide, nearest, smooth
+
+    def _find_nearest(self, picture: Bytes) -> tuple[Bytes, Bytes]:
+        """Least difference of a halved frame to a layer, the largest of its channels, and which."""
+        shape = picture.shape[:2]
+        names = ("best", "distance", "part", "index")
+        best, distance, part, index = (scratch(f"half {one}", shape, np.uint8) for one in names)
+        planes = scratch("half planes", (3, *shape), np.uint8)
+        cv2.split(picture, list(planes))
+        index[:] = 0
+        for k, layer in enumerate(self._planes):
+            plane_distance(planes, layer, distance if k else best, part)
+            if k:
+                cv2.compare(distance, best, cv2.CMP_LT, dst=part)
+                take_nearer(k, best, index, distance, part)
+        return best, index
+
+
+def _halved(picture: NDArray[_Kind]) -> NDArray[_Kind]:
+    """Give the means of a picture over 2×2 pixels; a last odd row or column is left out."""
+    height, width = (side // 2 for side in picture.shape[:2])
+    even = picture[: 2 * height, : 2 * width]
+    found = cv2.resize(even, (width, height), interpolation=cv2.INTER_AREA)
+    return np.asarray(found, dtype=picture.dtype)
+
+
+def _beside(score: Bytes, most: int) -> cv2.typing.MatLike:
+    """Give what squares of 2×2 pixels have of an object beside them.
+
+    Their nearer pixels have a third of it in a mean over 3×3 pixels, and `most` at most; the
+    farther ones have nothing. Without that, things of a few pixels would be lost.
+    """
+    beside = np.minimum(np.arange(256) // 3, most) // 2
+    return cv2.LUT(cv2.dilate(score, np.ones((3, 3), np.uint8)), beside.astype(np.uint8))
+
+
+def _double(plane: Bytes, to: Bytes, way: int) -> None:
+    """Enlarge what was halved; a last odd row or column is as that beside it."""
+    high, wide = (2 * side for side in plane.shape)
+    if to.shape == (high, wide):
+        cv2.resize(plane, (wide, high), dst=to, interpolation=way)
+        return
+    large = cv2.resize(plane, (wide, high), interpolation=way)
+    below, right = to.shape[0] - high, to.shape[1] - wide
+    cv2.copyMakeBorder(large, 0, below, 0, right, cv2.BORDER_REPLICATE, dst=to)
