@@ -37,7 +37,7 @@ def test_tests_that_hang_fail_where_they_stand_and_others_are_run(tmp_path):
         [
             *(sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml")),
             *("--rootdir", str(tmp_path), "-p", "tests.worker_groups", "-p", "no:cacheprovider"),
-            *("-n", "2", "--dist", "worksteal", "-o", "faulthandler_timeout=5", "test_hanging.py"),
+            *("-n", "2", "--dist", "worksteal", "-o", "faulthandler_timeout=3", "test_hanging.py"),
         ],
         capture_output=True,
         text=True,
