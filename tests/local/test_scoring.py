@@ -121,6 +121,20 @@ def test_a_usual_frame_is_explained_a_little_less_than_most_are():
     assert usual_share(np.array([0.2, 0.8, 0.8, 0.8, 0.8])) == pytest.approx(0.75)
 
 
+def left_by(look):
+    """Bytes that are still in use after a look at a frame, in a thread of its own."""
+
+    def measure():
+        tracemalloc.start()
+        look()
+        now = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        return now
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(measure).result()
+
+
 def test_tables_and_scratch_memory_are_within_what_is_planned():
     """All layers and a band of turbulence, in a thread of its own."""
     shape = 60, 80
@@ -129,16 +143,7 @@ def test_tables_and_scratch_memory_are_within_what_is_planned():
     band = np.stack([colors[0], colors[0] + 1])
     grey = np.full(shape, 20, np.uint8)
     matcher = SceneMatcher(Scene(colors, grey, 2.5, [], band, noise=grey), 1.0)
-
-    def measure():
-        tracemalloc.start()
-        matcher.score(colors[0], 2.5)
-        now = tracemalloc.get_traced_memory()[0]
-        tracemalloc.stop()
-        return now
-
-    with ThreadPoolExecutor(1) as pool:
-        scratch = pool.submit(measure).result()
+    scratch = left_by(lambda: matcher.score(colors[0], 2.5))
     assert matcher.threshold.any()
     meter = vars(matcher)["_meter"]
     arrays = [*vars(matcher).values(), *vars(meter).values(), *vars(matcher.scene).values()]
@@ -156,16 +161,11 @@ def test_what_large_frames_are_glanced_at_with_is_within_the_plan_too():
     grey = np.full(shape, 20, np.uint8)
     matcher = SceneMatcher(Scene(colors, grey, 2.5, [], noise=grey), 1.0)
 
-    def measure():
-        tracemalloc.start()
+    def glance_and_score():
         matcher.glance(colors[0], 2.5)
         matcher.score(colors[0], 2.5)
-        now = tracemalloc.get_traced_memory()[0]
-        tracemalloc.stop()
-        return now
 
-    with ThreadPoolExecutor(1) as pool:
-        both = pool.submit(measure).result()
+    both = left_by(glance_and_score)
     assert matcher.threshold.any()
     arrays = [*vars(matcher).values(), *vars(vars(matcher)["_meter"]).values()]
     arrays += vars(matcher.scene).values()
