@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.local.channels import planes_of
 from bgsub.local.clean_frames import Singles
 from bgsub.local.evidence import plane_distance, take_nearer
+from bgsub.local.regions import shrunk
 from bgsub.runtime.threads import scratch
 from bgsub.video.frames import Bytes
-
-_Kind = TypeVar("_Kind", np.uint8, np.float32)
 
 _WINDOW = 3
 """Side of the window whose mean score decides, at half size: six pixels, for the five of others."""
@@ -36,8 +32,8 @@ class Glance:
     """
 
     def __init__(self, colors: Bytes, scale: Singles) -> None:
-        self._planes = planes_of(np.stack([_halved(layer) for layer in colors]))
-        self._scale = _halved(scale)
+        self._planes = planes_of(np.stack([shrunk(layer, 2) for layer in colors]))
+        self._scale = shrunk(scale, 2)[..., 0]
 
     def compare(self, picture: Bytes, factor: float, most: int) -> tuple[Bytes, Bytes, Bytes]:
         """Compare a frame with its background.
@@ -60,7 +56,7 @@ class Glance:
         mean : ndarray of uint8, shape (h, w)
             Of the score, see `cleanup.mean_score`; new memory.
         """
-        best, index = self._find_nearest(_halved(picture))
+        best, index = self._find_nearest(shrunk(picture, 2))
         score, part = (scratch(f"half {name}", best.shape, np.uint8) for name in ("score", "part"))
         cv2.multiply(best, self._scale, dst=score, scale=factor, dtype=cv2.CV_8U)
         cv2.threshold(score, most, 0, cv2.THRESH_TRUNC, dst=part)
@@ -91,14 +87,6 @@ class Glance:
                 cv2.compare(distance, best, cv2.CMP_LT, dst=part)
                 take_nearer(k, best, index, distance, part)
         return best, index
-
-
-def _halved(picture: NDArray[_Kind]) -> NDArray[_Kind]:
-    """Give the means of a picture over 2×2 pixels; a last odd row or column is left out."""
-    height, width = (side // 2 for side in picture.shape[:2])
-    even = picture[: 2 * height, : 2 * width]
-    found = cv2.resize(even, (width, height), interpolation=cv2.INTER_AREA)
-    return np.asarray(found, dtype=picture.dtype)
 
 
 def _beside(score: Bytes, most: int) -> cv2.typing.MatLike:

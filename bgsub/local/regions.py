@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import cv2
 import numpy as np
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from bgsub.video.contours import pixels_within
 from bgsub.video.frames import Bytes
+
+_Level = TypeVar("_Level", np.uint8, np.float32)
 
 Box = tuple[int, int, int, int]
 """Top, bottom, left and right, the second and fourth exclusive."""
@@ -162,12 +164,12 @@ def thinned(picture: NDArray[Any], step: int) -> NDArray[Any]:
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_NEAREST))
 
 
-def shrunk(picture: Bytes, scale: int) -> Bytes:
+def shrunk(picture: NDArray[_Level], scale: int) -> NDArray[_Level]:
     """Means of a picture over squares, (h, w, c); what is left over at its ends is left out."""
     rows, columns = (side // scale for side in picture.shape[:2])
     part = picture[: rows * scale, : columns * scale]
     found = cv2.resize(part, (max(columns, 1), max(rows, 1)), interpolation=cv2.INTER_AREA)
-    return np.asarray(found.reshape(*found.shape[:2], -1), dtype=np.uint8)
+    return np.asarray(found.reshape(*found.shape[:2], -1), dtype=picture.dtype)
 
 
 def enlarged(mask: cv2.typing.MatLike, step: int, shape: tuple[int, ...]) -> Bytes:
