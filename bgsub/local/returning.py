@@ -119,6 +119,28 @@ def is_around(layers: Layers, chosen: Bytes, params: LocalParams = DEFAULTS) -> 
     return large_parts(where & (told > _ENOUGH * asked), params.least_area)
 
 
+def came_and_left(layers: Layers, which: Flags) -> Flags:
+    """Mark the layers that come in one go, with the first one before and after.
+
+    Parameters
+    ----------
+    layers : Layers
+    which : ndarray of shape (K, h, w), bool
+        Those that are asked about; K may be fewer than there are.
+
+    Returns
+    -------
+    ndarray of shape (K, h, w), bool
+    """
+    found = np.zeros_like(which)
+    k, y, x = np.nonzero(which)
+    for start in range(0, k.size, _PART):
+        part = slice(start, start + _PART)
+        label, place = k[part], (y[part], x[part])
+        found[label, *place] = _came_and_left(layers.labels[:, *place], label)
+    return found
+
+
 def _came_and_left(labels: Bytes, label: NDArray[np.int64]) -> Flags:
     """Say of m pixels, (n, m), whether a layer comes in one go, and the first is around it."""
     came, usual, count = labels == label, labels == 0, len(labels)

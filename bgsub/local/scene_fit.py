@@ -27,7 +27,7 @@ from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.passing import is_passed
 from bgsub.local.recurrence import colors_that_come_back
 from bgsub.local.regions import repeated
-from bgsub.local.returning import comes_back, is_around
+from bgsub.local.returning import came_and_left, comes_back, is_around
 from bgsub.local.scene import Scene
 from bgsub.local.turbulence import find_band
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
@@ -234,6 +234,8 @@ def _settle(
         filled = fill_inwards(colors[0], hole, layers.colors, shares, allowed, sigma)
         smooth = cv2.medianBlur(filled, 3)
         colors[0][hole] = smooth[hole]
+    # What one change calls an object and another one a thing at rest: things stay, visitors leave.
+    is_thing &= ~came_and_left(layers, is_object[:kept] & is_thing & ~is_object[0])
     accepted &= ~(is_object[:kept] & ~is_thing)
     accepted[0] = True
     moved = is_thing & ~accepted

@@ -9,7 +9,7 @@ import pytest
 from bgsub.local.layers import Layers
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS
-from bgsub.local.returning import comes_back, is_around
+from bgsub.local.returning import came_and_left, comes_back, is_around
 from bgsub.runtime.threads import Workers
 
 HEIGHT, WIDTH, COUNT = 48, 64, 120
@@ -159,6 +159,11 @@ def test_what_is_seen_before_and_after_a_visit_stands(shown, expected):
     assert marked[5:15, 5:15].all() == expected
     assert marked.any() == expected
     assert not marked[:5].any()
+    asked = np.zeros((3, 20, 20), bool)
+    asked[PLACE], asked[VISITOR, 5:15] = True, True
+    found = came_and_left(layers, asked)
+    np.testing.assert_array_equal(found[VISITOR], asked[VISITOR] & expected)
+    assert not found[[PLACE, LEAF]].any()
 
 
 def test_leaves_stand_where_a_part_of_them_does():

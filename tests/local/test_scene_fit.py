@@ -261,6 +261,25 @@ class TestSettle:
         verdict = verdict_of(self.SHAPE, [(1, self.STOOD)], [(1, self.STOOD)])
         assert self.settle(verdict, accepted=1)[1][1].all()
 
+    @pytest.mark.parametrize(
+        ("until", "others", "stays"),
+        [
+            (60, [], False),  # he has left again
+            (100, [], True),
+            (60, [(0, np.s_[:])], True),  # before somebody who stood there the place is no visitor
+        ],
+    )
+    def test_what_is_an_object_and_a_thing_is_an_object_if_it_came_and_left(
+        self, until, others, stays
+    ):
+        layers = self.layers()
+        layers.labels[(slice(30, until), *self.STOOD)] = 1
+        verdict = verdict_of(self.SHAPE, [(1, self.STOOD), *others], [(1, self.STOOD)])
+        kept = self.settle(verdict, layers, accepted=1)[1]
+        assert kept[1][self.STOOD].all() == kept[1][self.STOOD].any() == stays
+        kept[1][self.STOOD] = True
+        assert kept[1].all()
+
     def test_a_thing_that_was_moved_is_background_and_said(self):
         _, kept, notes = self.settle(
             verdict_of(self.SHAPE, things=[(2, self.STOOD), (5, self.STOOD)])
