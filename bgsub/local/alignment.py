@@ -45,9 +45,10 @@ _STRANGE = 1 / 3
 """Contrasts by which calm pixels differ in a frame that shows nothing of a place, at least; .54 by
 chance, and .37 to .5 after the motion that suits chance best."""
 
-_BLOCK, _CLEARLY = 16, 3.0
-"""Pixels of a block, and standard errors of their mean by which blocks must say the same: what
-moves by itself fills a few of them."""
+_CLEARLY = 3.0
+"""Standard errors of their mean by which blocks must say the same: what moves by itself fills a few
+of them. A block is as large as what texture is measured in, so that small pictures, too, have as
+many as a mean is told from chance with."""
 
 _FAINT = 3.0
 """Grey levels of texture that count for half: noise has less."""
@@ -88,10 +89,22 @@ class Motion(NamedTuple):
 
 
 class Found(NamedTuple):
-    """How a shrunken picture lies, in its pixels, and whether that is sure."""
+    """How a shrunken picture lies.
+
+    Attributes
+    ----------
+    motion : Motion
+        In its pixels.
+    sure : bool
+        Whether it is told from chance.
+    explained : float
+        Share of what differs from the place by more than objects do that the motion explains; 1 is
+        all of it.
+    """
 
     motion: Motion
     sure: bool
+    explained: float = 0.0
 
 
 class Aligner:
@@ -139,8 +152,10 @@ class Aligner:
         if level.is_far(by):
             return Found(Motion(), sure=False), math.inf
         here, opposite = (level.difference(frame, one) for one in (by, -by))
-        sure = _calm(here) < _STRANGE and _is_better(here, opposite, scale)
-        return Found(level.motion(by), sure), float(median(np.abs(here[::2, ::2])))
+        left, before = _calm(here), _calm((frame - level.place)[_inner(by)])
+        sure = left < _STRANGE and _is_better(here, opposite, scale, _around(frame.shape))
+        explained = 1 - left / before if before else 0.0
+        return Found(level.motion(by), sure, explained), float(median(np.abs(here[::2, ::2])))
 
 
 class _Level:
@@ -221,11 +236,16 @@ def _pyramid(small: Bytes) -> list[Singles]:
 
 def _texture(level: Bytes) -> Singles:
     """Give luma less its mean around, over its contrast around."""
-    around = (max(3, min(level.shape) // 8 | 1),) * 2
+    around = (_around(level.shape),) * 2
     luma = level.astype(np.float32)
     luma -= cv2.blur(luma, around)
     contrast = cv2.sqrt(cv2.blur(luma * luma, around) + np.float32(_FAINT * _FAINT))
     return np.asarray(luma / contrast, np.float32)
+
+
+def _around(shape: tuple[int, ...]) -> int:
+    """Give the pixels of the side of a window in which a picture's texture is measured."""
+    return max(3, min(shape) // 8 | 1)
 
 
 def _inner(by: Doubles) -> tuple[slice, slice]:
@@ -244,12 +264,12 @@ def _calm(difference: Singles) -> float:
     return quantile(np.abs(difference[::2, ::2]).reshape(-1), _CALM)
 
 
-def _is_better(here: Singles, there: Singles, scale: float) -> bool:
-    """Say whether one motion leaves less than another one all over the picture."""
+def _is_better(here: Singles, there: Singles, scale: float, block: int) -> bool:
+    """Say whether one motion leaves less than another one in blocks all over the picture."""
     squares = (np.square(one / np.float32(scale)) for one in (here, there))
     less, more = (one / (1 + one) for one in squares)
     height, width = here.shape
-    size = max(width // _BLOCK, 1), max(height // _BLOCK, 1)
+    size = max(width // block, 1), max(height // block, 1)
     gain = np.asarray(cv2.resize(more - less, size, interpolation=cv2.INTER_AREA))
     mean, deviation = float(gain.mean()), float(gain.std())
     return mean * math.sqrt(gain.size) > _CLEARLY * deviation

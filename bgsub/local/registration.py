@@ -22,9 +22,6 @@ _SIDE = 160
 _LOOKS = 16
 """Frames of a sample from which one sees whether a camera shakes."""
 
-_LEAST_SURE = 2 / 3
-"""Share of the frames whose place must be sure: those of a camera that pans have none in common."""
-
 _PART = 1 / 8
 """Pixels by which a frame may lie beside full pixels, and be moved by these, which blurs nothing:
 less than what it is found to."""
@@ -72,7 +69,10 @@ def find_registration(
     """Look whether a camera shakes, and if it does, find the place of its scene.
 
     Frames are compared with one of them first. Where some seem to have moved, they are compared
-    with their median at the place in their middle, which shows little of what passes.
+    with their median at the place in their middle, which shows little of what passes. The place is
+    worth having if what motions explain of the frames, each of which counts for one at most, is
+    more than the frames that are not found: those of a camera that pans have none in common, and
+    waves or leaves that fill a picture are found here and there by chance.
 
     Parameters
     ----------
@@ -85,8 +85,7 @@ def find_registration(
     Returns
     -------
     Registration or None
-        None for a camera that stands still, for one that pans, whose frames have no place in
-        common, and for pictures too small to tell.
+        None for a camera that stands still, for one that pans, and for pictures too small to tell.
     """
     height, width = pictures.shape[1:3]
     looks = np.linspace(0, len(pictures) - 1, min(len(pictures), _LOOKS)).astype(int)
@@ -107,7 +106,8 @@ def find_registration(
     is_far = [one.motion.furthest(*size) >= least for one in found]
     moved = [one.sure and far for one, far in zip(found, is_far, strict=True)]
     lost = [not one.sure and far for one, far in zip(found, is_far, strict=True)]
-    if sum(moved) < many or sum(lost) > (1 - _LEAST_SURE) * len(found):
+    gained = sum(one.explained for one, is_moved in zip(found, moved, strict=True) if is_moved)
+    if sum(moved) < many or gained <= sum(lost):
         return None
     kept = [i for i, is_lost in enumerate(lost) if not is_lost]
     motions = [found[i].motion for i in kept]

@@ -16,6 +16,7 @@ from bgsub.local.registration import (
     registration_in,
     shrunken,
 )
+from tests.conftest import make_scene
 
 HEIGHT, WIDTH, ROOM = 120, 160, 12
 
@@ -107,6 +108,24 @@ def test_a_camera_that_pans_has_no_place(wide):
     panning = np.concatenate([wide] * 8, axis=1)
     frames = [panning[ROOM:-ROOM, 25 * i : 25 * i + WIDTH] for i in range(40)]
     assert find_registration(np.stack(frames), DEFAULTS) is None
+
+
+@pytest.mark.parametrize(("seed", "n"), [(0, 102), (1, 126), (2, 72), (2, 174)])
+def test_waves_that_fill_a_small_picture_are_no_camera_that_shakes(seed, n):
+    frames = make_scene(n, seed=seed, visit=n)[..., ::-1]
+    assert find_registration(frames, DEFAULTS) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_camera_that_shakes_is_found_in_small_pictures_too(wide, seed):
+    rng = np.random.default_rng(seed)
+    top, left = rng.integers(0, 60, 2)
+    shifts = rng.integers(-2, 3, (40, 2))
+    frames = np.stack([wide[top + y :, left + x :][3:39, 3:51] for y, x in shifts + 3])
+    place = find_registration(frames, DEFAULTS)
+    assert place is not None
+    apart = np.array([place.find(frame)[1::-1] for frame in frames]) + shifts
+    assert np.abs(apart - np.median(apart, axis=0)).max() < 0.5
 
 
 def test_a_camera_that_shakes_is_brought_to_the_middle(wide):
