@@ -41,6 +41,10 @@ _LOST = 0.5
 """Contrasts by which pixels typically differ where a frame has not been found; of two that show
 nothing in common it is .95."""
 
+_AROUND = 2.0 * np.array([(x, y) for y in (-1, 0, 1) for x in (-1, 0, 1) if x or y])
+"""Shifts of the smallest pictures from which a frame is looked for that has not been found: who
+stands before most of a picture, or another light, hides where it correlates most."""
+
 _STRANGE = 1 / 3
 """Contrasts by which calm pixels differ in a frame that shows nothing of a place, at least; .54 by
 chance, and .37 to .5 after the motion that suits chance best."""
@@ -130,19 +134,22 @@ class Aligner:
     def __init__(self, reference: Bytes) -> None:
         self._levels = [_Level(texture) for texture in _pyramid(reference)]
 
-    def find(self, small: Bytes) -> Found:
+    def find(self, small: Bytes, *, everywhere: bool = True) -> Found:
         """Find how a frame lies.
 
         Parameters
         ----------
         small : ndarray of uint8, shape (h, w)
+        everywhere : bool, optional
+            Look from more starts for a frame that has not been found, in nine times the time.
         """
         frames = _pyramid(small)
         found, left = self._descend(frames, np.zeros(2))
         if left < _LOST:
             return found
-        further, less = self._descend(frames, _nearest(self._levels[0].place, frames[0]))
-        return further if less < left else found
+        starts = [_nearest(self._levels[0].place, frames[0]), *(_AROUND if everywhere else ())]
+        others = [self._descend(frames, start) for start in starts]
+        return min([(found, left), *others], key=lambda one: one[1])[0]
 
     def _descend(self, frames: list[Singles], by: Doubles) -> tuple[Found, float]:
         """Find a motion, beginning with a shift of the smallest picture, and what it leaves."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import cv2
@@ -97,7 +98,7 @@ def find_registration(
     least = params.shake_px * coarseness(height, width) / factor
     many = params.shake_share * len(small)
     place = Aligner(small[len(small) // 2])
-    found = list(each(place.find, small))
+    found = list(each(partial(place.find, everywhere=False), small))
     if sum(one.motion.furthest(*size) >= least for one in found) < many:
         return None
     for _ in range(2):

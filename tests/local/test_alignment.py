@@ -74,6 +74,25 @@ def test_what_covers_more_than_half_of_a_frame_does_not_lead_astray(wide):
     assert apart(found.motion, motion) < 1
 
 
+def test_a_frame_that_was_not_found_is_looked_for_from_more_starts(wide):
+    rng = np.random.default_rng(0)
+    place = Aligner(wide[ROOM:-ROOM, ROOM:-ROOM].copy())
+    found = np.zeros((20, 2), bool)
+    for each in found:
+        right, down = rng.integers(-14, 15, 2)
+        frame = wide[ROOM - down :, ROOM - right :][:HEIGHT, :WIDTH].astype(np.float32)
+        left = rng.integers(0, WIDTH - 112)
+        rough = rng.uniform(0, 255, (12, 11)).astype(np.float32)
+        frame[:, left : left + 112] = cv2.resize(rough, (112, HEIGHT))
+        dim = np.clip(0.3 * frame + rng.normal(20, 4, frame.shape), 0, 255).astype(np.uint8)
+        for i, everywhere in enumerate((False, True)):
+            motion = place.find(dim, everywhere=everywhere).motion
+            each[i] = max(abs(motion.right - right), abs(motion.down - down)) < 1
+    few, many = found.sum(axis=0)
+    assert few <= 13
+    assert many >= 15
+
+
 def test_what_moves_by_itself_is_no_motion_of_the_frame(wide):
     frame = seen(wide, Motion())
     frame[40:80, 50:90] = seen(wide, Motion(3, 2))[40:80, 50:90]
