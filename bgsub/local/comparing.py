@@ -13,6 +13,7 @@ from bgsub.local.cleanup import mean_score, vote
 from bgsub.local.light_field import even_out, find_light_field
 from bgsub.local.params import LocalParams
 from bgsub.local.placing import Flags, Placed, at_place
+from bgsub.local.positions import Rows
 from bgsub.local.recognition import FrameFit, recognize
 from bgsub.local.registration import Registration
 from bgsub.local.scoring import SceneMatcher
@@ -45,16 +46,17 @@ class Compared:
     mean: Bytes
     place: Placed
 
-    def own_scores(self, rows: slice, columns: slice) -> Bytes:
-        """Give the scores of the single pixels of a part; new memory."""
+    def own_scores(self, rows: Rows, columns: Rows) -> Bytes:
+        """Give the scores of single pixels, (m,)."""
         fit, inside = self.fit, self.place.inside
+        at = rows * self.score.shape[1] + columns
         if self.own is not None:
-            own = self.own[rows, columns]
+            own = self.own.reshape(-1).take(at)
         else:
-            own = fit.matcher.own_difference(fit.picture, rows, columns)
+            own = fit.matcher.own_difference(fit.picture, at)
             if inside is not None:
-                own[~inside[rows, columns]] = 0
-        return fit.matcher.in_units(own, fit.sigma, rows, columns)
+                own[~inside.reshape(-1).take(at)] = 0
+        return fit.matcher.in_units(own, fit.sigma, at)
 
     def whole_mean(self, most: float) -> Bytes:
         """Give the mean score of every pixel, even where the frame was glanced at."""

@@ -22,6 +22,7 @@ from bgsub.local.cleanup import (
 )
 from bgsub.local.outlines import OUTLINE_REACH, Colors, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
+from bgsub.local.positions import Rows
 from bgsub.local.regions import Box, boxes_of
 from bgsub.local.shade import SHADE_REACH, soft_shade
 from bgsub.local.specks import Speck
@@ -32,6 +33,9 @@ Part = Callable[[slice, slice], Bytes]
 """Gives something of a frame in some rows and columns, (h', w') or (h', w', 3).
 
 The slices may have a step, as those of an array."""
+
+Pixels = Callable[[Rows, Rows], Bytes]
+"""Gives something of a frame at the rows and columns of some pixels, (m,)."""
 
 
 class Seen(NamedTuple):
@@ -89,7 +93,7 @@ class MaskDrawer:
         score: Bytes,
         picture: Bytes,
         background: Part,
-        own: Part,
+        own: Pixels,
         grain: float | Singles,
         bounds: LocalParams,
     ) -> Bytes:
@@ -106,7 +110,7 @@ class MaskDrawer:
         background : callable
             Gives the colours behind a part of the frame.
         own : callable
-            Gives the scores of the single pixels of a part.
+            Gives the scores of single pixels.
         grain : float or ndarray of float32, shape (256,)
             Noise of single pixels in grey levels, of all or by their luma.
         bounds : LocalParams
@@ -142,7 +146,7 @@ class MaskDrawer:
                         np.ascontiguousarray(raw[part]),
                         evidence[_slices(box, self._step)],
                         score[part],
-                        own(*part),
+                        _pixels_of(own, part),
                         picture[part],
                         _shifted(behind, part),
                     ),
@@ -189,7 +193,7 @@ class _FramePart(NamedTuple):
     marked: Bytes
     evidence: Bytes
     score: Bytes
-    own: Bytes
+    own: Pixels
     picture: Bytes
     background: Part
 
@@ -198,6 +202,12 @@ def _slices(box: Box, step: int = 1) -> tuple[slice, slice]:
     """Give the rows and columns of a box, in a picture of every so many pixels."""
     top, bottom, left, right = (-(-side // step) for side in box)
     return slice(top, bottom), slice(left, right)
+
+
+def _pixels_of(own: Pixels, part: tuple[slice, slice]) -> Pixels:
+    """Give something of pixels of a part, whose places are counted from its corner."""
+    down, right = (one.start for one in part)
+    return lambda rows, columns: own(rows + down, columns + right)
 
 
 def _held(background: Part, part: tuple[slice, slice]) -> Part:

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.channels import planes_of
+from bgsub.local.channels import largest_difference, planes_of
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.local.scene import Scene
@@ -65,7 +65,6 @@ class EvidenceMeter:
         counts = np.count_nonzero(left, axis=(1, 2))
         self._seen_widely = max(1, int(np.count_nonzero(counts > _FEW * left[0].size)))
         self._at = np.flatnonzero(left[self._seen_widely :].any(axis=0))
-        self._at_rows, self._at_columns = np.divmod(self._at, left[0].shape[-1])
         self._of_all = np.concatenate([self._at + i * left[0].size for i in range(3)])
         flat = self._planes[self._seen_widely :].reshape(-1, 3, left[0].size)
         self._few = np.ascontiguousarray(flat[..., self._at])[:, :, None]
@@ -110,35 +109,28 @@ class EvidenceMeter:
             cv2.min(found, cv2.dilate(part, np.ones((3, 3), np.uint8)), dst=found)
         return found, best, index
 
-    def least_difference(self, picture: Bytes, rows: slice, columns: slice) -> Bytes:
-        """Largest channel difference of the pixels of a part of a frame to the nearest layer.
+    def least_difference(self, picture: Bytes, at: NDArray[np.intp]) -> Bytes:
+        """Largest channel difference of some pixels to the nearest layer.
 
         Parameters
         ----------
         picture : ndarray of uint8, shape (h, w, 3)
-            The whole frame, in the scene's light.
-        rows, columns : slice
+            In the scene's light.
+        at : ndarray of int, shape (m,)
+            Indices of m > 0 pixels.
 
         Returns
         -------
-        ndarray of uint8, shape (h', w')
-            In grey levels, as `measure` gives it where there is no turbulence. New memory.
+        ndarray of uint8, shape (m,)
+            In grey levels, as `measure` gives it where there is no turbulence.
         """
-        planes = planes_of(picture[None, rows, columns])[0]
-        best, distance, part = (np.empty(planes.shape[1:], np.uint8) for _ in range(3))
-        for k, layer in enumerate(self._planes[: self._seen_widely, :, rows, columns]):
-            plane_distance(planes, layer, distance if k else best, part)
-            if k:
-                cv2.min(best, distance, dst=best)
-        y, x = self._at_rows - rows.start, self._at_columns - columns.start
-        here = np.flatnonzero((y >= 0) & (y < best.shape[0]) & (x >= 0) & (x < best.shape[1]))
-        if here.size:
-            y, x = y[here], x[here]
-            few = planes[:, y, x]
-            for layer in self._few[..., 0, here]:
-                apart = cv2.absdiff(few, layer).max(axis=0)
-                best[y, x] = np.minimum(best[y, x], apart)
-        return best
+        wholes = (one.reshape(-1, 3) for one in (picture, *self._scene.colors))
+        own, *layers = (one.take(at, axis=0)[None] for one in wholes)
+        first, *more = (largest_difference(own, layer) for layer in layers)
+        for distance in more:
+            cv2.min(first, distance, dst=first)
+        least: Bytes = first[0]
+        return least
 
     def _find_nearest(self, picture: Bytes) -> tuple[Bytes, Bytes, Bytes, Bytes]:
         """Planes of a picture and of the nearest layers, largest channel difference, and number."""

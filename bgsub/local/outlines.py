@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import cv2
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.params import DEFAULTS
+from bgsub.local.positions import Rows, positions
 from bgsub.local.regions import thinned
 from bgsub.local.scoring import UNIT
 from bgsub.video.frames import Bytes
@@ -41,7 +43,7 @@ class Colors(NamedTuple):
 def redraw_outlines(
     mask: Bytes,
     raw: Bytes,
-    score: Bytes,
+    own: Callable[[Rows, Rows], Bytes],
     colors: Colors,
     edge: float = DEFAULTS.outline_edge,
     depth: int = DEFAULTS.outline_px,
@@ -64,8 +66,8 @@ def redraw_outlines(
         0 or 1.
     raw : ndarray of uint8, shape (h, w)
         The mask before shadows were taken out of it; they do not come back.
-    score : ndarray of uint8, shape (h, w)
-        Of single pixels.
+    own : callable
+        Gives the scores of single pixels at some rows and columns, (m,).
     colors : Colors
     edge : float
         Share of an object's difference that its outermost pixels have.
@@ -83,8 +85,10 @@ def redraw_outlines(
     -----
     O(h·w). Differences are the largest of a channel's.
     """
-    _, clear = cv2.threshold(score, _CLEAR * UNIT - 1, 1, cv2.THRESH_BINARY)
-    near = cv2.bitwise_and(cv2.subtract(cv2.dilate(mask, _RING), raw), clear)
+    near = np.asarray(cv2.subtract(cv2.dilate(mask, _RING), raw), dtype=np.uint8)
+    y, x = positions(near.view(np.bool_))
+    if y.size:
+        near[y, x] = own(y, x) >= _CLEAR * UNIT
     solid = cv2.erode(mask, _RING, borderValue=1)
     inner = solid
     if depth > 1:

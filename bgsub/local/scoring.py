@@ -161,15 +161,17 @@ class SceneMatcher:
         most = int(self._params.vote_most * UNIT)
         return self._glance.compare(picture, self.scene.sigma / sigma, most)
 
-    def own_difference(self, picture: Bytes, rows: slice, columns: slice) -> Bytes:
-        """Give of a part of the picture what `score` gives as own, in new memory."""
-        return self._meter.least_difference(picture, rows, columns)
+    def own_difference(self, picture: Bytes, at: NDArray[np.intp]) -> Bytes:
+        """Give of m > 0 pixels, by their indices, what `score` gives as own."""
+        return self._meter.least_difference(picture, at)
 
-    def in_units(self, part: Bytes, sigma: float, rows: slice, columns: slice) -> Bytes:
-        """Scores of the single pixels of a part of the picture, for what needs sharp edges."""
-        scale = self._scale[rows, columns]
+    def in_units(self, own: Bytes, sigma: float, at: NDArray[np.intp] | None = None) -> Bytes:
+        """Scores of single pixels, for what needs sharp edges: all, or m > 0 by their indices."""
+        # As one row: OpenCV takes a list of up to four for one pixel of four channels.
+        one, scale = (own, self._scale) if at is None else (own[None], self._scale.take(at)[None])
         factor = self.scene.sigma / sigma * self._meter.unit
-        return np.asarray(cv2.multiply(part, scale, scale=factor, dtype=cv2.CV_8U), dtype=np.uint8)
+        score = cv2.multiply(one, scale, scale=factor, dtype=cv2.CV_8U)
+        return np.asarray(score, dtype=np.uint8).reshape(own.shape)
 
     def background(self, index: Bytes, rows: slice, columns: slice) -> Bytes:
         """Colours of the nearest layers in a part of the picture.

@@ -96,7 +96,7 @@ def _counted(
     shade = soft_shade(mask, score, picture, behind, step, params)
     solid = BlobRule(round(params.least_area * scene.restless.size)).apply(mask - shade)
     inside = cv2.erode(solid, _INSIDE, borderValue=255)
-    single = matcher.in_units(own, scene.sigma, slice(None), slice(None))
+    single = matcher.in_units(own, scene.sigma)
     weak = cv2.subtract(inside, _strong_beside(single, solid))
     return tuple(cv2.countNonZero(one) for one in (shade, mask, weak, inside))
 

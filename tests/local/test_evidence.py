@@ -48,8 +48,9 @@ def test_layers_that_few_pixels_have_are_looked_at_there(shares):
         evidence, own, index = meter.measure(picture)
         np.testing.assert_array_equal(own, largest.min(axis=0))
         np.testing.assert_array_equal(index, largest.argmin(axis=0))
-        part = slice(3, 31), slice(10, 50)
-        np.testing.assert_array_equal(meter.least_difference(picture, *part), own[part])
+        some = np.arange(7, own.size, 3)
+        alone = meter.least_difference(picture, some)
+        np.testing.assert_array_equal(alone, own.flat[some])
         nearest = np.take_along_axis(differences, index[None, ..., None].astype(int), axis=0)[0]
         sums = np.abs(np.rint(cv2.blur(nearest.astype(np.float64), (3, 3)) * 9)).max(axis=2)
         alone = (9 * np.float32(DEFAULTS.detail) * own).astype(int)

@@ -10,6 +10,11 @@ from bgsub.local.scoring import UNIT
 PLACE = 20
 
 
+def of(scores):
+    """Give the scores of some pixels."""
+    return lambda rows, columns: scores[rows, columns]
+
+
 def under_a_lens(true, contrast, blur=1.0):
     """Something before a dark place, grey levels above it, and its scores at 8 a threshold."""
     share = cv2.GaussianBlur(true.astype(np.float32), (0, 0), blur)
@@ -17,7 +22,7 @@ def under_a_lens(true, contrast, blur=1.0):
     behind = np.full((*true.shape, 3), PLACE, np.uint8)
     colors = Colors(cv2.merge([levels] * 3), behind)
     score = np.minimum((levels - PLACE) * (UNIT / 8.0), 255).astype(np.uint8)
-    return colors, score, (levels > PLACE + 8).astype(np.uint8)
+    return colors, of(score), (levels > PLACE + 8).astype(np.uint8)
 
 
 def square():
@@ -73,12 +78,12 @@ def test_a_thin_object_gets_back_what_the_vote_took_but_no_shadow():
     score = 3 * UNIT * true
     mask = np.zeros_like(true)
     mask[9:29, 19] = 1
-    np.testing.assert_array_equal(redraw_outlines(mask, mask, score, colors), true)
+    np.testing.assert_array_equal(redraw_outlines(mask, mask, of(score), colors), true)
     raw = mask.copy()
     raw[:, 20] = 1
-    assert not redraw_outlines(mask, raw, score, colors)[:, 20].any()
+    assert not redraw_outlines(mask, raw, of(score), colors)[:, 20].any()
     faint = np.minimum(score, np.uint8(1.4 * UNIT))
-    np.testing.assert_array_equal(redraw_outlines(mask, mask, faint, colors), mask)
+    np.testing.assert_array_equal(redraw_outlines(mask, mask, of(faint), colors), mask)
 
 
 def around(plane, reach, outside, function):
@@ -119,7 +124,7 @@ def test_outlines_are_their_definition(seed, edge, depth):
     mask[:, 30:] = 0
     colors = Colors(*rng.integers(0, 256, (2, *raw.shape, 3), np.uint8))
     score = rng.integers(0, 256, raw.shape, np.uint8)
-    found = redraw_outlines(mask, raw, score, colors, edge, depth)
+    found = redraw_outlines(mask, raw, of(score), colors, edge, depth)
     expected = by_definition(mask, raw, score, colors, edge, depth)
     np.testing.assert_array_equal(found > 0, expected)
 

@@ -74,8 +74,8 @@ def test_a_deviation_by_a_threshold_scores_one_unit(sensitivity, expected):
     assert (score == expected).all()
     assert (own == 6).all()
     assert not index.any()
-    everything = slice(None)
-    assert (matcher.in_units(own, 2.5, everything, everything) == expected).all()
+    assert (matcher.in_units(own, 2.5) == expected).all()
+    assert matcher.in_units(own[0, :2], 2.5, np.array([5, 7])).tolist() == 2 * [expected]
 
 
 def test_a_frame_noisier_than_its_scene_scores_less():
