@@ -55,11 +55,10 @@ def vote(mean: Bytes, level: float = DEFAULTS.vote_level) -> Bytes:
     Returns
     -------
     ndarray of uint8, shape (h, w)
-        0 or 1, scratch memory.
+        0 or 1, new memory.
     """
-    raw = scratch("local clipped", mean.shape, np.uint8)
-    cv2.threshold(mean, int(level * UNIT), 1, cv2.THRESH_BINARY, dst=raw)
-    return raw
+    _, raw = cv2.threshold(mean, int(level * UNIT), 1, cv2.THRESH_BINARY)
+    return np.asarray(raw, dtype=np.uint8)
 
 
 def in_hundredths(mean: Bytes) -> NDArray[np.uint16]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -23,7 +24,7 @@ from bgsub.video.frames import Bytes
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A frame beside its background; scratch memory, but for the mean.
+    """A frame beside its background; scratch memory, but for the mean and the raw mask.
 
     Attributes
     ----------
@@ -37,6 +38,8 @@ class Compared:
         See `bgsub.local.cleanup.mean_score`; 0 outside.
     place : Placed
         All of these are of the frame at its place.
+    raw : ndarray of uint8, shape (h, w)
+        See `bgsub.local.cleanup.vote`; 0 outside.
     """
 
     fit: FrameFit
@@ -45,6 +48,11 @@ class Compared:
     nearest: Bytes
     mean: Bytes
     place: Placed
+
+    @cached_property
+    def raw(self) -> Bytes:
+        """The raw mask."""
+        return vote(self.mean, self.fit.matcher.bounds.vote_level)
 
     def own_scores(self, rows: Rows, columns: Rows) -> Bytes:
         """Give the scores of single pixels, (m,)."""
@@ -172,7 +180,7 @@ class Comparer:
             compared = self._scored(compared.fit.under(evened), compared.place)
         inside = compared.place.inside
         if inside is not None:
-            compared.mean[~inside] = 0
+            compared.mean[~inside] = compared.raw[~inside] = 0
             if compared.own is not None:
                 compared.own[~inside] = 0
         return compared
@@ -183,15 +191,14 @@ class Comparer:
             return None
         fit, index, params = compared.fit, compared.nearest, self._params
         matcher, step = fit.matcher, self._step
-        raw = vote(compared.mean, params.vote_level)
-        if cv2.countNonZero(raw) < (params.light_block * step) ** 2 // 2:
+        if cv2.countNonZero(compared.raw) < (params.light_block * step) ** 2 // 2:
             return None
         factor = np.float32(fit.sigma / matcher.scene.sigma)
         field = find_light_field(
             fit.picture,
             lambda rows, columns: matcher.background(index, rows, columns),
             lambda rows, columns: matcher.threshold[rows, columns] * factor,
-            raw,
+            compared.raw,
             step,
             params,
         )

@@ -18,7 +18,6 @@ from bgsub.local.cleanup import (
     shadow_reach,
     solid_parts,
     solid_reach,
-    vote,
 )
 from bgsub.local.outlines import OUTLINE_REACH, Colors, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
@@ -89,7 +88,7 @@ class MaskDrawer:
 
     def draw(
         self,
-        mean: Bytes,
+        raw: Bytes,
         score: Bytes,
         picture: Bytes,
         background: Part,
@@ -101,8 +100,8 @@ class MaskDrawer:
 
         Parameters
         ----------
-        mean : ndarray of uint8, shape (h, w)
-            See `cleanup.mean_score`.
+        raw : ndarray of uint8, shape (h, w)
+            See `cleanup.vote`.
         score : ndarray of uint8, shape (h, w)
             See `scoring.SceneMatcher.score`.
         picture : ndarray of uint8, shape (h, w, 3)
@@ -121,7 +120,6 @@ class MaskDrawer:
         ndarray of uint8, shape (h, w)
             0 or 255.
         """
-        raw = vote(mean, self._params.vote_level)
         drawn = np.zeros_like(raw)
         evidence = np.zeros([-(-side // self._step) for side in raw.shape], np.uint8)
         for far, boxes in boxes_of(

@@ -62,6 +62,7 @@ class EvidenceMeter:
         left = np.stack([(layer != self._planes[0]).any(axis=0) for layer in self._planes])
         for k in range(len(left) - 1, 0, -1):
             left[k - 1] |= left[k]  # some layer from this one on
+        self._varied = left[min(1, len(left) - 1)]  # another layer than the first is there
         counts = np.count_nonzero(left, axis=(1, 2))
         self._seen_widely = max(1, int(np.count_nonzero(counts > _FEW * left[0].size)))
         self._at = np.flatnonzero(left[self._seen_widely :].any(axis=0))
@@ -124,12 +125,15 @@ class EvidenceMeter:
         ndarray of uint8, shape (m,)
             In grey levels, as `measure` gives it where there is no turbulence.
         """
-        wholes = (one.reshape(-1, 3) for one in (picture, *self._scene.colors))
-        own, *layers = (one.take(at, axis=0)[None] for one in wholes)
-        first, *more = (largest_difference(own, layer) for layer in layers)
-        for distance in more:
-            cv2.min(first, distance, dst=first)
-        least: Bytes = first[0]
+        first, *more = (colors.reshape(-1, 3) for colors in self._scene.colors)
+        own = picture.reshape(-1, 3).take(at, axis=0)
+        least = _apart(own, first.take(at, axis=0))
+        varied = np.flatnonzero(self._varied.take(at)) if more else at[:0]
+        if varied.size:
+            own, at = own[varied], at[varied]
+            least[varied] = np.min(
+                [least[varied], *(_apart(own, colors.take(at, axis=0)) for colors in more)], axis=0
+            )
         return least
 
     def _find_nearest(self, picture: Bytes) -> tuple[Bytes, Bytes, Bytes, Bytes]:
@@ -184,6 +188,12 @@ class EvidenceMeter:
         if self._scene.palette is not None:
             self._scene.palette.keep_apart(distance, picture, best)
         cv2.min(best, distance, dst=best)
+
+
+def _apart(one: Bytes, other: Bytes) -> Bytes:
+    """Largest channel difference of m > 0 colours, (m, 3), to as many."""
+    least: Bytes = largest_difference(one[None], other[None])[0]
+    return least
 
 
 def plane_distance(planes: Bytes, layer: Bytes, to: Bytes, part: Bytes) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import cv2
 import numpy as np
 
@@ -10,7 +12,7 @@ from bgsub.local.clean_frames import Singles
 from bgsub.local.evidence import plane_distance, take_nearer
 from bgsub.local.regions import shrunk
 from bgsub.runtime.threads import scratch
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, doubled
 
 _WINDOW = 3
 """Side of the window whose mean score decides, at half size: six pixels, for the five of others."""
@@ -65,12 +67,12 @@ class Glance:
         wide, nearest = (
             scratch(f"doubled {name}", picture.shape[:2], np.uint8) for name in ("score", "index")
         )
-        _double(score, wide, cv2.INTER_NEAREST)
+        _double(score, wide, doubled)
         nearest[:] = 0
         if cv2.hasNonZero(index):
-            _double(index, nearest, cv2.INTER_NEAREST)
+            _double(index, nearest, doubled)
         smooth = np.empty(picture.shape[:2], np.uint8)
-        _double(mean, smooth, cv2.INTER_LINEAR)
+        _double(mean, smooth, _smoothly_doubled)
         return wide, nearest, smooth
 
     def _find_nearest(self, picture: Bytes) -> tuple[Bytes, Bytes]:
@@ -99,12 +101,19 @@ def _beside(score: Bytes, most: int) -> cv2.typing.MatLike:
     return cv2.LUT(cv2.dilate(score, np.ones((3, 3), np.uint8)), beside.astype(np.uint8))
 
 
-def _double(plane: Bytes, to: Bytes, way: int) -> None:
+def _double(plane: Bytes, to: Bytes, double: Callable[..., Bytes]) -> None:
     """Enlarge what was halved; a last odd row or column is as that beside it."""
     high, wide = (2 * side for side in plane.shape)
     if to.shape == (high, wide):
-        cv2.resize(plane, (wide, high), dst=to, interpolation=way)
+        double(plane, to)
         return
-    large = cv2.resize(plane, (wide, high), interpolation=way)
+    large = double(plane)
     below, right = to.shape[0] - high, to.shape[1] - wide
     cv2.copyMakeBorder(large, 0, below, 0, right, cv2.BORDER_REPLICATE, dst=to)
+
+
+def _smoothly_doubled(plane: Bytes, to: Bytes | None = None) -> Bytes:
+    """Interpolate between the pixels of a plane."""
+    high, wide = (2 * side for side in plane.shape)
+    large = cv2.resize(plane, (wide, high), dst=to, interpolation=cv2.INTER_LINEAR)
+    return np.asarray(large, dtype=np.uint8)

@@ -211,14 +211,14 @@ class LocalModel:
     def _seen(self, compared: Compared, *, with_scores: bool) -> Seen:
         scores = self._scores(compared) if with_scores else None
         mean = compared.place.back(compared.mean)
-        raw = vote(mean, self.params.vote_level)
+        is_still = mean is compared.mean
+        raw = compared.raw if is_still else vote(mean, self.params.vote_level)
         if not cv2.hasNonZero(raw):
             mask = np.zeros_like(raw)
             return Seen(mask, scores, (), self._trust(compared.fit, mean, mask))
         mask = self._draw(compared)
         specks: tuple[Speck, ...] = ()
         if self.finds_specks:
-            raw = vote(mean, self.params.vote_level)
             score = compared.place.back(compared.score)
             specks = find_specks(raw, mask, score, mean, self.min_area)
         blobs = find_blobs(mask, mean) if self.finds_blobs else ()
@@ -239,7 +239,7 @@ class LocalModel:
         """Mask of a frame from what `_comparer` gave."""
         fit, place = compared.fit, compared.place
         mask = self._drawer.draw(
-            compared.mean,
+            compared.raw,
             compared.score,
             fit.picture,
             lambda rows, columns: fit.matcher.background(compared.nearest, rows, columns),

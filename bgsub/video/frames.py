@@ -244,7 +244,7 @@ class Layout:
         """Convert luma and chroma to BGR."""
         luma, (u_plane, v_plane) = self.luma(vector), self.chroma(vector)
         u_full, v_full = (
-            _doubled(plane)[: self.height, : self.width] for plane in (u_plane, v_plane)
+            doubled(plane)[: self.height, : self.width] for plane in (u_plane, v_plane)
         )
         if self.matrix == "bt601":  # OpenCV's YCrCb is full-range BT.601, and much faster
             bgr = cv2.cvtColor(cv2.merge([luma, v_full, u_full]), cv2.COLOR_YCrCb2BGR)
@@ -253,10 +253,17 @@ class Layout:
         return bgr.astype(np.uint8, copy=False)
 
 
-def _doubled(plane: Bytes) -> Bytes:
-    """Repeat the pixels of a plane over 2×2 pixels; a quarter of the time of `cv2.resize`."""
+def doubled(plane: Bytes, to: Bytes | None = None) -> Bytes:
+    """Repeat the pixels of a plane over 2×2 pixels; a quarter of the time of `cv2.resize`.
+
+    Parameters
+    ----------
+    plane : ndarray of uint8, shape (h, w)
+    to : ndarray of uint8, shape (2 h, 2 w), optional
+        Is overwritten and given back; by default it is new memory.
+    """
     rows, columns = plane.shape
-    large = np.empty((2 * rows, 2 * columns), np.uint8)
+    large = np.empty((2 * rows, 2 * columns), np.uint8) if to is None else to
     pairs = large.view(np.uint16).reshape(rows, 2, columns)
     np.multiply(plane, np.uint16(257), out=pairs[:, 0], dtype=np.uint16)  # the byte twice
     pairs[:, 1] = pairs[:, 0]
