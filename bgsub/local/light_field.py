@@ -129,11 +129,21 @@ def _filled_up(plane: NDArray[Any], side: int) -> NDArray[Any]:
     return np.asarray(cv2.copyMakeBorder(plane, 0, below, 0, right, cv2.BORDER_REPLICATE))
 
 
-def _blocks(plane: NDArray[Any], side: int) -> NDArray[Any]:
-    """Squares of a plane, shape (rows, columns, side, side, …)."""
-    wide = _filled_up(plane, side)
-    rows, columns = wide.shape[0] // side, wide.shape[1] // side
-    return wide.reshape(rows, side, columns, side, *plane.shape[2:]).swapaxes(1, 2)
+def _blocks(plane: NDArray[Any], chosen: NDArray[np.bool_], side: int) -> NDArray[Any]:
+    """Squares of a plane that are chosen of (rows, columns), shape (n, side, side, …)."""
+    rows, columns = (length // side for length in plane.shape[:2])
+    within = plane[: rows * side, : columns * side]
+    squares = within.reshape(rows, side, columns, side, *plane.shape[2:]).swapaxes(1, 2)
+    if chosen.shape == (rows, columns):
+        return np.asarray(squares[chosen])
+    y, x = np.nonzero(chosen)
+    found = np.empty((y.size, side, side, *plane.shape[2:]), plane.dtype)
+    whole = (y < rows) & (x < columns)
+    found[whole] = squares[y[whole], x[whole]]
+    for i in np.flatnonzero(~whole):  # few: filling up the plane would copy all of it
+        top, left = side * y[i], side * x[i]
+        found[i] = _filled_up(plane[top : top + side, left : left + side], side)
+    return found
 
 
 class _Blocks:
@@ -158,7 +168,7 @@ class _Blocks:
         self._part, self._chosen, self._threshold = (rows, columns), chosen, threshold
         self._side = side
         self.picture, self.background = (
-            _blocks(one, side)[chosen]
+            _blocks(one, chosen, side)
             for one in (picture[rows, columns], background(rows, columns))
         )
 
@@ -190,7 +200,7 @@ class _Blocks:
         if alike.size < least:
             return np.zeros_like(agrees), np.zeros((0, pixels), np.bool_)
         limits = self._threshold(*self._part)
-        widths = _blocks(limits, side)[self._chosen][alike].reshape(-1, pixels)
+        widths = _blocks(limits, self._chosen, side)[alike].reshape(-1, pixels)
         x, b = x[alike], b[alike]
         gain = median(x / b, axis=1)[:, None]
         explained = np.abs(x - gain * b) < widths * np.maximum(gain, 1)
