@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.local.channels import planes_of
 from bgsub.local.clean_frames import Singles
@@ -16,6 +17,9 @@ from bgsub.video.frames import Bytes, doubled
 
 _WINDOW = 3
 """Side of the window whose mean score decides, at half size: six pixels, for the five of others."""
+
+_FEW = 0.03
+"""Share of the pixels up to which it pays to pick those that a layer has to itself."""
 
 
 class Glance:
@@ -35,6 +39,12 @@ class Glance:
 
     def __init__(self, colors: Bytes, scale: Singles) -> None:
         self._planes = planes_of(np.stack([shrunk(layer, 2) for layer in colors]))
+        first, pixels = self._planes[0], self._planes[0, 0].size
+        # Where each of the others is one of its own; None where that is too often to pick those.
+        self._at: list[NDArray[np.int64] | None] = []
+        for layer in self._planes:
+            at = np.flatnonzero((layer != first).any(axis=0))
+            self._at.append(at if at.size <= _FEW * pixels else None)
         self._scale = shrunk(scale, 2)[..., 0]
 
     def compare(self, picture: Bytes, factor: float, most: int) -> tuple[Bytes, Bytes, Bytes]:
@@ -83,12 +93,26 @@ class Glance:
         planes = scratch("half planes", (3, *shape), np.uint8)
         cv2.split(picture, list(planes))
         index[:] = 0
-        for k, layer in enumerate(self._planes):
-            plane_distance(planes, layer, distance if k else best, part)
-            if k:
-                cv2.compare(distance, best, cv2.CMP_LT, dst=part)
-                take_nearer(k, best, index, distance, part)
+        plane_distance(planes, self._planes[0], best, part)
+        for k, (layer, at) in enumerate(zip(self._planes[1:], self._at[1:], strict=True), 1):
+            if at is not None:
+                _take_nearer_at(at, k, (planes, layer), best, index)
+                continue
+            plane_distance(planes, layer, distance, part)
+            cv2.compare(distance, best, cv2.CMP_LT, dst=part)
+            take_nearer(k, best, index, distance, part)
         return best, index
+
+
+def _take_nearer_at(
+    at: NDArray[np.int64], k: int, colors: tuple[Bytes, Bytes], best: Bytes, index: Bytes
+) -> None:
+    """Take the number and the distance of layer k where it is nearer, among some pixels."""
+    seen, own = (planes.reshape(3, -1).take(at, axis=1) for planes in colors)
+    distance = (np.maximum(seen, own) - np.minimum(seen, own)).max(axis=0)
+    nearer = np.flatnonzero(distance < best.reshape(-1).take(at))
+    best.reshape(-1)[at[nearer]] = distance[nearer]
+    index.reshape(-1)[at[nearer]] = k
 
 
 def _beside(score: Bytes, most: int) -> cv2.typing.MatLike:
