@@ -121,9 +121,9 @@ def _padded(box: Box, shape: tuple[int, ...], reach: int, step: int) -> Box:
     top, bottom, left, right = box
     return (
         max(top - reach, 0) // step * step,
-        min(bottom + reach, shape[0]),
+        min(-(-(bottom + reach) // step) * step, shape[0]),
         max(left - reach, 0) // step * step,
-        min(right + reach, shape[1]),
+        min(-(-(right + reach) // step) * step, shape[1]),
     )
 
 
