@@ -40,7 +40,7 @@ def boxes_of(
         picture has them; `near` is no more than `far`. What lies in another box of the same kind is
         at least twice as far away.
     step : int, optional
-        Boxes begin at its multiples.
+        Boxes begin at its multiples, and end there, but where the picture ends.
     least_area : int, optional
         Parts are passed over that cannot become so many pixels: of which not even the box, a pixel
         larger to every side, covers them, or nothing in it with a pixel around has them.

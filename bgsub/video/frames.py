@@ -254,13 +254,9 @@ class Layout:
 
 
 def doubled(plane: Bytes, to: Bytes | None = None) -> Bytes:
-    """Repeat the pixels of a plane over 2×2 pixels; a quarter of the time of `cv2.resize`.
+    """Repeat the pixels of a plane over 2×2 pixels, in a quarter of the time of `cv2.resize`.
 
-    Parameters
-    ----------
-    plane : ndarray of uint8, shape (h, w)
-    to : ndarray of uint8, shape (2 h, 2 w), optional
-        Is overwritten and given back; by default it is new memory.
+    Into an array of shape (2 h, 2 w) that is given, or new memory.
     """
     rows, columns = plane.shape
     large = np.empty((2 * rows, 2 * columns), np.uint8) if to is None else to

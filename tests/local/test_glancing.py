@@ -122,6 +122,22 @@ def test_the_nearest_layer_counts(shape):
     assert not mean.any()
 
 
+def test_layers_that_few_pixels_have_count_there():
+    """Two lamps of different colours, and one of them that is off."""
+    first, bright, brighter = place((80, 120), layers=3).colors
+    colors = np.stack([first] * 3)
+    left, right = np.s_[20:24, 40:46], np.s_[50:54, 80:86]
+    colors[1][left] = bright[left]
+    colors[1:, 50:54, 80:86] = bright[right], brighter[right]
+    glance = Glance(colors, np.full((80, 120), 4, np.float32))
+    for shown in (0, 1, 2):
+        score, index, _ = glance.compare(colors[shown], 1.0, 48)
+        assert not score.any()
+        expected = np.zeros((80, 120), int)
+        expected[left], expected[right] = min(shown, 1) * (shown < 2), shown
+        np.testing.assert_array_equal(index, expected)
+
+
 def test_scores_are_in_the_unit_of_thresholds():
     colors = place((40, 60)).colors
     glance = Glance(colors, np.full((40, 60), UNIT / 8, np.float32))

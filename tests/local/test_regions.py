@@ -68,7 +68,7 @@ def test_the_box_of_what_is_alone_is_the_least_one():
     mask = np.zeros((90, 120), np.uint8)
     mask[33:41, 50:57] = 1
     assert boxes(mask, 5) == [(28, 46, 45, 62)]
-    assert boxes(mask, 5, 3) == [(27, 46, 45, 62)]
+    assert boxes(mask, 5, 3) == [(27, 48, 45, 63)]
     assert boxes(mask, 60) == [(0, 90, 0, 117)]
     mask[:] = 0
     mask[0, 0] = mask[89, 119] = 1
