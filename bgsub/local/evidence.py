@@ -19,6 +19,8 @@ _FEW = 0.01
 """Share of the pixels up to which those of a layer are looked at alone: fetching each and putting
 it back takes as long as a hundred of a whole picture."""
 
+_BITS = (1 << np.arange(8)).astype(np.uint8)
+
 _MOST_DRIFT = 1.5
 """Grey levels that light drifts by, at most: objects differ by more, however large they are."""
 
@@ -62,7 +64,8 @@ class EvidenceMeter:
         left = np.stack([(layer != self._planes[0]).any(axis=0) for layer in self._planes])
         for k in range(len(left) - 1, 0, -1):
             left[k - 1] |= left[k]  # some layer from this one on
-        self._varied = left[min(1, len(left) - 1)]  # another layer than the first is there
+        # Bits: whether a pixel has another layer than the first.
+        self._varied = np.packbits(left[min(1, len(left) - 1)], bitorder="little")
         counts = np.count_nonzero(left, axis=(1, 2))
         self._seen_widely = max(1, int(np.count_nonzero(counts > _FEW * left[0].size)))
         self._at = np.flatnonzero(left[self._seen_widely :].any(axis=0))
@@ -125,15 +128,14 @@ class EvidenceMeter:
         ndarray of uint8, shape (m,)
             In grey levels, as `measure` gives it where there is no turbulence.
         """
-        first, *more = (colors.reshape(-1, 3) for colors in self._scene.colors)
-        own = picture.reshape(-1, 3).take(at, axis=0)
-        least = _apart(own, first.take(at, axis=0))
-        varied = np.flatnonzero(self._varied.take(at)) if more else at[:0]
-        if varied.size:
-            own, at = own[varied], at[varied]
-            least[varied] = np.min(
-                [least[varied], *(_apart(own, colors.take(at, axis=0)) for colors in more)], axis=0
-            )
+        first, *others = (colors.reshape(-1, 3) for colors in self._scene.colors)
+        own = picture.reshape(-1, 3).take(at, axis=0)[None]
+        least: Bytes = largest_difference(own, first.take(at, axis=0)[None])[0]
+        varied = np.flatnonzero(self._varied.take(at >> 3) & _BITS.take(at & 7))
+        for colors in others if varied.size else ():
+            other = colors.take(at[varied], axis=0)[None]
+            apart = largest_difference(own[:, varied], other)[0]
+            least[varied] = np.minimum(least[varied], apart)
         return least
 
     def _find_nearest(self, picture: Bytes) -> tuple[Bytes, Bytes, Bytes, Bytes]:
@@ -188,12 +190,6 @@ class EvidenceMeter:
         if self._scene.palette is not None:
             self._scene.palette.keep_apart(distance, picture, best)
         cv2.min(best, distance, dst=best)
-
-
-def _apart(one: Bytes, other: Bytes) -> Bytes:
-    """Largest channel difference of m > 0 colours, (m, 3), to as many."""
-    least: Bytes = largest_difference(one[None], other[None])[0]
-    return least
 
 
 def plane_distance(planes: Bytes, layer: Bytes, to: Bytes, part: Bytes) -> None:

@@ -38,7 +38,7 @@ _DARK, _MEDIUM = 20.0, 128.0  # grey levels: what film adds to black, and a lit 
 
 # Bytes a pixel, measured: of a scene with its tables, and of what a thread takes to compare a frame
 # with it and to even out its light.
-_TABLES, _COMPARING = 51, 40
+_TABLES, _COMPARING = 50, 40
 
 
 def comparing_bytes(height: int, width: int, threads: int) -> int:
