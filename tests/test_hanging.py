@@ -37,14 +37,15 @@ def test_tests_that_hang_fail_where_they_stand_and_others_are_run(tmp_path):
         [
             *(sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml")),
             *("--rootdir", str(tmp_path), "-p", "tests.worker_groups", "-p", "no:cacheprovider"),
-            *("-n", "2", "--dist", "worksteal", "-o", "faulthandler_timeout=3", "test_hanging.py"),
+            *("-p", "xdist.plugin", "-n", "2", "--dist", "worksteal"),
+            *("-o", "faulthandler_timeout=3", "test_hanging.py"),
         ],
         capture_output=True,
         text=True,
         timeout=200,
         check=False,
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
     assert "2 failed, 9 passed" in done.stdout
     for name in ("waits_in_a_library_that_keeps_the_interpreter", "waits_for_a_program"):

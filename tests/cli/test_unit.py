@@ -75,8 +75,10 @@ def test_what_fails_says_so_with_its_code(ask, tmp_path):
 
 
 def test_it_stops_when_whoever_asked_is_gone(ask, tmp_path):
+    request = ask(input=str(tmp_path / "long.npy"))
+    np.save(request["input"], np.concatenate([make_scene(120)] * 20))
     with begin() as child:
-        child.stdin.write(json.dumps(ask()).encode() + b"\n")
+        child.stdin.write(json.dumps(request).encode() + b"\n")
         child.stdin.close()
         assert child.stdout.read() == b""
     assert child.returncode in {130, -signal.SIGTERM}

@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bgsub.fit.blocks import queue_frames
 from bgsub.fit.memory_need import AUTO_FIT_FRAMES, MemoryNeed
 from bgsub.outliers.scorer_size import scorer_bytes
+from bgsub.robustpca.gram_tiles import TILE_ROWS
 
 VIDEO = MemoryNeed(
     frames=250,
@@ -116,15 +117,24 @@ def test_threads_for_the_gram_matrix_take_memory():
 
 
 @given(needs(), st.integers(2, 5000))
+@example(replace(VIDEO, frames=5000), TILE_ROWS)
 def test_a_larger_sample_never_takes_less(need, sample):
     need = replace(need, frames=need.frames + 3)
     sample = min(sample, need.frames - 2)
-    assert need.total("sample", sample) <= need.total("sample", sample + 1)
+    assert need.total("sample", sample, 1) <= need.total("sample", sample + 1, 1)
+    # Above it, threads work on tiles of one matrix, and make no copies.
+    if sample != TILE_ROWS:
+        assert need.total("sample", sample) <= need.total("sample", sample + 1)
 
 
 @given(needs(), st.sampled_from(["memory", "spill"]))
+@example(replace(VIDEO, frames=1, pixels=531574, size=1, threads=64, videos=0), "memory")
 def test_smaller_frames_never_take_more(need, storage):
     small = need.scaled(0.5)
     assert small.frames == need.frames
-    # Blocks of small frames have more of them, up to the same bytes.
-    assert small.total(storage, small.sample) <= need.total(storage, need.sample) + 2 * 128 * 2**20
+    # Blocks of small frames have more of them, up to the same bytes, and scores are made at a size
+    # that follows that of frames in steps.
+    scorers = (scorer_bytes(one.pixels, one.sample, one.k, one.threads) for one in (small, need))
+    steps = max(0, *(one - other for one, other in zip(*scorers, strict=True)))
+    more = 2 * 128 * 2**20 + steps
+    assert small.total(storage, small.sample) <= need.total(storage, need.sample) + more
