@@ -17,7 +17,7 @@ from typing import IO, Self
 
 DOCUMENTED = {0, 2, 3, 4, 5, 6, 7, 8, 130}
 _PATIENCE_S = 120.0
-_TRIES_OF_A_WORKER = 150
+_TRIES_OF_A_WORKER = 250
 _LONGEST_LINE = 2500  # paths are long
 _NOISE = ("Traceback", "unexpected error", "Warning:", "libpng", "Corrupt JPEG")
 

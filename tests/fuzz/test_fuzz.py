@@ -15,7 +15,7 @@ TRIES = {
     "results": 50,
     "options": 40,
     "truths": 10,
-    "witnesses": 10,
+    "witnesses": 4,
     "kills": 1,
     "exchanges": 1,
     "disks": 1,

@@ -14,7 +14,7 @@ from bgsub import __version__
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, MemoryLimitError, UsageError
 from bgsub.evaluation.grayscale import open_grey
 from bgsub.fit import memory_need
-from bgsub.options import OUTPUTS, RunOptions
+from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline import needs
 from bgsub.pipeline.earlier import describe
@@ -237,7 +237,8 @@ class TestFormats:
         frames = scene(n=40)
         out = tmp_path / "out"
         path = images(frames)
-        run(path, out, options(format="png", foreground="signed", plot_format="svg"))
+        chosen = {"outputs": DEFAULT_OUTPUTS, "plot_format": "svg"}
+        run(path, out, options(format="png", foreground="signed", **chosen))
         assert (out / "errors.svg").is_file()
         read = {}
         for name in ("background", "foreground", "mask"):
