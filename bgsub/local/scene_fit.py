@@ -37,6 +37,7 @@ _VISIT_FRAMES = 1.6
 _NEARBY_PIXELS = 3
 _NEARBY_SIGMAS = 3.0
 _LEAST_SHARE = 0.04
+_STRIP_PIXELS = 1 << 17  # that are compared with those around at a time: more leave the cache
 # Around an object that stood for most of the time, in pixels, its colours may be the most frequent
 # ones of some more pixels: of those where another layer is shown at least half as often.
 _BESIDE, _RIVAL = 15, 0.5
@@ -185,14 +186,17 @@ def _farness(colors: Bytes, k: int, sigma: float) -> Singles:
     wide = cv2.copyMakeBorder(colors[0], reach, reach, reach, reach, cv2.BORDER_REPLICATE)
     own, around = cv2.split(colors[k]), cv2.split(wide)
     nearest = np.full((height, width), 255, np.uint8)
-    largest, other = (np.empty_like(nearest) for _ in range(2))
-    for down in range(2 * reach + 1):
-        for right in range(2 * reach + 1):
-            part = np.s_[down : down + height, right : right + width]
-            cv2.absdiff(own[0], around[0][part], dst=largest)
-            for plane, shifted in zip(own[1:], around[1:], strict=True):
+    rows = max(_STRIP_PIXELS // width, 1)
+    for top in range(0, height, rows):
+        strip = nearest[top : top + rows]
+        planes = [plane[top : top + rows] for plane in own]
+        largest, other = (np.empty_like(strip) for _ in range(2))
+        for down, right in np.ndindex(2 * reach + 1, 2 * reach + 1):
+            part = np.s_[top + down : top + down + len(strip), right : right + width]
+            cv2.absdiff(planes[0], around[0][part], dst=largest)
+            for plane, shifted in zip(planes[1:], around[1:], strict=True):
                 cv2.max(largest, cv2.absdiff(plane, shifted[part], dst=other), dst=largest)
-            cv2.min(nearest, largest, dst=nearest)
+            cv2.min(strip, largest, dst=strip)
     far = nearest / np.float32(sigma * _NEARBY_SIGMAS) - np.float32(0.5)
     return np.asarray(np.clip(far, 0, 1), dtype=np.float32)
 

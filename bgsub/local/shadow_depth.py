@@ -117,8 +117,12 @@ def _darkened(
     scene = matcher.scene
     every = slice(None, None, step)
     cells = _cells(*scene.restless[every, every].shape)
-    score, _, index = matcher.score(picture, scene.sigma)
-    mask = thinned(vote(mean_score(score, params.vote_most), params.vote_level), step)
+    if matcher.is_glanced_at:
+        _, index, mean = matcher.glance(picture, scene.sigma)
+    else:
+        score, _, index = matcher.score(picture, scene.sigma)
+        mean = mean_score(score, params.vote_most)
+    mask = thinned(vote(mean, params.vote_level), step)
     marked = MarkedPixels(mask)
     if not 0 < marked.count <= _IN_LIGHT * mask.size:
         return None

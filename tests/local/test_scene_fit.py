@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bgsub.local import scene_fit
 from bgsub.local.layers import LAYERS, MOST_FRAMES, Layers
 from bgsub.local.objects import Verdict
 from bgsub.local.params import DEFAULTS
@@ -150,6 +151,14 @@ def crowded(seed, n=50, shape=(9, 11)):
         np.ascontiguousarray(one, dtype=np.uint8) for one in (colors, counts, absences, visits)
     )
     return Layers(*bytes_of, np.zeros((n, *shape), np.uint8)), rng.uniform(0, 0.4, counts.shape)
+
+
+def test_colours_around_are_those_of_the_next_strip_too(monkeypatch):
+    colors = np.random.default_rng(0).integers(0, 256, (2, 37, 40, 3), np.uint8)
+    whole = _farness(colors, 1, 9.0)
+    monkeypatch.setattr(scene_fit, "_STRIP_PIXELS", 5 * 40)
+    np.testing.assert_array_equal(_farness(colors, 1, 9.0), whole)
+    assert 0 < np.count_nonzero(whole) < whole.size
 
 
 @pytest.mark.parametrize("seed", range(6))

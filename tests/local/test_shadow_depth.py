@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import pytest
 
+from bgsub.local.noise import NOISE_UNIT
 from bgsub.local.params import DEFAULTS
-from bgsub.local.shadow_depth import _below_mode, _Darkened
+from bgsub.local.scene import Scene
+from bgsub.local.scoring import SceneMatcher
+from bgsub.local.shadow_depth import _below_mode, _Darkened, darkest_shadow
 
 
 def walk(scenes, light):
@@ -39,6 +43,20 @@ def test_the_shadows_of_a_film_tell_how_deep_they_are_and_go(scenes, learn, ligh
     kept, before = (np.stack([one.mask(f) > 0 for f in frames[::4]]) for one in (model, unaware))
     assert kept[shadows[::4]].mean() < 0.2
     assert before[shadows[::4]].mean() > 0.5
+
+
+def test_large_pictures_tell_the_same_at_a_glance(scenes):
+    frames, _ = walk(scenes, 0.3)
+    large = [cv2.resize(frame, None, fx=10, fy=10) for frame in frames[::12]]
+    place = np.median(large, axis=0).astype(np.uint8)
+    steps = np.full(place.shape[:2], 2 * NOISE_UNIT, np.uint8)
+    scene = Scene(place[None], np.zeros_like(steps), 2.5, [], noise=steps)
+    matcher = SceneMatcher(scene, 1.0)
+    assert matcher.is_glanced_at
+    glanced = darkest_shadow(matcher, np.stack(large), 2)
+    matcher.is_glanced_at = False
+    assert glanced == darkest_shadow(matcher, np.stack(large), 2)
+    assert 0.7 * 0.3 < glanced < 0.3
 
 
 def test_without_deep_shadows_the_bound_is_about_the_usual_one(scenes, learn):
