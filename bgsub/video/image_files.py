@@ -34,6 +34,9 @@ _VIDEOS = frozenset(
     }
     | {".y4m", ".gif", ".npy", ".npz", ".zarr"}
 )
+_PLOTS = {"background.png", "errors.png", "spectrum.png"}
+"""Pictures that bgsub writes beside run.json: no frames."""
+
 _PRINTF = re.compile(r"%\d*d")
 
 
@@ -65,13 +68,17 @@ def list_directory(folder: Path) -> list[Path]:
     Raises
     ------
     InputError
-        If the folder cannot be read or holds no image.
+        If the folder cannot be read, holds no image, or holds those of results alone.
     """
     try:
         files = [file for file in folder.iterdir() if _is_visible_image(file)]
+        is_result = (folder / "run.json").is_file() and {file.name for file in files} <= _PLOTS
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{folder}: cannot be read ({reason}); check its permissions") from error
+    if is_result:
+        message = f"{folder}: holds results of bgsub, and no frames"
+        raise InputError(f"{message}; give the footage, or a video of these by its name")
     if not files:
         _refuse_videos(folder)
         kinds = "png, jpg, bmp, tif, webp, pgm or ppm"

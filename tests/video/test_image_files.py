@@ -62,6 +62,17 @@ def test_hidden_and_other_files_are_left_out(tmp_path):
     assert order(open_source(folder)) == [0]
 
 
+def test_pictures_of_results_are_no_frames(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="holds results of bgsub, and no frames; give the footage"):
+        open_source(str(tmp_path))
+    fill(tmp_path, ["background.png", "errors.png"], levels(2))
+    with pytest.raises(InputError, match="holds results of bgsub, and no frames"):
+        open_source(str(tmp_path))
+    fill(tmp_path, ["f1.png"], levels(1))
+    assert order(open_source(str(tmp_path))) == [0, 1, 0]
+
+
 def test_upper_case_and_mixed_formats(tmp_path):
     folder = fill(tmp_path / "shots", ["1.BMP", "2.Png", "3.TIFF"], levels(3))
     assert order(open_source(folder)) == [0, 1, 2]
