@@ -8,13 +8,13 @@ from functools import cached_property
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.cleanup import mean_score, vote
 from bgsub.local.light_field import even_out, find_light_field
 from bgsub.local.params import LocalParams
 from bgsub.local.placing import Flags, Placed, at_place
-from bgsub.local.positions import Rows
 from bgsub.local.recognition import FrameFit, recognize
 from bgsub.local.registration import Registration
 from bgsub.local.scoring import SceneMatcher
@@ -54,10 +54,9 @@ class Compared:
         """The raw mask."""
         return vote(self.mean, self.fit.matcher.bounds.vote_level)
 
-    def own_scores(self, rows: Rows, columns: Rows) -> Bytes:
-        """Give the scores of single pixels, (m,)."""
+    def own_scores(self, at: NDArray[np.intp]) -> Bytes:
+        """Give the scores of m > 0 single pixels, by their indices."""
         fit, inside = self.fit, self.place.inside
-        at = rows * self.score.shape[1] + columns
         if self.own is not None:
             own = self.own.reshape(-1).take(at)
         else:

@@ -21,7 +21,6 @@ from bgsub.local.cleanup import (
 )
 from bgsub.local.outlines import OUTLINE_REACH, Colors, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
-from bgsub.local.positions import Rows
 from bgsub.local.regions import Box, boxes_of
 from bgsub.local.shade import SHADE_REACH, soft_shade
 from bgsub.local.specks import Speck
@@ -33,8 +32,8 @@ Part = Callable[[slice, slice], Bytes]
 
 The slices may have a step, as those of an array."""
 
-Pixels = Callable[[Rows, Rows], Bytes]
-"""Gives something of a frame at the rows and columns of some pixels, (m,)."""
+Pixels = Callable[[NDArray[np.intp]], Bytes]
+"""Gives something of some pixels of a frame, by their indices, (m,)."""
 
 
 class Seen(NamedTuple):
@@ -144,7 +143,7 @@ class MaskDrawer:
                         np.ascontiguousarray(raw[part]),
                         evidence[_slices(box, self._step)],
                         score[part],
-                        _pixels_of(own, part),
+                        _pixels_of(own, part, raw.shape[1]),
                         picture[part],
                         _shifted(behind, part),
                     ),
@@ -202,10 +201,11 @@ def _slices(box: Box, step: int = 1) -> tuple[slice, slice]:
     return slice(top, bottom), slice(left, right)
 
 
-def _pixels_of(own: Pixels, part: tuple[slice, slice]) -> Pixels:
-    """Give something of pixels of a part, whose places are counted from its corner."""
-    down, right = (one.start for one in part)
-    return lambda rows, columns: own(rows + down, columns + right)
+def _pixels_of(own: Pixels, part: tuple[slice, slice], width: int) -> Pixels:
+    """Give something of pixels of a part of a frame of that width, by their indices in the part."""
+    rows, columns = part
+    across, corner = columns.stop - columns.start, rows.start * width + columns.start
+    return lambda at: own(at + at // across * (width - across) + corner)
 
 
 def _held(background: Part, part: tuple[slice, slice]) -> Part:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.params import DEFAULTS
-from bgsub.local.positions import Rows, positions
 from bgsub.local.regions import thinned
 from bgsub.local.scoring import UNIT
 from bgsub.video.frames import Bytes
@@ -43,7 +42,7 @@ class Colors(NamedTuple):
 def redraw_outlines(
     mask: Bytes,
     raw: Bytes,
-    own: Callable[[Rows, Rows], Bytes],
+    own: Callable[[NDArray[np.intp]], Bytes],
     colors: Colors,
     edge: float = DEFAULTS.outline_edge,
     depth: int = DEFAULTS.outline_px,
@@ -67,7 +66,7 @@ def redraw_outlines(
     raw : ndarray of uint8, shape (h, w)
         The mask before shadows were taken out of it; they do not come back.
     own : callable
-        Gives the scores of single pixels at some rows and columns, (m,).
+        Gives the scores of m > 0 single pixels, by their indices.
     colors : Colors
     edge : float
         Share of an object's difference that its outermost pixels have.
@@ -86,9 +85,9 @@ def redraw_outlines(
     O(h·w). Differences are the largest of a channel's.
     """
     near = np.asarray(cv2.subtract(cv2.dilate(mask, _RING), raw), dtype=np.uint8)
-    y, x = positions(near.view(np.bool_))
-    if y.size:
-        near[y, x] = own(y, x) >= _CLEAR * UNIT
+    at = np.flatnonzero(near.view(np.bool_))
+    if at.size:
+        near.reshape(-1)[at] = own(at) >= _CLEAR * UNIT
     solid = cv2.erode(mask, _RING, borderValue=1)
     inner = solid
     if depth > 1:

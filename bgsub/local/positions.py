@@ -8,11 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = NDArray[np.int64]
-"""Of some pixels, and likewise their columns; shape (m,)."""
 
-
-def positions(flags: NDArray[Any]) -> tuple[Rows, Rows]:
+def positions(flags: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give the rows and columns of what is not 0, as `numpy.nonzero` does.
 
     In a twentieth of its time where little is set: that one looks at flags of two dimensions one by

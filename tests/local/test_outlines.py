@@ -12,7 +12,7 @@ PLACE = 20
 
 def of(scores):
     """Give the scores of some pixels."""
-    return lambda rows, columns: scores[rows, columns]
+    return lambda at: scores.reshape(-1)[at]
 
 
 def under_a_lens(true, contrast, blur=1.0):
