@@ -28,6 +28,9 @@ _AROUND = np.ones((5, 5), np.uint8)
 # Light and nearness are smooth: they are found in cells of so many pixels, and the light of a place
 # from so many cells around it, beside which that of the picture weighs so much.
 _CELL, _LIT_FROM, _OF_ALL = 8, (5, 5), 0.01
+# Grey levels by which the light of a cell differs from that around it, at most. What differs by
+# more is no light, but an object that no mask has found, or the rim of one.
+_UNEVEN = 3
 # Grey levels by which one model is nearer to the frame than the other, and by which they contradict
 # each other: then one has learned an object, and the frame itself says what is there.
 _NEARER, _CONTRADICT = 1, 8
@@ -178,15 +181,18 @@ def _in_light_of(
     """Give the usual colours of a scene in the light of a frame, from the cells that are like it.
 
     The light is what the frame or its estimate differs by, whichever does less: a shadow is in the
-    frame alone, what was taken for background in the estimate alone.
+    frame alone, what was taken for background in the estimate alone. What is in both is told by
+    its edges, which light has none of.
     """
     grid = like.shape[::-1]
     found = []
     for plane, estimate, own in zip(planes, estimated, usual, strict=True):
         place = _means(own, grid)
         away, other = _means(plane, grid) - place, _means(estimate, grid) - place
-        light = _around(np.where(np.abs(away) < np.abs(other), away, other), like)
-        smooth = cv2.resize(np.rint(light).astype(np.int16), plane.shape[1::-1])
+        light = np.where(np.abs(away) < np.abs(other), away, other)
+        uneven = np.abs(light - _around(light, like)).reshape(*like.shape, -1).max(axis=2)
+        around = _around(light, like * (uneven <= _UNEVEN))
+        smooth = cv2.resize(np.rint(around).astype(np.int16), plane.shape[1::-1])
         found.append(np.asarray(cv2.add(own, smooth, dtype=cv2.CV_8U), dtype=np.uint8))
     return found
 

@@ -135,6 +135,18 @@ def test_behind_objects_a_place_is_in_the_light_of_the_frame(kind):
     assert np.abs(composed - bright)[THING].max() <= 4
 
 
+@pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
+def test_who_was_not_found_sheds_no_light_on_what_is_around(kind):
+    """He stands beside a mask, in a frame and in what was learned of frames."""
+    model, backdrop = make(kind)
+    row = frame_of(model, 0.0, thing=250)
+    model.layout.luma(row)[16:32, 56:72] += 36
+    composed, place = pictures(
+        model, backdrop.compose(row, mask_of_thing(), row), frame_of(model, 0.0)
+    )
+    assert np.abs(composed - place)[THING].max() <= 3
+
+
 @pytest.mark.parametrize(("left", "taken"), [(4, "fit"), (15, "place")])
 def test_behind_an_object_the_fit_is_right_only_if_it_is_near_to_what_is_around(left, taken):
     model, backdrop = make("gray")
