@@ -28,7 +28,9 @@ from tests.worker_groups import (  # noqa: F401 - hooks
 )
 
 # A busy machine is no failure. Where a change is judged, it meets the same examples every time.
-settings.register_profile("unhurried", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile(
+    "unhurried", deadline=None, derandomize="CI" in os.environ, max_examples=50
+)
 settings.load_profile("unhurried")
 
 N_FRAMES, VISIT = 48, 32
@@ -41,6 +43,11 @@ def make_scene(
 
     Without a texture that stands, each fit would look long for where the camera has moved to.
     """
+    return _scene(n, height, width, color, visit, noise, seed, texture).copy()
+
+
+@functools.cache
+def _scene(n, height, width, color, visit, noise, seed, texture):
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:height, :width].astype(float)
     standing = 15 * np.cos(y / 4) + texture * np.sin(1.1 * x) * np.sin(0.9 * y)
@@ -114,11 +121,9 @@ metadata.version = functools.cache(metadata.version)
 Figure.savefig = save_white
 
 
-@pytest.fixture(autouse=True)
-def _painted_figures(request, monkeypatch):
+def pytest_runtest_setup(item):
     """Paint figures in tests that look at them, which have the mark `figures`."""
-    if request.node.get_closest_marker("figures") is not None:
-        monkeypatch.setattr(Figure, "savefig", paint)
+    Figure.savefig = save_white if item.get_closest_marker("figures") is None else paint
 
 
 @pytest.fixture

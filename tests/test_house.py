@@ -1,6 +1,7 @@
 """The house stays one to live in: sizes, names, words and tests of modules are held here."""
 
 import ast
+import functools
 import inspect
 import re
 from collections import defaultdict
@@ -30,6 +31,11 @@ RETIRED = r"\b(roads?|lanes?|painted|demands?)\b"
 """Names that storage strategies, workers, masks of pixels and memory once had."""
 
 
+@functools.cache
+def parsed(path):
+    return ast.parse(MODULES[path])
+
+
 def place(path):
     return path.relative_to(ROOT).as_posix()
 
@@ -46,7 +52,7 @@ def has_functions(tree):
 def test_large_modules_have_tests_of_their_own_name():
     missing = []
     for path, text in MODULES.items():
-        if len(text.splitlines()) <= LARGE or not has_functions(ast.parse(text)):
+        if len(text.splitlines()) <= LARGE or not has_functions(parsed(path)):
             continue
         test = TESTS / path.relative_to(ROOT).with_name(f"test_{path.name}")
         if not test.exists():
@@ -60,8 +66,8 @@ def is_property(node):
 
 
 def test_docstrings_begin_with_a_verb():
-    for path, text in MODULES.items():
-        for node in ast.walk(ast.parse(text)):
+    for path in MODULES:
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Module) or (
                 isinstance(node, ast.FunctionDef) and not is_property(node)
             ):
@@ -91,8 +97,8 @@ def test_what_one_module_uses_alone_is_private():
     words = {path: set(re.findall(r"\w+", text)) for path, text in MODULES.items()}
     words |= {path: set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) for path in elsewhere}
     homes = defaultdict(list)
-    for path, text in MODULES.items():
-        for name in names_in(ast.parse(text)):
+    for path in MODULES:
+        for name in names_in(parsed(path)):
             if not name.startswith("_"):
                 homes[name].append(path)
     users = defaultdict(set)

@@ -1,6 +1,7 @@
 """Imports run one way: from the command line down to the errors, and never back."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__main__.py")
 
 
+@functools.cache
 def imports(path: Path) -> list[str]:
     """Modules of bgsub that a file imports, inside functions and for types alone too."""
     found = []

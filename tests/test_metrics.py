@@ -3,7 +3,7 @@ from __future__ import annotations
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.metrics import auc, average_precision, tre
@@ -37,7 +37,6 @@ def test_tre_of_bytes_and_of_no_components():
     assert tre(np.zeros(6), np.zeros((0, 6)), T) == pytest.approx((T.mean(axis=0) ** 2).sum())
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     hnp.arrays(np.float64, 12, elements=st.integers(0, 6)),
     hnp.arrays(bool, 12).filter(lambda a: 0 < a.sum() < 12),

@@ -30,9 +30,13 @@ def clip(tmp_path: Path, scene) -> Path:
     return tmp_path
 
 
-def test_results_are_made_with_all_streams_closed(clip: Path, contents) -> None:
-    done = bgsub("run clip.npy --k 2 --out open --threads 1", clip)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.figures
+def test_results_are_made_with_all_streams_closed(
+    clip: Path, contents, invoke, monkeypatch
+) -> None:
+    monkeypatch.chdir(clip)
+    done = invoke("run", "clip.npy", "--k", 2, "--out", "open", "--threads", 1)
+    assert done.exit_code == 0, done.stderr
     assert bgsub("run clip.npy --k 2 --out out --threads 1 <&- >&- 2>&-", clip).returncode == 0
     expected = contents(clip / "open")
     found = contents(clip / "out")

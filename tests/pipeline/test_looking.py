@@ -77,16 +77,18 @@ def test_bytes_are_those_of_one_process(case, scene, encode, tmp_path, options, 
         write_image(tmp_path / "region.png", region)
         chosen = {"ignore": str(tmp_path / "region.png")}
     contents = []
-    for threads in (1, 2, 4):
+    # How many there are is nothing to the kind of footage.
+    counts = (1, 2, 4) if case == "colour" else (1, 2)
+    for threads in counts:
         out = tmp_path / str(threads)
         outputs = {"mask", "scores", "objects", "tracks", "background", "model"}
         bgsub.run(clip, out, options(outputs=outputs, threads=threads, **chosen))
         contents.append(
             {path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"}
         )
-    assert eager == [1, 3]
+    assert eager == [threads - 1 for threads in counts[1:]]
     assert len(contents[0]) == 6
-    assert contents[0] == contents[1] == contents[2]
+    assert all(other == contents[0] for other in contents[1:])
 
 
 @pytest.mark.usefixtures("eager", "patient")

@@ -55,7 +55,7 @@ def numbers(dtype, most_dims):
     return hnp.arrays(dtype, hnp.array_shapes(max_dims=most_dims, max_side=9), **ordinary)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.data())
 def test_a_median_is_that_of_numpy(data):
     X = data.draw(NUMBERS.flatmap(lambda dtype: numbers(dtype, 3)))
@@ -72,7 +72,7 @@ def test_of_nothing_there_is_no_median():
     assert np.isnan(median(np.empty((3, 0), np.float32), 1)).tolist() == [True] * 3
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     hnp.arrays(
         st.sampled_from([np.float32, np.float64]),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.robustpca.competitors.synthetic import data1
@@ -39,7 +39,6 @@ def test_location_and_scale_do_not_see_the_worst_half():
     )
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     hnp.arrays(np.float64, st.integers(1, 20), elements=st.floats(0, 1e6, width=32)),
     st.sampled_from([0.0, 1e-3, 10.0]),
