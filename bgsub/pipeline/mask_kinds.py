@@ -23,7 +23,6 @@ from bgsub.local.looking import looking_bytes, make_looker
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, LocalParams, MaskOptions
 from bgsub.local.scoring import comparing_bytes
-from bgsub.local.specks import MOST_AREA
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Flags, Masker, MaskSettings
 from bgsub.pipeline.plate import plates_of
@@ -217,8 +216,7 @@ class LocalMasker(Masker):
     def sieve(self, inside: Flags | None) -> BlobSieve | None:
         """Give what leaves fleeting blobs out of masks, unless a least area was asked for."""
         model = self._learned()
-        small = MOST_AREA * model.min_area
-        return BlobSieve(model.params, inside, small) if model.finds_blobs else None
+        return BlobSieve(model.params, inside, model.min_area) if model.finds_blobs else None
 
     def background(self, frame: SceneFrame) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows."""

@@ -1,4 +1,4 @@
-"""Look ahead and back along the tracks of blobs, and leave out what does not last."""
+"""Look ahead and back along the tracks of blobs: what does not last goes, what is faint comes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bgsub.local.blobs import Blob
 from bgsub.local.drawing import Seen
 from bgsub.local.params import LocalParams
-from bgsub.local.specks import Speck
+from bgsub.local.specks import MOST_AREA, Speck
 from bgsub.tracking.blob_links import BlobNode, following, link, preceding, way_between
 from bgsub.video.frames import Bytes
 
@@ -25,8 +25,15 @@ _APART_S = 0.15
 _NEAR = 2
 """Pixels from the border at which a blob is cut."""
 
-_LARGE, _CLEAR = 4, 1.4
-"""Times `small`, and mean score: leaves and halos are not as large and clear at once."""
+_LARGE, _CLEAR = 8, 1.4
+"""Least areas, and mean score: leaves and halos are not as large and clear at once."""
+
+_FULL = 2 / 3
+"""Least areas that something faint covers on average, in the frames that are looked at: noise is
+not in one place for long, and a track that has ended covers nothing."""
+
+_LEFT = 0.5
+"""Its sizes by which it moves on meanwhile: surf and light rise and fall where they are."""
 
 _MOST = 200
 """Blobs of a frame that are followed, the largest; of smaller ones nothing is known."""
@@ -55,13 +62,18 @@ class BlobSieve:
       large and clear: in a film of a frame a minute nothing can be followed;
     - if its mean score is below `lasting_strength` in all of these frames.
 
+    Objects with so little contrast are below the least area in some frames, by chance, too. There a
+    speck is an object by what its track covers in as many frames together: two thirds of the least
+    area on average, if it moves on by half of its size.
+
     Parameters
     ----------
     params : LocalParams
     inside : ndarray of bool, shape (h, w), optional
         Pixels outside show no blobs: objects come from there as from behind the border.
-    small : int
-        Pixels below which a blob that goes is a speck: it may be an object if it moves steadily.
+    least_area : int
+        Of an object, in pixels; 0 where it is not known. A blob that goes and is below `MOST_AREA`
+        of these is a speck: it may be an object if it moves steadily.
 
     Notes
     -----
@@ -69,9 +81,9 @@ class BlobSieve:
     """
 
     def __init__(
-        self, params: LocalParams, inside: NDArray[np.bool_] | None = None, small: int = 0
+        self, params: LocalParams, inside: NDArray[np.bool_] | None = None, least_area: int = 0
     ) -> None:
-        self._small = small
+        self._least_area = least_area
         self.ahead = params.lasting_frames
         self._params = params
         self._rim: Bytes | None = None
@@ -115,13 +127,19 @@ class BlobSieve:
             message = "no frame is waiting"
             raise RuntimeError(message)
         seen, look.seen = look.seen, None
-        own = look.nodes[: len(look.nodes) - len(seen.specks)]
-        gone = [node.blob for node in own if self._is_fleeting(node, seen.contrast)]
+        own = len(look.nodes) - len(seen.specks)
+        gone = [node.blob for node in look.nodes[:own] if self._is_fleeting(node, seen.contrast)]
+        found: list[Speck] = []
+        specks: list[Speck] = []
+        for speck, node in zip(seen.specks, look.nodes[own:], strict=True):
+            (found if self._is_faint_object(node, seen.contrast) else specks).append(speck)
+        small = MOST_AREA * self._least_area
+        specks += [_as_speck(blob) for blob in gone if blob.area < small]
         self._decided += 1
         if self._decided > self.ahead:
             self._forget()
-        specks = (*seen.specks, *(_as_speck(blob) for blob in gone if blob.area < self._small))
-        return seen._replace(mask=_without(seen.mask, gone), specks=specks, blobs=())
+        mask = _redrawn(seen.mask, gone, found)
+        return seen._replace(mask=mask, specks=tuple(specks), blobs=())
 
     def _forget(self) -> None:
         """Give up the oldest frame; no blob holds on to it."""
@@ -144,11 +162,29 @@ class BlobSieve:
         part = self._rim[blob.y : blob.y + down, blob.x : blob.x + across]
         return cv2.hasNonZero(cv2.bitwise_and(part, blob.inside))
 
+    def _near(self, node: BlobNode) -> tuple[list[BlobNode], list[BlobNode]]:
+        """Give what a blob becomes and what it was, as far as is looked."""
+        ahead, back = (list(islice(way(node), self.ahead)) for way in (following, preceding))
+        return ahead, back
+
+    def _is_faint_object(self, node: BlobNode, contrast: float) -> bool:
+        """Say whether a speck is an object, where objects have so little contrast."""
+        if contrast > self._params.lasting_contrast or not self._least_area:
+            return False
+        ahead, back = self._near(node)
+        track = [*reversed(back), node, *ahead]
+        areas = [each.blob.area for each in track]
+        count = 1 + (len(back) if track[0].is_first else self.ahead)
+        count += len(ahead) if track[-1].is_last else self.ahead
+        if sum(areas) < _FULL * count * self._least_area:
+            return False
+        size = math.sqrt(statistics.median(areas))
+        return way_between(track[0].blob, track[-1].blob) >= _LEFT * size
+
     def _is_fleeting(self, node: BlobNode, contrast: float) -> bool:
         """Say whether a blob is no object, where objects have so much contrast."""
         params = self._params
-        ahead = list(islice(following(node), self.ahead))
-        back = list(islice(preceding(node), self.ahead))
+        ahead, back = self._near(node)
         track = [node, *ahead, *back]
         newest, oldest = [node, *ahead][-1], [node, *back][-1]
         is_open_ahead = len(ahead) < self.ahead and newest.is_last
@@ -169,8 +205,8 @@ class BlobSieve:
         return far < params.lasting_way * size
 
     def _is_large_and_clear(self, blob: Blob) -> bool:
-        """Say whether a blob is an object even where it cannot be followed; not if `small` is 0."""
-        return 0 < _LARGE * self._small <= blob.area and blob.strength >= _CLEAR
+        """Say whether a blob is an object even where it cannot be followed."""
+        return 0 < _LARGE * self._least_area <= blob.area and blob.strength >= _CLEAR
 
 
 def _as_blob(speck: Speck) -> Blob:
@@ -186,12 +222,13 @@ def _as_speck(blob: Blob) -> Speck:
     return Speck(blob.x, blob.y, blob.inside, blob.strength, blob.strength)
 
 
-def _without(mask: Bytes, blobs: list[Blob]) -> Bytes:
-    """Give a mask without some of its blobs."""
-    if not blobs:
+def _redrawn(mask: Bytes, gone: list[Blob], found: list[Speck]) -> Bytes:
+    """Give a mask without some of its blobs, and with some specks."""
+    if not gone and not found:
         return mask
-    left = mask.copy()
-    for blob in blobs:
-        down, across = blob.inside.shape
-        left[blob.y : blob.y + down, blob.x : blob.x + across][blob.inside > 0] = 0
-    return left
+    redrawn = mask.copy()
+    for shapes, level in ((gone, 0), (found, 255)):
+        for one in shapes:
+            down, across = one.inside.shape
+            redrawn[one.y : one.y + down, one.x : one.x + across][one.inside > 0] = level
+    return redrawn

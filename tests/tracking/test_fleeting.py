@@ -33,8 +33,8 @@ def film(*things, frames=FRAMES, contrast=100.0):
     ]
 
 
-def sifted(frames, *, params=DEFAULTS, inside=None, rate=25.0, jump=None, small=0):
-    sieve = BlobSieve(params, inside, small)
+def sifted(frames, *, params=DEFAULTS, inside=None, rate=25.0, jump=None, least_area=0):
+    sieve = BlobSieve(params, inside, least_area)
     found = []
     for i, seen in enumerate(frames):
         late = 10.0 if jump is not None and i >= jump else 0.0
@@ -97,9 +97,9 @@ def test_a_gap_in_time_tells_nothing():
 def test_what_is_large_and_clear_stays_though_it_cannot_be_followed(lasts):
     """A film of a frame a minute may say that it has 25 a second: animals jump in it."""
     shown = list(range(12, 12 + lasts))
-    assert marked((12, 11 + lasts, 30, 20, 16, 0, STRONG), small=50) == shown
-    assert marked((12, 11 + lasts, 30, 20, 16, 0, 1.35), small=50) == []
-    assert marked((12, 11 + lasts, 30, 20, 13, 0, STRONG), small=50) == []
+    assert marked((12, 11 + lasts, 30, 20, 16, 0, STRONG), least_area=25) == shown
+    assert marked((12, 11 + lasts, 30, 20, 16, 0, 1.35), least_area=25) == []
+    assert marked((12, 11 + lasts, 30, 20, 13, 0, STRONG), least_area=25) == []
 
 
 def test_frames_that_are_far_apart_keep_all_blobs():
@@ -185,7 +185,7 @@ def test_frames_must_be_added_before_they_are_taken():
 def test_a_small_one_that_goes_may_still_be_an_object_by_its_motion(side, is_speck):
     """Leave a faint insect that walks steadily to the specks, which motion tells apart."""
     weak = 1.05
-    sieve = BlobSieve(DEFAULTS, small=25)
+    sieve = BlobSieve(DEFAULTS, least_area=12)
     taken = []
     for i, seen in enumerate(film((0, FRAMES - 1, 10, 20, side, 1, weak))):
         sieve.add(seen, i / 25)
@@ -197,3 +197,59 @@ def test_a_small_one_that_goes_may_still_be_an_object_by_its_motion(side, is_spe
         speck = taken[5].specks[0]
         assert (speck.x, speck.y, speck.inside.sum()) == (15, 20, side**2)
         assert speck.strength == pytest.approx(weak, abs=0.05)
+
+
+LEAST = 36
+
+
+def fading(step, *, side=5, frames=FRAMES, contrast=DEFAULTS.lasting_contrast):
+    """Film of what has the least area in every third frame, and is a speck of 5×5 in others."""
+    found = film(
+        *((i, i, 5 + round(step * i), 20, 6, 0, STRONG) for i in range(0, frames, 3)),
+        frames=frames,
+        contrast=contrast,
+    )
+    for i in set(range(frames)) - set(range(0, frames, 3)):
+        speck = Speck(5 + round(step * i), 20, np.ones((side, side), np.uint8), 2.0)
+        found[i] = found[i]._replace(specks=(speck,))
+    return found
+
+
+def test_what_is_faint_and_moves_on_is_an_object_though_it_is_small_in_most_frames():
+    masks = sifted(fading(1), least_area=LEAST)
+    assert masks.any(axis=(1, 2)).all()
+    assert (masks[1] > 0).sum() == 25
+    assert masks[1, 20:25, 6:11].all()
+
+
+@pytest.mark.parametrize(
+    ("frames", "least"),
+    [
+        (fading(1, contrast=DEFAULTS.lasting_contrast + 1), LEAST),
+        (fading(1), 0),
+        (fading(1, side=3), LEAST),
+        (fading(0.05), LEAST),
+    ],
+    ids=["objects are clear", "least area not known", "too small", "stays where it is"],
+)
+def test_what_is_small_in_most_frames_stays_a_speck(frames, least):
+    masks = sifted(frames, least_area=least)
+    np.testing.assert_array_equal(masks, np.array([seen.mask for seen in frames]))
+
+
+def test_what_is_faint_covers_the_least_area_on_average_of_all_frames_that_are_looked_at():
+    """A track of few frames covers nothing in the others, unless the film has none."""
+    short = fading(1)
+    for i in [*range(12), *range(20, FRAMES)]:
+        short[i] = film(contrast=DEFAULTS.lasting_contrast)[i]
+    masks = sifted(short, least_area=LEAST)
+    assert np.flatnonzero(masks.any(axis=(1, 2))).tolist() == [12, 15, 18]
+    assert sifted(short[12:20], least_area=LEAST).any(axis=(1, 2)).all()
+
+
+def test_a_speck_that_is_in_the_mask_is_none_any_more():
+    sieve = BlobSieve(DEFAULTS, least_area=LEAST)
+    for i, seen in enumerate(fading(1)):
+        sieve.add(seen, i / 25)
+    sieve.end()
+    assert not any(sieve.take().specks for _ in range(FRAMES))
