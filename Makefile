@@ -75,8 +75,8 @@ $(READERS)/.installed: pyproject.toml
 	$(READERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test,export,readers]'
 	@touch $@
 
-test-readers: $(READERS)/.installed  ## run the tests of exports with the programs that read them
-	OPENBLAS_NUM_THREADS=1 $(READERS)/bin/python -m pytest tests/export -W default
+test-readers: $(READERS)/.installed  ## run the tests of exports, and of the README, with the programs that read them
+	OPENBLAS_NUM_THREADS=1 $(READERS)/bin/python -m pytest tests/export tests/test_readme.py -W default
 
 test-browser: $(VENV)/.installed-dev  ## run the page in headless Chromium (BROWSER=...; says what to install)
 	@$(BIN)/python -m tests.browser
