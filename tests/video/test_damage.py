@@ -38,7 +38,7 @@ FILMS = sorted(
         *(("libvpx", name) for name in ("webm", "ivf")),
         *(("libvpx-vp9", name) for name in ("webm", "mp4")),
         *(("ffv1", name) for name in ("avi", "matroska", "nut")),
-        *(("huffyuv", "avi"), ("ffvhuff", "matroska"), ("utvideo", "avi"), ("magicyuv", "avi")),
+        *(("huffyuv", "avi"), ("ffvhuff", "nut"), ("utvideo", "avi"), ("magicyuv", "avi")),
         *(("rawvideo", "avi"), ("rawvideo", "nut"), ("png", "mov"), ("gif", "gif")),
         *(("prores_ks", "mov"), ("jpeg2000", "mov"), ("qtrle", "mov"), ("flv", "flv")),
         *(("h263p", "avi"), ("wmv2", "asf"), ("msmpeg4", "avi"), ("mpeg1video", "mpeg1video")),
