@@ -110,6 +110,19 @@ def test_a_camera_that_pans_has_no_place(wide):
     assert find_registration(np.stack(frames), DEFAULTS) is None
 
 
+@pytest.mark.parametrize(
+    ("reach", "others", "has_place"), [(5, 6, True), (5, 9, False), (0, 6, False)]
+)
+def test_frames_that_show_something_else_weigh_against_a_place(wide, reach, others, has_place):
+    rng = np.random.default_rng(5)
+    shifts = rng.integers(-reach, reach + 1, (16, 2)).tolist()
+    frames = [seen_at(wide, right, down) for right, down in shifts]
+    for i in rng.permutation([*range(8), *range(9, 16)])[:others]:
+        rough = rng.integers(0, 256, (HEIGHT // 4, WIDTH // 4, 3), dtype=np.uint8)
+        frames[i] = cv2.resize(rough, (WIDTH, HEIGHT))
+    assert (find_registration(np.stack(frames), DEFAULTS) is not None) == has_place
+
+
 @pytest.mark.parametrize(("seed", "n"), [(0, 102), (1, 126), (2, 72), (2, 174)])
 def test_waves_that_fill_a_small_picture_are_no_camera_that_shakes(seed, n):
     frames = make_scene(n, seed=seed, visit=n, texture=0)[..., ::-1]
