@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import BgsubWarning
-from bgsub.metrics import tre
+from bgsub.paper.curves import tre
 from bgsub.robustpca.competitors.reference import random_orthonormal
 from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
 from bgsub.robustpca.online import OnlineTRPCA

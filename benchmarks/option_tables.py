@@ -13,19 +13,19 @@ import click
 
 from bgsub.cli import cli
 from bgsub.cli.help import Option
-from bgsub.comparison.result import CompareOptions
 from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.evaluation.options import EvaluationOptions
-from bgsub.experiments.options import (
+from bgsub.export.options import ClipOptions
+from bgsub.live.options import StreamOptions, WatchOptions
+from bgsub.options import RunOptions
+from bgsub.outliers.event_options import EventOptions
+from bgsub.paper.options import (
+    CompareOptions,
     DigitOptions,
     MovedObjectOptions,
     SyntheticOptions,
     TimesOptions,
 )
-from bgsub.export.options import ClipOptions
-from bgsub.live.options import StreamOptions, WatchOptions
-from bgsub.options import RunOptions
-from bgsub.outliers.event_options import EventOptions
 from bgsub.pipeline.plate_options import PlateOptions
 from bgsub.rules import Switch
 from bgsub.source_options import SourceOptions

@@ -18,7 +18,7 @@ LAYERS = (
     ("video", "robustpca"),
     # Modules about options may import each other.
     ("rules input_rules declared facts source_options fit_options options",),
-    ("local", "outliers", "metrics"),
+    ("local", "outliers"),
     ("fit",),
     ("background",),
     ("segmenter",),
@@ -26,8 +26,8 @@ LAYERS = (
     ("report",),
     ("page",),
     ("pipeline",),
-    ("evaluation", "comparison"),
-    ("experiments", "paper", "export", "live", "segments"),
+    ("evaluation",),
+    ("paper", "export", "live", "segments"),
     ("cluster",),
     ("cli",),
 )

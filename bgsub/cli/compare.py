@@ -14,11 +14,11 @@ from bgsub.cli.help import Command, examples
 from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.comparison.result import COLUMNS, CompareOptions
+from bgsub.paper.options import COLUMNS, CompareOptions
 from bgsub.report.tables import list_rows
 
 if TYPE_CHECKING:
-    from bgsub.comparison.result import Comparison
+    from bgsub.paper.options import Comparison
     from bgsub.pipeline.directory import ResultsDirectory
 
 SCHEMA_VERSION = 1
@@ -71,7 +71,7 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
 
 def run_comparison(path: str, options: CompareOptions, session: Session) -> Comparison:
     """Compare, and show the progress on stderr."""
-    from bgsub.comparison.compare import compare
+    from bgsub.paper.compare import compare
 
     with make_progress(session) as progress:
         return compare(path, options, progress=progress)
@@ -79,7 +79,7 @@ def run_comparison(path: str, options: CompareOptions, session: Session) -> Comp
 
 def _write_comparison(results: ResultsDirectory, comparison: Comparison) -> None:
     """Write tables and figures."""
-    from bgsub.comparison.report import render_decomposition, render_errors
+    from bgsub.paper.figures import render_decomposition, render_errors
 
     rows = [row.cells() for row in comparison.rows]
     write(results, "compare.csv", list_rows("csv", COLUMNS, rows))

@@ -17,7 +17,7 @@ from bgsub.cli.help import Command, examples
 from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import current_session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.experiments.options import (
+from bgsub.paper.options import (
     DigitOptions,
     MovedObjectOptions,
     SyntheticOptions,
@@ -26,8 +26,8 @@ from bgsub.experiments.options import (
 from bgsub.report.tables import list_rows
 
 if TYPE_CHECKING:
-    from bgsub.comparison.result import Comparison
-    from bgsub.experiments.report import Panel
+    from bgsub.paper.figures import Panel
+    from bgsub.paper.options import Comparison
     from bgsub.pipeline.directory import ResultsDirectory
 
 
@@ -67,8 +67,8 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     true observations above that of their own PCA; methods know the true t, or take half of the
     rows. Prints mean tre; writes synthetic.csv, with deviations and seconds, and synthetic.png.
     """
-    from bgsub.experiments.report import Panel
-    from bgsub.experiments.synthetic import DATA, SYNTHETIC_COLUMNS, run_synthetic
+    from bgsub.paper.curves import DATA, SYNTHETIC_COLUMNS, run_synthetic
+    from bgsub.paper.figures import Panel
     from bgsub.pipeline.directory import ResultsDirectory
 
     options = shared.chosen(SyntheticOptions, params)
@@ -108,9 +108,8 @@ def digits_command(out: str, form: str, force: bool, **params: Any) -> None:
     share of outliers, a panel for each kind of outliers and each k. The paper's pictures are USPS
     and MNIST: --data names them, as they are published or as arrays X and y of an .npz file.
     """
-    from bgsub.experiments.digit_data import load_digits
-    from bgsub.experiments.digits import DIGIT_COLUMNS, run_digits
-    from bgsub.experiments.report import Panel
+    from bgsub.paper.curves import DIGIT_COLUMNS, load_digits, run_digits
+    from bgsub.paper.figures import Panel
     from bgsub.pipeline.directory import ResultsDirectory
 
     options = shared.chosen(DigitOptions, params)
@@ -159,9 +158,8 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
     times.csv, times.png, frame_errors.csv, errors.png and pictures of frames at two scalings,
     frames-own.png and frames-common.png.
     """
-    from bgsub.experiments.background import TIMES_COLUMNS, table_one, time_rows
-    from bgsub.experiments.paper_times import PAPER_TIMES
-    from bgsub.experiments.times import render_times
+    from bgsub.paper.figures import TIMES_COLUMNS, render_times, table_one, time_rows
+    from bgsub.paper.options import PAPER_TIMES
     from bgsub.pipeline.directory import ResultsDirectory
 
     options = shared.chosen(TimesOptions, {**params, "run": shared.run_options(params)})
@@ -213,7 +211,7 @@ def moved_object_command(path: str, out: str, form: str, force: bool, **params: 
     errors-part.png, with their data, and pictures of frames at two scalings, frames-own.png and
     frames-common.png.
     """
-    from bgsub.experiments.moved_object import MOVED_COLUMNS, of_part, of_whole, row_cells
+    from bgsub.paper.figures import MOVED_COLUMNS, of_part, of_whole, row_cells
     from bgsub.pipeline.directory import ResultsDirectory
 
     options = shared.chosen(MovedObjectOptions, {**params, "run": shared.run_options(params)})
@@ -245,14 +243,14 @@ _SHEETS = ("frames-own.png", "frames-common.png")
 
 
 def _write_errors(results: ResultsDirectory, comparison: Comparison, suffix: str = "") -> None:
-    from bgsub.comparison.report import render_errors
+    from bgsub.paper.figures import render_errors
 
     write(results, f"frame_errors{suffix}.csv", comparing.frame_errors(comparison))
     write(results, f"errors{suffix}.png", render_errors(comparison))
 
 
 def _write_sheets(results: ResultsDirectory, comparison: Comparison) -> None:
-    from bgsub.experiments.sheets import render_sheet
+    from bgsub.paper.figures import render_sheet
 
     write(results, "frames-own.png", render_sheet(comparison, "own"))
     write(results, "frames-common.png", render_sheet(comparison, "common"))
@@ -270,7 +268,7 @@ def _save(
     columns: int = 2,
 ) -> None:
     """Write data, figure and manifest."""
-    from bgsub.experiments.report import render_tre
+    from bgsub.paper.figures import render_tre
 
     rows = [asdict(point) for point in points]
     write(results, f"{name}.csv", list_rows("csv", header, rows))
@@ -280,7 +278,7 @@ def _save(
 
 def _print(form: str, points: Sequence[Any], panel: Sequence[str]) -> None:
     """Print the points; for people, the mean tre alone, with the shares side by side."""
-    from bgsub.experiments.tables import tre_table
+    from bgsub.paper.figures import tre_table
 
     rows = [asdict(point) for point in points]
     header: Sequence[str] = tuple(rows[0])

@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 
 from bgsub.evaluation.confusion import Counts
 from bgsub.evaluation.score_curve import ScoreCurve
-from bgsub.metrics import average_precision
+from bgsub.paper.curves import average_precision
 
 
 def make_curve(scores, truth, dtype=np.uint16):

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bgsub.comparison.labels import read_labels
 from bgsub.errors import BgsubError
 from bgsub.outliers.errors_table import read_csv
+from bgsub.paper.labels import read_labels
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.tracking.event_files import read_events
 from bgsub.tracking.regions import read_regions

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import RankWarning
-from bgsub.metrics import tre
+from bgsub.paper.curves import tre
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.trpca import TRPCA
 

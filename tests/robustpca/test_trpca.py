@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from bgsub import TRPCA
 from bgsub.errors import ConvergenceWarning, RankWarning
-from bgsub.metrics import tre
+from bgsub.paper.curves import tre
 from bgsub.robustpca.base import residuals
 from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
 from bgsub.robustpca.competitors.synthetic import data1, data2

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import ConvergenceWarning, RankWarning
-from bgsub.metrics import tre
+from bgsub.paper.curves import tre
 from bgsub.robustpca.competitors.methods import COMPARED, METHODS, Settings
 from bgsub.robustpca.competitors.synthetic import data1
 from bgsub.robustpca.gram import gram_matrix

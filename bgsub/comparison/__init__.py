@@ -1,1 +1,0 @@
-"""Fit every method to the same frames and compare what it took and what it found."""

@@ -1,0 +1,1 @@
+"""Compare methods of robust PCA, and repeat the experiments of the TRPCA paper."""

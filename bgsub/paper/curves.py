@@ -1,0 +1,811 @@
+"""Measure how good a centre and components are, and how well errors separate outliers.
+
+In all of them r_i(m, U) = ‖(UUᵀ − I)(x_i − m)‖² is the reconstruction error of an observation.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import math
+import struct
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.stats
+from numpy.typing import ArrayLike, NDArray
+
+from bgsub.errors import BgsubWarning, InputError, UsageError
+from bgsub.files import check_plain
+from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
+from bgsub.robustpca.base import AffineEstimator, residuals
+from bgsub.robustpca.checks import check_matrix
+from bgsub.robustpca.competitors.hrpca import HRPCA
+from bgsub.robustpca.competitors.orpca import ORPCA
+from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
+from bgsub.robustpca.competitors.pca import PCA
+from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
+from bgsub.robustpca.trpca import TRPCA
+from bgsub.runtime.libraries import one_blas_thread
+from bgsub.video.npy import ArrayFileError
+from bgsub.video.npz import ArrayArchive
+
+__all__ = ["auc", "average_precision", "tre"]
+
+
+def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
+    r"""Compute the error of the true observations above the least that is possible.
+
+    .. math::
+        \mathrm{tre}(m, U) = \frac{1}{|T|} \Big( \sum_{i \in T} r_i(m, U)
+                             - \sum_{i \in T} r_i(m_T, U_T) \Big)
+
+    where (m_T, U_T) is the classical PCA of T alone with as many components.
+
+    Parameters
+    ----------
+    center : array_like of shape (p,)
+    components : array_like of shape (k, p)
+        Orthonormal rows.
+    T : ndarray of shape (|T|, p)
+        The true observations.
+
+    Returns
+    -------
+    float
+        At least 0 up to rounding; 0 for the PCA of the true observations. In squared units of T.
+
+    Notes
+    -----
+    The second sum is that of the squared singular values of T − 1m_Tᵀ after the k-th.
+    O(|T| p min(|T|, p)) operations and a copy of T in float64.
+    """
+    components = np.atleast_2d(np.asarray(components, dtype=np.float64))
+    T = check_matrix(T, components.shape[1])
+    reached = residuals(T, np.asarray(center, dtype=np.float64), components).sum()
+    centred = T - T.mean(axis=0, dtype=np.float64)
+    least = (scipy.linalg.svdvals(centred)[len(components) :] ** 2).sum()
+    return float((reached - least) / len(T))
+
+
+def auc(errors: ArrayLike, outliers: ArrayLike) -> float:
+    r"""Compute the area under the receiver operating characteristic of errors as outlier scores.
+
+    .. math::
+        \mathrm{AUC} = P(r_o > r_i) + \tfrac12 P(r_o = r_i)
+
+    for a random outlier o and a random true observation i.
+
+    Parameters
+    ----------
+    errors : array_like of shape (n,)
+        r_i, or any score that grows with outlyingness.
+    outliers : array_like of shape (n,), bool
+        True for outliers.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0.5 for a score that knows nothing.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, or there is no outlier or nothing else.
+
+    Examples
+    --------
+    >>> auc([0.1, 0.2, 0.9], [False, False, True])
+    1.0
+    """
+    values, marked = _check_labels(errors, outliers)
+    ranks = scipy.stats.rankdata(values)
+    positive = int(marked.sum())
+    above = ranks[marked].sum() - positive * (positive + 1) / 2
+    return float(above / (positive * (len(marked) - positive)))
+
+
+def average_precision(errors: ArrayLike, outliers: ArrayLike) -> float:
+    r"""Compute the average precision of errors as outlier scores.
+
+    .. math::
+        \mathrm{AP} = \sum_j (R_j - R_{j-1}) P_j
+
+    over the distinct errors in descending order, with P_j and R_j the precision and recall of
+    taking everything from the j-th up as an outlier.
+
+    Parameters
+    ----------
+    errors : array_like of shape (n,)
+        r_i, or any score that grows with outlyingness.
+    outliers : array_like of shape (n,), bool
+        True for outliers.
+
+    Returns
+    -------
+    float
+        In (0, 1]; the share of outliers for a score that knows nothing.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, or there is no outlier or nothing else.
+
+    Examples
+    --------
+    >>> average_precision([3.0, 2.0, 1.0], [True, False, True])
+    0.8333333333333333
+    """
+    values, marked = _check_labels(errors, outliers)
+    order = np.argsort(values)[::-1]
+    values, marked = values[order], marked[order]
+    found = np.cumsum(marked)
+    last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
+    precision = found[last] / (last + 1)
+    recall = found[last] / found[-1]
+    return float(np.sum(np.diff(recall, prepend=0.0) * precision))
+
+
+def _check_labels(errors: ArrayLike, outliers: ArrayLike) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    values, marked = np.asarray(errors), np.asarray(outliers, dtype=bool)
+    if values.ndim != 1 or values.shape != marked.shape:
+        message = (
+            f"errors {values.shape}, outliers {marked.shape}: two vectors of one length are needed"
+        )
+        raise ValueError(message)
+    if not np.isfinite(values).all():
+        message = "errors: every entry must be a finite number"
+        raise ValueError(message)
+    if marked.all() or not marked.any():
+        message = f"outliers marks {marked.sum()} of {marked.size}: some but not all are needed"
+        raise ValueError(message)
+    return values, marked
+
+
+_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_IDX_BYTES = 8
+_ARRAY_NAMES = (("X", "y"), ("x_train", "y_train"))
+_MOST_FEATURES = 1 << 20
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
+
+
+@dataclass(frozen=True, eq=False)
+class Digits:
+    """Pictures of digits.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, p), float64
+        A picture a row, scaled so that the largest magnitude is 1.
+    labels : ndarray of shape (n,), int64
+        The digit, 0 … 9.
+    name : str
+    """
+
+    X: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    name: str
+
+
+def load_digits(path: Path | None) -> Digits:
+    """Read pictures of digits.
+
+    Parameters
+    ----------
+    path : Path, optional
+        A file or folder; None is the 8×8 digits of scikit-learn.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or scikit-learn is not installed; says how to get it.
+    """
+    if path is None:
+        return _shipped()
+    check_plain(path)
+    try:
+        if path.is_dir():
+            path = _images_in(path)
+        X, labels = _reader(path)(path)
+    except OSError as error:
+        message = f"{path}: cannot be read ({error.strerror or error})"
+        raise InputError(message) from error
+    except _DAMAGE as error:
+        message = f"{path}: is damaged ({error}); get it again"
+        raise InputError(message) from error
+    peak = float(np.abs(X).max(initial=0.0))
+    return Digits(X / peak if peak else X, labels, path.name)
+
+
+def _reader(path: Path) -> Callable[[Path], tuple[NDArray[np.float64], NDArray[np.int64]]]:
+    """Choose how a file is read."""
+    if path.suffix.lower() == ".npz":
+        return _read_arrays
+    return _read_idx_pair if _is_idx(path) else read_libsvm
+
+
+def _shipped() -> Digits:
+    try:
+        from sklearn.datasets import load_digits as load
+    except ImportError as error:
+        message = (
+            "the digits come with scikit-learn, which is not installed; "
+            "pip install 'bgsub[experiments]', or name USPS or MNIST with --data"
+        )
+        raise InputError(message) from error
+    X, labels = load(return_X_y=True)
+    return Digits(np.asarray(X, dtype=np.float64) / 16.0, labels.astype(np.int64), "digits 8×8")
+
+
+def _images_in(folder: Path) -> Path:
+    found = sorted(file for file in folder.iterdir() if "images" in file.name and _is_idx(file))
+    if not found:
+        message = f"{folder}: holds no IDX file of images, such as train-images-idx3-ubyte.gz"
+        raise InputError(message)
+    training = [file for file in found if "train" in file.name]
+    return (training or found)[0]
+
+
+def _read(path: Path, count: int = -1) -> bytes:
+    opener: Any = _OPENERS.get(path.suffix.lower(), open)
+    with opener(path, "rb") as file:
+        data: bytes = file.read(count)
+    return data
+
+
+def _is_idx(path: Path) -> bool:
+    """Say whether a file begins with the magic number of IDX bytes."""
+    if not path.is_file():
+        return False
+    head = _read(path, 4)
+    return len(head) == 4 and head[:2] == b"\0\0" and head[2] == _IDX_BYTES and 1 <= head[3] <= 4
+
+
+def _read_idx_pair(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    images = read_idx(path)
+    name = path.name.replace("images", "labels").replace("idx3", "idx1")
+    beside = path.with_name(name)
+    if name == path.name or not beside.is_file():
+        message = f"{path}: its labels are missing; they must be beside it, as {name}"
+        raise InputError(message)
+    labels = read_idx(beside)
+    if images.ndim < 2 or labels.ndim != 1 or len(images) != len(labels):
+        message = (
+            f"{path}: holds {'×'.join(map(str, images.shape))} bytes, but {beside} "
+            f"{'×'.join(map(str, labels.shape))}; one label for each picture is needed"
+        )
+        raise InputError(message)
+    return images.reshape(len(images), -1).astype(np.float64), labels.astype(np.int64)
+
+
+def read_idx(path: Path) -> NDArray[np.uint8]:
+    """Read an IDX file of bytes, compressed or not.
+
+    Raises
+    ------
+    InputError
+        If it is none, or is cut off.
+    """
+    data = _read(path)
+    dimensions = data[3] if len(data) >= 4 and data[:3] == b"\0\0\x08" else 0
+    start = 4 + 4 * dimensions
+    if not dimensions or len(data) < start:
+        raise InputError(f"{path}: is no IDX file of bytes")
+    shape = struct.unpack(f">{dimensions}I", data[4:start])
+    if len(data) - start != math.prod(shape):
+        message = (
+            f"{path}: should hold {math.prod(shape)} bytes behind its header, but holds "
+            f"{len(data) - start}; get it again"
+        )
+        raise InputError(message)
+    return np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape)
+
+
+def read_libsvm(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Read the text format of libsvm, compressed or not.
+
+    Returns
+    -------
+    X : ndarray of shape (n, p), float64
+        Values that a line leaves out are 0.
+    labels : ndarray of shape (n,), int64
+        Digits.
+
+    Raises
+    ------
+    InputError
+        If it is in no such format; names the line.
+    """
+    try:
+        lines = _read(path).decode("ascii").splitlines()
+    except UnicodeDecodeError as error:
+        message = f"{path}: is neither IDX nor the text format of libsvm"
+        raise InputError(message) from error
+    labels, rows, columns, values = [], [], [], []
+    for number, line in enumerate(lines, start=1):
+        words = line.split("#", 1)[0].split()
+        if not words:
+            continue
+        try:
+            labels.append(float(words[0]))
+            pairs = [word.split(":", 1) for word in words[1:]]
+            columns += [_index(pair[0]) for pair in pairs]
+            values += [float(pair[1]) for pair in pairs]
+        except (ValueError, IndexError) as error:
+            message = f"{path}, line {number}: is not label index:value …, as libsvm has it"
+            raise InputError(message) from error
+        rows += [len(labels) - 1] * len(pairs)
+    if not labels or not values:
+        raise InputError(f"{path}: holds no pictures")
+    digits = np.array(labels)
+    if not np.isfinite(digits).all() or not np.isfinite(values).all():
+        raise InputError(f"{path}: holds a value that is no finite number")
+    X = np.zeros((len(labels), max(columns)))
+    X[rows, np.array(columns) - 1] = values
+    if digits.min() >= 1 and digits.max() == 10:
+        digits = digits - 1
+    return X, digits.astype(np.int64)
+
+
+def _read_arrays(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Read pictures and digits from the arrays of an .npz file.
+
+    Returns
+    -------
+    X : ndarray of shape (n, p), float64
+    labels : ndarray of shape (n,), int64
+
+    Raises
+    ------
+    InputError
+        If it holds no such arrays, or they do not go together.
+    """
+    try:
+        with ArrayArchive(path) as arrays:
+            names = next((pair for pair in _ARRAY_NAMES if set(pair) <= set(arrays)), None)
+            if names is None:
+                wanted = " or ".join(" and ".join(pair) for pair in _ARRAY_NAMES)
+                message = f"{path}: holds {', '.join(arrays) or 'nothing'}; it must hold {wanted}"
+                raise InputError(message)
+            pictures, digits = (arrays[name] for name in names)
+    except ArrayFileError as error:
+        message = f"{path}: {error}"
+        raise InputError(message) from error
+    if pictures.ndim < 2 or digits.shape != pictures.shape[:1] or not pictures.size:
+        shapes = " and ".join("×".join(map(str, each.shape)) for each in (pictures, digits))
+        message = (
+            f"{path}: {' and '.join(names)} are {shapes}; one digit for each picture is needed"
+        )
+        raise InputError(message)
+    if pictures.dtype.kind not in "biuf" or digits.dtype.kind not in "biuf":
+        message = f"{path}: {' and '.join(names)} must hold numbers"
+        raise InputError(message)
+    X = pictures.reshape(len(pictures), -1).astype(np.float64)
+    if not np.isfinite(X).all() or not np.isfinite(digits).all():
+        raise InputError(f"{path}: holds a value that is no finite number")
+    return X, digits.astype(np.int64)
+
+
+def _index(text: str) -> int:
+    index = int(text)
+    if not 1 <= index <= _MOST_FEATURES:
+        raise ValueError(text)
+    return index
+
+
+Floats = NDArray[np.float64]
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with a stage, how much of it is done, and of how much."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method with what it is told of the outliers.
+
+    Attributes
+    ----------
+    name : str
+        For tables and legends.
+    method : str
+        Its name in `bgsub.robustpca.competitors.methods.METHODS`.
+    t : str
+        ``true`` if it is told the number of true observations, ``half`` if it takes ⌈n/2⌉, empty if
+        it takes no t.
+    make : callable
+        (k, true share t/n, seed) to an unfitted estimator.
+    """
+
+    name: str
+    method: str
+    t: str
+    make: Callable[[int, float, int], AffineEstimator]
+
+
+VARIANTS = (
+    Variant(
+        "TRPCA",
+        "trpca",
+        "true",
+        lambda k, share, seed: TRPCA(k, support_fraction=share, reweight=False, random_state=seed),
+    ),
+    Variant(
+        "TRPCA(.5)", "trpca", "half", lambda k, _, seed: TRPCA(k, reweight=False, random_state=seed)
+    ),
+    Variant(
+        "TRPCA(.5) reweighted", "trpca", "half", lambda k, _, seed: TRPCA(k, random_state=seed)
+    ),
+    Variant("ORPCA", "orpca", "true", lambda k, share, _: ORPCA(k, support_fraction=share)),
+    Variant("ORPCA(.5)", "orpca", "half", lambda k, _share, _seed: ORPCA(k)),
+    Variant(
+        "OPRPCA",
+        "outlier-pursuit",
+        "true",
+        lambda k, share, _: OutlierPursuit(k, support_fraction=share),
+    ),
+    Variant("OPRPCA(.5)", "outlier-pursuit", "half", lambda k, _share, _seed: OutlierPursuit(k)),
+    Variant(
+        "OPRPCA, rank k",
+        "outlier-pursuit",
+        "",
+        lambda k, _share, _seed: OutlierPursuit(k, lam="rank"),
+    ),
+    Variant(
+        "HRPCA",
+        "hrpca",
+        "true",
+        lambda k, share, seed: HRPCA(k, support_fraction=share, random_state=seed),
+    ),
+    Variant(
+        "HRPCA, T = n",
+        "hrpca",
+        "true",
+        lambda k, share, seed: HRPCA(
+            k, support_fraction=share, max_removals=MANY_REMOVALS, random_state=seed
+        ),
+    ),
+    Variant("HRPCA(.5)", "hrpca", "half", lambda k, _, seed: HRPCA(k, random_state=seed)),
+    Variant("PCA", "pca", "", lambda k, _share, _seed: PCA(k)),
+)
+"""Every row-outlier method with true t and with ⌈n/2⌉, and PCA.
+
+For OPRPCA "true" and "half" mean λ such that no more than n − t rows are outliers; "rank k" takes
+the least λ with which the low-rank part has rank k. HRPCA removes 2(n − t) rows at most, "T = n"
+goes on until none can be removed, as its paper has it; with t = ⌈n/2⌉ the two are the same.
+"""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a variant did on one data set.
+
+    Attributes
+    ----------
+    tre : float
+        Reconstruction error of the true observations above that of their own PCA.
+    seconds : float
+    converged : bool
+    """
+
+    tre: float
+    seconds: float
+    converged: bool
+
+
+def judge(variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: int) -> Score:
+    """Fit a variant to observations of which it is known which are true.
+
+    Parameters
+    ----------
+    variant : Variant
+    X : ndarray of shape (n, p)
+    labels : ndarray of shape (n,), bool
+        True for true observations.
+    k, seed : int
+    """
+    estimator = variant.make(k, float(labels.mean()), seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BgsubWarning)  # the score says whether it converged
+        began = time.perf_counter()
+        estimator.fit(X)
+        seconds = time.perf_counter() - began
+    error = tre(estimator.center_, estimator.components_, X[labels])
+    # Rounding may take the error of a perfect fit below zero.
+    return Score(max(error, 0.0), seconds, bool(getattr(estimator, "converged_", True)))
+
+
+def measured(variant: Variant, scores: list[Score]) -> dict[str, Any]:
+    """Sum up a method's scores on several data sets, by field of a point."""
+    mean, deviation = mean_and_deviation([score.tre for score in scores])
+    return {
+        "variant": variant.name,
+        "method": variant.method,
+        "t": variant.t,
+        "sets": len(scores),
+        "tre_mean": mean,
+        "tre_std": deviation,
+        "seconds": float(np.mean([score.seconds for score in scores])),
+        "converged": sum(score.converged for score in scores),
+    }
+
+
+def mean_and_deviation(values: list[float]) -> tuple[float, float]:
+    """Compute mean and standard deviation, of the sample (n − 1) where there is more than one."""
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return float(np.mean(values)), deviation
+
+
+@dataclass(frozen=True)
+class DigitPoint:
+    """A point of a curve: a variant with one share of outliers.
+
+    Attributes
+    ----------
+    true : int
+    outliers : str
+    k, n : int
+        Components, and pictures.
+    share : float
+    variant, method, t : str
+        See `bgsub.paper.curves.Variant`.
+    sets : int
+    tre_mean, tre_std : float
+        Over the draws; pictures are scaled to a largest magnitude of 1.
+    seconds : float
+        Mean of a fit.
+    converged : int
+        Fits that converged.
+    """
+
+    true: int
+    outliers: str
+    k: int
+    n: int
+    share: float
+    variant: str
+    method: str
+    t: str
+    sets: int
+    tre_mean: float
+    tre_std: float
+    seconds: float
+    converged: int
+
+
+DIGIT_COLUMNS = tuple(DigitPoint.__dataclass_fields__)
+"""Header of digits.csv."""
+
+
+def run_digits(
+    digits: Digits,
+    options: DigitOptions | None = None,
+    *,
+    variants: tuple[Variant, ...] = VARIANTS,
+    progress: Progress | None = None,
+) -> list[DigitPoint]:
+    """Fit every variant to every draw.
+
+    Parameters
+    ----------
+    digits : Digits
+    options : DigitOptions, optional
+    variants : tuple of Variant
+    progress : callable, optional
+
+    Returns
+    -------
+    list of DigitPoint
+        Panel by panel, share by share. The same seed gives the same numbers, but for the seconds.
+
+    Raises
+    ------
+    UsageError
+        If there are too few pictures of a digit.
+    """
+    options = options or DigitOptions()
+    progress = progress or (lambda _stage, _done, _total: None)
+    n = _sample_size(digits, options)
+    if max(options.ks) >= n // 2:
+        raise UsageError(f"--k {max(options.ks)}: must be below half of the {n} pictures drawn")
+    total = len(options.outliers) * len(options.shares) * options.sets
+    points, done = [], 0
+    with one_blas_thread():
+        for outliers in options.outliers:
+            for share in options.shares:
+                scores: dict[tuple[int, str], list[Score]] = {
+                    (k, variant.name): [] for k in options.ks for variant in variants
+                }
+                for seed, X, labels in draw_sets(digits, outliers, share, n, options):
+                    for k in options.ks:
+                        for variant in variants:
+                            scores[k, variant.name].append(judge(variant, X, labels, k, seed))
+                    done += 1
+                    progress("draws", done, total)
+                points += [
+                    _digit_point(
+                        options.true, outliers, k, n, share, variant, scores[k, variant.name]
+                    )
+                    for k in options.ks
+                    for variant in variants
+                ]
+    return points
+
+
+def _kinds(outliers: str, true: int) -> list[int]:
+    return (
+        [digit for digit in range(10) if digit != true] if outliers == OTHERS else [int(outliers)]
+    )
+
+
+def _sample_size(digits: Digits, options: DigitOptions) -> int:
+    """Choose the pictures in each draw: as many for every share as the data have of each digit."""
+    present = np.bincount(digits.labels[(digits.labels >= 0) & (digits.labels <= 9)], minlength=10)
+    n = min(options.samples, int(present[options.true] / (1.0 - min(options.shares))))
+    for outliers in options.outliers:
+        kinds = _kinds(outliers, options.true)
+        n = min(n, int(min(present[kind] for kind in kinds) * len(kinds) / max(options.shares)))
+    if n < 20:
+        message = (
+            f"{digits.name}: has too few pictures of digit {options.true} or of the outliers "
+            f"{', '.join(options.outliers)}; choose others with --true and --outliers"
+        )
+        raise UsageError(message)
+    return n
+
+
+def draw_sets(
+    digits: Digits, outliers: str, share: float, n: int, options: DigitOptions
+) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.bool_]]]:
+    """Yield pictures, which of them are true, and the seed of the fits."""
+    kinds = _kinds(outliers, options.true)
+    count = round(share * n)
+    for index in range(options.sets):
+        key = [options.seed, options.true, len(kinds), kinds[0], round(1000 * share), index]
+        sequence = np.random.SeedSequence(key)
+        rng = np.random.default_rng(sequence)
+        parts = [
+            rng.choice(np.flatnonzero(digits.labels == options.true), n - count, replace=False)
+        ]
+        # Equal proportions; what is left over goes to some of them, drawn.
+        extra = set(rng.permutation(len(kinds))[: count % len(kinds)].tolist())
+        for place, kind in enumerate(kinds):
+            wanted = count // len(kinds) + (place in extra)
+            parts.append(rng.choice(np.flatnonzero(digits.labels == kind), wanted, replace=False))
+        rows = np.concatenate(parts)
+        order = rng.permutation(n)
+        true = (np.arange(n) < n - count)[order]
+        yield int(sequence.generate_state(2)[1]), digits.X[rows[order]], true
+
+
+def _digit_point(
+    true: int, outliers: str, k: int, n: int, share: float, variant: Variant, scores: list[Score]
+) -> DigitPoint:
+    return DigitPoint(
+        true=true,
+        outliers=outliers,
+        k=k,
+        n=n,
+        share=share,
+        **measured(variant, scores),
+    )
+
+
+DATA = {"Data1": data1, "Data2": data2}
+
+
+@dataclass(frozen=True)
+class SyntheticPoint:
+    """A point of a curve: a variant on data sets with one share of outliers.
+
+    Attributes
+    ----------
+    data : str
+        ``Data1`` or ``Data2``.
+    p : int
+    share : float
+        λ.
+    variant, method, t : str
+        See `bgsub.paper.curves.Variant`.
+    sets : int
+    tre_mean, tre_std : float
+        Over the data sets; the standard deviation is that of the sample.
+    seconds : float
+        Mean of a fit.
+    converged : int
+        Fits that converged.
+    """
+
+    data: str
+    p: int
+    share: float
+    variant: str
+    method: str
+    t: str
+    sets: int
+    tre_mean: float
+    tre_std: float
+    seconds: float
+    converged: int
+
+
+SYNTHETIC_COLUMNS = tuple(SyntheticPoint.__dataclass_fields__)
+"""Header of synthetic.csv."""
+
+
+def run_synthetic(
+    options: SyntheticOptions | None = None,
+    *,
+    variants: tuple[Variant, ...] = VARIANTS,
+    progress: Progress | None = None,
+) -> list[SyntheticPoint]:
+    """Fit every variant to every data set.
+
+    Parameters
+    ----------
+    options : SyntheticOptions, optional
+    variants : tuple of Variant
+    progress : callable, optional
+
+    Returns
+    -------
+    list of SyntheticPoint
+        Panel by panel, share by share. The same seed gives the same numbers, but for the seconds:
+        the matrix library runs on one thread, and each data set has a seed of its own that does not
+        depend on which others are drawn.
+    """
+    options = options or SyntheticOptions()
+    progress = progress or (lambda _stage, _done, _total: None)
+    panels = [(name, p) for name in DATA for p in options.features]
+    total = len(panels) * len(options.shares) * options.sets
+    points, done = [], 0
+    with one_blas_thread():
+        for name, p in panels:
+            for share in options.shares:
+                scores: dict[str, list[Score]] = {variant.name: [] for variant in variants}
+                for seed, data in _data_sets(name, p, share, options):
+                    for variant in variants:
+                        scores[variant.name].append(
+                            judge(variant, data.X, data.labels, options.components, seed)
+                        )
+                    done += 1
+                    progress("data sets", done, total)
+                points += [_point(name, p, share, v, scores[v.name]) for v in variants]
+    return points
+
+
+def _data_sets(
+    name: str, p: int, share: float, options: SyntheticOptions
+) -> Iterator[tuple[int, SyntheticData]]:
+    """Yield the data sets of a point with the seeds of their fits."""
+    for index in range(options.sets):
+        key = [options.seed, list(DATA).index(name), p, round(1000 * share), index]
+        sequence = np.random.SeedSequence(key)
+        data = DATA[name](
+            options.samples,
+            p,
+            options.components,
+            outlier_share=share,
+            noise=options.noise,
+            variance=options.sigma == "variance",
+            random_state=np.random.default_rng(sequence),
+        )
+        yield int(sequence.generate_state(2)[1]), data
+
+
+def _point(
+    name: str, p: int, share: float, variant: Variant, scores: list[Score]
+) -> SyntheticPoint:
+    return SyntheticPoint(
+        data=name,
+        p=p,
+        share=share,
+        **measured(variant, scores),
+    )

@@ -1,0 +1,665 @@
+"""Draw the figures of a comparison: the errors of the frames and the background by each method."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    PercentFormatter,
+)
+from numpy.typing import NDArray
+
+from bgsub.paper.options import (
+    COLUMNS,
+    PAPER_KS,
+    PAPER_TIMES,
+    CompareOptions,
+    Comparison,
+    MethodRow,
+    MovedObjectOptions,
+    PaperColumn,
+)
+from bgsub.report.figures import (
+    COLORS,
+    GREY,
+    METHOD_COLORS,
+    METHOD_MARKERS,
+    PlotFormat,
+    render,
+    tidy,
+)
+
+_WIDTH, _PANEL_HEIGHT = 11.0, 1.7
+_STYLES = ("solid", (0, (5, 1.5)), (0, (1.5, 1)), "dashdot")
+# An axis from 0 would flatten what is told apart where the errors span more than this factor.
+_LOG_SPREAD = 8.0
+# Least grey levels that the darkest foreground stands for: noise alone must not look like one.
+_LEAST_SPAN = 40.0
+_PICTURE_WIDTH, _LABEL_WIDTH = 2.0, 1.3
+
+
+def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
+    """Draw the error of every frame, a panel a method on one common axis of frames.
+
+    Errors are root mean squares per pixel in grey levels. True outliers, where they are known, are
+    shaded. A method without results has a panel that says why.
+    """
+    names = comparison.names
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        for axes, name in zip(panels, names, strict=True):
+            rows = [row for row in comparison.rows if row.name == name]
+            _draw_panel(axes, comparison, name, rows)
+        _scale(panels[0], comparison)
+        for axes in panels:
+            _shade_outliers(axes, comparison)
+        panels[-1].set_xlabel("frame")
+        panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
+        panels[0].set_xlim(comparison.numbers[0] - 0.5, comparison.numbers[-1] + 0.5)
+        figure.supylabel("RMS error per pixel (grey levels)", fontsize=11)
+        what = "true outliers shaded" if comparison.labels is not None else ""
+        title = f"{_name(comparison)}: reconstruction error by method"
+        figure.suptitle(f"{title} ({what})" if what else title, fontsize=12, fontweight="bold")
+        _legend(figure, panels[0], comparison)
+
+    height = _PANEL_HEIGHT * len(names) + 1.3
+    return render(draw, (_WIDTH, height), plot_format)
+
+
+def _name(comparison: Comparison) -> str:
+    name = comparison.name.replace("$", "")
+    return name if len(name) <= 60 else f"{name[:45]}…{name[-14:]}"
+
+
+def _line(comparison: Comparison, k: int) -> dict[str, Any]:
+    index = comparison.ks.index(k)
+    return {
+        "color": COLORS[index % len(COLORS)],
+        "linestyle": _STYLES[index // len(COLORS) % len(_STYLES)],
+        "linewidth": 1.0,
+    }
+
+
+def _draw_panel(axes: Axes, comparison: Comparison, name: str, rows: list[MethodRow]) -> None:
+    tidy(axes)
+    axes.set_title(name, loc="left", fontsize=11, fontweight="bold")
+    for row in rows:
+        if row.errors is not None:
+            rmse = np.sqrt(row.errors / comparison.pixels)
+            axes.plot(comparison.numbers, rmse, **_line(comparison, row.k))
+    failed = [row for row in rows if row.failed]
+    if failed:
+        which = "k = " + ", ".join(str(row.k) for row in failed)
+        text = f"{which}: {failed[0].reason}".replace("$", "")
+        text = text if len(text) <= 110 else f"{text[:109]}…"
+        axes.text(0.5, 0.9, text, transform=axes.transAxes, ha="center", va="top", color=GREY)
+
+
+def _scale(axes: Axes, comparison: Comparison) -> None:
+    """Scale the common axis of errors, logarithmic where a linear one would flatten them."""
+    errors = [row.errors for row in comparison.rows if row.errors is not None]
+    rmse = np.sqrt(np.concatenate(errors) / comparison.pixels) if errors else np.ones(1)
+    low, high = float(np.quantile(rmse, 0.02)), float(rmse.max())
+    if low <= 0.0 or high < _LOG_SPREAD * low:
+        axes.set_ylim(0.0, 1.08 * high if high > 0.0 else 1.0)
+        return
+    axes.set_yscale("log")
+    axes.set_ylim(low / 1.3, high * 1.2)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _shade_outliers(axes: Axes, comparison: Comparison) -> None:
+    if comparison.labels is None:
+        return
+    marked = (comparison.labels == 1).astype(np.int8)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], marked, [0]])))
+    for first, stop in edges.reshape(-1, 2):
+        left, right = comparison.numbers[first] - 0.5, comparison.numbers[stop - 1] + 0.5
+        axes.axvspan(left, right, color="#e6e6e6", linewidth=0, zorder=0)
+
+
+def _legend(figure: Figure, axes: Axes, comparison: Comparison) -> None:
+    handles = [
+        axes.plot([], [], label=f"k = {k}", **_line(comparison, k))[0] for k in comparison.ks
+    ]
+    figure.legend(
+        handles=handles, loc="outside lower right", ncols=min(len(handles), 10), frameon=False
+    )
+
+
+def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
+    """Draw frame, background and foreground of the chosen frames, a row a method.
+
+    The foreground is |x − x_b|, dark where it is large, on one scale for all methods.
+    """
+    methods, frames = comparison.names, len(comparison.chosen)
+    height, width = comparison.pictures[0].shape
+    top = _span(comparison)
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(len(methods), 3 * frames, squeeze=False)
+        for row, method in zip(panels, methods, strict=True):
+            row[0].set_ylabel(method, fontsize=11, fontweight="bold")
+            _draw_row(row, comparison, method, top)
+        for index, number in enumerate(comparison.chosen):
+            for offset, what in enumerate((f"frame {number}", "background", "foreground")):
+                panels[0, 3 * index + offset].set_title(what, fontsize=11)
+        title = f"{_name(comparison)}, k = {max(comparison.ks)}"
+        note = f"foreground: |frame − background|, white 0, black {top:.0f} grey levels and more"
+        figure.suptitle(f"{title}\n{note}", fontsize=11)
+
+    each = _PICTURE_WIDTH * height / width
+    size = (_LABEL_WIDTH + 3 * frames * _PICTURE_WIDTH, 1.0 + len(methods) * (each + 0.15))
+    return render(draw, (max(size[0], 6.0), size[1]), plot_format)
+
+
+def _draw_row(row: NDArray[np.object_], comparison: Comparison, method: str, top: float) -> None:
+    backgrounds = comparison.backgrounds.get(method)
+    for axes in row:
+        axes.set_xticks([])
+        axes.set_yticks([])
+    for index, picture in enumerate(comparison.pictures):
+        own = row[3 * index : 3 * index + 3]
+        own[0].imshow(picture, cmap="gray", vmin=0, vmax=255)
+        if backgrounds is None:
+            for axes in own[1:]:
+                axes.imshow(np.full(picture.shape, 1.0), cmap="gray", vmin=0, vmax=1)
+                axes.text(0.5, 0.5, "no result", transform=axes.transAxes, ha="center", va="center")
+            continue
+        own[1].imshow(backgrounds[index], cmap="gray", vmin=0, vmax=255)
+        difference = np.abs(picture - backgrounds[index])
+        own[2].imshow(difference, cmap="gray_r", vmin=0, vmax=top)
+
+
+def _span(comparison: Comparison) -> float:
+    """Choose the grey levels that are black in the foreground."""
+    highest = [
+        float(np.quantile(np.abs(picture - own), 0.999))
+        for backgrounds in comparison.backgrounds.values()
+        for picture, own in zip(comparison.pictures, backgrounds, strict=True)
+    ]
+    return max([_LEAST_SPAN, *highest])
+
+
+_TRE_FLOOR = 1e-5
+# Curves with the same mark lie on top of each other where methods agree: each is shifted a little.
+_SHIFT = 0.0016
+_LEGEND_TITLE = "solid: told the true t\ndashed: t = ⌈n/2⌉\ndotted: takes no t\n"
+_TITLE: dict[str, Any] = {"loc": "left", "fontsize": 11, "fontweight": "bold"}
+
+
+class TrePoint(Protocol):
+    """What a curve of tre over the share of outliers is made of."""
+
+    @property
+    def share(self) -> float:
+        """Share of outliers."""
+
+    @property
+    def variant(self) -> str:
+        """Name of the curve."""
+
+    @property
+    def method(self) -> str:
+        """Decides the colour."""
+
+    @property
+    def t(self) -> str:
+        """``true``, ``half`` or empty; decides the line."""
+
+    @property
+    def tre_mean(self) -> float:
+        """Height."""
+
+    @property
+    def tre_std(self) -> float:
+        """Half of the error bar."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves that share axes.
+
+    Attributes
+    ----------
+    title : str
+    points : sequence of TrePoint
+    """
+
+    title: str
+    points: Sequence[TrePoint]
+
+
+def render_tre(
+    panels: Sequence[Panel],
+    title: str,
+    *,
+    columns: int = 2,
+    floor: float = _TRE_FLOOR,
+    plot_format: PlotFormat = "png",
+) -> bytes:
+    """Draw tre over the share of outliers, a curve a variant, on logarithmic axes.
+
+    Error bars are one standard deviation. What lies below the floor, down to 0, is drawn on it.
+    """
+    rows = -(-len(panels) // columns)
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
+            _draw_curves(axes, panel, floor)
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        for axes in grid[max(len(panels) - columns, 0) : len(panels)]:
+            axes.set_xlabel("share of outliers λ")
+            axes.tick_params(labelbottom=True)
+        figure.supylabel("tre (mean ± standard deviation)", fontsize=11)
+        figure.suptitle(title, fontsize=12, fontweight="bold")
+        handles, labels = grid[0].get_legend_handles_labels()
+        figure.legend(
+            handles,
+            labels,
+            loc="outside right center",
+            frameon=False,
+            handlelength=4,
+            title=_LEGEND_TITLE,
+            alignment="left",
+        )
+
+    return render(draw, (4.2 * columns + 2.6, 3.6 * rows + 0.6), plot_format)
+
+
+def _draw_curves(axes: Axes, panel: Panel, floor: float) -> None:
+    tidy(axes)
+    axes.set_title(panel.title, **_TITLE)
+    axes.set_yscale("log")
+    names = list(dict.fromkeys(point.variant for point in panel.points))
+    highest = 10 * floor
+    for index, name in enumerate(names):
+        points = [point for point in panel.points if point.variant == name]
+        means = np.array([point.tre_mean for point in points])
+        spread = np.array([point.tre_std for point in points])
+        shown, low = np.maximum(means, floor), np.maximum(means - spread, floor)
+        high = np.maximum(means + spread, floor)
+        highest = max(highest, float(high.max()))
+        axes.errorbar(
+            [point.share + _SHIFT * (index - (len(names) - 1) / 2) for point in points],
+            shown,
+            yerr=[shown - low, high - shown],
+            label=name,
+            **_style(points[0]),
+        )
+    axes.set_ylim(floor / 1.6, max(highest * 1.5, axes.get_ylim()[1]))
+    axes.yaxis.set_major_locator(LogLocator(numticks=12))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value, floor)))
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+
+
+def _power(value: float, floor: float) -> str:
+    sign = r"\leq " if np.isclose(value, floor) else ""
+    return f"${sign}10^{{{round(np.log10(value))}}}$"
+
+
+def _style(point: TrePoint) -> dict[str, Any]:
+    """Choose colour and mark by the method, line and filling by the t that it is given."""
+    color = METHOD_COLORS[point.method]
+    line: Any = {"true": "solid", "half": (0, (4, 2)), "": (0, (1, 1.5))}[point.t]
+    if "reweighted" in point.variant or "T = n" in point.variant:
+        line = (0, (6, 1.5, 1, 1.5))
+    hollow = point.t != "true"
+    return {
+        "color": color,
+        "linestyle": line,
+        "linewidth": 1.6,
+        "marker": METHOD_MARKERS[point.method],
+        "markersize": 6,
+        "markerfacecolor": "white" if hollow else color,
+        "capsize": 2,
+        "elinewidth": 0.9,
+    }
+
+
+_Scaling = Literal["own", "common"]
+
+_METHODS_IN_ROW = 4
+_SHEET_WIDTH = 1.6
+_BAR_HEIGHT, _TITLE_HEIGHT = 0.42, 0.5
+
+Floats = NDArray[np.float64]
+
+
+def render_sheet(
+    comparison: Comparison, scaling: _Scaling, *, plot_format: PlotFormat = "png"
+) -> bytes:
+    """Draw the chosen frames one below the other, each with its decompositions, four in a row.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    scaling : str
+        ``own`` spreads every picture from its darkest to its brightest value, with a bar below it
+        that says which; ``common`` shows all pictures on one scale.
+
+    Notes
+    -----
+    The foreground is x − x_b with its sign.
+    """
+    height, width = comparison.pictures[0].shape
+    names = comparison.names
+    each = _SHEET_WIDTH * height / width + _TITLE_HEIGHT + (_BAR_HEIGHT if scaling == "own" else 0)
+    rows = 1 + -(-len(names) // _METHODS_IN_ROW)
+    limits = _limits(comparison) if scaling == "common" else None
+
+    def draw(figure: Figure) -> None:
+        shape = (len(comparison.chosen) * rows, 2 * _METHODS_IN_ROW)
+        grid = figure.subplots(*shape, squeeze=False).reshape(-1, rows, shape[1])
+        for index, part in enumerate(grid):
+            image = _draw_frame(part, comparison, index, limits)
+        k = max(comparison.ks)
+        said = "one scale for all" if limits else "each picture on its own scale, below it"
+        name = comparison.name.replace("$", "")
+        figure.suptitle(f"{name}, k = {k}: background and foreground x − x_b; {said}", fontsize=12)
+        if limits:
+            bar = figure.colorbar(image, ax=figure.axes, shrink=0.5, location="right")
+            bar.set_label("grey levels")
+
+    columns = 2 * _METHODS_IN_ROW
+    size = (columns * _SHEET_WIDTH * 1.08 + 0.8, len(comparison.chosen) * rows * each + 0.7)
+    return render(draw, size, plot_format)
+
+
+def _draw_frame(
+    grid: NDArray[np.object_],
+    comparison: Comparison,
+    index: int,
+    limits: tuple[float, float] | None,
+) -> AxesImage:
+    """Draw one frame and what every method made of it."""
+    for axes in grid.ravel():
+        axes.set_axis_off()
+    picture = comparison.pictures[index]
+    drawn = _draw(grid[0, 0], picture, f"frame {comparison.chosen[index]}", limits)
+    places = iter(grid[1:].reshape(-1, 2))
+    for name, (left, right) in zip(comparison.names, places, strict=False):
+        backgrounds = comparison.backgrounds.get(name)
+        left.set_title(name, fontsize=9, loc="left", fontweight="bold")
+        if backgrounds is None:
+            left.text(0.5, 0.5, "no result", transform=left.transAxes, ha="center", va="center")
+            continue
+        _draw(left, backgrounds[index], name, limits)
+        _draw(right, picture - backgrounds[index], "foreground", limits)
+    return drawn
+
+
+def _draw(axes: Axes, picture: Floats, title: str, limits: tuple[float, float] | None) -> AxesImage:
+    low, high = limits or (float(picture.min()), float(picture.max()))
+    high = max(high, low + 1e-6)
+    image = axes.imshow(picture, cmap="gray", vmin=low, vmax=high)
+    weight: Any = "normal" if title == "foreground" else "bold"
+    axes.set_title(title, fontsize=9, loc="left", fontweight=weight)
+    if limits is None:
+        bar = axes.inset_axes((0.0, -0.13, 1.0, 0.07))
+        bar.imshow(
+            np.linspace(0, 1, 64)[None], cmap="gray", aspect="auto", extent=(low, high, 0, 1)
+        )
+        bar.set_yticks([])
+        digits = 0 if high - low > 10.0 else 1
+        bar.set_xticks([low, high], [f"{low:.{digits}f}", f"{high:.{digits}f}"], fontsize=7)
+        bar.tick_params(length=0, pad=1)
+    return image
+
+
+def _limits(comparison: Comparison) -> tuple[float, float]:
+    """Give the lowest and the highest value of all pictures."""
+    pictures = list(_pictures(comparison))
+    return min(float(p.min()) for p in pictures), max(float(p.max()) for p in pictures)
+
+
+def _pictures(comparison: Comparison) -> Iterator[Floats]:
+    yield from comparison.pictures
+    for backgrounds in comparison.backgrounds.values():
+        for picture, background in zip(comparison.pictures, backgrounds, strict=True):
+            yield background
+            yield picture - background
+
+
+_SIZE = (10.0, 6.0)
+_HALF: Any = (0, (4, 2))
+_OTHER: Any = (0, (6, 1.5, 1, 1.5))
+
+
+def render_times(
+    comparison: Comparison, paper: Mapping[str, PaperColumn], *, plot_format: PlotFormat = "png"
+) -> bytes:
+    """Draw the seconds of every method over k on a logarithmic axis, and the paper's beside them.
+
+    Lines are solid for t = |T|, dashed for ⌈n/2⌉ and dash-dotted for what is neither.
+    """
+
+    def draw(figure: Figure) -> None:
+        ours, theirs = figure.subplots(1, 2, sharey=True)
+        for axes in (ours, theirs):
+            tidy(axes)
+            axes.set_yscale("log")
+            axes.set_xlabel("k")
+        _draw_ours(ours, comparison)
+        theirs.set_title(
+            "the paper's own figures (2014)\nother hardware, 633 frames of 20480 pixels",
+            fontsize=10,
+            color=GREY,
+        )
+        for name, column in paper.items():
+            if name in comparison.names:
+                method = next(row.method for row in comparison.rows if row.name == name)
+                k, seconds = list(column.seconds), list(column.seconds.values())
+                _draw_line(theirs, method, name.removeprefix(method), k, seconds, hollow=True)
+        theirs.set_xticks(list(PAPER_KS))
+        ours.set_ylabel("seconds of a fit")
+        ours.yaxis.set_major_locator(LogLocator(numticks=12))
+        ours.yaxis.set_minor_formatter(NullFormatter())
+        ours.yaxis.set_major_formatter(FuncFormatter(_seconds))
+        figure.suptitle("Run time of a fit", fontsize=12, fontweight="bold")
+        handles, labels = ours.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+
+    return render(draw, _SIZE, plot_format)
+
+
+def _seconds(value: float, _: int | None) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+
+def _draw_ours(axes: Axes, comparison: Comparison) -> None:
+    n, p = comparison.numbers.size, comparison.pixels
+    name = comparison.name.replace("$", "")
+    axes.set_title(
+        f"bgsub, this machine\n{name if len(name) < 30 else name[:29] + '…'}: {n} frames of "
+        f"{p} pixels",
+        fontsize=10,
+    )
+    for name in comparison.names:
+        rows = [row for row in comparison.rows if row.name == name and row.seconds is not None]
+        if rows:
+            k, seconds = [row.k for row in rows], [row.seconds or 0.0 for row in rows]
+            _draw_line(axes, rows[0].method, rows[0].variant, k, seconds, label=name)
+    axes.set_xticks(sorted(comparison.ks))
+
+
+def _draw_line(
+    axes: Axes,
+    method: str,
+    variant: str,
+    k: Sequence[int],
+    seconds: Sequence[float],
+    *,
+    hollow: bool = False,
+    label: str = "",
+) -> None:
+    color = METHOD_COLORS[method]
+    axes.plot(
+        k,
+        seconds,
+        label=label,
+        color=color,
+        linestyle={"": "solid", "(.5)": _HALF}.get(variant, _OTHER),
+        linewidth=1.6,
+        marker=METHOD_MARKERS[method],
+        markersize=7,
+        markerfacecolor="white" if hollow else color,
+    )
+
+
+MOVED_COLUMNS = ("frames", *COLUMNS)
+"""Header of compare.csv."""
+
+
+def of_whole(options: MovedObjectOptions) -> CompareOptions:
+    """Give the options of the comparison on all frames: TRPCA alone, and no pictures asked for."""
+    return replace(options, methods=("trpca",), frames=(), pcp_lambda=MovedObjectOptions.pcp_lambda)
+
+
+def of_part(options: MovedObjectOptions) -> CompareOptions:
+    """Give the options of the comparison on the frames up to the end of the part."""
+    source = replace(options.run.source, end=options.part)
+    return replace(options, run=replace(options.run, source=source))
+
+
+def row_cells(frames: str, comparison: Comparison) -> list[dict[str, Any]]:
+    """Make the rows of compare.csv, the method with its variant."""
+    return [{"frames": frames, **row.cells(), "method": row.name} for row in comparison.rows]
+
+
+TIMES_COLUMNS = (
+    *("column", "method", "k", "t", "seconds", "paper_2014_seconds", "iterations", "converged"),
+    *("objective", "auc", "average_precision", "true_outliers_flagged", "note", "reason"),
+)
+"""Header of times.csv. ``paper_2014_seconds`` are the paper's figures, not ours."""
+
+_NOTES = {
+    "trpca": "ten starts; the paper's seconds are of one",
+    "hrpca": "rows are removed until k + 1 are left",
+    "outlier-pursuit": "the paper's LLD",
+    "robust-subspace": "the paper's RPCA, of De la Torre and Black",
+}
+
+
+def time_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Make the rows of times.csv: our seconds and the paper's.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    list of dict
+        The paper's cells are None where its table has no figure.
+    """
+    return [
+        {
+            **row.cells(),
+            "column": _column(row),
+            "paper_2014_seconds": _paper(row).get(row.k),
+            "note": _NOTES.get(row.method, ""),
+        }
+        for row in comparison.rows
+    ]
+
+
+def table_one(comparison: Comparison) -> tuple[list[str], list[dict[str, Any]]]:
+    """Arrange the seconds as the paper's Table 1: a row for every k, ours and theirs.
+
+    Returns
+    -------
+    header : list of str
+        ``k``, ``seconds of``, the paper's nine columns in its order, and what else was fitted;
+        ``lld(.5)`` beside ``lld``.
+    rows : list of dict
+        Empty cells are None.
+    """
+    theirs = [column.name for column in PAPER_TIMES.values()]
+    others = [_column(row) for row in comparison.rows if _column(row) not in theirs]
+    # Where no truth is given, LLD runs with half of the frames alone: a column the paper has not.
+    besides = [[name, f"{name}(.5)"] if f"{name}(.5)" in others else [name] for name in theirs]
+    columns = list(dict.fromkeys([*itertools.chain(*besides), *others]))
+    rows: list[dict[str, Any]] = []
+    for k in comparison.ks:
+        here = [row for row in comparison.rows if row.k == k]
+        ours: dict[str, Any] = dict.fromkeys(columns)
+        ours |= {_column(row): _rounded(row.seconds) for row in here}
+        paper = dict.fromkeys(columns) | {
+            column.name: column.seconds.get(k) for column in PAPER_TIMES.values()
+        }
+        rows += [{"k": k, "seconds of": "bgsub", **ours}, {"k": k, "seconds of": "paper", **paper}]
+    return ["k", "seconds of", *columns], rows
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else float(f"{seconds:.2g}")
+
+
+def _column(row: MethodRow) -> str:
+    """Name a row's column as the paper does, or as bgsub does where the paper has none."""
+    if row.name in PAPER_TIMES:
+        return PAPER_TIMES[row.name].name
+    plain = PAPER_TIMES.get(row.method)
+    return f"{plain.name}{row.variant}" if plain else row.name
+
+
+def _paper(row: MethodRow) -> dict[int, float]:
+    column = PAPER_TIMES.get(row.name)
+    return column.seconds if column else {}
+
+
+_ROUNDING = 1e-9
+
+
+def tre_table(
+    points: Sequence[TrePoint], panel: Sequence[str]
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Put the mean tre of a curve into one row.
+
+    Parameters
+    ----------
+    points : sequence of TrePoint
+    panel : sequence of str
+        Attributes of the points that tell one panel from another.
+
+    Returns
+    -------
+    header : list of str
+    rows : list of dict
+        Panel by panel, variant by variant; tre to two digits, 0 for what rounding leaves.
+    """
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    shares = list(dict.fromkeys(_share_column(point) for point in points))
+    for point in sorted(points, key=lambda p: _first(points, p, panel)):
+        cells = {name: getattr(point, name) for name in panel}
+        key = (*cells.values(), point.variant)
+        row = rows.setdefault(key, {**cells, "variant": point.variant, **dict.fromkeys(shares)})
+        small = point.tre_mean < _ROUNDING
+        row[_share_column(point)] = 0.0 if small else float(f"{point.tre_mean:.1e}")
+    return [*panel, "variant", *shares], list(rows.values())
+
+
+def _share_column(point: TrePoint) -> str:
+    return f"λ = {point.share:g}"
+
+
+def _first(points: Sequence[TrePoint], point: TrePoint, panel: Sequence[str]) -> int:
+    """Give the place of a panel among the panels."""
+    places = [[getattr(each, name) for name in panel] for each in points]
+    return places.index([getattr(point, name) for name in panel])

@@ -1,0 +1,493 @@
+"""Name a method together with what it is told of the outliers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bgsub.declared import Declared, documented, option
+from bgsub.errors import UsageError
+from bgsub.input_rules import File
+from bgsub.options import RunOptions
+from bgsub.robustpca.competitors.methods import COMPARED, METHODS
+from bgsub.rules import POSITIVE, Choice, Integer, Number, Several
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A method as it takes part in a comparison.
+
+    Attributes
+    ----------
+    method : str
+        A name in `bgsub.robustpca.competitors.methods.COMPARED`.
+    variant : str
+        What tells it from other entries of the same method, such as ``(.5)``; empty for the first.
+    support_fraction : float, optional
+        t/n; None is the method's default, which is reweighted for TRPCA.
+    lam : float, optional
+        λ; None is the method's default.
+    max_removals : int, optional
+        Rows that HRPCA removes at most; None is 2(n − t).
+    """
+
+    method: str
+    variant: str = ""
+    support_fraction: float | None = None
+    lam: float | None = None
+    max_removals: int | None = None
+
+    @property
+    def name(self) -> str:
+        """For tables and legends."""
+        return f"{self.method}{self.variant}"
+
+
+_DEFAULT_METHODS = tuple(METHODS)
+COLUMNS = (
+    *("method", "k", "t", "seconds", "iterations", "converged", "objective"),
+    *("auc", "average_precision", "true_outliers_flagged", "reason"),
+)
+"""Header of compare.csv."""
+
+
+_comparison = functools.partial(option, "Comparison")
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(Declared):
+    """What is compared on which frames.
+
+    Of `run`, a `RunOptions`, the options of the input, `support_fraction`, `seed`, `cutoff`,
+    `threads`, `memory`, `temp` and `fit_frames` matter.
+    """
+
+    run: RunOptions = field(default_factory=RunOptions)
+
+    methods: tuple[str, ...] = _comparison(
+        _DEFAULT_METHODS,
+        Several(Choice(tuple(COMPARED)), least=1),
+        "Methods, separated by commas: those of `bgsub methods`, and online, TRPCA of a sliding "
+        "window.",
+        unset="those of `bgsub methods`",
+    )
+    ks: tuple[int, ...] = _comparison(
+        (10,),
+        Several(Integer(1), least=1),
+        "Numbers of components, separated by commas: 1,3,5,7,9.",
+        flag="--k",
+    )
+    pcp_lambda: float | None = _comparison(
+        None,
+        POSITIVE,
+        "λ of PCP; the other methods derive theirs from t, the number of inliers.",
+        metavar="L",
+        flag="--lambda",
+        unset="1/√ of the frames or pixels, whichever are more",
+    )
+    frames: tuple[int, ...] = _comparison(
+        (),
+        Several(Integer(1)),
+        "Frames whose decomposition is drawn, separated by commas.",
+        unset="an ordinary one and the one that stands out most",
+    )
+    timeout: float | None = _comparison(
+        None,
+        POSITIVE,
+        "Give up a fit after this many seconds; the others go on.",
+        metavar="SECONDS",
+    )
+    truth: str | None = _comparison(
+        None,
+        File(),
+        "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1.",
+    )
+
+    def __post_init__(self) -> None:
+        """Check every value, and that λ has a method that takes it."""
+        super().__post_init__()
+        default = next(one.default for one in fields(self) if one.name == "pcp_lambda")
+        if self.pcp_lambda != default and "pcp" not in self.methods:
+            raise UsageError("--lambda has no effect without pcp among --methods; leave it out")
+
+    def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
+        """Read which of the frames of these numbers are true outliers; None where it is unknown."""
+        from bgsub.paper.labels import read_labels
+
+        return None if self.truth is None else read_labels(Path(self.truth), numbers)
+
+    def entries(self, labels: NDArray[np.int8] | None) -> tuple[Entry, ...]:
+        """List what takes part, given the labels that `labels` read."""
+        del labels
+        share = self.run.support_fraction
+        return tuple(
+            Entry(
+                method=name, support_fraction=share, lam=self.pcp_lambda if name == "pcp" else None
+            )
+            for name in dict.fromkeys(self.methods)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the options that matter as plain JSON values."""
+        run, own = self.run.to_json(), super().to_json()
+        shared = ("source", "support_fraction", "seed", "cutoff", "threads", "memory", "temp")
+        own["k"] = own.pop("ks")
+        return {name: run[name] for name in (*shared, "fit_frames")} | own
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MethodRow:
+    """A method with a number of components; measures are None where there is nothing to measure.
+
+    Attributes
+    ----------
+    method : str
+    variant : str
+        See `Entry`.
+    k, t : int
+        Components, and frames that the objective is the mean of.
+    seconds : float, optional
+        Of the fit alone.
+    iterations : int, optional
+    converged : bool, optional
+    objective : float, optional
+        Mean of the t smallest r_i, in grey levels².
+    auc, average_precision : float, optional
+        Of r_i against the truth.
+    true_outliers_flagged : float, optional
+        Share of the true outliers whose score exceeds the cut-off.
+    reason : str
+        Why there is no result, or what the fit warned of.
+    errors : ndarray of shape (n,), optional
+        r_i.
+    backgrounds : ndarray of shape (frames, p), optional
+        Of the frames chosen, for the largest k.
+    """
+
+    method: str
+    k: int
+    t: int
+    variant: str = ""
+    seconds: float | None = None
+    iterations: int | None = None
+    converged: bool | None = None
+    objective: float | None = None
+    auc: float | None = None
+    average_precision: float | None = None
+    true_outliers_flagged: float | None = None
+    reason: str = ""
+    errors: Floats | None = field(default=None, repr=False)
+    backgrounds: Floats | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Method and variant, for tables and legends."""
+        return f"{self.method}{self.variant}"
+
+    @property
+    def failed(self) -> bool:
+        """Say whether there is no result."""
+        return self.errors is None
+
+    def cells(self) -> dict[str, Any]:
+        """Give the values of compare.csv by the names of its columns."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What every method made of the same frames.
+
+    Attributes
+    ----------
+    name : str
+        Of the input.
+    rows : list of MethodRow
+    numbers, times : ndarray of shape (n,)
+        Frame numbers and seconds.
+    pixels : int
+        p.
+    labels : ndarray of shape (n,), optional
+        1 for true outliers, 0 for ordinary frames, -1 unknown.
+    chosen : list of int
+        Numbers of the frames with pictures.
+    pictures : list of ndarray of shape (h, w)
+        These frames.
+    backgrounds : dict of str to list of ndarray of shape (h, w)
+        Their backgrounds by name, for the largest k.
+    stages : dict of str to float
+        Seconds of what was done once: ``decode`` and ``gram``.
+    facts : dict
+        Of the input, for a manifest.
+    warnings : list of str
+    """
+
+    name: str
+    rows: list[MethodRow]
+    numbers: NDArray[np.int64]
+    times: Floats
+    pixels: int
+    labels: NDArray[np.int8] | None
+    chosen: list[int]
+    pictures: list[Floats]
+    backgrounds: dict[str, list[Floats]]
+    stages: dict[str, float]
+    facts: dict[str, Any]
+    warnings: list[str]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the rows, in order."""
+        return list(dict.fromkeys(row.name for row in self.rows))
+
+    @property
+    def ks(self) -> list[int]:
+        """The numbers of components, in order."""
+        return list(dict.fromkeys(row.k for row in self.rows))
+
+
+@dataclass(frozen=True)
+class PaperColumn:
+    """A column of Table 1.
+
+    Attributes
+    ----------
+    name : str
+        The paper's name.
+    seconds : dict of int to float
+        By k.
+    """
+
+    name: str
+    seconds: dict[int, float]
+
+
+PAPER_KS = (1, 3, 5, 7, 9)
+"""Numbers of components in the table."""
+
+
+def _paper_column(name: str, *seconds: float) -> PaperColumn:
+    return PaperColumn(name, dict(zip(PAPER_KS, seconds, strict=True)))
+
+
+PAPER_TIMES = {
+    "trpca": _paper_column("trpca", 7, 99, 64, 114, 119),
+    "trpca(.5)": _paper_column("trpca(.5)", 13, 61, 78, 62, 92),
+    "orpca": _paper_column("orpca", 3659, 8151, 2797, 4138, 6371),
+    "orpca(.5)": _paper_column("orpca(.5)", 3450, 13852, 3726, 3153, 8508),
+    "hrpca": _paper_column("hrpca", 45990, 50491, 72009, 67174, 96954),
+    "hrpca(.5)": _paper_column("hrpca(.5)", 48603, 56090, 77344, 90931, 106782),
+    "outlier-pursuit": PaperColumn("lld", {5: 232667}),
+    "robust-subspace": _paper_column("rpca", 1078, 730, 3615, 4230, 4113),
+    "pcp": PaperColumn("pcp", {5: 875}),
+}
+"""By the names of entries of a comparison, in the paper's order."""
+
+
+OTHERS = "others"
+"""All other digits, in equal proportion."""
+
+_PAPER_LAMBDA = 0.001
+"""λ of PCP there, chosen by hand."""
+
+_PERSON = ((638, 891), (1390, 1502))
+"""Frames of "Moved Object" with a person."""
+
+MANY_REMOVALS = 1 << 40
+"""More than there are rows: HRPCA stops where no more than k + 1 are left."""
+
+_experiment = functools.partial(option, "Experiment")
+_data = functools.partial(option, "Data")
+_footage = functools.partial(option, "Comparison")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Draws(Declared):
+    """What both experiments on drawn data take."""
+
+    shares: tuple[float, ...] = _experiment(
+        (0.1, 0.2, 0.3, 0.4, 0.45),
+        Several(Number("a share of 0 or more, below 0.5", 0, 0.5, open_most=True), least=1),
+        "Shares of outliers (λ), separated by commas.",
+    )
+    sets: int = _experiment(5, Integer(1), "Data sets for each point.")
+    seed: int = _experiment(0, Integer(0), "The same seed gives the same numbers.", metavar="SEED")
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class SyntheticOptions(_Draws):
+    """Which synthetic data are drawn."""
+
+    samples: int = _data(200, Integer(2), "Rows of each data set, n.")
+    features: tuple[int, ...] = _data((100, 20), Several(Integer(2), least=1), "p, a panel each.")
+    components: int = _data(5, Integer(1), "Components of the data and of the fits, k.")
+    noise: float = _data(0.05, Number("a number of 0 or more", 0), "σ of the noise on true rows.")
+    sigma: str = _experiment(
+        "deviation",
+        Choice(("deviation", "variance")),
+        "What σ means where the paper writes N(0, σ), for noise and outliers.",
+    )
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class DigitOptions(_Draws):
+    """Which digits are drawn, and how many outliers."""
+
+    true: int = _experiment(
+        1, Integer(0, 9), "The digit of the true observations.", metavar="DIGIT"
+    )
+    outliers: tuple[str, ...] = _experiment(
+        ("0", OTHERS),
+        Several(Choice((*"0123456789", OTHERS)), least=1),
+        "A panel each: another digit, or others for all of them in equal proportion.",
+    )
+    ks: tuple[int, ...] = _experiment(
+        (1, 5, 10),
+        Several(Integer(1), least=1),
+        "Numbers of components, separated by commas.",
+        flag="--k",
+    )
+    samples: int = _experiment(200, Integer(1), "Pictures in each data set, at most.")
+    sets: int = _experiment(3, Integer(1), "Data sets for each point.")
+    data: str | None = _experiment(
+        None,
+        File(),
+        "USPS or MNIST, as IDX, IDX.gz, libsvm text or .npz with X and y.",
+        unset="the 8×8 digits of scikit-learn",
+    )
+
+    def __post_init__(self) -> None:
+        """Check every value, and that the outliers are other digits."""
+        super().__post_init__()
+        if str(self.true) in self.outliers:
+            message = f"--outliers {self.true}: must be {OTHERS} or a digit other than {self.true}"
+            raise UsageError(message)
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class TimesOptions(CompareOptions):
+    """A comparison as in the paper's Table 1: methods that take a t run with both of its values."""
+
+    ks: tuple[int, ...] = _footage(
+        PAPER_KS,
+        Several(Integer(1), least=1),
+        "Numbers of components, separated by commas; a row of the table each.",
+        flag="--k",
+    )
+    pcp_lambda: float | None = _footage(
+        _PAPER_LAMBDA,
+        POSITIVE,
+        "λ of PCP; the other methods derive theirs from t, the number of inliers.",
+        metavar="L",
+        flag="--lambda",
+    )
+    truth: str | None = _footage(
+        None,
+        File(),
+        "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1. Methods "
+        "run with t = |T| too, the number of the other frames.",
+    )
+
+    def entries(self, labels: NDArray[np.int8] | None) -> tuple[Entry, ...]:
+        """List the columns of Table 1 that the methods make, then TRPCA as it is by default.
+
+        With t = |T| where there are labels, and with ⌈n/2⌉, named ``(.5)``. As in the table,
+        OPRPCA (LLD) has one column, for |T| if that is known.
+        """
+        return tuple(
+            entry for name in dict.fromkeys(self.methods) for entry in self._of(name, labels)
+        )
+
+    def _of(self, name: str, labels: NDArray[np.int8] | None) -> Iterator[Entry]:
+        if name == "pcp":
+            yield Entry(method=name, lam=self.pcp_lambda)
+            return
+        if "--support-fraction" not in METHODS[name].parameters:
+            yield Entry(method=name)
+            return
+        if labels is not None:
+            # The paper's HRPCA goes on until all rows but k are removed.
+            removals = MANY_REMOVALS if name == "hrpca" else None
+            share = _true_share(labels)
+            yield Entry(method=name, support_fraction=share, max_removals=removals)
+        if labels is None or name != "outlier-pursuit":
+            yield Entry(method=name, variant="(.5)", support_fraction=0.5)
+        if name == "trpca":
+            yield Entry(method=name, variant=" reweighted")
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class MovedObjectOptions(TimesOptions):
+    """The paper's second recording: a part of it by all methods, all of it by TRPCA."""
+
+    ks: tuple[int, ...] = _footage(
+        (10,),
+        Several(Integer(1), least=1),
+        "Numbers of components, separated by commas; pictures are of the largest.",
+        flag="--k",
+    )
+    frames: tuple[int, ...] = _footage(
+        (560, 651, 681),
+        Several(Integer(1)),
+        "Frames of the part whose decomposition is drawn, separated by commas.",
+    )
+    part: int = _footage(892, Integer(2), "Last frame of the part that all methods are fitted to.")
+    truth: str | None = _footage(
+        None,
+        File(),
+        "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1.",
+        unset="a person in 638-891 and 1390-1502, as the paper says of its recording",
+    )
+
+    def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
+        """Read the true outliers, or take those of the paper's recording.
+
+        Raises
+        ------
+        UsageError
+            If there is no file, and the frames are not those of the paper's recording.
+        """
+        if self.truth is not None:
+            return super().labels(numbers)
+        labels = (0 * numbers).astype("int8")
+        for first, last in _PERSON:
+            labels[(numbers >= first) & (numbers <= last)] = 1
+        if labels.all() or not labels.any():
+            spans = " and ".join(f"{first}-{last}" for first, last in _PERSON)
+            here = f"frames {numbers.min()} to {numbers.max()} have"
+            how = "no frame without" if labels.all() else "no frame of"
+            message = f"without --truth somebody is taken to be in frames {spans}, but {here}"
+            raise UsageError(f"{message} {how} that; say with --truth when somebody is there")
+        return labels
+
+
+def _true_share(labels: NDArray[np.int8]) -> float:
+    """|T|/n, of the frames that are labelled.
+
+    Raises
+    ------
+    UsageError
+        If it is below a half.
+    """
+    known = labels[labels >= 0]
+    true = int((known == 0).sum())
+    if 2 * true < known.size:
+        raise UsageError(
+            f"--truth calls {known.size - true} of {known.size} frames outliers, but a robust fit "
+            "can bear half of them at most"
+        )
+    return true / known.size
