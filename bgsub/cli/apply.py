@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ def _apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> 
 
         model = choose_model(models_in(model), job.input, options)
         session.log("note", f"{model} leaves the least of it unexplained and is used")
+    began = time.monotonic()
     with make_progress(session) as progress:
         result = pipeline.apply(model, job.input, job.out, options, progress=progress)
-    show_result(result, session)
+    show_result(result, session, began)

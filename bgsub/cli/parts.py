@@ -112,16 +112,14 @@ class PartOfRun:
     def _do_segments(self, job: Job, numbers: Sequence[int], session: Session) -> None:
         from bgsub.cli.segments import run_side_by_side
         from bgsub.segments.plan import load_plan
-        from bgsub.segments.work import run_segment
+        from bgsub.segments.work import run_segments
 
         film = load_plan(job.out)
         if self.processes > 1 and len(numbers) > 1:
             run_side_by_side(session, job, self.processes, film, numbers)
             return
         with make_progress(session) as progress:
-            for number in numbers:
-                run_segment(job.out, number, plan=film, footage=job.input, progress=progress)
-                session.log("note", f"segment {number} of {len(film.segments)} is finished")
+            run_segments(job.input, job.out, film, numbers, progress)
 
     def _say_idle(self, session: Session, what: str) -> None:
         session.log("note", f"part {self.part} has nothing to do: {what}")

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from bgsub.cli.logs import Session
 from bgsub.robustpca.competitors.methods import COMPARED
+from bgsub.wording import plural
 
 _LINE_INTERVAL_S = 10.0
 _JSON_INTERVAL_S = 1.0
@@ -90,7 +91,7 @@ class LineProgress(Progress):
             return
         self._last_line = now
         elapsed = now - began
-        rate = done / elapsed if elapsed > 0 else None
+        rate = done / elapsed if done and elapsed > 0 else None
         left = (total - done) / rate if rate and total and total >= done else None
         self.session.log(
             "progress",
@@ -128,6 +129,7 @@ class BarProgress(Progress):
                     desc=f"{label}{stage}",
                     unit=_unit(stage),
                     unit_scale=stage == "fit",
+                    smoothing=0,  # segments begin with stages in which no frame is written
                     dynamic_ncols=self._has_size,
                     ncols=None if self._has_size else COLUMNS,
                     nrows=None if self._has_size else ROWS,
@@ -201,6 +203,20 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {second} s"
     hours, minute = divmod(minutes, 60)
     return f"{hours} h {minute} min"
+
+
+def speed(frames: int, seconds: float) -> str:
+    """Return how many frames were done in what time.
+
+    Examples
+    --------
+    >>> speed(1500, 26.2)
+    '1500 frames in 26 s, 57 a second'
+    """
+    rate = frames / max(seconds, 1e-3)
+    shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
+    took = duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{plural(frames, 'frame')} in {took}, {shown} a second"
 
 
 def make_progress(session: Session) -> Progress:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import time
 from typing import TYPE_CHECKING
 
 from bgsub.cli.failures import INTERRUPTED
 from bgsub.cli.interrupts import log_results, work_is_done
 from bgsub.cli.jobs import Job
 from bgsub.cli.logs import Session
-from bgsub.cli.progress import make_progress
+from bgsub.cli.progress import make_progress, speed
 from bgsub.errors import Interrupted
 from bgsub.options import RunOptions
 
@@ -28,7 +29,7 @@ def run_one(
     from bgsub.segments.plan import FOLDER
     from bgsub.segments.run import run
 
-    work = functools.partial(run_side_by_side, session, job, processes)
+    work, began = functools.partial(run_side_by_side, session, job, processes), time.monotonic()
     try:
         with make_progress(session) as progress:
             result = run(
@@ -46,11 +47,11 @@ def run_one(
     found = result.manifest.get("input", {}).get("sha256")
     if digest and found and found != digest:
         session.log("warning", f"{job.input} is not the same file as in the run that was repeated")
-    show_result(result, session)
+    show_result(result, session, began)
 
 
-def show_result(result: RunResult, session: Session) -> None:
-    """Log what a run found."""
+def show_result(result: RunResult, session: Session, began: float | None = None) -> None:
+    """Log what a run found, and its speed, where the monotonic time of its beginning is known."""
     if session.label is None:
         work_is_done()
     for warning in result.warnings:
@@ -60,3 +61,6 @@ def show_result(result: RunResult, session: Session) -> None:
     for hint in result.hints:
         session.log("hint", hint)
     log_results(result.out, session)
+    frames = result.manifest.get("frames", {}).get("used")
+    if began is not None and frames:
+        session.log("summary", speed(frames, time.monotonic() - began))

@@ -17,7 +17,7 @@ from bgsub.pipeline.outcome import RunResult
 from bgsub.runtime.threads import keep_freed_memory
 from bgsub.segments.bounds import AUTO_FRAMES
 from bgsub.segments.plan import SegmentPlan, clear, divided, draft_plan, in_words, load_plan
-from bgsub.segments.work import run_segment
+from bgsub.segments.work import run_segments
 from bgsub.video.source import Footage
 
 notes = logging.getLogger("bgsub.notes")
@@ -75,12 +75,7 @@ def run(
         return pipeline.run(footage, out, options, progress=progress)
     missing = plan.missing(out)
     if work is None:
-        for number in missing:
-            run_segment(
-                out, number, plan=plan, footage=footage, jobs=options.jobs, progress=progress
-            )
-            text = "%s: segment %d of %d is finished"
-            notes.info(text, plan.identity["name"], number, len(plan.segments))
+        run_segments(footage, out, plan, missing, progress, jobs=options.jobs)
     else:
         work(plan, missing)
     return finish(out, plan, watch)

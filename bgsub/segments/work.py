@@ -1,19 +1,62 @@
-"""Run one segment of a plan, in whatever process and on whatever machine."""
+"""Run segments of a plan, in whatever process and on whatever machine."""
 
 from __future__ import annotations
 
 import gc
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from bgsub.errors import OutputError
 from bgsub.options import ProgressCallback
 from bgsub.pipeline.directory import is_complete
+from bgsub.pipeline.inputs import open_input
 from bgsub.pipeline.run import run
 from bgsub.pipeline.stretch import Stretch
 from bgsub.runtime.limits import give_back
 from bgsub.segments.plan import SegmentPlan, load_plan, segment_folder
 from bgsub.video.source import Footage
+
+notes = logging.getLogger("bgsub.notes")
+
+
+def run_segments(
+    footage: Footage,
+    out: Path,
+    plan: SegmentPlan,
+    numbers: Sequence[int],
+    progress: ProgressCallback,
+    *,
+    jobs: int = 1,
+) -> None:
+    """Run segments one after the other; progress counts the frames of all of them together.
+
+    Raises
+    ------
+    BgsubError
+        As for `bgsub.run`.
+    """
+    options = [plan.segment_options(number) for number in numbers]
+    sizes = [open_input(footage, one).frames_estimate for one in options]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    of, before = len(plan.segments), 0
+    for number in numbers:
+        written = 0
+
+        def of_film(
+            stage: str, done: int, there: int | None, number: int = number, before: int = before
+        ) -> None:
+            nonlocal written
+            # Only the last stage tells how much is left; the others are named beside it.
+            written = done if stage in {"write", "errors"} else written
+            within = f" of {there}" if there else ""
+            detail = f"segment {number} of {of}, {stage} {done}{within}"
+            progress(f"frames · {detail}", before + written, total)
+
+        run_segment(out, number, plan=plan, footage=footage, jobs=jobs, progress=of_film)
+        before += written
+        notes.info("%s: segment %d of %d is finished", plan.identity["name"], number, of)
 
 
 def run_segment(

@@ -139,3 +139,17 @@ def test_lines_say_what_stands_behind_the_stage(capsys) -> None:
     progress("pcp · residual 5.0e-01", 2, None)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(", ")[-1] for line in lines] == ["residual 1.0e+00", "residual 5.0e-01"]
+
+
+def test_nothing_is_foretold_before_anything_is_done(capsys) -> None:
+    clock = Clock()
+    with LineProgress(Session(), 10.0, clock) as progress:
+        progress("frames · segment 1 of 3, decode 40 of 500", 0, 1500)
+        clock.now += 11
+        progress("frames · segment 1 of 3, decode 500 of 500", 0, 1500)
+        clock.now += 19
+        progress("frames · segment 2 of 3, write 100 of 500", 600, 1500)
+    assert capsys.readouterr().err.splitlines() == [
+        "frames: 0 of 1500 (0 %), segment 1 of 3, decode 500 of 500",
+        "frames: 600 of 1500 (40 %), 20/s, 45 s left, segment 2 of 3, write 100 of 500",
+    ]

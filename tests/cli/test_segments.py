@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -106,3 +107,8 @@ def test_resume_without_segments_is_refused(film, invoke, tmp_path):
     result = invoke("run", film, "--segment", "off", "--resume", "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "--skip-existing" in result.stderr
+
+
+def test_the_last_line_says_how_fast_it_was(film, tmp_path, invoke):
+    done = invoke("run", film, *ARGUMENTS, "--out", tmp_path / "out")
+    assert re.fullmatch(r"150 frames in [\d.]+ s, \d+ a second", done.stderr.splitlines()[-1])

@@ -282,3 +282,17 @@ def test_nothing_is_joined_while_a_segment_is_missing(film, options, tmp_path):
 def test_resume_is_for_segments(options):
     with pytest.raises(UsageError, match="--segment"):
         options(resume=True, segment="off")
+
+
+def test_progress_counts_the_whole_film(film, tmp_path, options):
+    seen = []
+    chosen = options(segment=60, outputs={"mask"}, format="mkv")
+    run(film, tmp_path / "out", chosen, progress=lambda *call: seen.append(call))
+    assert {stage.partition(" · ")[0] for stage, _, _ in seen} == {"frames"}
+    assert {total for _, _, total in seen} == {170}
+    done = [count for _, count, _ in seen]
+    assert done == sorted(done)
+    assert (done[0], done[-1]) == (0, 170)
+    details = [stage.partition(" · ")[2] for stage, _, _ in seen]
+    assert "segment 2 of 3, decode 60 of 60" in details
+    assert details[-1] == "segment 3 of 3, write 50 of 50"
