@@ -21,7 +21,6 @@ from bgsub.local.registration import Registration, find_registration
 from bgsub.local.scene import Scene
 from bgsub.local.scene_fit import fit_scene
 from bgsub.local.scoring import SceneMatcher, usual_share
-from bgsub.local.shadow_depth import darkest_shadow
 from bgsub.local.states import find_states
 from bgsub.local.traits import traits_of
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
@@ -98,11 +97,8 @@ def learn_scenes(
         shares = [
             explained(thumbnail(one), matcher.thumbnail, matcher.thumbnail_noise) for one in own
         ]
-        darkest = darkest_shadow(matcher, own, step, params, anywhere)
-        brightest = matcher.bounds.shadow_brightest
-        bounds = replace(params, shadow_darkest=darkest, shadow_brightest=brightest)
-        traits = traits_of(matcher, own, step, bounds, anywhere)
-        scenes.append(replace(scene, darkest=darkest, **traits._asdict()))
+        traits = traits_of(matcher, own, step, params, anywhere)
+        scenes.append(replace(scene, **traits._asdict()))
         shown.append([moments[i] for i in chosen.tolist()])
         usual.append(usual_share(np.array(shares, dtype=np.float32)))
     history = replace(History.of(scenes, shown, counts, params, left_out), shake_pixels=furthest)

@@ -188,12 +188,6 @@ class LocalParams:
     shadow_darkest: float = _number(
         0.6, "share of light", (0, 1), "that lamps and clouds leave in the shadow of somebody"
     )
-    shadow_mode: float = _number(
-        0.2,
-        "share of what keeps colour and texture",
-        (0, 1.1),
-        "darkened by the same share: shadows of the sun, which may be deeper; above 1: never",
-    )
     shadow_brightest: float = _number(
         1.3, "share of light", (1, 4), "light that a reflection adds to a place"
     )
@@ -236,7 +230,10 @@ class LocalParams:
         1.0, "its sizes", (0, 100), "an object that is seen for less has left its place"
     )
     lasting_contrast: float = _number(
-        40.0, "grey levels", (1, 255), "fainter objects fall below the threshold and back by chance"
+        1.0,
+        "grey levels",
+        (0.5, 255),
+        "fainter ones fall below the threshold by chance",
     )
     lasting_strength: float = _number(
         1.17, "thresholds", (0, 4), "mean of a blob in one frame of its track at least"

@@ -42,7 +42,7 @@ class Scene:
     grain : float
         Noise of single pixels in grey levels, for tests of texture; 0 is `sigma`.
     darkest : float
-        Share of the light that shadows leave, at least, see `shadow_depth`; 0 is
+        Share of the light that shadows leave, at least; 0 is
         `LocalParams.shadow_darkest`.
     grain_shares : ndarray of float32, shape (16,), or None
         Share of the grain that pixels of 0 to 15, 16 to 31, … grey levels have, see `noise`; None

@@ -19,7 +19,6 @@ from bgsub.local.clean_frames import (
 from bgsub.local.clustering import find_layers
 from bgsub.local.decisions import describe_changes
 from bgsub.local.filling import fill_inwards
-from bgsub.local.freezing import frozen_noise
 from bgsub.local.grain import SHADOW_WINDOW, measure_noise
 from bgsub.local.layers import Layers
 from bgsub.local.objects import Verdict, judge_changes
@@ -75,8 +74,7 @@ def fit_scene(
     center = trimmed_mean(pictures, clean, each)
     grain = measure_noise(pictures, center, workers.map)
     shared = measure_noise(pictures, center, workers.map, SHADOW_WINDOW)
-    noise = max(grain, params.least_noise)  # of frames in a row, and of layers
-    sigma = max(noise, frozen_noise(pictures, center, params))
+    sigma = max(grain, params.least_noise)
     first = np.rint(center).astype(np.uint8)
     del center
     tolerance = int(min(params.layer_width * sigma, 60))
@@ -86,8 +84,7 @@ def fit_scene(
 
     def judge() -> tuple[Layers, Verdict]:
         fewer, seen = layers.every(step), pictures[:, ::step, ::step]
-        is_frozen = sigma > noise
-        return fewer, judge_changes(seen, fewer, noise, params, workers.share, is_frozen=is_frozen)
+        return fewer, judge_changes(seen, fewer, sigma, params, workers.share)
 
     judged = workers.submit(judge) if step > 1 else None  # beside what chooses the layers
     rates = _restlessness(layers, params.kept_layers)
@@ -124,7 +121,7 @@ def fit_scene(
     return Scene(
         np.ascontiguousarray(colors[:used]),
         restless,
-        noise,
+        sigma,
         notes,
         band,
         regions,

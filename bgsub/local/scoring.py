@@ -46,10 +46,6 @@ def comparing_bytes(height: int, width: int, threads: int) -> int:
     return (_TABLES + _COMPARING * threads) * height * width
 
 
-_GREY = 0.01
-"""Channels of a grey picture differ by no more of its level: a codec rounds."""
-
-
 class SceneMatcher:
     """A scene in the form in which frames are quickly compared with it.
 
@@ -95,7 +91,6 @@ class SceneMatcher:
             params,
             shadow_darkest=scene.darkest or params.shadow_darkest,
             shade_share=params.shade_share if scene.shade >= params.shade_least else 0,
-            shadow_brightest=1 if _is_grey(scene.colors[0]) else params.shadow_brightest,
             outline_px=params.outline_px if is_solid else 1,
         )
         self.is_faint = _is_faint(scene) if is_faint is None else is_faint
@@ -214,12 +209,6 @@ def _coarsened(part: slice) -> slice:
 def _is_faint(scene: Scene) -> bool:
     noise = scene.noise
     return noise is not None and float(median(noise)) < FAINT * NOISE_UNIT
-
-
-def _is_grey(picture: Bytes) -> bool:
-    blue, green, red = cv2.split(picture)
-    highest, lowest = highest_channel(picture), cv2.min(cv2.min(blue, green), red)
-    return cv2.mean(cv2.subtract(highest, lowest))[0] <= _GREY * cv2.mean(highest)[0]
 
 
 def thresholds(scene: Scene, params: LocalParams) -> Singles:

@@ -23,8 +23,8 @@ _APART = 2.0
 # One stop: a frame with half or twice the light of the usual one is given that light to learn from,
 # and no more, or its few levels become steps and its noise is doubled. It shows the same place
 # where the pixels of both correlate so well, and no more of them look as usual: who stands close to
-# the camera leaves some as they are. So many frames are a state of their own.
-_STOP, _ALIKE, _USUAL, _LEAST_FRAMES = 2.0, 0.7, 0.2, 5
+# the camera leaves some as they are.
+_STOP, _ALIKE, _USUAL = 2.0, 0.7, 0.2
 _LEAST_CONTRAST = 0.5
 # A light is the same in all of its frames, or changes steadily, but where somebody passes. Who
 # fills most of the picture moves: what sets his frames apart is not the same in all of them.
@@ -58,10 +58,12 @@ def find_states(
         0 is the state of most frames. Frames of no state get the nearest one's number; -1 are few
         frames with less than half the light of their state, or more than twice as much.
     """
-    return _within_a_stop(_apart(thumbnails, params, share), thumbnails)
+    return _within_a_stop(_apart(thumbnails, params, share), thumbnails, params)
 
 
-def _within_a_stop(labels: NDArray[np.int64], thumbnails: Bytes) -> NDArray[np.int64]:
+def _within_a_stop(
+    labels: NDArray[np.int64], thumbnails: Bytes, params: LocalParams
+) -> NDArray[np.int64]:
     """Take frames out of a state whose light is more than a stop from the usual one of it.
 
     They show the same place with less than half of its contrast, or more than twice as much, as
@@ -70,13 +72,14 @@ def _within_a_stop(labels: NDArray[np.int64], thumbnails: Bytes) -> NDArray[np.i
     luma = thumbnails.mean(axis=3, dtype=np.float32).reshape(len(thumbnails), -1)
     luma -= median(luma, axis=1)[:, None]
     labels, state = labels.copy(), 0
+    least = max(params.state_share * len(labels), 1)
     while state <= labels.max():
         own = np.flatnonzero(labels == state)
         far = own[_is_far(luma[own])]
         if far.size in (0, own.size):
             state += 1
         else:
-            labels[far] = labels.max() + 1 if far.size >= _LEAST_FRAMES else -1
+            labels[far] = labels.max() + 1 if far.size >= least else -1
     sizes = np.bincount(labels[labels >= 0])
     order = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
     return np.where(labels < 0, -1, order[labels])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -12,8 +13,10 @@ from bgsub.local.cleanup import BlobRule, mean_score, vote, without_shadows
 from bgsub.local.params import LocalParams
 from bgsub.local.scoring import SceneMatcher
 from bgsub.local.shade import soft_shade
-from bgsub.local.shadow_depth import PassTo
 from bgsub.video.frames import Bytes
+
+PassTo = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
+"""`map`, or what does the same in threads."""
 
 _FRAMES = 24
 """Frames that are looked at, at most; of large pictures fewer, as each has more pixels."""

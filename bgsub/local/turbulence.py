@@ -30,6 +30,9 @@ _LONGER, _SEEN = 3, 0.04
 """Times as long as other colours, and share of the film, that a place is seen each time on average,
 where others only pass before it: what swings rests where it turns back, but not so long."""
 
+_MOST = 0.7
+"""Share of the picture that is turbulent, at most: more is a measure of noise that fails."""
+
 _AT_ONCE = 0.55
 """Share of the changes over the film that happen from one frame to the next, at least."""
 
@@ -81,7 +84,7 @@ def find_band(
     large = large_places(where, calmer, params)
     if large.any():
         large = restless_places(pictures, large, tolerance)
-    if not large.any():
+    if not large.any() or large.mean() > _MOST:
         return None, None
     band = np.stack(level_band(pictures, large, color))
     return band, find_palette(pictures, large, coarseness(*large.shape))

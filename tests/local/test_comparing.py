@@ -38,7 +38,7 @@ def test_frames_in_any_state_and_light_are_as_each_alone(passing):
 def test_regions_of_faint_film_end_with_their_frame(scenes, learn):
     """Small frames of other film are compared one above the other."""
     frames = scenes.finish([np.full((*scenes.shape, 3), 100.0)] * 12, noise=0.6)
-    frames[5:8, 20:40, 20:40] += np.uint8(12)
+    frames[5:8, 20:40, 20:40] += np.uint8(40)
     model = learn(frames)
     assert model.frames_at_once == 1
     seen = model.look_all(list(frames[3:8]))

@@ -49,7 +49,7 @@ def test_processes_learn_the_same(pictures, monkeypatch, result):
         scenes, usual, history, _ = learned
         found.append(LocalModel(scenes, usual, None, history).arrays())
     place = ["_given"] * 3  # some frames seem to have moved, so two medians are looked at, too
-    steps = [*place, "_comparer", "_toner", "_clusterer", "make_teller", "_given", "_given"]
+    steps = [*place, "_comparer", "_toner", "_clusterer", "make_teller", "_given"]
     assert makers == 3 * steps
     for other in found[1:]:
         assert other.keys() == found[0].keys()
@@ -86,7 +86,7 @@ def test_threads_learn_the_same_of_large_pictures(pictures, monkeypatch, threads
     monkeypatch.setattr(learning, "WORTH_A_THREAD", 1)
     for one, other in zip(alone, learned(), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert len(asked) == 2 * small + 6
+    assert len(asked) == 2 * small + 5
 
 
 def test_few_frames_in_the_dark_are_left_out_and_the_history_says_so():

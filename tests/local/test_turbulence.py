@@ -218,8 +218,11 @@ def test_what_many_pass_in_a_film_of_few_frames_is_not_turbulent(draw, turbulent
     first = np.zeros((1, 40, 60), bool)
     passed = is_passed(layers)
     assert find_band(pictures, layers, ~first, ~first[0], pictures[0], 9)[0] is None
-    assert find_band(pictures, layers, ~first, first[0], pictures[0], 9)[0] is not None
-    found = find_band(pictures, layers, ~first, passed, pictures[0], 9)[0]
+    assert find_band(pictures, layers, ~first, first[0], pictures[0], 9)[0] is None  # all of it
+    most = first[0].copy()
+    most[:, :25] = True
+    assert find_band(pictures, layers, ~first, most, pictures[0], 9)[0] is not None
+    found = find_band(pictures, layers, ~first, passed | most, pictures[0], 9)[0]
     assert (found is not None) == turbulent
 
 
