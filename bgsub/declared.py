@@ -118,6 +118,11 @@ class Declared:
         off = isinstance(getattr(self, name), bool) and not getattr(self, name)
         return f"--no-{found.removeprefix('--')}" if off else found
 
+    def changed(self) -> set[str]:
+        """Return the names of the options that have another value than their default."""
+        declared = declared_fields(type(self))
+        return {one.name for one in declared if getattr(self, one.name) != one.default}
+
     def to_json(self) -> dict[str, Any]:
         """Give all options as plain JSON values."""
         plain = {}

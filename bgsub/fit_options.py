@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bgsub.declared import Declared, declared_fields, documented, flag, option
-from bgsub.errors import UsageError
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.rules import POSITIVE, Choice, Integer, Number, Or, OrAuto, Switch
 
@@ -79,15 +78,25 @@ class FitOptions(Declared):
         """The number of components that memory is planned for: `k`, or the most "auto" takes."""
         return MOST_AUTO_COMPONENTS if self.k == "auto" else self.k
 
-    def _check_method(self, given: Collection[str]) -> None:
-        """Refuse options that are given, by their names, and are of another method."""
+    def without_effect(self, given: Collection[str]) -> dict[str, str]:
+        """Return those of the given options that the others leave without effect, and why.
+
+        Parameters
+        ----------
+        given : collection of str
+            Names of options that somebody has given, be it with the value of their default.
+
+        Returns
+        -------
+        dict of str to str
+            From names to what they have no effect with.
+        """
         parameters = METHODS[self.method].parameters
-        for one in declared_fields(type(self)):
-            if one.name in {"support_fraction", "lam"}:
-                has_effect = flag(one) in parameters
-            else:
-                of_trpca = one.name in {"n_init", "tol", "max_iter", "reweight"}
-                has_effect = self.method == "trpca" or not of_trpca
-            if one.name in given and not has_effect:
-                name = self.as_given(one.name)
-                raise UsageError(f"{name} has no effect with --method {self.method}; leave it out")
+        others = {
+            one.name
+            for one in declared_fields(type(self))
+            if one.name in {"support_fraction", "lam"} and flag(one) not in parameters
+        }
+        if self.method != "trpca":
+            others |= {"n_init", "tol", "max_iter", "reweight"}
+        return dict.fromkeys(others.intersection(given), f"--method {self.method}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from bgsub.declared import declared_fields, documented, option
+from bgsub.declared import documented, option
 from bgsub.errors import UsageError
 from bgsub.fit_options import FitOptions
 from bgsub.input_rules import File, Folder, Memory, Place, Segment, Share
@@ -32,6 +32,9 @@ EXTRA_OUTPUTS = frozenset({"preview", "overlay", "spectrum", "scores", "report"}
 """Those that are only written when they are asked for."""
 
 DEFAULT_OUTPUTS = frozenset(OUTPUTS) - EXTRA_OUTPUTS
+
+OF_LOCAL = frozenset({"sensitivity", "shadows", "fill_holes"})
+"""Options that local models alone make something of."""
 
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the stage, the frames (or blocks) done and their number if it is known."""
@@ -223,7 +226,7 @@ class RunOptions(FitOptions):
     )
 
     def __post_init__(self) -> None:
-        """Check every value, and that each that is not the default has an effect."""
+        """Check every value, and that none contradicts another."""
         super().__post_init__()
         if self.cutoff is not None and self.false_alarms is not None:
             raise UsageError("--cutoff and --false-alarms say the same thing; give one of them")
@@ -232,8 +235,9 @@ class RunOptions(FitOptions):
             raise UsageError(f"{message}; use --segment too, or --skip-existing for a batch")
         check_areas(self.min_area, self.max_area, self.source.scale)
         self._check_lines()
-        declared = declared_fields(type(self))
-        self.check_effects({one.name for one in declared if getattr(self, one.name) != one.default})
+        if self.model == "local" and self.threshold is not None:
+            message = "--model local contradicts --threshold, which is the formula's"
+            raise UsageError(f"{message}; leave one of them out")
 
     def _check_lines(self) -> None:
         """Refuse two lines that nothing tells apart in regions.csv."""
@@ -242,44 +246,14 @@ class RunOptions(FitOptions):
             if names.count(name) > 1:
                 raise UsageError(f"--line {name}: is there twice; give each line its own name")
 
-    def check_effects(self, given: Collection[str]) -> None:
-        """Raise UsageError for an option that has no effect with the others.
-
-        Parameters
-        ----------
-        given : collection of str
-            Names of the options that somebody has given, be it with the value of their default.
-        """
-        self._check_masks(given)
-        self._check_method(given)
-
-    def _check_masks(self, given: Collection[str]) -> None:
-        """Refuse options of the kind of masks that is not made."""
-        if self.mask_model == "local":
-            return
-        reason = f"--method {self.method}" if self.threshold is None else "--threshold"
-        if self.model == "local" and self.threshold is not None:
-            message = "--model local has no effect with --threshold, which is the formula's"
-            raise UsageError(f"{message}; leave one of them out")
-        self.refuse_local("--model paper" if self.model == "paper" else reason, given)
-
-    def refuse_local(self, reason: str, given: Collection[str] | None = None) -> None:
-        """Raise UsageError for options of the local model, where something else makes the masks.
-
-        Parameters
-        ----------
-        reason : str
-            What makes them.
-        given : collection of str, optional
-            Names of the options that were given; those that are not the default without it.
-        """
-        for one in declared_fields(type(self)):
-            changed = getattr(self, one.name) != one.default
-            was_given = changed if given is None else one.name in given
-            if was_given and one.name in {"sensitivity", "shadows", "fill_holes"}:
-                name = self.as_given(one.name)
-                message = f"{name} has no effect with {reason}: it is of the local model"
-                raise UsageError(f"{message}; leave it out")
+    def without_effect(self, given: Collection[str]) -> dict[str, str]:
+        """Return those of the given options that the others leave without effect, and why."""
+        idle = super().without_effect(given)
+        if self.mask_model != "local":
+            reason = f"--method {self.method}" if self.threshold is None else "--threshold"
+            reason = "--model paper" if self.model == "paper" else reason
+            idle |= dict.fromkeys(OF_LOCAL.intersection(given), reason)
+        return idle
 
     @property
     def mask_model(self) -> str:

@@ -15,7 +15,7 @@ from bgsub.cli import values
 from bgsub.cli.batch import read_list
 from bgsub.cli.help import Command, examples
 from bgsub.cli.jobs import Job, Recipe
-from bgsub.cli.logs import Session, log_options
+from bgsub.cli.logs import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.run import batch_options, do_all, processes_for
 from bgsub.cli.run_input import show_result
@@ -58,10 +58,10 @@ def apply_command(
     have the size of those that MODEL was fitted to; --roi and --scale of that run apply again
     unless you give your own.
     """
-    from bgsub.cli.effects import check_effects
+    from bgsub.cli.effects import name_idle
 
     options = shared.run_options(params)
-    check_effects(options, shared.typed_options())
+    name_idle(options, shared.typed_options(), current_session())
     model = str(_model_in(Path(model)))
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     options = replace(options, jobs=processes_for(jobs, given))

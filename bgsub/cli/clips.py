@@ -64,6 +64,8 @@ def clips_command(given: str, out: str, **params: Any) -> None:
 
     session = current_session()
     force, own = params.pop("force"), shared.chosen(ClipOptions, params)
+    if own.clock is not None and not own.caption:
+        session.log("warning", "--clock has no effect without --caption")
     for name in filter(None, (own.reel, own.sheet)):
         check_free(Path(name), force=force)
     masks = {"mask"} if own.overlay in _MASKS else set()

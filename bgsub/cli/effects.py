@@ -1,10 +1,10 @@
-"""Refuse options that somebody has typed although the outputs make nothing of them."""
+"""Name the options that were typed although the others leave them without effect."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from bgsub.errors import UsageError
+from bgsub.cli.logs import Session
 from bgsub.options import RunOptions
 from bgsub.pipeline.needs import needs_fit, needs_masks, needs_objects
 
@@ -45,8 +45,8 @@ _RULES: tuple[tuple[frozenset[str], Callable[[RunOptions], bool], str], ...] = (
 )
 
 
-def check_effects(options: RunOptions, typed: Collection[str]) -> None:
-    """Raise UsageError for an option that does nothing to the outputs that are asked for.
+def name_idle(options: RunOptions, typed: Collection[str], session: Session) -> None:
+    """Log one warning that names all options without effect; the run goes on without them.
 
     Parameters
     ----------
@@ -54,10 +54,19 @@ def check_effects(options: RunOptions, typed: Collection[str]) -> None:
     typed : collection of str
         Names of the options that stand on the command line. What an earlier run was given
         (--from-json) may be superfluous.
+    session : Session
     """
+    outputs = ",".join(sorted(options.outputs))
+    idle = {name: f"with {reason}" for name, reason in options.without_effect(typed).items()}
     for names, has_effect, reason in _RULES:
-        idle = sorted(names.intersection(typed))
-        if idle and not has_effect(options):
-            outputs = ",".join(sorted(options.outputs))
-            message = f"{options.as_given(idle[0])} has no effect with --only {outputs}: {reason}"
-            raise UsageError(f"{message}; leave it out")
+        if not has_effect(options):
+            told = f"with --only {outputs}, for {reason}"
+            idle |= dict.fromkeys(names.intersection(typed), told)
+    if not idle:
+        return
+    parts = []
+    for reason in dict.fromkeys(idle[name] for name in sorted(idle)):
+        names_of = [options.as_given(name) for name in sorted(idle) if idle[name] == reason]
+        verb = "has" if len(names_of) == 1 else "have"
+        parts.append(f"{', '.join(names_of)} {verb} no effect {reason}")
+    session.log("warning", "; ".join(parts))

@@ -34,8 +34,8 @@ def methods_command(form: str) -> None:
     n is the number of frames, p of pixels, k of components, t of frames that are taken for inliers.
     """
     rows = [{name: getattr(method, name) for name in COLUMNS} for method in METHODS.values()]
-    if form == "table" and sys.stdout.isatty():
-        width = shutil.get_terminal_size().columns
+    if form == "table":
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
         click.echo(as_table(COLUMNS, rows, width=width), nl=False)
         return
     click.echo(list_rows(form, COLUMNS, rows, schema_version=SCHEMA_VERSION), nl=False)

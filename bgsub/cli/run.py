@@ -146,9 +146,9 @@ def run_command(
         from bgsub.pipeline.ahead import begin_ahead
 
         begin_ahead(options)
-    from bgsub.cli.effects import check_effects
+    from bgsub.cli.effects import name_idle
 
-    check_effects(options, shared.typed_options())
+    name_idle(options, shared.typed_options(), current_session())
     given = [*inputs, *(read_list(from_file) if from_file else [])]
     _refuse_loose_images(inputs)
     digest = None

@@ -63,7 +63,8 @@ class ClipOptions(Declared):
     caption: bool = _results(
         False,
         Switch(),
-        "Write the number of the event and the time on encoded clips, and on the reel.",
+        "Write the number of the event and the time on encoded clips, and on the reel; pictures "
+        "narrower than 480 pixels are enlarged so that it can be read, as for --overlay.",
     )
     clock: str | None = _results(
         None,
@@ -93,5 +94,3 @@ class ClipOptions(Declared):
         if self.mode == "copy" and (self.overlay != "none" or self.caption):
             name = "--overlay" if self.overlay != "none" else "--caption"
             raise UsageError(f"{name} has no effect with --mode copy; leave one of them out")
-        if self.clock is not None and not self.caption:
-            raise UsageError("--clock has no effect without --caption; leave it out, or give both")

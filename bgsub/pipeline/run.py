@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bgsub.errors import BgsubWarning
 from bgsub.fit.store import FrameStore, decoded_blocks
-from bgsub.options import ProgressCallback, RunOptions
+from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions
 from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints, noise_hints
 from bgsub.pipeline.ahead import HELPER_MODULES
 from bgsub.pipeline.damage import mark_doubtful
@@ -181,7 +183,10 @@ def apply(
     watched = _object_options(options)
     model = load_for(model_path, options)
     if model.local is None:
-        options.refuse_local("a model whose masks are the formula's")
+        idle = [options.as_given(name) for name in options.changed() & OF_LOCAL]
+        if idle:
+            message = f"a model whose masks are the formula's makes nothing of {', '.join(idle)}"
+            warnings.warn(message, BgsubWarning, stacklevel=2)
     with (
         ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,

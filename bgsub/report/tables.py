@@ -73,7 +73,9 @@ def as_table(columns: Sequence[str], rows: Sequence[Row], *, width: int | None =
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     wrapped = width is not None and sum(widths) + 2 * (len(widths) - 1) > width
     if wrapped and width is not None:
-        widths = _narrowed(widths, width - 2 * (len(widths) - 1))
+        texts = [" ".join(column) for column in zip(columns, *cells, strict=True)]
+        words = [max(map(len, text.split()), default=0) for text in texts]
+        widths = _narrowed(widths, words, width - 2 * (len(widths) - 1))
     lines: list[str] = []
     for row in [list(columns), *cells]:
         if wrapped and lines:
@@ -108,12 +110,14 @@ def _aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool])
     return "  ".join(parts).rstrip() + "\n"
 
 
-def _narrowed(widths: list[int], room: int) -> list[int]:
-    """Cut widths to one common limit, the largest with which they fit."""
-    for limit in range(max(widths), _LEAST_WIDTH, -1):
-        cut = [min(width, limit) for width in widths]
-        if sum(cut) <= room:
-            return cut
+def _narrowed(widths: list[int], words: list[int], room: int) -> list[int]:
+    """Cut widths to one common limit, the largest with which they fit, if possible not words."""
+    for floors in (words, [_LEAST_WIDTH] * len(widths)):
+        for limit in range(max(widths), _LEAST_WIDTH, -1):
+            pairs = zip(widths, floors, strict=True)
+            cut = [min(width, max(limit, floor)) for width, floor in pairs]
+            if sum(cut) <= room:
+                return cut
     return [min(width, _LEAST_WIDTH) for width in widths]
 
 

@@ -43,7 +43,6 @@ def test_a_film_is_analysed_where_there_are_no_results(results, tmp_path, invoke
     ("more", "message"),
     [
         (["--mode", "copy", "--caption"], "--caption has no effect"),
-        (["--clock", "2026-05-01T22:00"], "--clock has no effect"),
         (["--reel", "reel.avi"], "must end with .mp4"),
         (["--sheet", "sheet.gif"], "must end with .jpeg or .jpg or .png"),
     ],
@@ -52,6 +51,12 @@ def test_options_that_cannot_be(results, tmp_path, invoke, more, message):
     given = ["clips", str(results / "results"), "--out", str(tmp_path / "c"), *more]
     done = invoke(*given)
     assert (done.exit_code, message in done.stderr) == (2, True)
+
+
+def test_a_clock_without_captions_is_named(results, tmp_path, invoke):
+    given = ["clips", results / "results", "--out", tmp_path / "c"]
+    done = invoke(*given, "--clock", "2026-05-01T22:00")
+    assert (done.exit_code, "--clock has no effect without --caption" in done.stderr) == (0, True)
 
 
 def test_seconds_may_say_so(results, tmp_path, invoke):

@@ -5,10 +5,13 @@ import json
 from bgsub.robustpca.competitors.methods import METHODS
 
 
-def test_every_method_is_listed_on_a_line(invoke):
+def test_every_method_is_listed_within_80_columns(invoke):
     lines = invoke("methods").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
     assert lines[0].split()[:2] == ["name", "paper"]
-    assert [line.split()[0] for line in lines[1:]] == list(METHODS)
+    blocks = "\n".join(lines[1:]).strip().split("\n\n")
+    assert [block.split()[0] for block in blocks] == list(METHODS)
+    assert "--support-fraction" in blocks[0]
 
 
 def test_json_and_markdown_hold_all_columns(invoke):

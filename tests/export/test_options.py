@@ -26,7 +26,6 @@ def test_what_is_no_moment_is_refused(given):
     [
         ({"mode": "copy", "overlay": "mask"}, "--overlay has no effect with --mode copy"),
         ({"mode": "copy", "caption": True}, "--caption has no effect with --mode copy"),
-        ({"clock": "2026-05-01T22:00"}, "--clock has no effect without --caption"),
         ({"reel": "a.avi"}, "--reel a.avi: the name must end with .mp4"),
         ({"sheet": "a.gif"}, "--sheet a.gif: the name must end with .jpeg or .jpg or .png"),
         ({"before": -1}, "--before -1: must be a time of 0 or more"),
