@@ -73,8 +73,8 @@ def as_table(columns: Sequence[str], rows: Sequence[Row], *, width: int | None =
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     wrapped = width is not None and sum(widths) + 2 * (len(widths) - 1) > width
     if wrapped and width is not None:
-        texts = [" ".join(column) for column in zip(columns, *cells, strict=True)]
-        words = [max(map(len, text.split()), default=0) for text in texts]
+        down = zip(columns, *cells, strict=True)
+        words = [max(map(len, " ".join(column).split()), default=0) for column in down]
         widths = _narrowed(widths, words, width - 2 * (len(widths) - 1))
     lines: list[str] = []
     for row in [list(columns), *cells]:
