@@ -125,6 +125,7 @@ class FrameScorer:
         windows = self.windows
         return {
             "scorer_noise": self.noise,
+            "scorer_clipped": self.light.clipped,
             "scorer_sides": np.array([window.side for window in windows]),
             "scorer_factors": np.array([window.factor for window in windows]),
             "scorer_usual": np.concatenate([window.usual.ravel() for window in windows]),
@@ -174,6 +175,12 @@ class FrameScorer:
             for i, (restless, location, scale) in enumerate(places)
         )
         noise = arrays["scorer_noise"].astype(np.float32).reshape(shape)
+        if "scorer_clipped" in arrays:  # not in models of earlier versions
+            clipped = arrays["scorer_clipped"]
+            if clipped.shape != (2, *shape) or not (clipped >= 0.0).all():
+                raise ValueError("scorer_clipped")
+            clipped = clipped.astype(np.float32)
+            light = OwnLight(light.center, light.components, light.inside, clipped)
         return cls(light, noise, usual_noise, windows, CleanLevel(*level))
 
 

@@ -4,7 +4,10 @@ A cloud, an exposure that adjusts and a camera that trembles change every pixel 
 light of a frame against its background is a gain and an offset, the tremor a shift by a fraction of
 a pixel; to first order all four are multiples of fixed pictures, which a regression that gives
 outlying pixels no weight (Tukey's biweight) finds whatever a visitor covers. What lies outside of
-the camera's range is clipped as the camera does.
+the camera's range is clipped as the camera does. A pixel that the camera clips in the usual light
+may be of any brightness beyond, and a gain does not foretell how bright it is in another light: it
+has no part in the regression, and a residual there counts only as far as it exceeds the distance
+of the background, in the frame's light, from the end of the range.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.outliers.scorer_size import shrink
 from bgsub.outliers.sweeping_shadow import Singles, SweepingShadow
 
 _ROUNDS = 5
@@ -20,6 +24,26 @@ _BIWEIGHT = 4.685
 _NORMAL_MAD = 0.6745
 _SETTLED = 0.01
 _CHOSEN_PIXELS = 3000
+
+# Grey levels from an end of the camera's range at which noise and codecs leave what it clips.
+_AT_END = 2
+
+
+def at_ends(picture: NDArray[np.uint8], factor: int) -> Singles:
+    """Share of the squares of a picture that lies at the lower and the upper end of the range.
+
+    Parameters
+    ----------
+    picture : ndarray of uint8, shape (H, W)
+    factor : int
+        Side of the squares.
+
+    Returns
+    -------
+    ndarray of float32, shape (2, H // factor, W // factor)
+    """
+    marks = picture <= _AT_END, picture >= 255 - _AT_END
+    return np.stack([shrink(one.astype(np.uint8), factor) for one in marks])
 
 
 class OwnLight:
@@ -33,6 +57,9 @@ class OwnLight:
         U, nearly orthonormal rows.
     inside : ndarray of bool, shape (h, w)
         Pixels that count.
+    clipped : ndarray of float32, shape (2, h, w), or None
+        Share of every pixel of the background, which may be the mean of a square, that the camera
+        clips at the lower and the upper end of its range; None for none.
 
     Attributes
     ----------
@@ -44,8 +71,20 @@ class OwnLight:
         Takes shadows out of residuals.
     """
 
-    def __init__(self, center: Singles, components: Singles, inside: NDArray[np.bool_]) -> None:
+    def __init__(
+        self,
+        center: Singles,
+        components: Singles,
+        inside: NDArray[np.bool_],
+        clipped: Singles | None = None,
+    ) -> None:
         self.inside = inside
+        self.clipped = np.zeros((2, *inside.shape), np.float32) if clipped is None else clipped
+        self._places = [np.flatnonzero(one) for one in self.clipped]
+        self._mixed = [
+            one.ravel()[places] < 1.0
+            for one, places in zip(self.clipped, self._places, strict=True)
+        ]
         self.center = center = np.asarray(center * inside, dtype=np.float32)
         self.shadow = SweepingShadow(center, inside)
         self.components = components = np.asarray(components * inside.ravel(), dtype=np.float32)
@@ -63,7 +102,8 @@ class OwnLight:
         self.step = max(1, round(float(np.sqrt(center.size / _CHOSEN_PIXELS))))
         chosen = np.zeros(center.shape, dtype=np.bool_)
         chosen[:: self.step, :: self.step] = True
-        self.chosen = np.flatnonzero((chosen & inside) if (chosen & inside).any() else inside)
+        grids = chosen & inside & ~self.clipped.any(axis=0), chosen & inside, inside
+        self.chosen = np.flatnonzero(next((one for one in grids if one.any()), inside))
         # The components too: a visitor or a shadow has pulled at the coefficients of the fit.
         self._changes = np.concatenate([self._changes, components])
         self._terms = np.ascontiguousarray(self._changes[:, self.chosen])
@@ -125,4 +165,14 @@ class OwnLight:
 
     def residual(self, picture: Singles, expected: Singles) -> Singles:
         """x − x_b in the frame's light, 0 outside, (h, w)."""
-        return np.asarray((picture - np.clip(expected, 0.0, 255.0)) * self.inside)
+        background = np.clip(expected, 0.0, 255.0)
+        left = np.asarray((picture - background) * self.inside, dtype=np.float32)
+        flat, light = (each.reshape(-1, self.inside.size) for each in (left, expected))
+        for end, places, mixed in zip((0.0, 255.0), self._places, self._mixed, strict=True):
+            there = light[:, places]
+            unknown = np.abs(np.float32(end) - np.clip(there, 0.0, 255.0))
+            # Of a square that is clipped in part, the light moves the rest of it alone.
+            moved = np.abs(there - self.center.ravel()[places]) * mixed
+            np.maximum(unknown, moved, out=unknown)
+            flat[:, places] -= np.clip(flat[:, places], -unknown, unknown)
+        return left

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bgsub.outliers.false_alarms import CleanLevel, clean_level
 from bgsub.outliers.frame_scorer import BATCH, FrameScorer, chosen_medians, measure, own_residuals
 from bgsub.outliers.frame_scores import score_scale
-from bgsub.outliers.own_light import OwnLight
+from bgsub.outliers.own_light import OwnLight, at_ends
 from bgsub.outliers.scorer_size import (
     LEVEL_FRAMES,
     NOISE_FRAMES,
@@ -49,6 +49,9 @@ _LEAST_SCALE = 0.7
 # Grey levels and deviations are kept as whole multiples of these: NumPy takes ten times as long to
 # make float16 of float32 and back.
 _LEVEL, _DEVIATION = 1 / 256, 1 / 128
+
+# A pixel that lies at an end of the camera's range in this share of the clean frames is clipped.
+_CLIPPED_SHARE = 0.05
 
 _TENTH_SCORE = 1.2816  # standard deviations that a tenth of normal values exceed
 
@@ -122,6 +125,8 @@ class ScorerLearner:
         self._chosen = _evenly(np.flatnonzero(fitted.support), LEVEL_FRAMES)
         kind = np.uint8 if self._factor == 1 else np.uint16
         self._kept = np.empty((self._chosen.size, *shape), dtype=kind)
+        self._clipped_frames = np.zeros((2, *shape), dtype=np.uint16)
+        self._clipped_shares = np.zeros((2, *shape), dtype=np.float32)
 
     def add(self, start: int, rows: Bytes) -> None:
         """Pass the fitted frames start, start + 1, …; shape (m, size). Blocks come in order."""
@@ -138,7 +143,13 @@ class ScorerLearner:
         if self._first is None:
             self._first = pictures[0].flatten()
         first, last = np.searchsorted(self._chosen, [start, start + len(rows)])
-        kept = pictures[self._chosen[first:last] - start]
+        places = self._chosen[first:last] - start
+        for row in rows[places]:
+            picture = row[: layout.pixels].reshape(layout.height, layout.width)
+            shares = at_ends(picture, self._factor)
+            self._clipped_frames += shares > 0
+            self._clipped_shares += shares
+        kept = pictures[places]
         self._kept[first:last] = kept if self._factor == 1 else _packed(kept, _LEVEL)
         differences = pictures.reshape(len(rows), -1)
         differences -= self._first
@@ -151,7 +162,10 @@ class ScorerLearner:
             raise ValueError(message)
         shape = self._inside.shape
         self._sums[0] += self._first
-        light = OwnLight(self._sums[0].reshape(shape), self._sums[1:], self._inside)
+        often = self._clipped_frames >= max(2.0, _CLIPPED_SHARE * self._chosen.size)
+        shares = self._clipped_shares / np.maximum(self._clipped_frames, 1)
+        clipped = (shares * often).astype(np.float32)
+        light = OwnLight(self._sums[0].reshape(shape), self._sums[1:], self._inside, clipped)
         start = FrameScorer(light, np.ones(shape, np.float32), 1e9, (), CleanLevel(0.0, 1.0))
         left_out = self._fitted.left_out[self._chosen].astype(np.float32)
         changes = self._changes(light)
@@ -171,6 +185,10 @@ class ScorerLearner:
 
         self._workers.each(partial(own, start), range(noisy.size))
         noise = _quantiles(packed, (0.5,))[0] * np.float32(_DEVIATION / NORMAL_MAD)
+        clipped = start.light.clipped.any(axis=0)
+        if clipped.any() and not clipped.all():
+            # In another light they have the noise of the others.
+            noise[clipped] = np.maximum(noise[clipped], np.median(noise[~clipped]))
         start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
         medians = [chosen_medians(start, _unpacked(one, _DEVIATION)[None]).item() for one in packed]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))

@@ -85,6 +85,33 @@ def test_light_and_tremor_are_no_visitors(film: Callable[[], Pictures]) -> None:
     assert scored(noisy(film())).max() < DEFAULT_CUTOFF
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("gain", [0.7, 0.83, 1.2])
+def test_light_in_which_highlights_are_clipped_no_more_is_no_visitor(
+    gain: float, mirrored: bool
+) -> None:
+    """A gain tells nothing of what a clipped pixel shows; an object before it is still seen."""
+    scene = GROUND.copy()
+    scene[20:25, 40:52] = 330
+    scene[50:56, 10:16] = 240
+    film = np.repeat(scene[None], N, axis=0)
+    film[40:49] *= gain
+    film[12, 20:28, 44:52] = film[44, 20:28, 44:52] = 90
+    frames = noisy(film)
+    frames = 255 - frames if mirrored else frames
+    over = scored(frames).max(axis=1) > DEFAULT_CUTOFF
+    assert np.flatnonzero(over).tolist() == [12, 44]
+
+
+def test_squares_of_a_large_picture_may_be_clipped_in_part() -> None:
+    scene = cv2.resize(GROUND, (640, 480))
+    for top in range(101, 300, 4):
+        scene[top : top + 1, 200:300] = 330
+    film = np.repeat(scene[None], 40, axis=0)
+    film[20:23] *= 1.2
+    assert scored(noisy(film)).max() < DEFAULT_CUTOFF
+
+
 def test_noise_that_doubles_is_no_visitor() -> None:
     frames = np.concatenate([noisy(still()[:40], 4.0), noisy(still()[:20], 8.0, seed=1)])
     assert scored(frames).max() < DEFAULT_CUTOFF
