@@ -4,7 +4,9 @@ Rows that leave take their row and column of K with them and those that come bri
 number is ever taken off another one: nothing adds up, however long the stream is. The matrix is
 centred on the median of the rows that are there. When that moves by d, the inner products follow
 from a_i = ⟨x_i − m₀, d⟩ alone: ⟨x_i − m₀ − d, x_j − m₀ − d⟩ = K_ij − a_i − a_j + ⟨d, d⟩. For 8-bit
-rows all of it is done in integers, and the result is that of `gram_matrix` to the bit.
+rows all of it is done in integers, and the result is that of `gram_matrix` to the bit. For others
+digits are lost where d is large against the rows, as after an outage that was filled with one
+value: the products of such rows are computed anew.
 """
 
 from __future__ import annotations
@@ -18,6 +20,10 @@ from bgsub.robustpca.gram import Gram, block_columns, exact_pieces
 from bgsub.robustpca.median import column_median
 
 Floats = NDArray[np.float64]
+
+
+# Squared lengths may shrink by this factor when the offset moves: a fraction 1e-12 of them is lost.
+_MOST_SHRINKING = 1e4
 
 
 class SlidingGram:
@@ -150,5 +156,12 @@ class SlidingGram:
             shift = median[some] - before
             along += (self._rows[:n, some] - before) @ shift
             length += float(shift @ shift)
+        before_lengths = np.maximum(self._K.diagonal()[:n], length)
         self._K[:n, :n] += length - along - along[:, None]
         self._offset = median
+        if self.dtype != np.uint8 and length > 0.0:
+            lengths = self._K.diagonal()[:n]
+            usual = np.maximum(lengths, np.median(lengths))
+            lost = np.flatnonzero(before_lengths > _MOST_SHRINKING * usual)
+            self._K[lost, :n] = self._products(lost)
+            self._K[:n, lost] = self._K[lost, :n].T

@@ -116,3 +116,20 @@ def test_parameters_are_checked():
     with pytest.raises(ValueError, match="expecting 50 features"):
         online.partial_fit(X[:, 1:])
     OnlineTRPCA(1, random_state=0).fit(X.astype(float)).partial_fit(X)
+
+
+@pytest.mark.parametrize("outage", [9.97e36, 1e8, -3e5])
+@pytest.mark.filterwarnings("ignore::bgsub.errors.RankWarning")
+def test_after_an_outage_it_is_a_fit_anew(outage):
+    """Rows of a fill value, or far away, fill most of the window; then the rows come back."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 50)) * 3 + rng.normal(size=(400, 50))
+    rows[120:180] = outage if outage > 1e30 else rows[120:180] + outage
+    fit = OnlineTRPCA(3, window=80, refresh=10, random_state=0)
+    for stop in range(20, 401, 20):
+        fit.partial_fit(rows[stop - 20 : stop])
+        if stop >= 240:
+            anew = TRPCA(3, random_state=0).fit(rows[stop - 80 : stop])
+            np.testing.assert_array_equal(fit.support_, anew.support_[-20:])
+            ours, theirs = (one.reconstruct(rows[stop - 20 : stop]) for one in (fit, anew))
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)

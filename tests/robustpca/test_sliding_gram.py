@@ -68,6 +68,19 @@ def test_floats_agree_to_rounding():
     np.testing.assert_allclose(window.gram().values, anew.values, rtol=1e-11, atol=1e-9)
 
 
+@pytest.mark.parametrize("outage", [9.97e36, 1e8, 3e5])
+def test_floats_agree_after_the_median_has_been_far_away(outage):
+    rows = contaminated(120, 30) + 20.0
+    rows[30:60] += outage
+    window = SlidingGram(40, 30, np.float64)
+    for stop in range(10, 121, 10):
+        window.add(rows[stop - 10 : stop])
+        found = window.gram().values
+        anew = gram_matrix(rows[max(stop - 40, 0) : stop]).values
+        sizes = np.sqrt(np.outer(anew.diagonal(), anew.diagonal())) + 1e-6
+        assert (np.abs(found - anew) / sizes).max() < 1e-9
+
+
 def test_what_was_given_may_be_changed():
     window = SlidingGram(4, 3)
     window.add(np.ones((4, 3), np.uint8))
