@@ -169,7 +169,7 @@ class RunOptions(FitOptions):
         "mp4",
         Choice(("mp4", "mkv", "png", "zarr")),
         "H.264, which every player shows; lossless FFV1; folders of PNG images; or Zarr arrays "
-        "(pip install 'bgsub[zarr]').",
+        "(which need the library zarr).",
     )
     foreground: Literal["abs", "signed", "cutout"] = _output(
         "abs",

@@ -21,7 +21,10 @@ from bgsub.version import __version__
 COMMANDS = {
     "run": ("bgsub.cli.run:run_command", "Write background, foreground, masks and errors."),
     "join": ("bgsub.cli.join:join_command", "Put the results of bgsub run --part together."),
-    "errors": ("bgsub.cli.errors:errors_command", "List when something foreign was in sight."),
+    "errors": (
+        "bgsub.cli.errors:errors_command",
+        "List which whole frames differ from the usual ones.",
+    ),
     "events": (
         "bgsub.cli.events:events_command",
         "List when objects were in sight, or whole frames stood out.",
@@ -174,5 +177,6 @@ def cli() -> None:
     """Separate the background of a fixed camera's footage from what comes and goes.
 
     Robust PCA (TRPCA) learns the background, moving water and leaves included, even where people
-    are in sight for up to half of the time. Frames that show something foreign are listed.
+    are in sight for up to half of the time. `bgsub events` lists when something was in sight,
+    `bgsub errors` which frames as a whole differ from the usual ones.
     """

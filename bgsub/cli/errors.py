@@ -1,4 +1,4 @@
-"""``bgsub errors``: list when something foreign was in sight."""
+"""``bgsub errors``: list which whole frames differ from the usual ones."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def errors_command(
     fail_on_outliers: bool,
     **params: Any,
 ) -> None:
-    """List when something foreign was in sight: events whose frames do not fit the background.
+    """List events whose frames as a whole differ from the usual ones: they fit no background.
+
+    Where something is in sight most of the time, that is usual: `bgsub events` lists objects.
 
     RESULTS is a folder that `bgsub run` wrote, or its errors.csv. A VIDEO or folder of images is
     fitted now, and no results are written. MODEL is a model.npz, followed by the INPUT to apply it

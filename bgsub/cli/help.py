@@ -50,7 +50,8 @@ def program_epilog() -> str:
     first_steps = (
         "Examples:\n"
         "  bgsub run water.avi --k 10 --out results/    background, foreground, mask, errors\n"
-        "  bgsub errors results/                        when was something foreign in sight?\n"
+        "  bgsub events results/                        when was something in sight, and where?\n"
+        "  bgsub errors results/                        which whole frames differ from the usual?\n"
         "  bgsub info water.avi                         what a run would need"
     )
     return verbatim(f"{first_steps}\n\nExit codes:\n{codes}\n\n{_COMPLETION}")

@@ -55,7 +55,7 @@ _cluster_options = together(
         "--scheduler",
         metavar="tcp://HOST:PORT|local[:N]",
         help="Hand the inputs and segments to the workers of a Dask cluster, or to N workers on "
-        "this machine (pip install 'bgsub[cluster]').",
+        "this machine (needs the extra cluster).",
     ),
 )
 """--part --scheduler"""

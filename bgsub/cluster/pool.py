@@ -15,7 +15,7 @@ from typing import Any
 from bgsub.cluster.absence import Absence, NoWorkersError
 from bgsub.errors import BgsubError, UsageError
 from bgsub.runtime.cores import own_threads
-from bgsub.version import __version__
+from bgsub.version import __version__, how_to_install
 
 notes = logging.getLogger("bgsub.notes")
 
@@ -167,7 +167,7 @@ def connect(address: str) -> Iterator[Pool]:
         raise UsageError(message)
     if find_spec("distributed") is None:
         message = f"--scheduler {address}: needs Dask"
-        raise UsageError(f"{message}; install it with pip install 'bgsub[cluster]'")
+        raise UsageError(f"{message}; {how_to_install('cluster')} installs it")
     import dask.config
     from distributed import LocalCluster
 

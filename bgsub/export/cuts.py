@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bgsub.errors import UsageError
 from bgsub.export.run_data import RunData
+from bgsub.version import how_to_install
 
 
 def write_edl(run: RunData, path: Path) -> None:
@@ -20,7 +21,7 @@ def write_edl(run: RunData, path: Path) -> None:
     try:
         import opentimelineio as otio
     except ImportError as error:
-        message = "--to edl: needs OpenTimelineIO; install it with pip install 'bgsub[export]'"
+        message = f"--to edl: needs OpenTimelineIO; {how_to_install('export')} installs it"
         raise UsageError(message) from error
     rate = None if run.rate is None else float(run.rate)
     if rate is None or not otio.opentime.RationalTime.is_smpte_timecode_rate(rate):

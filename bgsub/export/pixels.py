@@ -18,6 +18,7 @@ from bgsub.export.run_data import RunData, by_frame
 from bgsub.tracking.association import covered
 from bgsub.tracking.detections import center
 from bgsub.tracking.tracker import Observation
+from bgsub.version import how_to_install
 from bgsub.video.frames import Bytes
 
 _LARGE = 2**31
@@ -177,5 +178,5 @@ def _labelled(run: RunData) -> tuple[int, Iterator[_Labelled]]:
 
 
 def _missing(form: str, library: str) -> UsageError:
-    message = f"--to {form}: needs {library}; install it with pip install 'bgsub[export]'"
+    message = f"--to {form}: needs {library}; {how_to_install('export')} installs it"
     return UsageError(message)

@@ -35,6 +35,7 @@ from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.libraries import one_blas_thread
+from bgsub.version import how_to_install
 from bgsub.video.npy import ArrayFileError
 from bgsub.video.npz import ArrayArchive
 
@@ -238,7 +239,7 @@ def _shipped() -> Digits:
     except ImportError as error:
         message = (
             "the digits come with scikit-learn, which is not installed; "
-            "pip install 'bgsub[experiments]', or name USPS or MNIST with --data"
+            f"{how_to_install('experiments')} installs it, or name USPS or MNIST with --data"
         )
         raise InputError(message) from error
     X, labels = load(return_X_y=True)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _SPANS_SHOWN = 5
 
+EMPTY = "every mask is empty"
+"""What the hint about such masks begins with."""
+
 _HIDING = 60.0
 """Grey levels, a quarter of all, from which a threshold hides nearly everything."""
 
@@ -43,8 +46,6 @@ def describe_outliers(
 ) -> list[str]:
     """Say how many of so many frames are outliers, in which spans, and what stays different."""
     total = plural(frames, "frame")
-    if flagged == 0 and changed_from is None:
-        return [f"none of {total} stands out from the background"]
     spans = [
         str(e.first_frame) if e.first_frame == e.last_frame else f"{e.first_frame}-{e.last_frame}"
         for e in events
@@ -61,14 +62,27 @@ def describe_outliers(
     return lines
 
 
-def mask_findings(facts: Mapping[str, Any]) -> list[str]:
-    """Say in how many frames there is foreground, and how much, by the facts of the masks."""
-    if not facts.get("mask_frames"):
-        return []
-    total, share = facts["mask_frames"], 100 * facts["mask_share"]
-    filled = total - facts["empty_masks"]
+def sight_findings(standing_out: list[str], facts: Mapping[str, Any], fitted: int) -> list[str]:
+    """Say what stands out of the frames that were fitted, and how often something is in sight.
+
+    Where that is most of the time, frames stand out that differ from a usual one with somebody in
+    it, and both lines together would contradict each other.
+    """
+    total = facts.get("mask_frames") or 0
+    filled = total - facts["empty_masks"] if total else 0
+    usual = 2 * filled >= total > 0
+    lines = list(standing_out)
+    if fitted and not standing_out and not usual:
+        lines = [f"none of {plural(fitted, 'frame')} stands out from the background"]
+    if not total:
+        return lines
+    share = 100 * facts["mask_share"]
     shown = f"{share:.2g}" if 0 < share < 1 else f"{share:.1f}"
-    return [f"foreground in {filled} of {plural(total, 'frame')}, {shown} % of the pixels"]
+    measured = f"in {filled} of {plural(total, 'frame')}, {shown} % of the pixels"
+    if not usual:
+        return [*lines, f"foreground {measured}"]
+    so = ", so no frame stands out" if fitted and not standing_out else ""
+    return [*lines, f"something is in sight {measured}{so}: `bgsub events` lists when"]
 
 
 def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> list[str]:
@@ -115,7 +129,7 @@ def mask_hints(tally: MaskTally | None, threshold: float | None) -> list[str]:
         if threshold is not None:
             least, advice = f"{threshold:.0f} grey levels", "lower --threshold"
         hint = (
-            f"every mask is empty: nothing differs from the background by more than {least}; "
+            f"{EMPTY}: nothing differs from the background by more than {least}; "
             f"{advice} if there is something to find"
         )
         return [hint]

@@ -12,7 +12,7 @@ from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.advice import mask_findings, outlier_findings
+from bgsub.pipeline.advice import outlier_findings, sight_findings
 from bgsub.pipeline.damage import damage_findings
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
@@ -151,8 +151,8 @@ def finish(
     It records all options, so that the run can be repeated.
     """
     errors = _no_errors(facts) if table is None else _error_facts(table)
-    findings = [] if table is None else outlier_findings(table)
-    findings += mask_findings(facts)
+    standing_out = [] if table is None else outlier_findings(table)
+    findings = sight_findings(standing_out, facts, 0 if table is None else table.frames.size)
     findings += [facts["objects"]["summary"]] if "objects" in facts else []
     findings += damage_findings(
         source, options.source.on_bad_frame, is_fitted=facts["command"] == "run"

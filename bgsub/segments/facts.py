@@ -11,7 +11,7 @@ from bgsub.errors import OutputError
 from bgsub.outliers.errors_table import BOTH
 from bgsub.outliers.events import Event
 from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.advice import describe_outliers, mask_findings
+from bgsub.pipeline.advice import EMPTY, describe_outliers, sight_findings
 from bgsub.pipeline.damage import damage_findings
 from bgsub.pipeline.schema import SCHEMA_VERSION
 from bgsub.segments.plan import Segment, SegmentPlan, segment_folder
@@ -151,7 +151,12 @@ class FilmFacts:
             "frames": self.frames,
             "events": [asdict(event) for event in self.events] if self.has_events else None,
             "scene_change": self._changed_from,
-            "hints": [self._placed(hint, numbers) for hint, numbers in self.hints.items()],
+            "hints": [
+                self._placed(hint, numbers)
+                for hint, numbers in self.hints.items()
+                # What finds something in other segments would in these.
+                if len(numbers) == len(self.segments) or not hint.startswith(EMPTY)
+            ],
             "stages_s": self.stages_s,
             "peak_memory_bytes": max(self.peak_bytes, manifests.peak_memory() or 0),
         }
@@ -185,7 +190,7 @@ class FilmFacts:
                 since = segment["scene_change"]["first_frame"]
                 what = f"from {since} to {segment['last']}, the end of segment {segment['number']}"
                 findings.append(f"{what}, the scene stays different")
-        findings += mask_findings(facts)
+        findings = sight_findings(findings, facts, 0 if flagged is None else used)
         source = self.plan.options.source
         return findings + damage_findings(_Damage.of(facts), source.on_bad_frame, is_fitted=True)
 

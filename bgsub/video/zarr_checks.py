@@ -22,6 +22,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from bgsub.errors import UsageError
+from bgsub.version import how_to_install
 
 _LARGEST_CHUNK = 1 << 30
 """Bytes of a chunk that is read; frames are to be had one by one."""
@@ -45,7 +46,7 @@ def check_zarr(what: str) -> None:
     """Raise UsageError if the library zarr is not installed, which `what` needs."""
     if find_spec("zarr") is None:
         message = f"{what}: needs the library zarr"
-        raise UsageError(f"{message}; install it with pip install 'bgsub[zarr]'")
+        raise UsageError(f"{message}; {how_to_install('zarr')} installs it")
 
 
 @dataclass(frozen=True)

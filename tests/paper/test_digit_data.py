@@ -137,7 +137,7 @@ def test_without_scikit_learn_it_is_said_how_to_get_it(monkeypatch):
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(InputError, match=r"pip install 'bgsub\[experiments\]', or name USPS"):
+    with pytest.raises(InputError, match=r"pip install scikit-learn` installs it, or name USPS"):
         load_digits(None)
 
 

@@ -14,6 +14,7 @@ from bgsub.pipeline.advice import (
     fit_hints,
     mask_hints,
     outlier_findings,
+    sight_findings,
 )
 from bgsub.pipeline.mask_tally import MaskTally
 from bgsub.pipeline.run import run
@@ -32,6 +33,7 @@ def make_table(outliers, n=100, scene_change=None, first=1):
     )
 
 
+SHARE, ADVICE = "in 294 of 300 frames, 2.5 % of the pixels", "`bgsub events` lists when"
 STAND, MORE = "stand out from the background:", "(see `bgsub errors`)"
 
 
@@ -39,7 +41,6 @@ class TestFindings:
     @pytest.mark.parametrize(
         ("outliers", "line"),
         [
-            ([], "none of 100 frames stands out from the background"),
             ([7], "1 of 100 frames stands out from the background: 7"),
             ([7, 8, 9, 30], "4 of 100 frames stand out from the background: 7-9, 30"),
             (range(1, 14, 2), f"7 of 100 frames {STAND} 1-13"),
@@ -48,6 +49,29 @@ class TestFindings:
     )
     def test_outliers_and_their_spans(self, outliers, line):
         assert outlier_findings(make_table(outliers)) == [line]
+
+    @pytest.mark.parametrize(
+        ("empty", "lines"),
+        [
+            (
+                280,
+                [
+                    "none of 300 frames stands out from the background",
+                    "foreground in 20 of 300 frames, 2.5 % of the pixels",
+                ],
+            ),
+            (
+                6,
+                [f"something is in sight {SHARE}, so no frame stands out: {ADVICE}"],
+            ),
+        ],
+    )
+    def test_no_line_contradicts_another(self, empty, lines):
+        facts = {"mask_frames": 300, "empty_masks": empty, "mask_share": 0.025}
+        assert sight_findings([], facts, 300) == lines
+        standing_out = sight_findings(["2 of 300 frames stand out"], facts, 300)
+        assert standing_out[0] == "2 of 300 frames stand out"
+        assert "so no frame" not in standing_out[1]
 
     def test_frames_have_the_numbers_of_the_input(self):
         assert outlier_findings(make_table([1007], first=1001))[0].endswith(": 1007")

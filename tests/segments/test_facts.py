@@ -129,3 +129,9 @@ def test_a_change_in_the_middle_is_a_finding_and_the_last_one_is_the_films():
 def test_nothing_is_summed_up_while_a_segment_is_missing(tmp_path):
     with pytest.raises(OutputError, match=r"2 of 2 segments are missing \(1, 2\); go on with"):
         join_facts(tmp_path, PLAN)
+
+
+def test_a_segment_in_which_nobody_is_gets_no_advice():
+    empty = "every mask is empty: nothing differs from the background"
+    assert facts_of(said(hints=[]), said(hints=[empty]))["hints"] == []
+    assert facts_of(said(hints=[empty]), said(hints=[empty]))["hints"] == [empty]

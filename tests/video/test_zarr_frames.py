@@ -263,7 +263,7 @@ def test_nothing_selected_is_known_at_once(store):
 def test_the_library_is_named_where_it_is_missing(store, monkeypatch):
     path = store()
     monkeypatch.setattr(zarr_checks, "find_spec", lambda _: None)
-    with pytest.raises(UsageError, match=r"needs the library zarr; .*pip install 'bgsub\[zarr\]'"):
+    with pytest.raises(UsageError, match=r"needs the library zarr; .*`pip install zarr`"):
         open_source(path)
 
 
