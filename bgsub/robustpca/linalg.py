@@ -81,14 +81,15 @@ def _lanczos(S: Floats, count: int, start: Floats | None) -> tuple[Floats, Float
 def pivoted_factor(K: Floats) -> Floats:
     """L of shape (n, ρ) with K = LLᵀ, by Cholesky with pivoting, which stands a rank below n.
 
-    Rows are scaled to one length first: else the others would be noise beside a row that is huge.
-    Two more matrices of the size of K are held.
+    Rows are scaled to like lengths first: else the others would be noise beside a row that is huge.
+    Not to one length, which would leave the choice of pivots, and with it L, to rounding. Two more matrices of the size of K are held.
     """
     import scipy.linalg
 
     n = K.shape[0]
     lengths = np.sqrt(K.diagonal())
-    inverse = np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+    scales = lengths * np.linspace(1.0, 2.0, n)
+    inverse = np.where(scales > 0.0, 1.0 / np.where(scales > 0.0, scales, 1.0), 0.0)
     scaled = K * inverse[:, None]
     scaled *= inverse
     # Its transpose has the order of columns that LAPACK wants: no copy of n² numbers is made.
@@ -97,7 +98,7 @@ def pivoted_factor(K: Floats) -> Floats:
         lower[:column, column] = 0.0
     factor = np.empty((n, rank))
     factor[pivots - 1] = lower[:, :rank]
-    factor *= lengths[:, None]
+    factor *= scales[:, None]
     return factor
 
 

@@ -298,6 +298,18 @@ def test_scale_and_offset_do_not_matter(scale, shape):
     np.testing.assert_allclose(other.outlier_scores_, plain.outlier_scores_, rtol=1e-6)
 
 
+@pytest.mark.parametrize("factor", [7.0, 1 / 3, 1e5])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_last_bits_do_not_choose_the_starts(shape, factor):
+    """A factor that is no power of two rounds otherwise; few starts end in the same minimum."""
+    for seed in range(4):
+        X = np.random.default_rng(seed).normal(size=shape)
+        plain = TRPCA(3, n_init=2, random_state=seed).fit(X)
+        other = TRPCA(3, n_init=2, random_state=seed).fit(factor * X)
+        np.testing.assert_array_equal(other.support_, plain.support_)
+        np.testing.assert_allclose(other.objectives_, factor**2 * plain.objectives_, rtol=1e-9)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_huge_row_does_no_harm(shape):
     X = contaminated(*shape, share=0.0)
