@@ -82,7 +82,8 @@ def pivoted_factor(K: Floats) -> Floats:
     """L of shape (n, ρ) with K = LLᵀ, by Cholesky with pivoting, which stands a rank below n.
 
     Rows are scaled to like lengths first: else the others would be noise beside a row that is huge.
-    Not to one length, which would leave the choice of pivots, and with it L, to rounding. Two more matrices of the size of K are held.
+    Not to one length, which would leave the choice of pivots, and with it L, to rounding. Two more
+    matrices of the size of K are held.
     """
     import scipy.linalg
 
