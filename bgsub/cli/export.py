@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,11 +12,15 @@ from bgsub.cli import values
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import current_session, log_options
+from bgsub.errors import UsageError
 from bgsub.rules import Choice
+
+if TYPE_CHECKING:
+    from bgsub.export.run_data import RunData
 
 NAMES = (
     *("via", "mot", "coco", "cvat", "yolo", "megadetector", "labels"),
-    *(OF_EVENTS := ("edl", "ffconcat", "csv-seconds")),
+    *(OF_EVENTS := ("edl", "ffconcat", "csv-seconds", "lossless-cut")),
 )
 """Formats, so that --help need not import what writes them."""
 
@@ -29,7 +34,8 @@ NAMES = (
         "bgsub export results/ --to coco -o instances.json   boxes, pixels and track numbers",
         "bgsub export results/ --to cvat -o annotations.xml  CVAT, for videos",
         "bgsub export results/ --to labels -o labels.tif     TrackMate, napari",
-        "bgsub export results/ --to csv-seconds -o cuts.csv  LosslessCut",
+        "bgsub export results/ --to csv-seconds -o cuts.csv  start and end of each event",
+        "bgsub export results/ --to lossless-cut             beside the film, where it is found",
     ),
 )
 @click.argument("results", type=values.PATH, metavar="RESULTS")
@@ -40,12 +46,17 @@ NAMES = (
     type=values.click_type(Choice(NAMES)),
     required=True,
     help="Boxes: via, mot, cvat, yolo (a folder), megadetector. Pixels: coco, labels. Events: edl, "
-    "ffconcat, csv-seconds.",
+    "ffconcat, csv-seconds, lossless-cut.",
 )
-@shared.out_option("The file to write, or for yolo the folder.", metavar="PATH")
+@shared.out_option(
+    "The file to write, or for yolo the folder. A project of LosslessCut is named after its film: "
+    "the folder to write it into.  [default for lossless-cut: beside the film]",
+    metavar="PATH",
+    required=False,
+)
 @shared.named("force", section="Results")
 @log_options
-def export_command(results: str, form: str, out: str, force: bool) -> None:
+def export_command(results: str, form: str, out: str | None, force: bool) -> None:
     """Write the objects or events of RESULTS in a format that other programs open.
 
     RESULTS is a folder that bgsub run or bgsub objects wrote. Frames are counted as each format
@@ -57,7 +68,18 @@ def export_command(results: str, form: str, out: str, force: bool) -> None:
     session = current_session()
     with session.about(results):
         run = load_run(Path(results))
-        export(run, form, Path(out), force=force)
+        path = _place(run, form, out)
+        export(run, form, path, force=force)
         if not (run.events() if form in OF_EVENTS else run.objects()):
-            session.log("finding", f"nothing was found in {run.name}: {out} holds none")
-        log_results(out, session, "{} is written")
+            session.log("finding", f"nothing was found in {run.name}: {path} holds none")
+        log_results(path, session, "{} is written")
+
+
+def _place(run: RunData, form: str, out: str | None) -> Path:
+    """Return where to write: LosslessCut finds a project that is named after its film."""
+    if form == "lossless-cut" and (out is None or Path(out).is_dir()):
+        folder = Path(run.path).parent if out is None else Path(out)
+        return folder / f"{Path(run.name).stem}-proj.llc"
+    if out is None:
+        raise UsageError("--out is missing; name the file to write")
+    return Path(out)

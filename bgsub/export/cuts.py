@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 from bgsub.errors import UsageError
@@ -54,12 +55,26 @@ def write_ffconcat(run: RunData, path: Path) -> None:
 
 
 def write_seconds(run: RunData, path: Path) -> None:
-    """Write start, end and name of each event in seconds, as LosslessCut reads them."""
+    """Write start, end and name of each event in seconds, one a line."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         for event in run.events():
             end = event.end_s + _frame_length(run)
             writer.writerow([f"{event.start_s:.6f}", f"{end:.6f}", f"event {event.number}"])
+
+
+def write_lossless_cut(run: RunData, path: Path) -> None:
+    """Write a project of LosslessCut: start, end and name of each event."""
+    segments = [
+        {
+            "start": round(event.start_s, 6),
+            "end": round(event.end_s + _frame_length(run), 6),
+            "name": f"event {event.number}",
+        }
+        for event in run.events()
+    ]
+    project = {"version": 1, "mediaFileName": run.name, "cutSegments": segments}
+    path.write_text(json.dumps(project, indent=2) + "\n", encoding="utf-8")
 
 
 def _frame_length(run: RunData) -> float:

@@ -36,5 +36,6 @@ FORMATS = {
     "labels": Format(pixels.write_labels, "pixels as a TIFF stack, for TrackMate and napari"),
     "edl": Format(cuts.write_edl, "events as an edit decision list, CMX 3600"),
     "ffconcat": Format(cuts.write_ffconcat, "events as a list for ffmpeg -f concat"),
-    "csv-seconds": Format(cuts.write_seconds, "events in seconds, for LosslessCut"),
+    "csv-seconds": Format(cuts.write_seconds, "events in seconds, one a line"),
+    "lossless-cut": Format(cuts.write_lossless_cut, "events as a project of LosslessCut"),
 }

@@ -50,3 +50,16 @@ def test_every_format_of_the_help_can_be_written():
     from bgsub.export.formats import FORMATS
 
     assert set(NAMES) == set(FORMATS)
+
+
+def test_a_project_is_named_after_its_film(made, invoke, tmp_path):
+    folder = tmp_path / "other"
+    folder.mkdir()
+    done = invoke("export", made / "results", "--to", "lossless-cut", "-o", folder)
+    assert done.exit_code == 0, done.stderr
+    assert [path.name for path in folder.iterdir()] == ["clip-proj.llc"]
+    beside = invoke("export", made / "results", "--to", "lossless-cut")
+    assert beside.stderr.rstrip() == f"{made / 'clip-proj.llc'} is written"
+    (made / "clip-proj.llc").unlink()
+    missing = invoke("export", made / "results", "--to", "via")
+    assert (missing.exit_code, "--out is missing" in missing.stderr) == (2, True)

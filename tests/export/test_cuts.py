@@ -1,6 +1,7 @@
 """Events as cuts."""
 
 import csv
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.export.cuts import write_edl, write_ffconcat, write_seconds
+from bgsub.export.cuts import write_edl, write_ffconcat, write_lossless_cut, write_seconds
 from bgsub.tracking.event_files import write_events
 
 
@@ -64,3 +65,11 @@ def test_ffmpeg_reads_the_list(run, tmp_path):
         shown = [frame for frame in container.decode(video=0) if frame.time >= 0]
         levels = [int(frame.to_ndarray()[0, 0]) // 8 + 1 for frame in shown]
     assert levels == list(range(5, 26))
+
+
+def test_a_project_of_lossless_cut(run, tmp_path):
+    path = tmp_path / "a film-proj.llc"
+    write_lossless_cut(run, path)
+    project = json.loads(path.read_text(encoding="utf-8"))
+    assert (project["version"], project["mediaFileName"]) == (1, "a film.mp4")
+    assert project["cutSegments"] == [{"start": 0.16, "end": 1.0, "name": "event 1"}]
