@@ -28,10 +28,8 @@ from numpy.typing import NDArray
 
 from benchmarks.footage import Footage, pictures, sequences
 from benchmarks.plates import PEOPLE, Frames, cover, footage, labelled
-from bgsub.evaluation.confusion import FOREGROUND
-from bgsub.evaluation.mask_files import MaskFiles
-from bgsub.evaluation.pairing import match
-from bgsub.evaluation.truth import classify, open_truth
+from bgsub.evaluation.masks import MaskFiles, classify, match, open_truth
+from bgsub.evaluation.measures import FOREGROUND
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import run
 from bgsub.robustpca.median import NORMAL_MAD

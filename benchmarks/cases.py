@@ -17,8 +17,8 @@ import cv2
 import numpy as np
 
 from benchmarks.footage import Footage, truths
-from bgsub.evaluation.confusion import Counts, count, judge
-from bgsub.evaluation.truth import open_truth
+from bgsub.evaluation.masks import open_truth
+from bgsub.evaluation.measures import Counts, count, judge
 from bgsub.fit.store import FrameBlock, FrameStore
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, LocalParams

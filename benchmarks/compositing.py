@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.footage import pictures, sequences, truths
-from bgsub.evaluation.confusion import FOREGROUND
+from bgsub.evaluation.measures import FOREGROUND
 from bgsub.video.frames import Bytes
 
 Singles = NDArray[np.float32]

@@ -26,8 +26,7 @@ import numpy as np
 from bgsub.options import RunOptions
 from bgsub.pipeline.directory import is_complete
 from bgsub.segments.plan import SegmentPlan
-from bgsub.segments.run import run
-from bgsub.segments.work import run_segment
+from bgsub.segments.run import run, run_segment
 from bgsub.video.frames import Layout
 from bgsub.video.sink import open_sink
 

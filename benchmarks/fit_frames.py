@@ -13,8 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from bgsub.evaluation.evaluate import evaluate
-from bgsub.evaluation.result import Pair
+from bgsub.evaluation.evaluate import Pair, evaluate
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.pipeline.frame_errors import fit_errors

@@ -14,10 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.evaluation.confusion import UNSCORED
-from bgsub.evaluation.mask_files import MaskFiles
-from bgsub.evaluation.pairing import match
-from bgsub.evaluation.truth import classify, open_truth
+from bgsub.evaluation.masks import MaskFiles, classify, match, open_truth
+from bgsub.evaluation.measures import UNSCORED
 from bgsub.video.frames import Bytes
 from bgsub.video.source import open_source
 
@@ -51,7 +49,7 @@ def pictures(path: str) -> Iterator[Bytes]:
 
 
 def truths(footage: Footage, numbers: NDArray[np.int64]) -> dict[int, Bytes]:
-    """Give the truths of frames of some numbers, by them: see `bgsub.evaluation.confusion`."""
+    """Give the truths of frames of some numbers, by them: see `bgsub.evaluation.measures`."""
     truth = open_truth(footage.truth)
     # Only the numbers of the masks count: there are no files of them.
     masks = MaskFiles(footage.frames, truth.pictures, numbers)

@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.cases import Setting, mean_f, table
 from benchmarks.footage import sequences
 from benchmarks.masks import shown
-from bgsub.evaluation.confusion import Counts
+from bgsub.evaluation.measures import Counts
 from bgsub.local.params import DEFAULTS
 
 GROUPS = (

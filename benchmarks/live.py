@@ -34,10 +34,9 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.live.feed import Item, Lost, Opened, Seen
-from bgsub.live.messages import Header
+from bgsub.live.decoding import Header
+from bgsub.live.feed import Item, LiveSource, Lost, Opened, Seen
 from bgsub.live.options import WatchOptions
-from bgsub.live.source import LiveSource
 from bgsub.live.watcher import Watcher
 from bgsub.runtime.limits import give_back
 from bgsub.video.frames import Layout

@@ -30,10 +30,9 @@ from benchmarks.footage import Footage, pictures, sequences
 from benchmarks.scenes import SCENES, STAYING, make
 from benchmarks.varied import VARIANTS
 from benchmarks.varied import make as vary
-from bgsub.evaluation.confusion import Counts
-from bgsub.evaluation.evaluate import evaluate
+from bgsub.evaluation.evaluate import Pair, SequenceScore, evaluate
+from bgsub.evaluation.measures import Counts
 from bgsub.evaluation.options import EvaluationOptions
-from bgsub.evaluation.result import Pair, SequenceScore
 from bgsub.local.params import DEFAULTS
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import run
@@ -145,7 +144,7 @@ def sheet_row(footage: Footage, methods: list[str], done: list[SequenceScore]) -
 
 
 def _truth(footage: Footage, at: int) -> Bytes:
-    from bgsub.evaluation.truth import open_truth
+    from bgsub.evaluation.masks import open_truth
 
     return np.asarray(next(open_truth(footage.truth).pictures.pick([at])), dtype=np.uint8)
 

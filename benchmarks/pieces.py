@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.cases import Setting, mean_f, table
 from benchmarks.footage import Footage, sequences
 from benchmarks.masks import shown
-from bgsub.evaluation.confusion import Counts
+from bgsub.evaluation.measures import Counts
 from bgsub.local.params import DEFAULTS
 from bgsub.options import RunOptions
 from bgsub.source_options import SourceOptions

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.compositing import RATE, Movement, trembling
 from benchmarks.footage import Footage, pictures, truths
 from benchmarks.scenes import LOSSLESS, Codec, write, x264
-from bgsub.evaluation.confusion import BACKGROUND, FOREGROUND, UNSCORED
+from bgsub.evaluation.measures import BACKGROUND, FOREGROUND, UNSCORED
 from bgsub.video.frames import Bytes
 from bgsub.video.source import open_source
 

@@ -82,7 +82,7 @@ def _model_in(place: Path) -> Path:
     if not place.is_dir():
         return place
     if not (place / "model.npz").is_file():
-        from bgsub.segments.models import models_in
+        from bgsub.segments.run import models_in
 
         if models_in(place):
             return place
@@ -96,7 +96,7 @@ def _apply_one(model: Path, options: RunOptions, job: Job, session: Session) -> 
     from bgsub.pipeline import run as pipeline
 
     if model.is_dir():
-        from bgsub.segments.models import choose_model, models_in
+        from bgsub.segments.run import choose_model, models_in
 
         model = choose_model(models_in(model), job.input, options)
         session.log("note", f"{model} leaves the least of it unexplained and is used")

@@ -57,8 +57,7 @@ def clips_command(given: str, out: str, **params: Any) -> None:
     images, is analysed first. clips.csv says which events each clip shows; the names of clips sort
     by time.
     """
-    from bgsub.export.clips import clip_names, plan_spans, write_clips
-    from bgsub.export.overlays import Painter
+    from bgsub.export.clips import Painter, clip_names, plan_spans, write_clips
     from bgsub.export.run_data import load_run
     from bgsub.pipeline.directory import ResultsDirectory
 
@@ -100,7 +99,7 @@ def clips_command(given: str, out: str, **params: Any) -> None:
 
 def _write_reel(clips: list[Path], staged: Path, reel: Path) -> None:
     """Join clips, and write them to a file that is replaced when all of it is there."""
-    from bgsub.export.reel import join_clips
+    from bgsub.export.clips import join_clips
     from bgsub.runtime.temporary import write_file
 
     join_clips(clips, staged)
@@ -113,8 +112,7 @@ def _write_reel(clips: list[Path], staged: Path, reel: Path) -> None:
 
 def _write_sheet(run: RunData, spans: list[Span], sheet: Path) -> None:
     """Draw the peak frame of each clip on one picture."""
-    from bgsub.export.clips import open_film
-    from bgsub.export.contact_sheet import contact_sheet
+    from bgsub.export.clips import contact_sheet, open_film
     from bgsub.runtime.temporary import write_file
     from bgsub.video.images import encode_image
 

@@ -85,7 +85,7 @@ def errors_command(
     to. The events go to stdout, a line that sums them up to stderr.
     """
     from bgsub.outliers.events import find_events, with_cutoff
-    from bgsub.report.listings import list_events, summary
+    from bgsub.report.tables import list_events, summary
 
     session = current_session()
     options = shared.chosen(EventOptions, params)

@@ -20,7 +20,7 @@ from bgsub.rules import Integer
 from bgsub.runtime.temporary import write_file, write_in
 
 if TYPE_CHECKING:
-    from bgsub.evaluation.result import Evaluation, Pair, SequenceScore
+    from bgsub.evaluation.evaluate import Evaluation, Pair, SequenceScore
 
 FORMATS = ("table", "csv", "json", "markdown")
 
@@ -121,7 +121,7 @@ def evaluate_command(
     options = shared.chosen(EvaluationOptions, params)
     _check_usage(options, out, plot)
     pairs = _pairs(places, **{name: params[name] for name in ("offset", "footage", "names")})
-    from bgsub.evaluation import tables as texts
+    from bgsub.evaluation import report as texts
     from bgsub.evaluation.evaluate import evaluate
 
     with make_progress(session) as progress:
@@ -156,7 +156,7 @@ def _pairs(
     footage: tuple[str, ...],
     names: tuple[str, ...],
 ) -> list[Pair]:
-    from bgsub.evaluation.result import Pair
+    from bgsub.evaluation.evaluate import Pair
 
     n = len(places) // 2
     if len(places) % 2:
@@ -180,7 +180,7 @@ def _pairs(
 
 
 def _plot(found: Evaluation, kind: Any) -> bytes:
-    from bgsub.evaluation.figures import render_curves
+    from bgsub.evaluation.report import render_curves
 
     return render_curves(found.sequences, found.curve, plot_format=kind)
 
@@ -188,7 +188,7 @@ def _plot(found: Evaluation, kind: Any) -> bytes:
 def _save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
     """Save a picture of each of the worst frames of a sequence, with the frame if it is known."""
     from bgsub.evaluation.evaluate import footage_frames
-    from bgsub.evaluation.figures import draw_verdicts
+    from bgsub.evaluation.report import draw_verdicts
     from bgsub.video.images import encode_image
 
     make_folder(folder)

@@ -50,7 +50,7 @@ def events_command(given: str, form: str, fail_on_events: bool, **params: Any) -
     images, is analysed now, and no results are written. The events go to stdout, a line that sums
     them up to stderr.
     """
-    from bgsub.report.event_listing import list_events
+    from bgsub.report.tables import list_sightings
 
     session = current_session()
     listing, places = shared.chosen(ListingOptions, params), shared.chosen(PlaceOptions, params)
@@ -60,7 +60,7 @@ def events_command(given: str, form: str, fail_on_events: bool, **params: Any) -
     with session.about(given):
         with results_of(given, _OUTPUTS, run, session) as folder:
             events = _of_results(folder, listing, places)
-        click.echo(list_events(form, events, Path(given).resolve().name), nl=False)
+        click.echo(list_sightings(form, events, Path(given).resolve().name), nl=False)
         noun = "event" if len(events) == 1 else "events"
         session.log("summary", f"{given}: {len(events) or 'no'} {noun}", events=len(events))
     if fail_on_events and events:

@@ -62,8 +62,8 @@ def export_command(results: str, form: str, out: str | None, force: bool) -> Non
     RESULTS is a folder that bgsub run or bgsub objects wrote. Frames are counted as each format
     counts them, from 0 or from 1; boxes are in pixels of the input.
     """
+    from bgsub.export.formats import export
     from bgsub.export.run_data import load_run
-    from bgsub.export.writing import export
 
     session = current_session()
     with session.about(results):

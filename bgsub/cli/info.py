@@ -136,7 +136,7 @@ def _estimate(
     That of a film in segments is the plan of the segment that takes most.
     """
     from bgsub.pipeline.inputs import memory_limit, memory_need
-    from bgsub.segments.needs import segment_needs
+    from bgsub.segments.run import segment_needs
 
     began = time.perf_counter()
     pieces: list[tuple[Segment | None, MemoryNeed]] = [*segment_needs(source.path, options)]

@@ -10,7 +10,7 @@ import click
 from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import log_options
 from bgsub.cli.options import format_option
-from bgsub.report.tables import as_table, list_rows
+from bgsub.report.tables import list_rows, values_text
 from bgsub.robustpca.competitors.methods import METHODS
 
 SCHEMA_VERSION = 1
@@ -36,6 +36,6 @@ def methods_command(form: str) -> None:
     rows = [{name: getattr(method, name) for name in COLUMNS} for method in METHODS.values()]
     if form == "table":
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
-        click.echo(as_table(COLUMNS, rows, width=width), nl=False)
+        click.echo(values_text(COLUMNS, rows, width=width), nl=False)
         return
     click.echo(list_rows(form, COLUMNS, rows, schema_version=SCHEMA_VERSION), nl=False)

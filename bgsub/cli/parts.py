@@ -112,7 +112,7 @@ class PartOfRun:
     def _do_segments(self, job: Job, numbers: Sequence[int], session: Session) -> None:
         from bgsub.cli.segments import run_side_by_side
         from bgsub.segments.plan import load_plan
-        from bgsub.segments.work import run_segments
+        from bgsub.segments.run import run_segments
 
         film = load_plan(job.out)
         if self.processes > 1 and len(numbers) > 1:

@@ -26,7 +26,7 @@ from bgsub.runtime.temporary import write_file
 from bgsub.wording import plural
 
 if TYPE_CHECKING:
-    from bgsub.page.index import Row
+    from bgsub.page.pages import Row
 
 PAGE = "report.html"
 
@@ -95,8 +95,7 @@ def report_command(
     path = _index_path(folders) if out is None else Path(out)
     _check(path, force=force)
     rows = _rows(folders, session, Films(copies=copies), force=force)
-    from bgsub.page.index import make_index
-    from bgsub.page.report import encode_page
+    from bgsub.page.pages import encode_page, make_index
 
     if rows:
         write_file(path, encode_page(make_index(rows, path)))
@@ -152,8 +151,7 @@ def _load(folder: Path) -> tuple[dict[str, Any], str | None]:
 
 
 def _write_report(folder: Path, path: Path, session: Session, how: Films, *, force: bool) -> Row:
-    from bgsub.page.index import make_row
-    from bgsub.page.report import encode_page, make_page
+    from bgsub.page.pages import encode_page, make_page, make_row
 
     manifest, footage = _load(folder)
     _check(path, force=force)
@@ -212,8 +210,7 @@ def _rows(folders: list[Path], session: Session, how: Films, *, force: bool) -> 
 
 def _one_of_several(folder: Path, session: Session, how: Films, *, force: bool) -> Row:
     """Make a result's page, but keep one that its run has written."""
-    from bgsub.page.index import make_row
-    from bgsub.page.report import make_page
+    from bgsub.page.pages import make_page, make_row
 
     path = folder / PAGE
     manifest, _ = _load(folder)

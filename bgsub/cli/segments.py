@@ -45,6 +45,6 @@ def run_side_by_side(
 
 
 def _run_one(footage: str, out: Path, jobs: int, job: Job, session: Session) -> None:  # noqa: ARG001 - a `Work`
-    from bgsub.segments.work import run_segment
+    from bgsub.segments.run import run_segment
 
     run_segment(out, int(job.out.name), footage=footage, jobs=jobs)

@@ -99,7 +99,7 @@ def _work(request: Mapping[str, Any], job: Job, session: Session) -> None:
         message = f"bgsub {__version__} is on this worker, and {request['version']} asks it"
         raise UsageError(f"{message}; install the same everywhere")
     if request["segment"] is not None:
-        from bgsub.segments.work import run_segment
+        from bgsub.segments.run import run_segment
 
         run_segment(job.out, request["segment"], footage=request["input"], jobs=request["jobs"])
         return

@@ -83,7 +83,7 @@ def view_command(results: str, host: str, port: int, opens: bool) -> None:
 
 def _made(folder: Path, session: Session) -> dict[str, bytes]:
     """Make the page of a folder that has none, in memory."""
-    from bgsub.page.report import encode_page, make_page
+    from bgsub.page.pages import encode_page, make_page
     from bgsub.page.server import PAGE
     from bgsub.pipeline.directory import MANIFEST
     from bgsub.pipeline.manifest import load_manifest

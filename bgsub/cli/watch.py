@@ -51,7 +51,7 @@ def watch_command(source: str, out: str, **params: Any) -> None:
     the stream plays. A stream that breaks off is opened again. Stop with Ctrl-C or SIGTERM: the
     clip that is being written is finished, and the exit code is 130.
     """
-    from bgsub.live.source import read_source
+    from bgsub.live.feed import read_source
     from bgsub.live.watcher import Watcher
 
     session = current_session()

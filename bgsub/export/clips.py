@@ -1,22 +1,316 @@
-"""Cut a film into clips, one for each event."""
+"""Give the frames of stretches of a film, sought where that is exact."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
+import av
+import cv2
+import numpy as np
+
 from bgsub.errors import InputError
-from bgsub.export.overlays import Painter
-from bgsub.export.run_data import RunData
-from bgsub.export.stretches import Stretches
+from bgsub.export.run_data import RunData, by_frame
+from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.tracker import Observation
 from bgsub.video.excerpt import Excerpt, add_sound, copy_excerpt, encode_excerpt
+from bgsub.video.frames import Bytes, Frame
+from bgsub.video.seeking import can_seek, frames_between
 from bgsub.video.source import FrameSource, is_there, open_source
 from bgsub.video.timecode import format_time
 from bgsub.video.video_file import VideoFileSource
+
+
+class Stretches:
+    """Stretches of one film, one after the other.
+
+    Parameters
+    ----------
+    source : FrameSource
+        The film.
+    numbered : bool
+        Whether the numbers of the frames are wanted: the film is read through once then, for a
+        frame that was sought has none.
+    fps : str, optional
+        The rate that was given for `source`.
+    """
+
+    def __init__(
+        self, source: FrameSource, *, numbered: bool = False, fps: str | None = None
+    ) -> None:
+        self.source, self._fps = source, fps
+        self._half = 0.5 / float(source.rate or 25)
+        self._sought = not numbered and isinstance(source, VideoFileSource) and can_seek(source)
+        self._rest: Iterator[Frame] = iter(source) if numbered else iter(())
+        self._numbered = numbered
+
+    def frames(self, start_s: float, end_s: float) -> Iterator[Frame]:
+        """Give the frames of a stretch; with numbers, stretches must come in order of time.
+
+        Parameters
+        ----------
+        start_s, end_s : float
+            Times of the first and last frame, from the film's first frame on.
+        """
+        if self._numbered:
+            return self._next(start_s, end_s)
+        if self._sought and isinstance(self.source, VideoFileSource):
+            return frames_between(self.source, start_s, end_s)
+        start, end = max(start_s - self._half, 0.0), end_s + self._half
+        first, last = f"{start:.6f}s", f"{end:.6f}s"
+        return iter(open_source(self.source.path, start=first, end=last, fps=self._fps))
+
+    def _next(self, start_s: float, end_s: float) -> Iterator[Frame]:
+        for frame in self._rest:
+            if frame.time_s > end_s + self._half:
+                self._rest = chain([frame], self._rest)
+                return
+            if frame.time_s >= start_s - self._half:
+                yield frame
+
+
+Overlay = Literal["none", "boxes", "mask", "side-by-side"]
+
+_TINT, _OPACITY = (66, 228, 240), 0.45
+"""Colour of the mask upon the picture, BGR, and its share."""
+
+
+class Painter:
+    """Draws on the frames of clips.
+
+    Parameters
+    ----------
+    run : RunData
+    overlay : {"none", "boxes", "mask", "side-by-side"}
+        Nothing; boxes and numbers of the objects; the mask as a tint with an outline; or boxes, and
+        the mask beside them.
+    captions : bool
+        Whether the number of the event and the time are written below.
+    began : datetime, optional
+        When the film began: captions show the time of day.
+
+    Attributes
+    ----------
+    needs_numbers : bool
+        Whether frames must have their numbers, and come in their order.
+    """
+
+    def __init__(
+        self,
+        run: RunData,
+        overlay: Overlay,
+        *,
+        captions: bool = False,
+        began: datetime | None = None,
+    ) -> None:
+        self._overlay, self._captions, self._began = overlay, captions, began
+        self.needs_numbers = overlay in {"mask", "side-by-side"}
+        self._masks = _Masks(run) if self.needs_numbers else None
+        objects = by_frame(run.objects()) if overlay in {"boxes", "side-by-side"} else {}
+        self._times = np.array([seen[0].time_s for seen in objects.values()])
+        self._objects = list(objects.values())
+        self._half = 0.5 / float(run.rate or 25)
+        self._lasts = (2 * run.step - 1) * self._half
+
+    def of(self, events: Sequence[SceneEvent]) -> Callable[[Frame], Bytes]:
+        """Give what draws on the frames of a clip of these events."""
+
+        def draw(frame: Frame) -> Bytes:
+            canvas = self._draw(frame)
+            if self._captions:
+                number = _nearest(events, frame.time_s).number
+                _caption(canvas, f"event {number}   {self._clock(frame.time_s)}")
+            return canvas
+
+        return draw
+
+    def _draw(self, frame: Frame) -> Bytes:
+        picture = frame.layout.to_bgr(frame.data)
+        if self._masks is None:
+            return draw_objects(picture, self._near(frame.time_s))
+        mask = self._masks.at(frame.number)
+        if mask is None:  # a frame that the run left out
+            mask = np.zeros(picture.shape[:2], np.uint8)
+        if self._overlay == "mask":
+            return draw_objects(tinted(picture, mask), [])
+        shown = draw_objects(picture, self._near(frame.time_s))
+        size = (shown.shape[1], shown.shape[0])
+        beside = cv2.resize(mask, size, interpolation=cv2.INTER_NEAREST)
+        return np.hstack([shown, np.repeat(beside[..., None], 3, axis=2)]).astype(np.uint8)
+
+    def _near(self, time_s: float) -> list[Observation]:
+        """Give the objects of the frame of this time; one that was sought has no number.
+
+        In frames that the run left out objects are where they were in the one before.
+        """
+        if not self._objects:
+            return []
+        place = int(np.abs(self._times - time_s).argmin())
+        if abs(self._times[place] - time_s) > self._half:
+            place = max(int(np.searchsorted(self._times, time_s)) - 1, 0)
+            if not 0 <= time_s - self._times[place] <= self._lasts:
+                return []
+        return self._objects[place]
+
+    def _clock(self, time_s: float) -> str:
+        if self._began is None:
+            return format_time(time_s)
+        return f"{self._began + timedelta(seconds=time_s):%Y-%m-%d %H:%M:%S}"
+
+
+class _Masks:
+    """Masks of a run by the numbers of their frames, which must not go back."""
+
+    def __init__(self, run: RunData) -> None:
+        numbers, masks = run.masks()
+        self._rest: Iterator[tuple[int, Bytes]] = zip(numbers, masks, strict=True)
+        self._step = run.step
+        self._last = self._next = next(self._rest, None)
+
+    def at(self, number: int) -> Bytes | None:
+        """Give the mask of a frame, or of the one before that the run looked at."""
+        while self._next is not None and self._next[0] <= number:
+            self._last, self._next = self._next, next(self._rest, None)
+        if self._last is None or not 0 <= number - self._last[0] < self._step:
+            return None
+        return self._last[1]
+
+
+def tinted(picture: Bytes, mask: Bytes) -> Bytes:
+    """Tint what a mask marks, with an outline that shows on any ground.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (h, w) or (h, w, 3), uint8
+    mask : ndarray of shape (h, w), uint8
+
+    Returns
+    -------
+    ndarray of shape (h, w, 3), uint8
+    """
+    colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture.copy()
+    inside = mask > 0
+    colored[inside] = (1 - _OPACITY) * colored[inside] + _OPACITY * np.array(_TINT)
+    outlines, _ = cv2.findContours(mask, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
+    thick = max(1, round(max(mask.shape) / 640))
+    cv2.drawContours(colored, outlines, -1, _TINT, thick)
+    return np.asarray(colored, dtype=np.uint8)
+
+
+def _nearest(events: Sequence[SceneEvent], time_s: float) -> SceneEvent:
+    return min(events, key=lambda each: max(each.start_s - time_s, time_s - each.end_s, 0.0))
+
+
+def _caption(canvas: Bytes, text: str) -> None:
+    margin = letter_height(canvas) // 2
+    write_on_plate(canvas, text, (margin, canvas.shape[0] - margin), (255, 255, 255), (0, 0, 0))
+
+
+_THUMB = 240
+"""Width of a picture of the contact sheet in pixels."""
+
+
+def contact_sheet(film: Stretches, events: Sequence[SceneEvent]) -> Bytes:
+    """Draw the peak frames of events side by side, with their numbers and times.
+
+    Parameters
+    ----------
+    film : Stretches
+    events : sequence of SceneEvent
+
+    Returns
+    -------
+    ndarray of shape (h, w, 3), uint8
+        A single dark picture where there is no event.
+    """
+    thumbs = [_thumb(film, event) for event in events]
+    across = max(1, min(4, len(thumbs)))
+    height = max((thumb.shape[0] for thumb in thumbs), default=_THUMB)
+    rows = []
+    for begin in range(0, max(len(thumbs), 1), across):
+        row = [*thumbs[begin : begin + across]]
+        row += [np.zeros((height, _THUMB, 3), np.uint8)] * (across - len(row))
+        rows.append(np.hstack(row))
+    return np.vstack(rows)
+
+
+def _thumb(film: Stretches, event: SceneEvent) -> Bytes:
+    frame = next(iter(film.frames(event.peak_s, event.peak_s)))
+    picture = frame.layout.to_bgr(frame.data)
+    colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
+    size = (_THUMB, max(1, round(_THUMB * colored.shape[0] / colored.shape[1])))
+    small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
+    plate = np.full((24, _THUMB, 3), 30, np.uint8)
+    text = f"{event.number}  {format_time(event.peak_s)}"
+    at = (6, 17)
+    cv2.putText(plate, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
+    return np.vstack([plate, small]).astype(np.uint8)
+
+
+def join_clips(clips: Sequence[Path], out: Path) -> None:
+    """Join clips of one film, with their sound, without encoding them again.
+
+    Parameters
+    ----------
+    clips : sequence of Path
+        At least one; their pictures have one size and one codec.
+    out : Path
+        Ends with .mp4.
+
+    Raises
+    ------
+    InputError
+        If they cannot be joined.
+    """
+    try:
+        with av.open(str(out), "w") as target:
+            joined = _Joined(target)
+            for clip in clips:
+                joined.append(clip)
+    except (av.FFmpegError, ValueError) as error:
+        message = f"the clips cannot be joined ({error}); leave --reel out"
+        raise InputError(message) from error
+
+
+class _Joined:
+    """A film that clips are appended to."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+        self._streams: dict[str, Any] = {}
+        self._end = self._interval = 0.0
+
+    def append(self, clip: Path) -> None:
+        """Add the packets of a clip behind those that are there."""
+        with av.open(str(clip)) as source:
+            streams = [*source.streams.video[:1], *source.streams.audio[:1]]
+            if not self._streams:  # the first clip says what there is: sound is in all or in none
+                for each in streams:
+                    self._streams[each.type] = self._target.add_stream_from_template(each)
+            begin, last = self._end, -1.0
+            for packet in source.demux([each for each in streams if each.type in self._streams]):
+                if packet.dts is None or packet.time_base is None:
+                    continue
+                if packet.dts < 0 and packet.stream.type == "audio":
+                    continue  # what an encoder puts before the first sample is heard in no player
+                base = float(packet.time_base)
+                shift = round(begin / base)
+                packet.dts += shift
+                packet.pts = packet.dts if packet.pts is None else packet.pts + shift
+                shown, lasts = packet.pts * base, (packet.duration or 0) * base
+                if packet.stream.type == "video":  # the last packet may not say how long it lasts
+                    self._interval = lasts or (shown - last if last >= 0 else self._interval)
+                    lasts, last = self._interval, shown
+                self._end = max(self._end, shown + lasts)
+                packet.stream = self._streams[packet.stream.type]
+                self._target.mux(packet)
+
 
 _CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
 """Header of clips.csv; a copied clip begins with a key frame, so its frames are not counted."""

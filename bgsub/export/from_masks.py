@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError
-from bgsub.evaluation.mask_files import MaskFiles, open_masks
+from bgsub.evaluation.masks import MaskFiles, open_masks
 from bgsub.options import ProgressCallback
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import Event, find_events

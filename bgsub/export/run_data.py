@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.evaluation.mask_files import find_output, open_masks
+from bgsub.evaluation.masks import find_output, open_masks
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST
 from bgsub.pipeline.manifest import load_manifest, recorded_path

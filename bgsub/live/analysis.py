@@ -10,10 +10,9 @@ import numpy as np
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
-from bgsub.live.learner import Learner, Schedule
-from bgsub.live.messages import Header, LearningSettings
+from bgsub.live.decoding import Header, LearningSettings
+from bgsub.live.learning import Learner, LiveModel, Schedule
 from bgsub.live.options import WatchOptions
-from bgsub.live.window import LiveModel
 from bgsub.local.cleanup import SCORE_LEVEL
 from bgsub.local.params import MaskOptions
 from bgsub.tracking.choosing import EventFilter

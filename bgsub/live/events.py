@@ -1,16 +1,193 @@
-"""Say that something is in sight while it is: an event starts, goes on, and ends exactly once."""
+"""Run a command of the user's at every event, without a shell and without waiting for it."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
+import shlex
+import subprocess
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Literal
 
+from bgsub.errors import OutputError, UsageError
+from bgsub.runtime.temporary import write_file
 from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.flicker import LASTING_S, FlickerSieve
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import Observation
+
+_MOST = 4
+"""Commands that run at the same time; of more, events have nothing run."""
+
+
+class EventHook:
+    """A command that is started with what has happened.
+
+    Parameters
+    ----------
+    command : str
+        Parted into arguments as a shell would, but no shell runs it. ``{event}``, ``{id}`` and
+        ``{file}`` are replaced; the JSON line is its standard input.
+
+    Attributes
+    ----------
+    left_out : int
+        Events for which it was not started, as four of it were running or it could not be.
+
+    Raises
+    ------
+    UsageError
+        If it has no argument, or a quote is not closed.
+    """
+
+    def __init__(self, command: str) -> None:
+        try:
+            self._arguments = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"--on-event {command}: {error}") from error
+        if not self._arguments:
+            raise UsageError("--on-event: a command is needed")
+        self._running: list[subprocess.Popen[bytes]] = []
+        self.left_out = 0
+
+    def start(self, line: str, facts: dict[str, Any]) -> None:
+        """Start the command for an event."""
+        self._running = [each for each in self._running if each.poll() is None]
+        if len(self._running) >= _MOST:
+            self.left_out += 1
+            return
+        values = {name: str(facts.get(name) or "") for name in ("event", "id", "file")}
+        arguments = []
+        for argument in self._arguments:
+            for name, value in values.items():
+                argument = argument.replace(f"{{{name}}}", value)  # noqa: PLW2901 - one after the other
+            arguments.append(argument)
+        try:
+            process = subprocess.Popen(  # noqa: S603 - what the user asked for, without a shell
+                arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+            )
+        except OSError:
+            self.left_out += 1
+            return
+        self._running.append(process)
+        with contextlib.suppress(OSError):  # a line is shorter than a pipe; nobody may read it
+            if process.stdin is not None:
+                process.stdin.write(line.encode())
+                process.stdin.close()
+
+
+@dataclass
+class Status:
+    """How watching goes.
+
+    Attributes
+    ----------
+    state : str
+        ``connecting``, ``learning``, ``watching``, ``lost`` or ``ended``.
+    frames, dropped : int
+        Frames that were analysed, and that came but were not.
+    events, connections, clips_failed : int
+    models : int
+        Learned so far.
+    uptime_s, time_s : float
+        Since the start; and time of the frame analysed last.
+    latency_s : float
+        From the arrival of that frame to its result.
+    event_open : bool
+    """
+
+    state: str = "connecting"
+    frames: int = 0
+    dropped: int = 0
+    events: int = 0
+    connections: int = 0
+    clips_failed: int = 0
+    models: int = 0
+    uptime_s: float = 0.0
+    time_s: float = 0.0
+    latency_s: float = 0.0
+    event_open: bool = False
+
+    def write(self, path: Path) -> None:
+        """Write it as JSON, complete at every moment.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written.
+        """
+        write_file(path, (json.dumps(asdict(self)) + "\n").encode())
+
+    def metrics(self) -> str:
+        """Give it as Prometheus text."""
+        lines = []
+        for name, value in asdict(self).items():
+            if name == "state":
+                lines += ["# TYPE bgsub_up gauge", f"bgsub_up {int(value in _UP)}"]
+                continue
+            is_count = name in {"frames", "dropped", "events", "connections", "models"}
+            is_count = is_count or name == "clips_failed"
+            kind, full = ("counter", f"{name}_total") if is_count else ("gauge", name)
+            lines += [f"# TYPE bgsub_{full} {kind}", f"bgsub_{full} {float(value):g}"]
+        return "\n".join(lines) + "\n"
+
+
+_UP = {"learning", "watching"}
+
+
+class MetricsServer:
+    """Serves a status on http://127.0.0.1:PORT/metrics; a context manager.
+
+    Parameters
+    ----------
+    status : Status
+    port : int
+        0 is any that is free.
+
+    Attributes
+    ----------
+    port : int
+
+    Raises
+    ------
+    OutputError
+        If the port is taken.
+    """
+
+    def __init__(self, status: Status, port: int) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                is_known = self.path in {"/", "/metrics"}
+                body = status.metrics().encode() if is_known else b"try /metrics\n"
+                self.send_response(200 if is_known else 404)
+                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - theirs
+                """Say nothing on stderr."""
+
+        try:
+            self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        except OSError as error:
+            raise OutputError(f"--metrics {port}: cannot be served ({error.strerror})") from error
+        self._server.daemon_threads = True
+        self.port = int(self._server.server_address[1])
+
+    def __enter__(self) -> MetricsServer:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
 
 What = Literal["start", "update", "end"]
 Reason = Literal["gone", "lost", "changed", "over", "stopped"]

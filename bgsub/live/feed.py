@@ -1,24 +1,244 @@
-"""Keep a stream open: start the process that decodes, stop it when it stalls, and try again."""
+"""Say what is watched and how FFmpeg may open it: a file, a URL, a camera or standard input."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
+import stat
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import BinaryIO, cast
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO, Literal, cast
+from urllib.parse import urlsplit
 
-from bgsub.live.messages import End, Header, LivePicture, Note, Skipped, StreamPacket
-from bgsub.live.ring import PacketRing
-from bgsub.live.source import LiveSource
+from bgsub.errors import InputError, UsageError
+from bgsub.live.decoding import End, Header, LivePicture, Note, Skipped, StreamPacket
+from bgsub.live.options import StreamOptions
 from bgsub.runtime.messages import receive
 from bgsub.runtime.signals import held_back_in_children
+
+Kind = Literal["file", "url", "device", "stdin"]
+
+_PROTOCOLS = {
+    "rtsp": "rtsp,rtp,udp,tcp",
+    "rtsps": "rtsps,rtp,udp,tcp,tls",
+    "rtmp": "rtmp,tcp",
+    "rtmps": "rtmps,tcp,tls",
+    "rtp": "rtp,udp",
+    "http": "http,tcp,tls,https,crypto,httpproxy",
+    "https": "http,tcp,tls,https,crypto,httpproxy",
+    "tcp": "tcp",
+    "udp": "udp",
+    "srt": "srt",
+}
+"""Schemes, and what FFmpeg may connect by when it opens one: never a file of this machine."""
+
+
+@dataclass(frozen=True)
+class LiveSource:
+    """What is watched.
+
+    Attributes
+    ----------
+    text : str
+        As it was given.
+    kind : {"file", "url", "device", "stdin"}
+    format : str or None
+        FFmpeg's name of the format where it is not to be guessed.
+    options : dict of str to str
+        For FFmpeg's demuxer.
+    """
+
+    text: str
+    kind: Kind
+    format: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The source without a password, for people."""
+        if self.kind == "stdin":
+            return "standard input"
+        return re.sub(r"(?<=://)[^/@\s]*@", "", self.text)
+
+    @property
+    def reopens(self) -> bool:
+        """Say whether it is opened again when it ends."""
+        return self.kind in {"url", "device"}
+
+    @property
+    def address(self) -> str:
+        """What FFmpeg is told to open."""
+        if self.kind == "stdin":
+            return "pipe:0"
+        return self.text if self.kind != "file" else f"file:{self.text}"
+
+    @property
+    def protocols(self) -> str:
+        """What FFmpeg may connect by."""
+        if self.kind == "url":
+            return _PROTOCOLS[urlsplit(self.text).scheme.lower()]
+        return {"stdin": "pipe", "file": "file", "device": ""}[self.kind]
+
+
+def read_source(text: str, raw: StreamOptions | None = None) -> LiveSource:
+    """Find out what a source is.
+
+    Parameters
+    ----------
+    text : str
+        ``-``, a URL, a device such as ``/dev/video0``, or a file.
+    raw : StreamOptions, optional
+
+    Raises
+    ------
+    UsageError
+        If the options do not go with the source, or its scheme is unknown.
+    InputError
+        If there is no such file.
+    """
+    raw = raw or StreamOptions()
+    options = {
+        "video_size": raw.size,
+        "pixel_format": raw.pixel_format,
+        "framerate": raw.rate,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    if text == "-":
+        if given and len(given) < len(options):
+            message = "raw pictures on standard input need --size, --pixel-format and --rate"
+            raise UsageError(f"{message}; leave out all three for y4m, mpegts or mjpeg")
+        return LiveSource(text, "stdin", "rawvideo" if given else None, given)
+    if "://" in text:
+        scheme = urlsplit(text).scheme.lower()
+        if scheme not in _PROTOCOLS:
+            known = ", ".join(_PROTOCOLS)
+            raise UsageError(f"{scheme}://: is no kind of stream that is known ({known})")
+        _refuse(given, "a URL")
+        is_rtsp = scheme in {"rtsp", "rtsps"}
+        return LiveSource(text, "url", None, {"rtsp_flags": "prefer_tcp"} if is_rtsp else {})
+    path = Path(text)
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise InputError(f"{text}: cannot be opened ({error.strerror})") from error
+    if stat.S_ISCHR(mode):
+        return LiveSource(text, "device", "v4l2", given)
+    _refuse(given, "a file")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{text}: is no file; give a video, a URL, a camera or - for a pipe")
+    return LiveSource(text, "file")
+
+
+def _refuse(given: dict[str, str], what: str) -> None:
+    if given:
+        message = "--size, --pixel-format and --rate describe raw pictures on standard input"
+        raise UsageError(f"{message} or what a camera is asked for; {what} says them itself")
+
+
+_MOST_BYTES = 256 << 20
+
+
+class PacketRing:
+    """The packets of the last seconds, from a key frame on; for several threads.
+
+    Parameters
+    ----------
+    keep_s : float
+        Seconds that are kept at least, if they take no more than 256 MiB.
+
+    Attributes
+    ----------
+    next_serial : int
+        Number that the next packet will have; they count on over all connections.
+    epoch : int
+        Connections so far; a ring holds the packets of one.
+    """
+
+    def __init__(self, keep_s: float) -> None:
+        self._keep_s = keep_s
+        self._lock = threading.Lock()
+        self._packets: deque[tuple[int, StreamPacket]] = deque()
+        self.epoch = 0
+        self._bytes = 0
+        self._held: int | None = None
+        self.next_serial = 0
+
+    def add(self, packet: StreamPacket, base_s: float) -> None:
+        """Take in a packet of a connection that began at a time."""
+        with self._lock:
+            self._packets.append((self.next_serial, replace(packet, time_s=base_s + packet.time_s)))
+            self.next_serial += 1
+            self._bytes += len(packet.data)
+            self._trim()
+
+    def clear(self) -> None:
+        """Forget all packets: those of another connection do not follow them."""
+        with self._lock:
+            self._packets.clear()
+            self._bytes = 0
+            self.epoch += 1
+
+    def hold(self, serial: int | None) -> None:
+        """Keep the packets from this one on until they are written; None for no longer."""
+        with self._lock:
+            self._held = serial
+
+    def begin(self, time_s: float) -> int:
+        """Give the number of the last key frame up to a time, or of the first there is."""
+        with self._lock:
+            found = None
+            for serial, packet in self._packets:
+                if packet.is_key and (found is None or packet.time_s <= time_s):
+                    found = serial
+            return self.next_serial if found is None else found
+
+    def since(self, serial: int, epoch: int) -> list[tuple[int, StreamPacket]]:
+        """Give all packets from this number on; none where they are of another connection."""
+        with self._lock:
+            found: list[tuple[int, StreamPacket]] = []
+            if epoch != self.epoch:
+                return found
+            for each in reversed(self._packets):
+                if each[0] < serial:
+                    break
+                found.append(each)
+            return found[::-1]
+
+    def _trim(self) -> None:
+        """Drop what is before the last key frame that is old enough."""
+        newest = self._packets[-1][1].time_s
+        while True:
+            following = self._second_key()
+            if following is None:
+                # Of a stream that has no second key frame nothing can be dropped but all.
+                if self._bytes > _MOST_BYTES:
+                    self._drop(self._packets[-1][0])
+                return
+            serial, time_s = following
+            is_needed = time_s > newest - self._keep_s or (
+                self._held is not None and serial > self._held
+            )
+            if is_needed and self._bytes <= _MOST_BYTES:
+                return
+            self._drop(serial)
+
+    def _second_key(self) -> tuple[int, float] | None:
+        packets = iter(self._packets)
+        next(packets, None)
+        return next(((n, packet.time_s) for n, packet in packets if packet.is_key), None)
+
+    def _drop(self, until: int) -> None:
+        while self._packets and self._packets[0][0] < until:
+            self._bytes -= len(self._packets.popleft()[1].data)
+
 
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Between tries to open a stream again; the last one from then on."""
@@ -218,8 +438,9 @@ class Feed:
         is_stdin = self._source.kind == "stdin"
         # A terminal sends Ctrl-C to all processes, to one that still imports its modules as well.
         with held_back_in_children("SIGINT", "SIGTERM"):
+            code = "from bgsub.live.decoding import main; main()"
             started = subprocess.Popen(  # noqa: S603 - our own module, and settings without a shell
-                [sys.executable, "-m", "bgsub.live.reader", self._settings],
+                [sys.executable, "-c", code, self._settings],
                 stdin=None if is_stdin else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
             )

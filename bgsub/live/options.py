@@ -3,14 +3,75 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
-from bgsub.input_rules import Duration, File, PictureSize, Rate, Text
-from bgsub.live.clips_folder import KeepRule
-from bgsub.rules import Choice, Integer, Number, Switch
+from bgsub.input_rules import SECONDS, Duration, File, PictureSize, Rate, Text
+from bgsub.rules import Choice, Integer, Number, Rule, Switch
+
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTsmhd])B?", re.ASCII)
+
+_BYTES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+@dataclass(frozen=True)
+class Keep:
+    """How much is kept.
+
+    Attributes
+    ----------
+    size : int or None
+        Bytes of all clips together.
+    age_s : float or None
+        Seconds since a clip was written to.
+    """
+
+    size: int | None = None
+    age_s: float | None = None
+
+
+class KeepRule(Rule):
+    """An amount of memory, or a time, kept as it is written."""
+
+    metavar = "AMOUNT"
+
+    def words(self) -> str:
+        """Say it."""
+        return "an amount such as 10G, or a time such as 7d"
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the amount."""
+        try:
+            parse_keep(value)
+        except (AttributeError, ValueError):
+            self.refuse(name, value)
+        return str(value)
+
+
+def parse_keep(text: str) -> Keep:
+    """Read ``10G`` or ``7d``: capital letters are bytes, small ones time.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+
+    Examples
+    --------
+    >>> parse_keep("10G"), parse_keep("7d")
+    (Keep(size=10000000000, age_s=None), Keep(size=None, age_s=604800.0))
+    """
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None or float(match[1]) == 0:
+        raise ValueError(text)
+    amount, unit = float(match[1]), match[2]
+    if unit in _BYTES:
+        return Keep(size=int(amount * _BYTES[unit]))
+    return Keep(age_s=amount * SECONDS[unit])
+
 
 _stream = functools.partial(option, "Stream")
 _model = functools.partial(option, "Model")

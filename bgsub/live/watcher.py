@@ -13,16 +13,11 @@ from typing import Literal
 
 from bgsub.errors import InputError, OutputError, cannot_write
 from bgsub.live.analysis import Analysis, Sought
-from bgsub.live.clips_folder import parse_keep, remove_oldest
-from bgsub.live.event_files import EventFiles
-from bgsub.live.events import LiveEvent, LiveEvents, Reason, What
-from bgsub.live.feed import PAUSES_S, Feed, Lost, Opened, Seen
-from bgsub.live.hooks import EventHook
-from bgsub.live.messages import Note
-from bgsub.live.options import WatchOptions
-from bgsub.live.ring import PacketRing
-from bgsub.live.source import LiveSource
-from bgsub.live.status import MetricsServer, Status
+from bgsub.live.clips import EventFiles, remove_oldest
+from bgsub.live.decoding import Note
+from bgsub.live.events import EventHook, LiveEvent, LiveEvents, MetricsServer, Reason, Status, What
+from bgsub.live.feed import PAUSES_S, Feed, LiveSource, Lost, Opened, PacketRing, Seen
+from bgsub.live.options import WatchOptions, parse_keep
 from bgsub.tracking.flicker import WEAK_LASTING_S, small_area
 from bgsub.wording import plural, was_or_were
 

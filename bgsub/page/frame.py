@@ -11,10 +11,9 @@ import cv2
 import numpy as np
 
 from bgsub.errors import InputError, UsageError
-from bgsub.page.films import View, of_results, open_film
-from bgsub.page.pictures import pictures_of
+from bgsub.page.data import source_options
+from bgsub.page.media import View, of_results, open_film, pictures_of
 from bgsub.page.result import Result, read_result
-from bgsub.page.views import source_options
 from bgsub.video.frames import Bytes
 from bgsub.video.images import read_image
 from bgsub.video.source import open_source

@@ -106,7 +106,7 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         """Show the result in a notebook."""
-        from bgsub.page.notebook import as_html
+        from bgsub.page.pages import as_html
 
         return as_html(self.out, self.manifest)
 
@@ -201,7 +201,7 @@ def _write_page(
     results: ResultsDirectory, manifest: dict[str, Any], watch: manifests.Stopwatch
 ) -> None:
     """Write the page of all that is staged; its links lead to files beside it."""
-    from bgsub.page.report import encode_page, make_page
+    from bgsub.page.pages import encode_page, make_page
 
     path = results.stage("report.html")
     with watch.stage("report"):

@@ -1,4 +1,4 @@
-"""Plan the segments of a film, and keep the plan where any process can find it."""
+"""Choose where the segments of a film begin: where its scene changes for good, and by length."""
 
 from __future__ import annotations
 
@@ -12,20 +12,193 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError, cannot_write
+from bgsub.fit.memory_need import AUTO_FIT_FRAMES
 from bgsub.options import RunOptions
 from bgsub.pipeline.directory import is_complete
 from bgsub.pipeline.inputs import open_input
 from bgsub.pipeline.manifest import input_identity
 from bgsub.pipeline.needs import needs_fit
-from bgsub.segments.bounds import divide
-from bgsub.segments.moments import Film
-from bgsub.segments.samples import share_sample
+from bgsub.segments.moments import Film, Moments
 from bgsub.version import __version__
 from bgsub.video.entry import Entry, Place
 from bgsub.video.source import Footage
+from bgsub.video.timecode import Position, parse_step
+
+AUTO_FRAMES = 15_000
+"""Frames up to which ``auto`` leaves a film as it is, and that it makes segments of at most."""
+
+_LEAST = 50
+"""Frames that a segment has at least: fewer are no fit to speak of."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Where a segment begins.
+
+    Attributes
+    ----------
+    first : int
+        Number of its first frame in the film.
+    reason : str
+    state : int
+        Of the scene, from 1; segments of one state follow each other.
+    """
+
+    first: int
+    reason: str
+    state: int = 1
+
+
+def divide(film: Film, options: RunOptions) -> list[Bound]:
+    """Divide the frames that are selected of a film into segments.
+
+    Parameters
+    ----------
+    film : Film
+    options : RunOptions
+        ``segment`` is ``auto`` or a length.
+
+    Returns
+    -------
+    list of Bound
+        In order; the first one is the first frame that is selected.
+    """
+    moments = film.moments
+    is_auto = options.segment == "auto"
+    if is_auto and moments.numbers.size <= AUTO_FRAMES:
+        return [Bound(int(moments.numbers[0]), "beginning")]
+    length = Position(frame=AUTO_FRAMES) if is_auto else parse_step(options.segment, "--segment")
+    unit = " frames" if length.seconds is None else ""
+    reason = f"after {AUTO_FRAMES if is_auto else options.segment}{unit}"
+    bounds: list[Bound] = []
+    states = _states(film)
+    for state, (place, why) in enumerate(states, start=1):
+        stop = states[state][0] if state < len(states) else moments.numbers.size
+        part = Moments(moments.numbers[place:stop], moments.times[place:stop])
+        own = [Bound(int(part.numbers[at]), reason, state) for at in equal_parts(part, length)]
+        bounds += [replace(own[0], reason=why), *own[1:]]
+    return bounds
+
+
+def _states(film: Film) -> list[tuple[int, str]]:
+    """Give the places among the frames at which the states of the scene begin, and why."""
+    from bgsub.segments.changes import find_changes  # a film in one piece needs none
+
+    numbers = film.moments.numbers
+    found = [(0, "beginning")]
+    for change in find_changes(film):
+        place = int(np.searchsorted(numbers, change.first))
+        if place - found[-1][0] >= _LEAST and numbers.size - place >= _LEAST:
+            found.append((place, change.reason))
+    return found
+
+
+def equal_parts(moments: Moments, length: Position) -> NDArray[np.int64]:
+    """Choose the places at which parts of a length begin, the first at 0.
+
+    What is left at the end is a part if it has half the length and enough frames, or else belongs
+    to the part before it.
+
+    Parameters
+    ----------
+    moments : Moments
+    length : Position
+        In frames or in seconds.
+
+    Returns
+    -------
+    ndarray of int64
+        Increasing.
+    """
+    n = moments.numbers.size
+    if length.frame is not None:
+        step = max(length.frame, _LEAST)
+        starts = np.arange(0, n, step)
+        left = n - int(starts[-1])
+        is_long = 2 * left >= step
+    else:
+        seconds = float(length.seconds or 0.0)
+        times = moments.times - moments.times[0]
+        steps = np.arange(0.0, times[-1] + seconds, seconds)
+        starts = np.unique(np.searchsorted(times, steps - 1e-6))
+        starts = starts[starts < n]
+        is_long = 2 * (times[-1] - times[starts[-1]]) >= seconds
+    kept = [0]
+    for start in starts[1:].tolist():
+        if start - kept[-1] >= _LEAST:
+            kept.append(start)
+    if len(kept) > 1 and (n - kept[-1] < _LEAST or (kept[-1] == starts[-1] and not is_long)):
+        kept.pop()
+    return np.array(kept, dtype=np.int64)
+
+
+LEAST_FITTED = 500
+"""Frames that are fitted of every segment, if it has so many."""
+
+_BORROWED = 0.6
+"""Share of them that are the neighbours': what stays through a segment is the smaller part."""
+
+
+class SampleShare(NamedTuple):
+    """What the fit of a segment sees.
+
+    Attributes
+    ----------
+    fit_frames : int
+        Frames in all.
+    before, after : tuple of Place
+        Those among them of the segments before and behind it.
+    """
+
+    fit_frames: int
+    before: tuple[Place, ...]
+    after: tuple[Place, ...]
+
+
+def share_sample(film: Film, bounds: Sequence[Bound], options: RunOptions) -> list[SampleShare]:
+    """Share the frames that are fitted of a film among its segments, by their length.
+
+    Each has `LEAST_FITTED`, or as many as ``--fit-frames`` says. With ``--fit-frames all`` a fit
+    is that of the frames of the segment, and of no others.
+
+    Parameters
+    ----------
+    film : Film
+    bounds : sequence of Bound
+        Where its segments begin.
+    options : RunOptions
+    """
+    numbers = film.moments.numbers
+    edges = np.append(np.searchsorted(numbers, [bound.first for bound in bounds]), numbers.size)
+
+    def borrowed(neighbour: int, count: int) -> tuple[Place, ...]:
+        first, last = numbers[edges[neighbour]], numbers[edges[neighbour + 1] - 1]
+        return tuple(film.samples(int(first), int(last), count))
+
+    shares = []
+    for index, size in enumerate(np.diff(edges).tolist()):
+        fitted = max(LEAST_FITTED, round(AUTO_FIT_FRAMES * size / numbers.size))
+        sides = [
+            side
+            for side in (index - 1, index + 1)
+            if 0 <= side < len(bounds) and bounds[side].state == bounds[index].state
+        ]
+        if isinstance(options.fit_frames, int):
+            fitted = options.fit_frames
+        found: dict[int, tuple[Place, ...]] = {}
+        if sides and options.fit_frames != "all":
+            # Of a segment that is shorter than its sample, all frames are the smaller part still.
+            total = min(fitted, round(size / (1 - _BORROWED)))
+            found = {side: borrowed(side, round(_BORROWED * total / len(sides))) for side in sides}
+        shares.append(SampleShare(fitted, found.get(index - 1, ()), found.get(index + 1, ())))
+    return shares
+
 
 notes = logging.getLogger("bgsub.notes")
 

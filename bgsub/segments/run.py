@@ -1,26 +1,136 @@
-"""Run a film: as one where it is short, or else segment by segment, joined at the end."""
+"""Run segments of a plan, in whatever process and on whatever machine."""
 
 from __future__ import annotations
 
+import gc
 import logging
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from bgsub.errors import BgsubError, InputError, OutputError
+from bgsub.fit.memory_need import MemoryNeed
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline import run as pipeline
-from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.inputs import StrPath, no_progress, open_input
+from bgsub.pipeline.directory import ResultsDirectory, is_complete
+from bgsub.pipeline.inputs import StrPath, load_for, memory_need, no_progress, open_input
 from bgsub.pipeline.manifest import Stopwatch
 from bgsub.pipeline.outcome import RunResult
-from bgsub.runtime.threads import keep_freed_memory
-from bgsub.segments.bounds import AUTO_FRAMES
-from bgsub.segments.plan import SegmentPlan, clear, divided, draft_plan, in_words, load_plan
-from bgsub.segments.work import run_segments
+from bgsub.pipeline.run import run as run_piece
+from bgsub.pipeline.stretch import Stretch
+from bgsub.runtime.limits import give_back
+from bgsub.runtime.threads import Workers, keep_freed_memory
+from bgsub.segments.plan import (
+    AUTO_FRAMES,
+    Segment,
+    SegmentPlan,
+    clear,
+    divided,
+    draft_plan,
+    in_words,
+    load_plan,
+    segment_folder,
+    segments_of,
+)
+from bgsub.video.glimpses import glimpse
 from bgsub.video.source import Footage
 
 notes = logging.getLogger("bgsub.notes")
+
+
+def run_segments(
+    footage: Footage,
+    out: Path,
+    plan: SegmentPlan,
+    numbers: Sequence[int],
+    progress: ProgressCallback,
+    *,
+    jobs: int = 1,
+) -> None:
+    """Run segments one after the other; progress counts the frames of all of them together.
+
+    Raises
+    ------
+    BgsubError
+        As for `bgsub.run`.
+    """
+    options = [plan.segment_options(number) for number in numbers]
+    sizes = [open_input(footage, one).frames_estimate for one in options]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    of, before = len(plan.segments), 0
+    for number in numbers:
+        written = 0
+
+        def of_film(
+            stage: str, done: int, there: int | None, number: int = number, before: int = before
+        ) -> None:
+            nonlocal written
+            # Only the last stage tells how much is left; the others are named beside it.
+            written = done if stage in {"write", "errors"} else written
+            within = f" of {there}" if there else ""
+            detail = f"segment {number} of {of}, {stage} {done}{within}"
+            progress(f"frames · {detail}", before + written, total)
+
+        run_segment(out, number, plan=plan, footage=footage, jobs=jobs, progress=of_film)
+        before += written
+        notes.info("%s: segment %d of %d is finished", plan.identity["name"], number, of)
+
+
+def run_segment(
+    out: Path,
+    number: int,
+    *,
+    plan: SegmentPlan | None = None,
+    footage: Footage | None = None,
+    jobs: int = 1,
+    progress: ProgressCallback | None = None,
+) -> None:
+    """Run a segment into its folder; does nothing if its results are there.
+
+    Its run.json is the sign that it is complete. Two processes may try the same segment: both write
+    aside, and the first one that is ready puts its results in place.
+
+    Parameters
+    ----------
+    out : Path
+        The folder of results, with a plan.
+    number : int
+        Of the segment, from 1.
+    plan : SegmentPlan, optional
+        Read from the folder if not given.
+    footage : path or ndarray, optional
+        The film, where it is no file or has another path here.
+    jobs : int
+        Segments that are run at the same time on this machine, which share threads and memory.
+    progress : callable, optional
+
+    Raises
+    ------
+    BgsubError
+        As for `bgsub.run`.
+    """
+    plan = load_plan(out) if plan is None else plan
+    folder = segment_folder(out, number)
+    if is_complete(folder):
+        return
+    options = replace(plan.segment_options(number), jobs=jobs)
+    if footage is None:
+        footage = str(plan.identity["absolute_path"])
+    segment = plan.segments[number - 1]
+    stretch = Stretch(plan.identity, segment.entry, segment.before, segment.after)
+    try:
+        run_piece(footage, folder, options, progress=progress, stretch=stretch)
+    except OutputError:
+        if not is_complete(folder):  # or else somebody else was first
+            raise
+    finally:
+        # What one segment has taken would be added to what the next one takes.
+        gc.collect()
+        give_back()
+
 
 Work = Callable[[SegmentPlan, Sequence[int]], None]
 """Runs the segments of these numbers, each into its folder, and raises when one fails."""
@@ -178,3 +288,85 @@ def announce(plan: SegmentPlan, out: Path) -> None:
     if len(missing) < total:
         done = total - len(missing)
         notes.info("%s: %d of %d segments are finished already and are taken", out, done, total)
+
+
+def segment_needs(footage: Footage, options: RunOptions) -> list[tuple[Segment, MemoryNeed]]:
+    """Divide a film as a run would, and count what each segment takes; nothing where it is one.
+
+    Raises
+    ------
+    BgsubError
+        As for `bgsub.open_source`.
+
+    Notes
+    -----
+    Looks through the film for lasting changes, and opens it once for every segment.
+    """
+    if is_one_piece(footage, options):
+        return []
+    segments = segments_of(footage, options)
+    return _needs(footage, options, segments) if len(segments) > 1 else []
+
+
+def _needs(
+    footage: Footage, options: RunOptions, segments: Sequence[Segment]
+) -> list[tuple[Segment, MemoryNeed]]:
+    plan = SegmentPlan({}, options, tuple(segments), "")
+    needs = []
+    for segment in segments:
+        own = plan.segment_options(segment.number)
+        source = open_input(footage, own)
+        frames = source.frames_estimate or 0
+        borrowed = len(segment.before) + len(segment.after)
+        needs.append((segment, memory_need(source, own, frames, borrowed)))
+    return needs
+
+
+_GLIMPSES = 24
+"""Frames of the footage by which models are compared."""
+
+_MODEL = re.compile(r"[0-9]{4,}\.npz")
+
+
+def models_in(folder: Path) -> list[Path]:
+    """List the models of a folder of results or of models, in order; empty if there are none."""
+    place = folder / "models" if (folder / "models").is_dir() else folder
+    found = [path for path in place.iterdir() if _MODEL.fullmatch(path.name)]
+    return sorted(found, key=lambda path: int(path.stem))
+
+
+def choose_model(models: list[Path], footage: Footage, options: RunOptions) -> Path:
+    """Choose the model that leaves the least of the footage unexplained.
+
+    Parameters
+    ----------
+    models : list of Path
+        At least one, all of one film.
+    footage : path or ndarray
+    options : RunOptions
+
+    Returns
+    -------
+    Path
+        That with the lowest median error on frames that are spread over the footage; the first
+        of equals.
+
+    Raises
+    ------
+    InputError
+        If a model is damaged, or of another size than the footage.
+    """
+    if len(models) == 1:
+        return models[0]
+    source = open_input(footage, options, like=load_for(models[0], options))
+    rows = np.stack([frame.data for frame in glimpse(source, _GLIMPSES)])
+    found = []
+    with Workers(options.threads, options.jobs) as workers:
+        for path in models:
+            model = load_for(path, options)
+            if model.layout.size != rows.shape[1]:
+                message = f"{source.path}: its frames have another size than those of {path}"
+                raise InputError(f"{message}; use footage of that size, or --scale or --roi")
+            errors = model.project(rows, workers)[1]
+            found.append(float(np.median(np.sqrt(errors))))
+    return models[int(np.argmin(found))]

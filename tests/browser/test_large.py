@@ -2,7 +2,7 @@
 
 import pytest
 
-from bgsub.page.report import encode_page, make_page
+from bgsub.page.pages import encode_page, make_page
 from tests.page.long_results import write_film, write_long_results
 
 pytestmark = pytest.mark.browser

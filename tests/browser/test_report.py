@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.page.report import encode_page, make_page
+from bgsub.page.pages import encode_page, make_page
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.run import run
 from tests.browser.conftest import N, encode, make_numbered

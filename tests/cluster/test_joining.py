@@ -11,7 +11,7 @@ from bgsub.errors import BatchError, InputError
 from bgsub.pipeline.run import run
 from bgsub.segments import run as segmented
 from bgsub.segments.plan import FOLDER, segment_folder
-from bgsub.segments.work import run_segment
+from bgsub.segments.run import run_segment
 from tests.conftest import make_options, make_scene
 
 OPTIONS = {"outputs": {"mask", "errors", "model"}, "format": "mkv"}

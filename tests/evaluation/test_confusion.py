@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.evaluation.confusion import MEASURES, Counts, Means, Verdict, count, judge
+from bgsub.evaluation.measures import MEASURES, Counts, Means, Verdict, count, judge
 
 NUMBER = st.integers(0, 10**9)
 

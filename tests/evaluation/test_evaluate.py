@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError, UsageError
-from bgsub.evaluation.confusion import Counts, Verdict
-from bgsub.evaluation.evaluate import evaluate, footage_frames
+from bgsub.evaluation.evaluate import Pair, evaluate, footage_frames
+from bgsub.evaluation.measures import Counts, Verdict
 from bgsub.evaluation.options import EvaluationOptions
-from bgsub.evaluation.result import Pair
 from bgsub.video.images import write_image
 
 TRUTH = str(Path(__file__).parents[2] / "sample_videos" / "water_masks.mkv")

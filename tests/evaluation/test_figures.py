@@ -3,10 +3,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bgsub.evaluation import figures as drawing
-from bgsub.evaluation.confusion import Counts, count
-from bgsub.evaluation.figures import colored, draw_verdicts, render_curves
-from bgsub.evaluation.score_curve import ScoreCurve
+from bgsub.evaluation import report as drawing
+from bgsub.evaluation.measures import Counts, ScoreCurve, count
+from bgsub.evaluation.report import colored, draw_verdicts, render_curves
 from bgsub.video.images import decode_image
 
 pytestmark = pytest.mark.figures

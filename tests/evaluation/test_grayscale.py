@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.evaluation.grayscale import footage_pictures, numbers_of, open_grey
+from bgsub.evaluation.masks import footage_pictures, numbers_of, open_grey
 from bgsub.video.images import write_image
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.evaluation.mask_files import footage_numbers, masks_as_truth, open_masks
-from bgsub.evaluation.pairing import match
+from bgsub.evaluation.masks import footage_numbers, masks_as_truth, match, open_masks
 from bgsub.video.images import write_image
 from tests.conftest import make_facts
 

@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.evaluation.mask_files import MaskFiles
-from bgsub.evaluation.pairing import match
-from bgsub.evaluation.truth import Truth
+from bgsub.evaluation.masks import MaskFiles, Truth, match
 from bgsub.video.images import write_image
 
 

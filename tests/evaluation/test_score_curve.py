@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bgsub.evaluation.confusion import Counts
-from bgsub.evaluation.score_curve import ScoreCurve
+from bgsub.evaluation.measures import Counts, ScoreCurve
 from bgsub.paper.curves import average_precision
 
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from bgsub.cli.evaluate import FORMATS
-from bgsub.evaluation import tables as texts
-from bgsub.evaluation.confusion import MEASURES
-from bgsub.evaluation.evaluate import evaluate
+from bgsub.evaluation import report as texts
+from bgsub.evaluation.evaluate import Pair, evaluate
+from bgsub.evaluation.measures import MEASURES
 from bgsub.evaluation.options import EvaluationOptions
-from bgsub.evaluation.result import Pair
 from bgsub.video.images import write_image
 
 

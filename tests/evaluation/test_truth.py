@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.evaluation.truth import classify, counts_from_0, open_truth
+from bgsub.evaluation.masks import classify, counts_from_0, open_truth
 from bgsub.video.images import write_image
 
 SAMPLES = Path(__file__).parents[2] / "sample_videos"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.export.boxes import write_cvat, write_megadetector, write_mot, write_via, write_yolo
+from bgsub.export.formats import write_cvat, write_megadetector, write_mot, write_via, write_yolo
 
 from .conftest import FRAMES, HEIGHT, WIDTH, boxes_at
 

@@ -11,12 +11,18 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.export.clips import Span, clip_names, open_film, plan_spans, write_clips
-from bgsub.export.contact_sheet import contact_sheet
-from bgsub.export.overlays import Painter
-from bgsub.export.reel import join_clips
+from bgsub.export.clips import (
+    Painter,
+    Span,
+    Stretches,
+    clip_names,
+    contact_sheet,
+    join_clips,
+    open_film,
+    plan_spans,
+    write_clips,
+)
 from bgsub.export.run_data import RunData, load_run
-from bgsub.export.stretches import Stretches
 from bgsub.pipeline.run import run
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tables import OBJECT_COLUMNS

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.export.cuts import write_edl, write_ffconcat, write_lossless_cut, write_seconds
+from bgsub.export.formats import write_edl, write_ffconcat, write_lossless_cut, write_seconds
 from bgsub.tracking.event_files import write_events
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from bgsub.export.overlays import Painter, tinted
+from bgsub.export.clips import Painter, tinted
 from bgsub.video.frames import Frame, Layout
 from tests.export.conftest import FRAMES, HEIGHT, WIDTH, boxes_at, mask_at
 

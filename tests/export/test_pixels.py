@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bgsub.export.pixels import label_objects, write_coco, write_labels
+from bgsub.export.formats import label_objects, write_coco, write_labels
 from bgsub.tracking.tracker import Observation
 
 from .conftest import FRAMES, HEIGHT, WIDTH, boxes_at, mask_at

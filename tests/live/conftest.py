@@ -16,8 +16,8 @@ import av
 import numpy as np
 import pytest
 
+from bgsub.live.feed import LiveSource, read_source
 from bgsub.live.options import WatchOptions
-from bgsub.live.source import LiveSource, read_source
 from bgsub.live.watcher import Watcher
 
 SIZE = (96, 72)

@@ -9,9 +9,8 @@ import pytest
 
 from bgsub.errors import InputError, UsageError
 from bgsub.live.analysis import Analysis, Sought
-from bgsub.live.messages import LivePicture
+from bgsub.live.decoding import LivePicture, read
 from bgsub.live.options import WatchOptions
-from bgsub.live.reader import read
 from bgsub.pipeline.run import run
 from bgsub.tracking.choosing import EventFilter
 from tests.conftest import make_options

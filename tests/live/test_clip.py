@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bgsub.errors import OutputError
-from bgsub.live.clip import ClipWriter
-from bgsub.live.messages import Header, StreamPacket
-from bgsub.live.reader import read
+from bgsub.live.clips import ClipWriter
+from bgsub.live.decoding import Header, StreamPacket, read
 
 from .conftest import decoded, packets, transport, walk
 

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.live.clips_folder import Keep, KeepRule, clip_name, parse_keep, remove_oldest
+from bgsub.live.clips import clip_name, remove_oldest
+from bgsub.live.options import Keep, KeepRule, parse_keep
 
 
 def test_amounts():

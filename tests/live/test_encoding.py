@@ -9,7 +9,7 @@ import av
 import numpy as np
 import pytest
 
-from bgsub.live.encoding import RawEncoder
+from bgsub.live.decoding import RawEncoder
 
 from .conftest import walk
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bgsub.live.feed import Feed, Lost, Seen
-from bgsub.live.messages import End, Note
-from bgsub.live.ring import PacketRing
-from bgsub.live.source import LiveSource, read_source
+from bgsub.live.decoding import End, Note
+from bgsub.live.feed import Feed, LiveSource, Lost, PacketRing, Seen, read_source
 
 from .conftest import blocked_in
 

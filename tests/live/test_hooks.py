@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bgsub.live.hooks import EventHook
+from bgsub.live.events import EventHook
 
 
 def test_a_command_that_cannot_be_started_is_counted(tmp_path):

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bgsub.live.learner import Learner, Schedule
-from bgsub.live.messages import LearningSettings
+from bgsub.live.decoding import LearningSettings
+from bgsub.live.learning import Learner, Schedule
 from bgsub.local.params import MaskOptions
 from bgsub.video.frames import Layout
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from bgsub.live.messages import End, Header, LivePicture, Note, StreamPacket
+from bgsub.live.decoding import End, Header, LivePicture, Note, StreamPacket
 from bgsub.runtime.messages import receive, send
 from bgsub.video.frames import Layout
 

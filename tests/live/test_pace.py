@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bgsub.live.pace import Pace
+from bgsub.live.decoding import Pace
 
 
 def skipped(packets, pace=None):

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from bgsub.live.messages import End, Header, LivePicture
+from bgsub.live.decoding import End, Header, LivePicture
 from bgsub.runtime.messages import receive
 
 from .conftest import transport, walk
@@ -29,7 +29,8 @@ def start(settings):
         "parent": os.getpid(),
         **settings,
     }
-    command = [sys.executable, "-m", "bgsub.live.reader", json.dumps(settings)]
+    code = "from bgsub.live.decoding import main; main()"
+    command = [sys.executable, "-c", code, json.dumps(settings)]
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
 

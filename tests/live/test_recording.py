@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from bgsub.errors import OutputError
-from bgsub.live.feed import Opened
-from bgsub.live.messages import Header, StreamPacket
-from bgsub.live.reader import read
-from bgsub.live.recording import MaskRecording, Recording
-from bgsub.live.ring import PacketRing
+from bgsub.live.clips import MaskRecording, Recording
+from bgsub.live.decoding import Header, StreamPacket, read
+from bgsub.live.feed import Opened, PacketRing
 from bgsub.video.frames import Layout
 
 from .conftest import decoded, transport, walk

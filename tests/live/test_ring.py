@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bgsub.live.messages import StreamPacket
-from bgsub.live.ring import PacketRing
+from bgsub.live.decoding import StreamPacket
+from bgsub.live.feed import PacketRing
 
 
 def packet(i, group=10, size=100):
@@ -37,7 +37,7 @@ def test_the_ring_waits_for_what_is_being_written():
 
 
 def test_the_ring_takes_so_much_memory_and_no_more(monkeypatch):
-    monkeypatch.setattr("bgsub.live.ring._MOST_BYTES", 5000)
+    monkeypatch.setattr("bgsub.live.feed._MOST_BYTES", 5000)
     ring = PacketRing(1000.0)
     for i in range(300):
         ring.add(packet(i, group=1000 if i > 100 else 10), 0.0)

@@ -7,7 +7,7 @@ import av
 import numpy as np
 import pytest
 
-from bgsub.live.sound import Sound
+from bgsub.live.decoding import Sound
 from tests.live.conftest import walk, with_sound
 
 

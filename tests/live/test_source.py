@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bgsub.live.source import read_source
+from bgsub.live.feed import read_source
 
 
 def test_passwords_are_not_said():

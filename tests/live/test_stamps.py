@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.live.stamps import StampMender
+from bgsub.live.decoding import StampMender
 
 stamps = st.one_of(st.none(), st.integers(-(2**40), 2**40))
 

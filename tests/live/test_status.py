@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from bgsub.errors import OutputError
-from bgsub.live.status import MetricsServer, Status
+from bgsub.live.events import MetricsServer, Status
 
 
 def test_numbers_for_prometheus():

@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from bgsub.live import pace
-from bgsub.live.messages import Header, LivePicture, Skipped, StreamPacket
-from bgsub.live.reader import read
+from bgsub.live import decoding
+from bgsub.live.decoding import Header, LivePicture, Skipped, StreamPacket, read
 from bgsub.video import pyav
 
 from .conftest import packets, transport, walk
@@ -47,8 +46,8 @@ def test_what_there_is_no_time_to_decode_goes_to_clips_all_the_same(film, monkey
         return decode(packet)
 
     monkeypatch.setattr(pyav, "decode", decode_slowly)
-    monkeypatch.setattr(pace, "_MOST_LATE_S", 0.2)
-    monkeypatch.setattr(pace, "_WAITED_S", 9.0)  # a machine that is busy
+    monkeypatch.setattr(decoding, "_MOST_LATE_S", 0.2)
+    monkeypatch.setattr(decoding, "_WAITED_S", 9.0)  # a machine that is busy
     others = messages_of(film, drops=drops)
     skipped = sum(each.count for each in others if isinstance(each, Skipped))
     pictures = [each.time_s for each in others if isinstance(each, LivePicture)]

@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.live import source
+from bgsub.live import feed as feed_module
 from bgsub.live.analysis import Analysis, Sought
-from bgsub.live.feed import Feed, Opened, Seen
-from bgsub.live.messages import Header
+from bgsub.live.decoding import Header
+from bgsub.live.feed import Feed, Opened, PacketRing, Seen, read_source
 from bgsub.live.options import WatchOptions
-from bgsub.live.ring import PacketRing
 from bgsub.live.watcher import Watcher
 from bgsub.pipeline.run import run
 from bgsub.video.frames import Layout
@@ -274,7 +273,7 @@ def test_what_is_no_camera_is_not_tried_again(watch):
 
 
 def test_a_protocol_that_this_ffmpeg_lacks_is_not_tried_again(watch, monkeypatch):
-    monkeypatch.setitem(source._PROTOCOLS, "nosuch", "nosuch")
+    monkeypatch.setitem(feed_module._PROTOCOLS, "nosuch", "nosuch")
     watched = watch("nosuch://camera:9/film")
     watched.until(lambda w: w.error is not None)
     assert isinstance(watched.error, InputError)
@@ -315,7 +314,7 @@ def test_stopping_ends_the_event_and_finishes_its_clip(watch, serve, model):
 
 
 def test_a_clip_that_cannot_be_written_keeps_no_event_back(watch, serve, model, monkeypatch):
-    monkeypatch.setattr("bgsub.live.recording.clip_name", lambda *_: "gone/clip.mp4")
+    monkeypatch.setattr("bgsub.live.clips.clip_name", lambda *_: "gone/clip.mp4")
     film = transport(walk(130, [(60, 90)]))
     watched = watch(serve([film, 30.0]).url, model=model).until(lambda w: w.count("end") == 1)
     assert watched.lines[-1]["file"] is None
@@ -324,7 +323,7 @@ def test_a_clip_that_cannot_be_written_keeps_no_event_back(watch, serve, model, 
 
 
 def test_once_a_minute_it_says_how_many_frames_were_not_analysed(tmp_path):
-    stream, notes = source.read_source("tcp://127.0.0.1:1"), []
+    stream, notes = read_source("tcp://127.0.0.1:1"), []
     feed = Feed(stream, PacketRing(1.0))
     watcher = Watcher(
         stream, tmp_path, WatchOptions(), say=print, note=lambda text, kind: notes.append(text)
@@ -340,7 +339,7 @@ def test_once_a_minute_it_says_how_many_frames_were_not_analysed(tmp_path):
 
 
 def test_a_model_that_does_not_come_is_said_once(tmp_path):
-    stream, notes = source.read_source("tcp://127.0.0.1:1"), []
+    stream, notes = read_source("tcp://127.0.0.1:1"), []
     options = WatchOptions(warm_up_s=5.0)
     watcher = Watcher(
         stream, tmp_path, options, say=print, note=lambda text, kind: notes.append((kind, text))

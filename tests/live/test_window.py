@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.live.learner import Schedule
-from bgsub.live.window import MOST_FRAMES, Window
+from bgsub.live.learning import MOST_FRAMES, Schedule, Window
 from bgsub.local.params import MaskOptions
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Layout

@@ -8,10 +8,9 @@ import pytest
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import UsageError
-from bgsub.evaluation.evaluate import evaluate
-from bgsub.evaluation.grayscale import open_grey
+from bgsub.evaluation.evaluate import Pair, evaluate
+from bgsub.evaluation.masks import open_grey
 from bgsub.evaluation.options import EvaluationOptions
-from bgsub.evaluation.result import Pair
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import apply, run
 from bgsub.source_options import SourceOptions

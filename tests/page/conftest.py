@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bgsub.options import DEFAULT_OUTPUTS
+from bgsub.page.data import find_views
 from bgsub.page.result import read_result
-from bgsub.page.views import find_views
 from bgsub.pipeline.run import run
 from tests.conftest import make_options, make_scene
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from bgsub.page.drawings import draw_tracks, region_boxes, time_color
+from bgsub.page.pages import draw_tracks, region_boxes, time_color
 from bgsub.tracking.tracker import Observation
 
 

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.page.excerpt import embed, excerpt_places, expected_bytes, stills
-from bgsub.page.films import open_film
-from bgsub.page.packing import pack_integers
+from bgsub.page.media import embed, excerpt_places, expected_bytes, open_film, pack_integers, stills
 from tests.conftest import make_scene
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.page.films import link, of_results, open_film, select
+from bgsub.page.media import link, of_results, open_film, select
 from tests.conftest import make_scene
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.page.packing import frames_shown, pack_flags, pack_floats, pack_integers
+from bgsub.page.media import frames_shown, pack_flags, pack_floats, pack_integers
 
 
 def unpacked(packed):

@@ -12,7 +12,7 @@ import pytest
 
 from bgsub.errors import InputError
 from bgsub.outliers.errors_table import read_csv
-from bgsub.page.report import encode_page, make_page
+from bgsub.page.pages import encode_page, make_page
 from bgsub.pipeline.manifest import load_manifest
 from tests.page.long_results import write_long_results
 

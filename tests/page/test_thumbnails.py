@@ -8,8 +8,8 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 
-from bgsub.page import thumbnails
-from bgsub.page.thumbnails import make_thumbnails, picture_scene
+from bgsub.page import media
+from bgsub.page.media import make_thumbnails, picture_scene
 
 NONE = dict.fromkeys(("input", "background", "foreground", "mask"))
 
@@ -29,7 +29,7 @@ def test_each_event_has_the_picture_of_its_peak(result, films):
 
 def test_pictures_are_smaller_where_there_is_less_room(result, films, monkeypatch):
     before = opened(make_thumbnails(result, result.events, films)[1]).shape[1]
-    monkeypatch.setattr(thumbnails, "_THUMBNAIL_BYTES", 1)
+    monkeypatch.setattr(media, "_THUMBNAIL_BYTES", 1)
     after = opened(make_thumbnails(result, result.events, films)[1]).shape[1]
     assert after == min(before, 64)
 

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
+from bgsub.page.data import find_views, source_options
 from bgsub.page.result import read_result
-from bgsub.page.views import find_views, source_options
 
 
 def views_of(folder, manifest, footage=None, copies=None):

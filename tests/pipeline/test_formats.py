@@ -6,7 +6,7 @@ import av
 import numpy as np
 import pytest
 
-from bgsub.evaluation.grayscale import open_grey
+from bgsub.evaluation.masks import open_grey
 from bgsub.pipeline.run import apply, run
 from bgsub.video.images import read_image
 

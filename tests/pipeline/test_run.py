@@ -12,7 +12,7 @@ import pytest
 
 from bgsub import __version__
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, MemoryLimitError, UsageError
-from bgsub.evaluation.grayscale import open_grey
+from bgsub.evaluation.masks import open_grey
 from bgsub.fit import memory_need
 from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import read_csv

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from bgsub.errors import OutputError
-from bgsub.evaluation.mask_files import open_masks
-from bgsub.evaluation.truth import open_truth
-from bgsub.page.films import of_results
+from bgsub.evaluation.masks import open_masks, open_truth
+from bgsub.page.media import of_results
 from bgsub.pipeline.manifest import input_identity
 from bgsub.pipeline.run import apply, run
 from bgsub.video.images import read_image

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event
 from bgsub.outliers.scene_change import SceneChange
-from bgsub.report.annotations import add_title, draw_borders, draw_events, draw_scene_change
+from bgsub.report.plots import add_title, draw_borders, draw_events, draw_scene_change
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.report.axes import add_times, cutoff_rmse, set_error_axis
+from bgsub.report.plots import add_times, cutoff_rmse, set_error_axis
 
 
 def make_table(rmse, scores=None, *, times=None, cutoff: float = 12.0) -> ErrorTable:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bgsub.report.event_listing import as_table
+from bgsub.report.tables import sightings_table
 from bgsub.tracking.events import SceneEvent
 
 
@@ -18,9 +18,9 @@ from bgsub.tracking.events import SceneEvent
 def test_of_many_tracks_the_first_are_named(count, said):
     tracks = tuple(range(1, count + 1))
     event = SceneEvent(1, "object", 1, 220, 0.0, 8.8, 183, 7.3, 27070.0, tracks)
-    header, row = as_table([event]).splitlines()
+    header, row = sightings_table([event]).splitlines()
     assert row[header.index("tracks") :] == said
 
 
 def test_no_event_is_no_table():
-    assert as_table([]) == ""
+    assert sightings_table([]) == ""

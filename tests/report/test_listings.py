@@ -12,7 +12,7 @@ import pytest
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events
 from bgsub.outliers.scene_change import SceneChange
-from bgsub.report.listings import as_ffmpeg, list_events, summary
+from bgsub.report.tables import as_ffmpeg, list_events, summary
 
 CHANGE = SceneChange(9, 0.8)
 CHANGED = (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.report.tables import FORMATS, as_table, list_rows
+from bgsub.report.tables import FORMATS, list_rows, values_text
 
 COLUMNS = ("method", "k", "seconds", "converged", "reason")
 ROWS = [
@@ -58,10 +58,10 @@ def test_latex_escapes_what_latex_would_take_for_its_own():
 
 def test_long_words_take_several_lines():
     rows = [{"name": "a", "text": "one two three --long-option four five"}]
-    text = as_table(("name", "text"), rows, width=24)
+    text = values_text(("name", "text"), rows, width=24)
     assert max(map(len, text.splitlines())) <= 24
     assert "--long-option" in text
-    assert as_table(("name", "text"), rows, width=200) == as_table(("name", "text"), rows)
+    assert values_text(("name", "text"), rows, width=200) == values_text(("name", "text"), rows)
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.segments.bounds import divide, equal_parts
 from bgsub.segments.moments import Film, Moments
+from bgsub.segments.plan import divide, equal_parts
 from bgsub.video.source import open_source
 from bgsub.video.timecode import Position
 

@@ -7,7 +7,7 @@ import pytest
 from bgsub.errors import OutputError
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, PLACE, WHOLE
-from bgsub.segments.facts import FilmFacts, join_facts
+from bgsub.segments.join import FilmFacts, join_facts
 from bgsub.segments.plan import Segment, SegmentPlan
 
 IDENTITY = {"name": "film.mp4", "path": "film.mp4", "sha256": "0" * 64}

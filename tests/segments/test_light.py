@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.segments.light import fit_light
+from bgsub.segments.changes import fit_light
 
 
 def test_light_is_fitted_although_a_part_is_another_thing():

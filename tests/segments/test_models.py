@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from bgsub.cli import cli
 from bgsub.errors import InputError
-from bgsub.segments.models import choose_model, models_in
-from bgsub.segments.run import run
+from bgsub.segments.run import choose_model, models_in, run
 from tests.conftest import make_options, make_scene
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bgsub.outliers.errors_table import ErrorTable, read_csv, write_csv
-from bgsub.segments.overview import MOST_ROWS, read_overview
+from bgsub.segments.join import MOST_ROWS, read_overview
 
 
 def table(n, *, local=True):

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.segments.reasons import reason_of
+from bgsub.segments.changes import reason_of
 
 SIZE = 36, 64
 

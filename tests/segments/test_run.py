@@ -15,8 +15,7 @@ from bgsub.background.model import BackgroundModel
 from bgsub.errors import OutputError, UsageError
 from bgsub.pipeline.run import run as run_as_one
 from bgsub.segments.plan import segment_folder
-from bgsub.segments.run import run
-from bgsub.segments.work import run_segment
+from bgsub.segments.run import run, run_segment
 
 OUTPUTS = {
     *("background", "foreground", "mask", "errors", "plot", "model"),
@@ -262,7 +261,7 @@ def test_results_of_an_earlier_run_are_replaced_with_force_alone(whole, film, op
 def test_a_segment_that_is_finished_is_left_alone(film, options, tmp_path, monkeypatch):
     """What each has taken is given back behind it, and none is run twice."""
     given = []
-    monkeypatch.setattr("bgsub.segments.work.give_back", lambda: given.append(1))
+    monkeypatch.setattr("bgsub.segments.run.give_back", lambda: given.append(1))
 
     def work(plan, numbers):
         for number in (*numbers, *numbers):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.segments.bounds import Bound
 from bgsub.segments.moments import Film
-from bgsub.segments.samples import LEAST_FITTED, share_sample
+from bgsub.segments.plan import LEAST_FITTED, Bound, share_sample
 from bgsub.video.source import open_source
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.segments.tables import join_errors, join_objects
+from bgsub.segments.join import join_errors, join_objects
 from bgsub.tracking.object_options import ObjectOptions
 from bgsub.tracking.object_tables import ObjectTables
 from bgsub.tracking.regions import Region

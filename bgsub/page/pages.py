@@ -1,0 +1,502 @@
+"""Fill the templates of pages, with everything in the one file and a policy against the rest."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from bgsub.outliers.events import find_events
+from bgsub.page.data import (
+    Shown,
+    describe_event,
+    describe_film,
+    find_views,
+    pack_boxes,
+    pack_series,
+)
+from bgsub.page.media import (
+    Progress,
+    data_uri,
+    excerpt_places,
+    expected_bytes,
+    link,
+    make_thumbnails,
+    picture_scene,
+)
+from bgsub.page.result import (
+    Result,
+    cautions,
+    command_line,
+    fact_rows,
+    headline,
+    option_rows,
+    read_result,
+)
+from bgsub.report.plots import render_errors
+from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.tracker import Observation
+from bgsub.version import __version__
+from bgsub.video.timecode import format_time
+
+_ASSETS = files("bgsub.page") / "assets"
+
+
+def _asset(name: str) -> str:
+    return _ASSETS.joinpath(name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FunctionLoader(_asset),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["clock"] = format_time
+    return made
+
+
+def fill(
+    name: str, *, scripts: Sequence[str], styles: Sequence[str], values: Mapping[str, Any]
+) -> str:
+    """Fill a template.
+
+    Parameters
+    ----------
+    name : str
+        A file of ``assets/``, as those in `scripts` and `styles` are, which it includes.
+    scripts, styles : sequence of str
+        JavaScript and CSS; nothing else may run on the page.
+    values : mapping
+        What the template shows. All of it is escaped.
+
+    Returns
+    -------
+    str
+        The page: HTML without any address but those of videos beside it.
+    """
+    codes, looks = [_asset(each) for each in scripts], [_asset(each) for each in styles]
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {_hashes(codes)}",
+            f"style-src {_hashes(looks)}",
+            "img-src data:",
+            "media-src 'self' file: data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    return (
+        _environment()
+        .get_template(name)
+        .render(
+            **values,
+            policy=policy,
+            scripts=[Markup(code) for code in codes],  # noqa: S704 - files of this package
+            styles=[Markup(look) for look in looks],  # noqa: S704 - the same
+            version=__version__,
+        )
+    )
+
+
+def _hashes(texts: Sequence[str]) -> str:
+    """Write the sources of a policy that allow some inline texts."""
+    digests = (hashlib.sha256(text.encode("utf-8")).digest() for text in texts)
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
+
+
+_STOPS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
+"""Viridis, which people with any colour vision read in the same order, from first to last."""
+
+_MOST_TRACKS = 300
+_MOST_POINTS = 9000
+_PIECES = 6
+"""Pieces of a track that have a colour each, at most."""
+
+
+@dataclass(frozen=True)
+class DrawnTrack:
+    """A track as lines.
+
+    Attributes
+    ----------
+    number : int
+    frame : int
+        Its first frame.
+    label : str
+    pieces : list of (str, str)
+        Colour and the points of a polyline.
+    start : (float, float)
+        Where it begins, in pixels of the input.
+    """
+
+    number: int
+    frame: int
+    label: str
+    pieces: list[tuple[str, str]]
+    start: tuple[float, float]
+
+
+def time_color(share: float) -> str:
+    """Give the colour of a time, from 0 for the first frame to 1 for the last.
+
+    Examples
+    --------
+    >>> time_color(0.0), time_color(1.0)
+    ('#440154', '#fde725')
+    """
+    place = min(max(share, 0.0), 1.0) * (len(_STOPS) - 1)
+    left = min(int(place), len(_STOPS) - 2)
+    part = place - left
+    ends = zip(_STOPS[left], _STOPS[left + 1], strict=True)
+    mixed = (round((1 - part) * low + part * high) for low, high in ends)
+    return "#{:02x}{:02x}{:02x}".format(*mixed)
+
+
+def draw_tracks(result: Result) -> list[DrawnTrack]:
+    """Draw the longest tracks in order of their numbers, thinned where there are many points.
+
+    Parameters
+    ----------
+    result : Result
+    """
+    by_track: dict[int, list[Observation]] = defaultdict(list)
+    for seen in result.objects:
+        by_track[seen.track].append(seen)
+    longest = sorted(by_track, key=lambda number: -len(by_track[number]))[:_MOST_TRACKS]
+    room = max(8, _MOST_POINTS // max(1, len(longest)))
+    begin, end = float(result.times[0]), float(result.times[-1])
+    span = max(end - begin, 1e-9)
+    drawn = []
+    for number in sorted(longest):
+        path = _thin(by_track[number], room)
+        size = max(2, -(-len(path) // _PIECES) + 1)
+        pieces = []
+        for first in range(0, max(len(path) - 1, 1), size - 1):
+            part = path[first : first + size]
+            middle = part[len(part) // 2]
+            points = " ".join(f"{seen.cx:.1f},{seen.cy:.1f}" for seen in part)
+            pieces.append((time_color((middle.time_s - begin) / span), points))
+        label = f"Track {number}: frames {path[0].frame} to {path[-1].frame}"
+        drawn.append(DrawnTrack(number, path[0].frame, label, pieces, (path[0].cx, path[0].cy)))
+    return drawn
+
+
+def _thin(path: list[Observation], most: int) -> list[Observation]:
+    """Keep at most so many places, evenly spaced, the first and the last among them."""
+    if len(path) <= most:
+        return path
+    return [path[round(i * (len(path) - 1) / (most - 1))] for i in range(most)]
+
+
+def region_boxes(manifest: Any, result: Result) -> list[dict[str, Any]]:
+    """List the regions that were decided, with their boxes in pixels of the input."""
+    left, top, wide, high = result.region
+    width, height = manifest.get("frame_size") or (wide, high)
+    across, down = wide / max(width, 1), high / max(height, 1)
+    return [
+        {
+            **region,
+            "number": number,
+            "box": [
+                round(left + across * region["x"], 1),
+                round(top + down * region["y"], 1),
+                round(across * region["width"], 1),
+                round(down * region["height"], 1),
+            ],
+        }
+        for number, region in enumerate(manifest.get("mask_regions") or [], start=1)
+    ]
+
+
+_INDEX_SCRIPTS = ("tables.js", "index.js")
+_INDEX_STYLES = ("page.css",)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An input in the list.
+
+    Attributes
+    ----------
+    name : str
+    folder : Path
+    page : Path
+        Its own page.
+    thumbnail : str
+        Address of a small picture, empty where there is none.
+    headline : str
+    events, frames : int
+    outliers : int or None
+        Outlier frames; None where no frame was fitted.
+    cautions : list of str
+        Warnings and hints.
+    """
+
+    name: str
+    folder: Path
+    page: Path
+    thumbnail: str
+    headline: str
+    events: int
+    frames: int
+    outliers: int | None
+    cautions: list[str]
+
+    @property
+    def share(self) -> float | None:
+        """Share of the frames that are outliers, in per cent."""
+        return None if self.outliers is None else 100 * self.outliers / max(self.frames, 1)
+
+
+def make_row(
+    folder: Path, manifest: Mapping[str, Any], page: Path, events: int, thumbnail: str
+) -> Row:
+    """Sum up a result for the list."""
+    frames = manifest["frames"]
+    return Row(
+        str(manifest["input"]["name"]),
+        folder,
+        page,
+        thumbnail,
+        headline(manifest),
+        events,
+        int(frames["used"]),
+        frames.get("outliers"),
+        cautions(manifest),
+    )
+
+
+def make_index(rows: Sequence[Row], path: Path) -> str:
+    """Make the page that lists results.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    path : Path
+        Where it will be: its links are relative to it.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    values = {
+        "rows": [{"row": row, "href": link(row.page, path)} for row in rows],
+        "events": sum(row.events for row in rows),
+        "frames": sum(row.frames for row in rows),
+    }
+    return fill("index.html", scripts=_INDEX_SCRIPTS, styles=_INDEX_STYLES, values=values)
+
+
+_NOTEBOOK_EVENTS = 10
+
+
+def as_html(folder: Path, manifest: Mapping[str, Any]) -> str:
+    """Give a piece of HTML about a result, with all that it shows inside.
+
+    Parameters
+    ----------
+    folder : Path
+    manifest : mapping
+        Its run.json.
+    """
+    result = read_result(folder, manifest)
+    plot = ""
+    if result.table is not None:
+        events = find_events(result.table)
+        plot = data_uri(render_errors(result.table, events, title=result.name), "image/png")
+    values = {
+        "name": result.name,
+        "headline": headline(manifest),
+        "cautions": cautions(manifest),
+        "plot": plot,
+        "events": [(event, result.score(event)) for event in result.events[:_NOTEBOOK_EVENTS]],
+        "left_out": max(0, len(result.events) - _NOTEBOOK_EVENTS),
+    }
+    return fill("notebook.html", scripts=(), styles=(), values=values)
+
+
+_SCRIPTS = (
+    "uplot/uPlot.iife.min.js",
+    *("unpack.js", "films.js", "timeline.js", "tables.js", "report.js"),
+)
+_STYLES = ("uplot/uPlot.min.css", "page.css")
+
+_MOST_EVENTS = 1_500
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A page and what an index says of it.
+
+    Attributes
+    ----------
+    html : str
+    result : Result
+    views : list of Shown
+    thumbnail : str
+        Address of a small picture, empty where there is none.
+    """
+
+    html: str
+    result: Result
+    views: list[Shown]
+    thumbnail: str
+
+
+def no_progress(stage: str, done: int, total: int | None) -> None:
+    """Take no notice."""
+
+
+def make_page(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    path: Path,
+    *,
+    footage: str | None = None,
+    copies: Path | None = None,
+    standalone: bool = False,
+    announce: Callable[[int, int], None] | None = None,
+    progress: Progress = no_progress,
+) -> Page:
+    """Make the page of a folder of results; nothing is written but copies of videos.
+
+    Parameters
+    ----------
+    folder : Path
+        With what `bgsub.run` or `bgsub.apply` wrote.
+    manifest : mapping
+        Its run.json.
+    path : Path
+        Where the page will be: its links to videos are relative to it.
+    footage : str, optional
+        What the run was made of, shown where browsers play it.
+    copies : Path, optional
+        A folder for copies of videos that browsers do not play; None makes none.
+    standalone : bool
+        Embed a small preview of a few hundred frames, and link to no video.
+    announce : callable, optional
+        Called with the preview's number of frames and expected bytes before it is made.
+    progress : callable, optional
+
+    Returns
+    -------
+    Page
+
+    Raises
+    ------
+    InputError
+        If the folder holds no run, or what it holds is damaged.
+
+    Notes
+    -----
+    Decodes the mask once, and of the film the pictures of events. With 1,000 events and 100,000
+    frames the page has less than 5 MB.
+    """
+    result = read_result(folder, manifest)
+    views = find_views(result, footage, copies, progress)
+    films = {shown.view: shown.film for shown in views}
+    events = _largest(result)
+    excerpt = _excerpt(result, views, announce) if standalone else None
+    thumbnails = make_thumbnails(result, events, films)
+    background = picture_scene(result, films)
+    data = {
+        **pack_series(result, films, events, progress),
+        "events": [describe_event(result, event) for event in events],
+        "films": [describe_film(result, shown, path, events, excerpt) for shown in views],
+        "boxes": pack_boxes(result),
+        "region": result.region,
+    }
+    values = {
+        **_shown_values(result),
+        "data": data,
+        "events": [
+            {
+                "event": event,
+                "score": result.score(event),
+                "trust": result.trust(event),
+                "thumbnail": thumbnails.get(event.number, ""),
+            }
+            for event in events
+        ],
+        "left_out": len(result.events) - len(events),
+        "views": views,
+        "is_preview": standalone,
+        "background": background,
+    }
+    html = fill("report.html", scripts=_SCRIPTS, styles=_STYLES, values=values)
+    first = max(events, key=lambda event: result.score(event) or event.area, default=None)
+    picture = thumbnails.get(first.number, "") if first is not None else ""
+    return Page(html, result, views, picture or background)
+
+
+def _shown_values(result: Result) -> dict[str, Any]:
+    """Collect what the template writes of a result and of its run.json."""
+    manifest = result.manifest
+    return {
+        "name": result.name,
+        "headline": headline(manifest),
+        "cautions": cautions(manifest),
+        "table": result.table,
+        "region": result.region,
+        "tracks": draw_tracks(result),
+        "track_rows": result.tracks[:_MOST_EVENTS],
+        "n_tracks": len(result.tracks),
+        "times": (float(result.times[0]), float(result.times[-1])),
+        "colors": [time_color(share / 8) for share in range(9)],
+        "states": manifest.get("mask_states") or [],
+        "scene_notes": [str(each) for each in manifest.get("mask_notes") or []],
+        "regions": region_boxes(manifest, result),
+        "regions_left_out": manifest.get("mask_regions_left_out") or 0,
+        "options": option_rows(manifest),
+        "facts": fact_rows(manifest),
+        "stages": manifest.get("stages_s") or {},
+        "versions": manifest.get("versions") or {},
+        "command": command_line(manifest),
+        "n_frames": int(result.numbers.size),
+    }
+
+
+def encode_page(html: str) -> bytes:
+    """Give the bytes of a page; bytes of file names that are no letters become question marks."""
+    return html.encode("utf-8", "replace")
+
+
+def _largest(result: Result) -> list[SceneEvent]:
+    """Keep the events with the largest objects, or the highest scores, where they are too many."""
+    if len(result.events) <= _MOST_EVENTS:
+        return result.events
+
+    def weight(event: SceneEvent) -> tuple[float, float]:
+        return (result.score(event) or 0.0, event.area)
+
+    kept = sorted(result.events, key=weight, reverse=True)[:_MOST_EVENTS]
+    return sorted(kept, key=lambda event: event.number)
+
+
+def _excerpt(
+    result: Result, views: Sequence[Shown], announce: Callable[[int, int], None] | None
+) -> NDArray[np.int64]:
+    """Choose the frames of a preview, and say beforehand how large it will be."""
+    strongest = sorted(result.events, key=lambda event: -(result.score(event) or event.area))
+    places = excerpt_places(result, strongest)
+    if announce is not None:
+        films = [shown.film for shown in views if shown.film is not None]
+        announce(int(places.size), expected_bytes(films, places))
+    return places
