@@ -76,7 +76,7 @@ $(READERS)/.installed: pyproject.toml
 	@touch $@
 
 test-readers: $(READERS)/.installed  ## run the tests of exports, and of the README, with the programs that read them
-	OPENBLAS_NUM_THREADS=1 $(READERS)/bin/python -m pytest tests/export tests/test_readme.py -W default
+	OPENBLAS_NUM_THREADS=1 $(READERS)/bin/python -m pytest tests/export tests/test_readme.py tests/robustpca/test_conventions.py -W default
 
 test-browser: $(VENV)/.installed-dev  ## run the page in headless Chromium (BROWSER=...; says what to install)
 	@$(BIN)/python -m tests.browser

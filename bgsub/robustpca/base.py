@@ -160,10 +160,12 @@ class AffineEstimator(Conventions):
         self.center_, self.components_ = formed[0]
 
     def transform(self, X: NDArray[Any]) -> Floats:
-        """Scores Y = (X − 1mᵀ)U, shape (n, k); O(npk) operations."""
-        X = self._matrix(X)
-        parts = [block @ self.components_.T for _, block in centred_blocks(X, self.center_)]
-        return np.concatenate(parts)
+        """Scores Y = (X − 1mᵀ)U, shape (n, k); O(npk) operations.
+
+        A data frame after ``set_output(transform="pandas")``.
+        """
+        scores: Floats = self._contained(X, self._scores_of(X))
+        return scores
 
     def fit_transform(self, X: NDArray[Any], y: object = None) -> Floats:
         """Fit, then give the scores of the same rows; see `fit` and `transform`."""
@@ -171,11 +173,28 @@ class AffineEstimator(Conventions):
 
     def inverse_transform(self, scores: Floats) -> Floats:
         """m + UY: the reconstruction that belongs to scores of shape (n, k), shape (n, p)."""
+        self._check_fitted()
+        scores, k = np.asarray(scores, dtype=np.float64), self._n_scores
+        if scores.ndim != 2 or scores.shape[1] != k:
+            message = (
+                f"scores have shape {scores.shape}: a matrix of {k} columns is needed, "
+                "one for each component"
+            )
+            raise ValueError(message)
         return np.asarray(self.center_ + scores @ self.components_)
 
     def reconstruct(self, X: NDArray[Any]) -> Floats:
         """m + UUᵀ(x − m) for every row, shape (n, p), float64; O(npk) operations."""
-        return self.inverse_transform(self.transform(X))
+        return self.inverse_transform(self._scores_of(X))
+
+    def _scores_of(self, X: NDArray[Any]) -> Floats:
+        X = self._matrix(X)
+        parts = [block @ self.components_.T for _, block in centred_blocks(X, self.center_)]
+        return np.concatenate(parts)
+
+    @property
+    def _n_scores(self) -> int:
+        return len(self.components_)
 
     def reconstruction_error(self, X: NDArray[Any]) -> Floats:
         """r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,); O(npk) operations, a block of rows at a time."""
@@ -191,12 +210,6 @@ class AffineEstimator(Conventions):
         errors = self.reconstruction_error(X)
         t = support_size(errors.size, getattr(self, "support_fraction", None))
         return -float(np.sort(errors)[:t].mean())
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:  # noqa: ARG002 - convention
-        """Names of the scores, such as trpca0, trpca1, shape (k,)."""
-        self._check_fitted()
-        name = type(self).__name__.lower()
-        return np.array([f"{name}{i}" for i in range(len(self.components_))], dtype=object)
 
 
 def residuals(X: NDArray[Any], center: Floats, components: Floats) -> Floats:

@@ -10,6 +10,7 @@ import inspect
 import sys
 import warnings
 from collections import defaultdict
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -18,11 +19,14 @@ from numpy.typing import NDArray
 from bgsub.errors import NotFittedError
 from bgsub.robustpca.checks import check_matrix
 
+_CONTAINERS = ("default", "pandas", "polars")
+
 
 class Conventions:
     """Base of estimators: parameters by name, features that are remembered and checked."""
 
     n_features_in_: int
+    _sklearn_output_config: dict[str, str]
     feature_names_in_: NDArray[np.object_]
 
     @classmethod
@@ -78,6 +82,62 @@ class Conventions:
             transformer_tags=TransformerTags(preserves_dtype=["float64"]),
         )
 
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` and `fit_transform` return.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            An array, or a data frame whose columns are `get_feature_names_out`; None leaves it as
+            it is. Without a choice it is that of ``sklearn.set_config(transform_output=…)``.
+        """
+        if transform is not None:
+            _check_container(transform)
+            # The attribute that scikit-learn's `clone` takes along.
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the scores, such as trpca0, trpca1, shape (k,).
+
+        Names of the input are only compared with those of the fit; a ValueError says how they
+        differ.
+        """
+        self._check_fitted()
+        if input_features is not None:
+            names = np.asarray(input_features, dtype=object)
+            if not np.array_equal(getattr(self, "feature_names_in_", names), names):
+                message = "input_features is not equal to feature_names_in_"
+                raise ValueError(message)
+            if len(names) != self.n_features_in_:
+                message = (
+                    "input_features should have length equal to number of features "
+                    f"({self.n_features_in_}), got {len(names)}"
+                )
+                raise ValueError(message)
+        name = type(self).__name__.lower()
+        return np.array([f"{name}{i}" for i in range(self._n_scores)], dtype=object)
+
+    @property
+    def _n_scores(self) -> int:
+        """Columns that `transform` returns."""
+        raise NotImplementedError
+
+    def _contained(self, X: Any, scores: NDArray[np.float64]) -> Any:
+        """Return the scores of X in the container that was chosen."""
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
+        sklearn = sys.modules.get("sklearn")
+        if chosen is None and sklearn is not None:
+            chosen = sklearn.get_config().get("transform_output")
+        chosen = _check_container(chosen or "default")
+        if chosen == "default":
+            return scores
+        frames, names = import_module(chosen), self.get_feature_names_out().tolist()
+        if chosen == "polars":
+            return frames.DataFrame(scores, schema=names, orient="row")
+        index = X.index if isinstance(X, frames.DataFrame) else None
+        return frames.DataFrame(scores, index=index, columns=names, copy=False)
+
     def __sklearn_is_fitted__(self) -> bool:
         """Say whether `fit` has run: rows can be transformed."""
         return hasattr(self, "components_")
@@ -125,6 +185,13 @@ class Conventions:
             warnings.warn(message, UserWarning, stacklevel=4)
         elif not np.array_equal(names, fitted):
             raise ValueError(_difference(names.tolist(), fitted.tolist()))
+
+
+def _check_container(name: str) -> str:
+    if name not in _CONTAINERS:
+        message = f"transform={name!r}: one of {', '.join(map(repr, _CONTAINERS))} is needed"
+        raise ValueError(message)
+    return name
 
 
 def _feature_names(X: Any) -> NDArray[np.object_] | None:

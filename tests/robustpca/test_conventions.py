@@ -284,3 +284,74 @@ def test_pipeline_clone_and_grid_search(kind):
         search = GridSearchCV(kind(), {"n_components": [1, 3]}, cv=2, error_score="raise").fit(X)
     assert search.best_params_ == {"n_components": 3}
     assert search.best_estimator_.components_.shape == (3, 12)
+
+
+CHECKS = (
+    "check_set_output_transform",
+    "check_set_output_transform_pandas",
+    "check_global_output_transform_pandas",
+    "check_set_output_transform_polars",
+    "check_global_set_output_transform_polars",
+    "check_transformer_get_feature_names_out",
+    "check_transformer_get_feature_names_out_pandas",
+    "check_get_feature_names_out_error",
+)
+
+
+@every_estimator
+@pytest.mark.parametrize("check", CHECKS)
+def test_checks_that_scikit_learn_runs_on_its_own_transformers_alone(kind, check):
+    """Run what `check_estimator` leaves out, but for the check of a private attribute of theirs."""
+    pytest.importorskip("sklearn", minversion="1.6")
+    from sklearn.exceptions import SkipTestWarning
+    from sklearn.utils import estimator_checks
+
+    for module in ("pandas", "polars"):
+        if module in check:
+            pytest.importorskip(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", SkipTestWarning)
+        getattr(estimator_checks, check)(kind.__name__, kind(2))
+
+
+@pytest.mark.parametrize("module", ["pandas", "polars"])
+def test_scores_come_in_the_container_that_was_chosen(module):
+    frames = pytest.importorskip(module)
+    X = contaminated(30, 8)
+    plain = TRPCA(2, random_state=0).fit(X)
+    chosen = TRPCA(2, random_state=0).set_output(transform=module)
+    for scores in (chosen.fit_transform(X), chosen.transform(X)):
+        assert isinstance(scores, frames.DataFrame)
+        assert list(scores.columns) == ["trpca0", "trpca1"]
+        np.testing.assert_array_equal(np.asarray(scores), plain.transform(X))
+    np.testing.assert_array_equal(chosen.inverse_transform(scores), plain.reconstruct(X))
+    np.testing.assert_array_equal(chosen.reconstruct(X), plain.reconstruct(X))
+    assert isinstance(chosen.set_output(transform="default").transform(X), np.ndarray)
+
+
+def test_a_data_frame_keeps_its_index_and_scikit_learn_may_choose_for_all():
+    pandas = pytest.importorskip("pandas")
+    sklearn = pytest.importorskip("sklearn", minversion="1.6")
+    from sklearn.base import clone
+
+    X = pandas.DataFrame(contaminated(30, 8)).add_prefix("x").set_index(np.arange(30) * 2 + 7)
+    fit = TRPCA(2, random_state=0).fit(X)
+    with sklearn.config_context(transform_output="pandas"):
+        scores = fit.transform(X)
+    assert scores.index.equals(X.index)
+    assert isinstance(fit.transform(X), np.ndarray)
+    assert isinstance(clone(fit.set_output(transform="pandas")).fit_transform(X), pandas.DataFrame)
+
+
+def test_a_container_that_there_is_none_of_is_refused():
+    with pytest.raises(ValueError, match="transform='list': one of 'default', 'pandas', 'polars'"):
+        TRPCA(2).set_output(transform="list")
+
+
+@every_estimator
+@pytest.mark.parametrize("shape", [(4, 3), (4, 1), (2,)])
+def test_scores_of_another_width_are_refused(kind, shape):
+    estimator = fitted(kind, contaminated(31, 6))
+    with pytest.raises(ValueError, match=r"scores have shape .* a matrix of 2 columns is needed"):
+        estimator.inverse_transform(np.zeros(shape))
