@@ -47,6 +47,8 @@ _OF_NEAR = 0.5
 # covers most of the picture is not.
 _MOST_NOISE = 4.0
 
+_AS_IT_IS = CleanLevel(0.0, 1.0)
+
 
 @dataclass(frozen=True, eq=False)
 class FrameScorer:
@@ -63,6 +65,8 @@ class FrameScorer:
     windows : tuple of Window
     level : CleanLevel
         Of √r in the frame's own light and noise, grey levels.
+    place_level : CleanLevel
+        Of the highest score of all windows: it is exceeded more often than that of any one.
     """
 
     light: OwnLight
@@ -70,6 +74,7 @@ class FrameScorer:
     usual_noise: float
     windows: tuple[Window, ...]
     level: CleanLevel
+    place_level: CleanLevel = _AS_IT_IS
 
     @cached_property
     def reach(self) -> Singles:
@@ -114,11 +119,16 @@ class FrameScorer:
     def scores_of(self, measured: Floats) -> Floats:
         """Give both scores of frames that `measure_frames` or learning has measured, (m, 2)."""
         whole = self.level.scores(measured[:, 0])
-        local = [
+        local = self.place_level.scores(self.highest_of(measured[:, 1:]))
+        return np.column_stack([whole, local])
+
+    def highest_of(self, places: Floats) -> Floats:
+        """Return the highest score of all windows, each by its own level, shape (m,)."""
+        scores = [
             window.level.scores(values)
-            for window, values in zip(self.windows, measured[:, 1:].T, strict=True)
+            for window, values in zip(self.windows, places.T, strict=True)
         ]
-        return np.column_stack([whole, np.max(local, axis=0)])
+        return np.asarray(np.max(scores, axis=0))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give everything but centre and components as arrays, for a file."""
@@ -134,6 +144,7 @@ class FrameScorer:
                 [(w.restless, w.level.location, w.level.scale) for w in windows]
             ),
             "scorer_whole": np.array([self.usual_noise, self.level.location, self.level.scale]),
+            "scorer_local": np.array([self.place_level.location, self.place_level.scale]),
         }
 
     @classmethod
@@ -181,7 +192,11 @@ class FrameScorer:
                 raise ValueError("scorer_clipped")
             clipped = clipped.astype(np.float32)
             light = OwnLight(light.center, light.components, light.inside, clipped)
-        return cls(light, noise, usual_noise, windows, CleanLevel(*level))
+        # Earlier versions had no level of the highest of all windows.
+        local = arrays["scorer_local"] if "scorer_local" in arrays else np.array([0.0, 1.0])
+        if local.shape != (2,) or not np.isfinite(local).all() or local[1] <= 0.0:
+            raise ValueError("scorer_local")
+        return cls(light, noise, usual_noise, windows, CleanLevel(*level), CleanLevel(*local))
 
 
 def scene_light(

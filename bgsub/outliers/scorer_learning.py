@@ -46,6 +46,9 @@ _FEW_FRAMES = 6.0
 # Least scale of what windows score: see `bgsub.outliers.false_alarms`.
 _LEAST_SCALE = 0.7
 
+# Least scale of the highest of their scores: where all are at their floors, it strays further.
+_LEAST_LOCAL_SCALE = 1.03
+
 # Grey levels and deviations are kept as whole multiples of these: NumPy takes ten times as long to
 # make float16 of float32 and back.
 _LEVEL, _DEVIATION = 1 / 256, 1 / 128
@@ -251,7 +254,9 @@ class ScorerLearner:
             for window, highest in zip(scorer.windows, places.T, strict=True)
         )
         least = score_scale(*location_and_scale(totals), int(self._inside.sum()))
-        return replace(scorer, windows=windows, level=clean_level(totals, least))
+        scorer = replace(scorer, windows=windows, level=clean_level(totals, least))
+        local = clean_level(scorer.highest_of(places), _LEAST_LOCAL_SCALE)
+        return replace(scorer, place_level=local)
 
 
 def _evenly(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, CleanLevel
+from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, CleanLevel, cutoff_for
 from bgsub.outliers.frame_scorer import FrameScorer, measure, own_residuals, scene_light
 from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
 from bgsub.robustpca.trpca import TRPCA
@@ -292,3 +292,15 @@ def test_a_frame_is_measured_in_its_own_noise(usual: float | None, factor: float
     )
     ((total,),) = measure(scorer, picture[None], change[None], left_out)
     assert total == pytest.approx(float(np.sqrt((residual**2).sum())), rel=1e-5)
+
+
+@pytest.mark.parametrize("tail", ["normal", "t"])
+def test_the_place_that_fits_least_is_as_rare_as_it_is_said_to_be(tail: str) -> None:
+    """It is the highest of three windows, of which each has a level of its own."""
+    generator = np.random.default_rng(4)
+    shape = (300, H, W)
+    drawn = generator.standard_t(3, shape) if tail == "t" else generator.normal(0, 3, shape)
+    local = scored(np.clip(np.rint(GROUND + drawn), 0, 255).astype(np.uint8))[:, 1]
+    assert 0.4 <= (local > 0).mean() <= 0.6
+    for rate in (1 / 10, 1 / 100):
+        assert (local > cutoff_for(rate)).mean() <= 1.5 * rate
