@@ -15,8 +15,7 @@ from typing import Any
 from bgsub.errors import UsageError
 from bgsub.rules import Rule
 from bgsub.runtime.limits import check_folder, split_memory
-from bgsub.video.selection import parse_region
-from bgsub.video.timecode import parse_position, parse_rate, parse_step
+from bgsub.video.selection import parse_position, parse_rate, parse_region, parse_step
 
 
 class Text(Rule):

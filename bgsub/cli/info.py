@@ -188,7 +188,7 @@ def _planned(
 
 def describe(facts: dict[str, Any]) -> str:
     """Write the facts as lines for people."""
-    from bgsub.video.timecode import format_time
+    from bgsub.video.selection import format_time
 
     size = f"{facts['width']} x {facts['height']} pixels"
     used = (facts["frame_width"], facts["frame_height"])

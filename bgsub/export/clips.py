@@ -20,11 +20,11 @@ from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tracker import Observation
 from bgsub.video.excerpt import Excerpt, add_sound, copy_excerpt, encode_excerpt
+from bgsub.video.film import VideoFileSource
 from bgsub.video.frames import Bytes, Frame
-from bgsub.video.seeking import can_seek, frames_between
+from bgsub.video.seek import can_seek, frames_between
+from bgsub.video.selection import format_time
 from bgsub.video.source import FrameSource, is_there, open_source
-from bgsub.video.timecode import format_time
-from bgsub.video.video_file import VideoFileSource
 
 
 class Stretches:

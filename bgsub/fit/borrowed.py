@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bgsub.video.entry import Place
+from bgsub.video.film_index import Place
 from bgsub.video.frames import Frame
-from bgsub.video.lookup import frames_at
+from bgsub.video.seek import frames_at
 from bgsub.video.source import FrameSource
 
 

@@ -17,11 +17,11 @@ from bgsub.fit.fit_columns import FitColumns
 from bgsub.fit.memory_plan import Plan
 from bgsub.options import ProgressCallback
 from bgsub.runtime.limits import give_back, spill_folder
-from bgsub.video.entry import Place
+from bgsub.video.film_index import Place
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.matrix import FrameMatrix
 from bgsub.video.prefetch import Prefetch
-from bgsub.video.sample import sample_rows
+from bgsub.video.selection import sample_rows
 from bgsub.video.source import FrameSource
 
 

@@ -27,9 +27,9 @@ from av.video.stream import VideoStream
 from bgsub.local.params import MaskOptions
 from bgsub.runtime.messages import send
 from bgsub.video import pixels, pyav
-from bgsub.video.decoding import error_reason, prepare
 from bgsub.video.frames import Layout
 from bgsub.video.geometry import Geometry
+from bgsub.video.pyav import error_reason, prepare
 from bgsub.wording import plural, was_or_were
 
 

@@ -16,7 +16,7 @@ from bgsub.local.params import DEFAULTS, LocalParams
 from bgsub.runtime.helpers import Helpers, Task
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
-from bgsub.video.sample import sample_rows
+from bgsub.video.selection import sample_rows
 
 _SAMPLE_BYTES = 70_000_000
 # Measured: the layers, as they are settled; the layers and the history of every place; threads.

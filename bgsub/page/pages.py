@@ -48,7 +48,7 @@ from bgsub.report.plots import render_errors
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
-from bgsub.video.timecode import format_time
+from bgsub.video.selection import format_time
 
 _ASSETS = files("bgsub.page") / "assets"
 

@@ -46,7 +46,7 @@ from bgsub.runtime.limits import amount, free_space, memory_bytes, spill_folder
 from bgsub.runtime.signals import held_back_in_children
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
-from bgsub.video.sample import sample_rows
+from bgsub.video.selection import sample_rows
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from bgsub.local.sampling import sample_size
 from bgsub.runtime.threads import Workers
 from bgsub.source_options import SourceOptions
 from bgsub.video.frames import Bytes
-from bgsub.video.glimpses import glimpse
-from bgsub.video.sample import sample_rows
+from bgsub.video.seek import glimpse
+from bgsub.video.selection import sample_rows
 from bgsub.video.source import Footage, open_source
 
 MOST_FRAMES = 300

@@ -8,9 +8,9 @@ from typing import Any
 from bgsub.fit.borrowed import Borrowed
 from bgsub.options import RunOptions
 from bgsub.pipeline.inputs import open_input
-from bgsub.video.entry import Entry, Place
+from bgsub.video.film import VideoFileSource
+from bgsub.video.film_index import Entry, Place
 from bgsub.video.source import Footage, FrameSource
-from bgsub.video.video_file import VideoFileSource
 
 
 @dataclass(frozen=True)

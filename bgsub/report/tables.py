@@ -14,7 +14,7 @@ from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
 from bgsub.tracking.event_files import EVENT_COLUMNS, event_row
 from bgsub.tracking.events import SceneEvent
-from bgsub.video.timecode import format_time
+from bgsub.video.selection import format_time
 from bgsub.wording import plural
 
 FORMATS = ("table", "csv", "json", "markdown", "latex")

@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import EmptySelectionError
-from bgsub.video.entry import Entry, Place
-from bgsub.video.film_index import FilmIndex
+from bgsub.video.film import VideoFileSource
+from bgsub.video.film_index import Entry, FilmIndex, Place
 from bgsub.video.frames import Frame
 from bgsub.video.indexed import IndexedSource
-from bgsub.video.lookup import frames_at
-from bgsub.video.seeking import index_film
+from bgsub.video.seek import frames_at, index_film
 from bgsub.video.source import FrameSource
-from bgsub.video.video_file import VideoFileSource
 
 _ENOUGH_KEYS = 60
 """Key frames that show what lasts in a film, whatever their distance."""

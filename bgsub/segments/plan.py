@@ -26,9 +26,9 @@ from bgsub.pipeline.manifest import input_identity
 from bgsub.pipeline.needs import needs_fit
 from bgsub.segments.moments import Film, Moments
 from bgsub.version import __version__
-from bgsub.video.entry import Entry, Place
+from bgsub.video.film_index import Entry, Place
+from bgsub.video.selection import Position, parse_step
 from bgsub.video.source import Footage
-from bgsub.video.timecode import Position, parse_step
 
 AUTO_FRAMES = 15_000
 """Frames up to which ``auto`` leaves a film as it is, and that it makes segments of at most."""

@@ -35,7 +35,7 @@ from bgsub.segments.plan import (
     segment_folder,
     segments_of,
 )
-from bgsub.video.glimpses import glimpse
+from bgsub.video.seek import glimpse
 from bgsub.video.source import Footage
 
 notes = logging.getLogger("bgsub.notes")

@@ -16,8 +16,7 @@ from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, Orientation, Picture
 from bgsub.video.pixel_masks import MaskImage
-from bgsub.video.selection import Region, Selection
-from bgsub.video.timecode import format_time
+from bgsub.video.selection import Region, Selection, format_time
 from bgsub.wording import plural
 
 OnBadFrame = Literal["skip", "repeat", "fail"]

@@ -17,10 +17,10 @@ from av.video.stream import VideoStream
 
 from bgsub.errors import InputError
 from bgsub.video import pyav
-from bgsub.video.decoding import seek, stamp_of
+from bgsub.video.film import VideoFileSource
 from bgsub.video.frames import Bytes, Frame, Layout
+from bgsub.video.pyav import seek, stamp_of
 from bgsub.video.sink import open_sink
-from bgsub.video.video_file import VideoFileSource
 
 _KEPT_SOUND = {"aac", "mp3", "ac3", "opus"}
 """Codecs of sound that mp4 players know; other sound is encoded anew."""

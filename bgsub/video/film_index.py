@@ -1,4 +1,4 @@
-"""List the packets of a video by their time stamps: what can be sought, and what be left out.
+"""Index the packets of a video by their time stamps: what can be sought, and what be left out.
 
 One pass over the packets, without decoding. What the list says holds where every packet is one
 frame with a time stamp of its own; other films are decoded from their beginning.
@@ -7,25 +7,25 @@ frame with a time stamp of its own; other films are decoded from their beginning
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from av.container import InputContainer
 from av.error import FFmpegError
 from av.packet import Packet
+from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from bgsub.video import pyav
-from bgsub.video.clock import RESTART_S
-from bgsub.video.decoding import GAP_STEPS, Decoder, is_flush
-from bgsub.video.entry import Entry, Place
-from bgsub.video.selection import Picker
-from bgsub.video.stamps import CODECS_WITH_HIDDEN_PACKETS, Pace, has_stamps, pace_of
-from bgsub.video.strays import without_leaps
+from bgsub.video.base import BadPicture, Item
+from bgsub.video.film_header import RESTART_S, has_stamps, pace_of
+from bgsub.video.geometry import Picture
+from bgsub.video.selection import Picker, Selection
 
 _INTRA = {"mjpeg", "ffv1", "prores", "dnxhd", "rawvideo", "huffyuv", "ffvhuff", "utvideo"}
 _NEW_BEGINNINGS = {"h264": (0x1F, {5}, 4), "hevc": (0x7E, {19 << 1, 20 << 1}, 21)}
@@ -36,6 +36,55 @@ _MARGIN, _MARGIN_S = 64, 5.0
 """Frames and seconds behind the end of what is selected in which decoders may look."""
 
 _DAY_S = 86400.0
+
+# A frame that comes later than so many steps leaves a gap.
+_GAP_STEPS = 1.5
+
+
+class Entry(NamedTuple):
+    """A key frame at which decoding may begin.
+
+    Attributes
+    ----------
+    number : int
+        Of the frame, from 1.
+    stamp_s : float
+        Its time stamp, in seconds on the stream's clock.
+    origin_s : float
+        That of frame 1.
+    packets : int
+        Packets before it in the file.
+    sound : int
+        Number of the frame from which damage counts. What comes before it may be made of frames
+        that are not decoded.
+    """
+
+    number: int
+    stamp_s: float
+    origin_s: float
+    packets: int
+    sound: int
+
+
+class Place(NamedTuple):
+    """Where a frame is found.
+
+    Attributes
+    ----------
+    number : int
+        From 1 in the film.
+    time_s : float
+        Seconds from frame 1 on.
+    stamp_s : float or None
+        Its time stamp, in seconds on the stream's clock; None where the film cannot be sought.
+    key_s : float or None
+        That of the key frame at which decoding begins; None is the start of the film.
+    """
+
+    number: int
+    time_s: float
+    stamp_s: float | None = None
+    key_s: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +201,11 @@ class FilmIndex:
 def index_packets(
     container: InputContainer,
     stream: VideoStream,
-    decoder: Decoder,
     *,
     resolution_s: float,
+    step_s: float | None = None,
     until: Picker | None = None,
+    is_sound: Callable[[bytes], bool] = lambda _: True,
 ) -> FilmIndex | str:
     """Look at the packets of a film.
 
@@ -163,12 +213,14 @@ def index_packets(
     ----------
     container, stream
         Just opened.
-    decoder : Decoder
-        Of this stream; it is told the packets, and decodes nothing.
     resolution_s : float
         What time stamps are rounded to.
+    step_s : float, optional
+        Seconds between frames, by the header.
     until : Picker, optional
         Behind the end of what it selects no more is read than decoders may need.
+    is_sound : callable
+        Whether the data of a packet are undamaged, where the codec lets that be computed.
 
     Returns
     -------
@@ -183,17 +235,18 @@ def index_packets(
     base = pyav.fraction(stream.time_base)
     if not has_stamps(form) or base is None:
         return f"{form} has no time stamps of frames"
-    if codec in CODECS_WITH_HIDDEN_PACKETS:
+    if codec in pyav.HIDDEN_PACKETS:
         return f"{codec} has packets that are not to be seen"
     stamps, keys, begins, is_partial = array("q"), bytearray(), bytearray(), False
     last_decoded: int | None = None
     try:
         for packet in pyav.demux(container, stream):
-            if is_flush(packet):
+            if pyav.is_flush(packet):
                 continue
             if packet.pts is None or _is_before(packet.dts, last_decoded):
                 return "some packets have no time stamps, or wrong ones"
-            if packet.size == 0 or packet.is_discard or decoder.look_at(packet):
+            is_good = packet.size and not packet.is_discard and not packet.is_corrupt
+            if not is_good or not is_sound(bytes(packet)):
                 return "some packets are empty, damaged or not to be shown"
             last_decoded = packet.dts if packet.dts is not None else last_decoded
             stamps.append(packet.pts)
@@ -215,7 +268,7 @@ def index_packets(
         np.array(begins, dtype=np.bool_),
         is_partial,
     )
-    return _doubt(index, resolution_s, decoder.step_s) or index
+    return _doubt(index, resolution_s, step_s) or index
 
 
 def _is_before(stamp: int | None, other: int | None) -> bool:
@@ -233,20 +286,21 @@ def _doubt(index: FilmIndex, resolution_s: float, step_s: float | None) -> str:
         return "it does not begin with its first frame"
     leaves_out = steps.max() > _DAY_S
     if index.is_partial:
-        leaves_out |= step_s is None or steps.max() > GAP_STEPS * step_s
+        leaves_out |= step_s is None or steps.max() > _GAP_STEPS * step_s
     else:
         leaves_out |= pace_of(_seconds(stamps, index.base), resolution_s).missing > 0
     if leaves_out:
         return "time stamps leave out frames"
     in_file = _seconds(index.stamps[index.ranks], index.base)
-    leaps = np.abs(np.diff(in_file)).max() > RESTART_S
-    if leaps and len(without_leaps(in_file.tolist())) < in_file.size:
+    if np.diff(in_file).min() < -RESTART_S:
         return "a time stamp is far from those of its neighbours"
     return ""
 
 
-def pace_of_packets(container: InputContainer, stream: VideoStream, *, resolution_s: float) -> Pace:
-    """Find out by the time stamps of all packets how the frames of a film follow each other."""
+def packet_step(
+    container: InputContainer, stream: VideoStream, *, resolution_s: float
+) -> float | None:
+    """Return the seconds between frames by the time stamps of all packets; None if they vary."""
     stamps = []
     try:
         for packet in pyav.demux(container, stream):
@@ -255,7 +309,9 @@ def pace_of_packets(container: InputContainer, stream: VideoStream, *, resolutio
                 stamps.append(time_s)
     except FFmpegError:
         pass  # what is wrong is found out when it is decoded
-    return pace_of(without_leaps(stamps), resolution_s)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(stamps, 4, "edge"), 9)
+    strays = np.abs(np.median(around, axis=1) - stamps) > RESTART_S if stamps else []
+    return pace_of(np.asarray(stamps)[~np.asarray(strays, bool)], resolution_s).step_s
 
 
 def _seconds(stamps: NDArray[np.int64], base: Fraction) -> NDArray[np.float64]:
@@ -289,3 +345,114 @@ def _units(data: bytes, size: int) -> Iterator[int]:
     while 0 <= place < len(data) - 3:
         yield data[place + 3]
         place = data.find(b"\0\0\1", place + 3)
+
+
+class Unexpected(Exception):  # noqa: N818 - the film is then read in another way
+    """A film does not do what its packets announce."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecodingPlan:
+    """What of a film is needed.
+
+    Attributes
+    ----------
+    index : FilmIndex
+        Its packets.
+    times : ndarray of float64, shape (n,)
+        Seconds of all frames from the first one on.
+    is_wanted : ndarray of bool, shape (n,)
+        Whether a frame is selected.
+    is_needed : ndarray of bool, shape (n,)
+        Whether a packet, in the order of the file, is to be decoded.
+    """
+
+    index: FilmIndex
+    times: NDArray[np.float64]
+    is_wanted: NDArray[np.bool_]
+    is_needed: NDArray[np.bool_]
+
+
+def plan_decoding(index: FilmIndex, selection: Selection) -> DecodingPlan:
+    """Decide which packets of a film are needed for the frames that are selected."""
+    times, picker = index.times, selection.picker()
+    wanted = np.array([picker.wants(i + 1, time_s) for i, time_s in enumerate(times.tolist())])
+    return DecodingPlan(index, times, wanted, index.needed(wanted))
+
+
+def decode_needed(
+    plan: DecodingPlan,
+    container: InputContainer,
+    stream: VideoStream,
+    threads: int,
+    make: Callable[[int, VideoFrame, float], Item],
+) -> Generator[Item, None, None]:
+    """Give all frames in order of presentation, also those that are left out.
+
+    Parameters
+    ----------
+    plan : DecodingPlan
+    container, stream
+        Just opened.
+    threads : int
+    make : callable
+        Makes an item of number, picture and time in seconds.
+
+    Raises
+    ------
+    Unexpected
+        If a selected frame does not come, or anything is odd.
+    """
+    following = 0
+    try:
+        for packet in _needed_packets(plan, container, stream, threads):
+            for frame in pyav.decode(packet):
+                index = _index_of(plan, frame, following)
+                yield from _left_out(plan, following, index)
+                yield make(index + 1, frame, float(plan.times[index]))
+                following = index + 1
+    except FFmpegError as error:
+        raise Unexpected from error
+    if plan.is_wanted[following:].any():
+        raise Unexpected
+    yield from _left_out(plan, following, len(plan.times))
+
+
+def _left_out(plan: DecodingPlan, start: int, stop: int) -> Iterator[Item]:
+    return (Item(i + 1, float(plan.times[i]), _not_decoded) for i in range(start, stop))
+
+
+def _not_decoded() -> Picture:
+    raise BadPicture("it was not decoded, since it is not selected")
+
+
+def _needed_packets(
+    plan: DecodingPlan, container: InputContainer, stream: VideoStream, threads: int
+) -> Generator[Packet[Any], None, None]:
+    """Give what is to be decoded, and before each tell the decoder what it may leave out."""
+    pyav.prepare(stream, threads=threads, strict=True)
+    left = int(plan.is_needed.sum())
+    for place, packet in enumerate(pyav.demux(container, stream)):
+        if not left:
+            break
+        if place >= len(plan.index.ranks) or pyav.is_flush(packet):
+            raise Unexpected
+        if plan.is_needed[place]:
+            left -= 1
+            is_wanted = plan.is_wanted[plan.index.ranks[place]]
+            stream.codec_context.skip_frame = "DEFAULT" if is_wanted else "NONREF"
+            yield packet
+    end: Packet[Any] = Packet()
+    end.stream = stream
+    yield end
+
+
+def _index_of(plan: DecodingPlan, frame: VideoFrame, following: int) -> int:
+    """Find the place of a frame, which no selected one is missing before."""
+    stamp = -1 if frame.pts is None else frame.pts
+    stamps = plan.index.stamps
+    index = int(np.searchsorted(stamps, stamp))
+    is_known = following <= index < len(stamps) and stamps[index] == stamp
+    if frame.is_corrupt or not is_known or plan.is_wanted[following:index].any():
+        raise Unexpected
+    return index

@@ -1,4 +1,4 @@
-"""Hold what differs between the versions of PyAV, so that the other modules need not know.
+"""What every module needs of PyAV, and what differs between its versions.
 
 Release 19 lost the arguments of `av.open` that say how texts in a file are decoded (texts that
 are not UTF-8 are escaped since), gives rates and time bases as `AVRational` and no longer None
@@ -7,7 +7,6 @@ where there is none, and iterates side data by type.
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -24,14 +23,10 @@ from av.packet import Packet
 from av.sidedata.sidedata import Type as SideDataType
 from av.stream import Stream
 from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from bgsub.errors import BgsubError, InputError
-
-#: The major versions that bgsub's tests were run with.
-_TESTED = (18, 19)
+from bgsub.errors import InputError
 
 _MAJOR = int(av.__version__.split(".", maxsplit=1)[0])
 # A title in Latin-1 is no reason to refuse a film.
@@ -59,6 +54,17 @@ _LIST_BEGINNINGS = {
     b"# vobsub": "an index of subtitles (VobSub)",
 }
 _XML_PROLOGUE = re.compile(rb"(<\?.*?\?>|<!--.*?-->|\s)*", re.DOTALL)
+
+#: Codecs with packets that are not to be seen.
+HIDDEN_PACKETS = frozenset({"vp8", "vp9", "libvpx", "libvpx-vp9"})
+
+# A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example);
+# but in AV1 a few bytes show a picture that was sent before.
+_LEAST_PACKET = 8
+_SHORT_CODECS = {"libdav1d", "libaom-av1", "av1"}
+
+# Decoders that on several threads of slices keep to themselves what is wrong with one.
+_QUIET_SLICES = {"mpeg1video", "mpeg2video"}
 
 
 class Ratio(Protocol):
@@ -197,65 +203,61 @@ def display_matrix(frame: VideoFrame) -> NDArray[np.int32] | None:
     return np.frombuffer(memoryview(data), dtype=np.int32)
 
 
-def _try_out() -> None:
-    """Write and read a film of two pictures in memory, with what bgsub uses of PyAV."""
-    memory = io.BytesIO()
-    with av.open(memory, "w", format="matroska") as container:
-        stream = container.add_stream("ffv1", rate=Fraction(25), options={"level": "3"})
-        stream.width, stream.height, stream.pix_fmt = 16, 16, "gray"
-        stream.codec_context.time_base = Fraction(1, 1000)
-        for index in range(2):
-            frame = VideoFrame(16, 16, "gray")
-            np.frombuffer(memoryview(frame.planes[0]), np.uint8)[:] = 40 * index
-            frame.pts, frame.time_base = 40 * index, Fraction(1, 1000)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
-    memory.seek(0)
-    with av.open(memory, mode="r", **_LENIENT) as container:
-        stream = container.streams.best("video")
-        rate, frames = fraction(stream.average_rate), 0
-        for packet in container.demux(stream):
-            if packet.is_corrupt or packet.is_discard or (packet.size and packet.pos is None):
-                raise ValueError("a sound packet is said to be damaged")
-            for frame in packet.decode():
-                colors = VideoReformatter().reformat(frame, format="bgr24")
-                level = int(np.frombuffer(memoryview(colors.planes[0]), np.uint8)[0])
-                found = (seconds(frame.pts, frame.time_base), level, display_matrix(frame))
-                if found != (0.04 * frames, 40 * frames, None) or frame.is_corrupt:
-                    raise ValueError(f"frame {frames + 1} came back as {found}")
-                frames += 1
-    if rate != Fraction(25) or frames != 2:
-        raise ValueError(f"2 frames at 25 a second came back as {frames} at {rate}")
+def is_picture(codec: str, size: int) -> bool:
+    """Say whether a packet of so many bytes holds a picture, and does not only repeat one."""
+    return size >= _LEAST_PACKET or (size > 0 and codec in _SHORT_CODECS)
 
 
-def check_version(version: str) -> None:
-    """Try out a major version of PyAV that bgsub was not tested with, before it is needed.
+def is_flush(packet: Packet[VideoStream]) -> bool:
+    """Say whether a packet is the one behind the last, which empties the decoder."""
+    return packet.size == 0 and packet.dts is None
 
-    Parameters
-    ----------
-    version : str
-        Such as "20.1.0". Nothing is done for those of `_TESTED`; the trial of others takes some
-        hundredths of a second.
 
-    Raises
-    ------
-    BgsubError
-        If PyAV is older than any that works, or does not do what bgsub needs.
+def prepare(stream: VideoStream, *, threads: int, strict: bool) -> None:
+    """Set how a stream that was just opened is decoded.
+
+    Without `strict`, a decoder may hide an error by showing what is left of the picture.
     """
-    major = int(version.split(".", maxsplit=1)[0])
-    if major in _TESTED:
+    kind = "FRAME" if stream.codec_context.name in _QUIET_SLICES else "AUTO"
+    stream.thread_type = "NONE" if threads == 1 else kind
+    stream.codec_context.thread_count = threads
+    if strict:
+        stream.codec_context.options = {"err_detect": "explode+crccheck+bitstream+buffer"}
+
+
+def stamp_of(frame: VideoFrame, *, by_decoding_order: bool = False) -> float | None:
+    """Give a frame's timestamp in seconds.
+
+    `by_decoding_order` trusts only decoding timestamps, for containers that have no others (avi).
+    """
+    stamp = frame.dts if by_decoding_order or frame.pts is None else frame.pts
+    return seconds(stamp, frame.time_base)
+
+
+def error_reason(error: FFmpegError) -> str:
+    """Say in a few words why something could not be decoded."""
+    if isinstance(error, InvalidDataError):
+        return "its data are damaged"
+    return (error.strerror or str(error)).lower()
+
+
+def seek(container: InputContainer, stream: VideoStream, stamp_s: float) -> None:
+    """Go to a key frame that is not behind a time stamp in seconds, the last one but for a few.
+
+    Some containers are sought by the time at which a frame is decoded, which may be before the
+    stamp where the frame is shown behind it; then it goes further back.
+    """
+    unit = fraction(stream.time_base)
+    if unit is None:
         return
-    reason = "it is too old"
-    if major > _TESTED[-1]:
-        try:
-            _try_out()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the user hears of it
-            reason = f"{type(error).__name__}: {error}"
-        else:
-            return
-    bounds = f'"av>={_TESTED[0]}.1,<{_TESTED[-1] + 1}"'
-    message = f"PyAV {version} does not work with this version of bgsub ({reason})"
-    raise BgsubError(f"{message}; install another with: pip install {bounds}")
-
-
-check_version(av.__version__)
+    base, start = float(unit), stream.start_time or 0
+    target, back = round(stamp_s / base), 0
+    while True:
+        container.seek(max(target - back, min(start, target)), stream=stream)
+        packets = (packet for packet in demux(container, stream) if packet.pts is not None)
+        first = next(packets, None)
+        is_late = first is not None and first.pts is not None and first.pts > target
+        if not is_late or target - back <= start:
+            break
+        back = 2 * back + round(0.5 / base)
+    container.seek(max(target - back, min(start, target)), stream=stream)

@@ -28,8 +28,7 @@ from bgsub.video.image_files import (
 from bgsub.video.images import is_image_name
 from bgsub.video.page_files import PagesSource, pages_opener
 from bgsub.video.pixel_masks import MaskImage
-from bgsub.video.selection import Region, Selection, parse_region
-from bgsub.video.timecode import Position, parse_rate
+from bgsub.video.selection import Position, Region, Selection, parse_rate, parse_region
 from bgsub.video.zarr_frames import is_zarr, open_zarr
 
 __all__ = ["BadFrame", "Footage", "FrameSource", "open_source"]
@@ -247,7 +246,7 @@ def _open_file(path: Path, name: str, given: str, options: Options) -> FrameSour
             return PagesSource(name, given, path, opener, options)
         return ImageFilesSource(name, given, [path], options)
     # PyAV takes a quarter of a second to import, and images and arrays do without.
-    from bgsub.video.video_file import VideoFileSource
+    from bgsub.video.film import VideoFileSource
 
     return VideoFileSource(path, options)
 

@@ -17,7 +17,7 @@ from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.pipeline.frame_errors import fit_errors
 from bgsub.pipeline.inputs import memory_need, open_input
 from bgsub.pipeline.run import run
-from bgsub.video.entry import Place
+from bgsub.video.film_index import Place
 from bgsub.video.frames import Frame, Layout
 from bgsub.video.source import open_source
 

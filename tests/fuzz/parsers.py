@@ -17,11 +17,10 @@ from bgsub.pipeline.manifest import load_manifest
 from bgsub.tracking.event_files import read_events
 from bgsub.tracking.regions import read_regions
 from bgsub.tracking.tables import read_objects, read_tracks
-from bgsub.video.checksums import has_checksums
+from bgsub.video.damage import has_checksums
 from bgsub.video.images import read_image
-from bgsub.video.selection import Selection, parse_region
+from bgsub.video.selection import Selection, parse_rate, parse_region
 from bgsub.video.source import open_source
-from bgsub.video.timecode import parse_rate
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from bgsub.segments.moments import Film, Moments
 from bgsub.segments.plan import divide, equal_parts
+from bgsub.video.selection import Position
 from bgsub.video.source import open_source
-from bgsub.video.timecode import Position
 
 
 def moments(n, rate=25.0):

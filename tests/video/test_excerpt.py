@@ -6,7 +6,7 @@ import pytest
 
 from bgsub.errors import InputError
 from bgsub.video.excerpt import Excerpt, add_sound, copy_excerpt, encode_excerpt
-from bgsub.video.seeking import frames_between
+from bgsub.video.seek import frames_between
 from bgsub.video.source import open_source
 from tests.video.beeps import FLASH_S, RATE, film_with_a_beep
 from tests.video.conftest import encode

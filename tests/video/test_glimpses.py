@@ -4,7 +4,7 @@ import av
 import numpy as np
 import pytest
 
-from bgsub.video.glimpses import glimpse
+from bgsub.video.seek import glimpse
 from bgsub.video.source import open_source
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.video.entry import Place
-from bgsub.video.lookup import frames_at
-from bgsub.video.seeking import index_film
+from bgsub.video.film_index import Place
+from bgsub.video.seek import frames_at, index_film
 from bgsub.video.source import open_source
 from tests.conftest import make_scene
 from tests.video.stamped_films import FILMS, N, encode, stamped_film

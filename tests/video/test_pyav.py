@@ -10,11 +10,10 @@ import av
 import numpy as np
 import pytest
 
-from bgsub.cli.failures import describe
-from bgsub.errors import BgsubError, InputError
+from bgsub.errors import InputError
 from bgsub.video import pyav
-from bgsub.video.entry import Place
-from bgsub.video.lookup import frames_at
+from bgsub.video.film_index import Place
+from bgsub.video.seek import frames_at
 from bgsub.video.source import open_source
 
 
@@ -73,38 +72,6 @@ def test_ffmpeg_refuses_lists_itself(name, make_video, scene, monkeypatch):
     monkeypatch.setattr(av, "open", lambda file, **given: genuine(file, format=name, **given))
     with pytest.raises(av.ArgumentError), pyav.open_input(path):
         pass
-
-
-class TestVersions:
-    def test_this_one_works(self):
-        pyav.check_version(av.__version__)
-
-    def test_a_later_one_that_works_is_taken(self, capfd):
-        pyav.check_version("99.0.0")
-        assert capfd.readouterr() == ("", "")
-
-    def test_a_later_one_that_breaks_is_one_line(self, monkeypatch):
-        def refuse(*_, **__):
-            raise TypeError("open() takes a URL\nand nothing else")
-
-        monkeypatch.setattr(av, "open", refuse)
-        with pytest.raises(BgsubError) as caught:
-            pyav.check_version("99.0.0")
-        message, code = describe(caught.value)
-        assert code == 1
-        assert message == (
-            "PyAV 99.0.0 does not work with this version of bgsub (TypeError: open() takes a URL "
-            'and nothing else); install another with: pip install "av>=18.1,<20"'
-        )
-
-    def test_a_later_one_that_gives_other_pixels_is_refused(self, monkeypatch):
-        monkeypatch.setattr(pyav, "seconds", lambda stamp, time_base: 1.0)
-        with pytest.raises(BgsubError, match="frame 1 came back as"):
-            pyav.check_version("99.0.0")
-
-    def test_an_old_one_is_named(self):
-        with pytest.raises(BgsubError, match=r"PyAV 14\.2\.0 .*too old"):
-            pyav.check_version("14.2.0")
 
 
 _READ_AGAIN_AND_AGAIN = """

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bgsub.video.sample import sample_rows
+from bgsub.video.selection import sample_rows
 
 
 class TestSampleRows:

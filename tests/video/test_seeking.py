@@ -6,7 +6,7 @@ import av
 import numpy as np
 import pytest
 
-from bgsub.video.seeking import can_seek, frames_between, index_film
+from bgsub.video.seek import can_seek, frames_between, index_film
 from bgsub.video.source import open_source
 from tests.video.beeps import RATE, film_with_a_beep
 from tests.video.stamped_films import encode

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.video.stamps import Pace, has_stamps, pace_of
+from bgsub.video.film_header import Pace, has_stamps, pace_of
 
 
 @given(

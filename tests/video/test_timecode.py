@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.errors import UsageError
-from bgsub.video.timecode import Position, format_time, parse_position, parse_step
+from bgsub.video.selection import Position, format_time, parse_position, parse_step
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bgsub.video.film_index import FilmIndex
-from bgsub.video.seeking import index_film
+from bgsub.video.seek import index_film
 from bgsub.video.source import open_source
 from tests.video.stamped_films import FILMS, N, encode, stamped_film
 
