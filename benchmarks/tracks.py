@@ -25,10 +25,9 @@ from numpy.typing import NDArray
 
 import bgsub
 from bgsub.background.residual_mask import default_min_area
-from bgsub.tracking.recorder import ObjectRecorder
+from bgsub.tracking.recorder import ObjectRecorder, View
 from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation
-from bgsub.tracking.view import View
 
 Frames = NDArray[np.uint8]
 Boxes = list[dict[int, tuple[float, float, float, float]]]

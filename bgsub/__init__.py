@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bgsub.segments.run import run
     from bgsub.source_options import SourceOptions
     from bgsub.tracking.events import SceneEvent
-    from bgsub.tracking.results import objects
+    from bgsub.tracking.tables import objects
     from bgsub.tracking.tracker import Observation
     from bgsub.tracking.tracks import Track
     from bgsub.video.source import FrameSource, open_source
@@ -77,7 +77,7 @@ _HOME = {
     "load_results": "bgsub.pipeline.outcome",
     "masks": "bgsub.pipeline.streaming",
     "model_errors": "bgsub.pipeline.frame_errors",
-    "objects": "bgsub.tracking.results",
+    "objects": "bgsub.tracking.tables",
     "open_source": "bgsub.video.source",
     "run": "bgsub.segments.run",
 }

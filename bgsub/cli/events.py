@@ -72,8 +72,7 @@ def _of_results(folder: Path, listing: ListingOptions, places: PlaceOptions) -> 
     from bgsub.export.run_data import load_run, table_is_missing
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.events import find_events
-    from bgsub.tracking.choosing import EventFilter, choose_events
-    from bgsub.tracking.flicker import small_area
+    from bgsub.tracking.events import EventFilter, choose_events
     from bgsub.tracking.regions import check_inside
     from bgsub.tracking.tables import read_objects
 
@@ -86,11 +85,9 @@ def _of_results(folder: Path, listing: ListingOptions, places: PlaceOptions) -> 
     size = run.width, run.height
     region = find_region(places)
     check_inside(run.name, size, [] if region is None else [region])
-    is_given = listing.min_area is not None or run.min_area is not None
     chosen = EventFilter(
         min_area=listing.min_area,
         max_area=places.max_area,
-        small_area=0.0 if is_given else small_area(run.region),
         min_length=listing.min_length,
         merge_gap_s=listing.merge_gap,
         region=region,

@@ -82,7 +82,7 @@ def _sought(params: dict[str, Any]) -> Sought:
     """Read what counts as an object, and where."""
     from bgsub.live.analysis import Sought
     from bgsub.local.params import MaskOptions
-    from bgsub.tracking.choosing import EventFilter
+    from bgsub.tracking.events import EventFilter
     from bgsub.tracking.regions import read_regions
 
     places = chosen(PlaceOptions, params)

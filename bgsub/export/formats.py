@@ -34,9 +34,6 @@ _VIA_COLUMNS = (
     *("region_id", "region_shape_attributes", "region_attributes"),
 )
 
-_CERTAIN_SCORE = 10.0
-"""Score in thresholds from which a confidence is 1; a confidence is a share of it."""
-
 
 def write_via(run: RunData, path: Path) -> None:
     """Write a VIA-tracks CSV file: a row a box, frames counted from 0 in file names and attributes.
@@ -207,7 +204,7 @@ def _in_order(run: RunData) -> list[Observation]:
 
 def _confidence(seen: Observation) -> float:
     """Turn a score into a number from 0 to 1; 1 where no score is known."""
-    return 1.0 if seen.score != seen.score else min(1.0, seen.score / _CERTAIN_SCORE)
+    return 1.0 if seen.score != seen.score else min(1.0, seen.score)
 
 
 _LARGE = 2**31

@@ -22,10 +22,8 @@ from bgsub.pipeline.manifest import load_manifest, recorded_path, versions
 from bgsub.pipeline.schema import SCHEMA_VERSION
 from bgsub.source_options import SourceOptions
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
-from bgsub.tracking.object_options import ObjectOptions
-from bgsub.tracking.recorder import FILES, ObjectRecorder, Recorded, describe
+from bgsub.tracking.recorder import FILES, ObjectOptions, ObjectRecorder, Recorded, View, describe
 from bgsub.tracking.regions import check_inside
-from bgsub.tracking.view import View
 from bgsub.version import __version__
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource, open_source

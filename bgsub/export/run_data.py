@@ -20,8 +20,7 @@ from bgsub.evaluation.masks import find_output, open_masks
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST
 from bgsub.pipeline.manifest import load_manifest, recorded_path
-from bgsub.tracking.event_files import read_events
-from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.events import SceneEvent, read_events
 from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Bytes

@@ -15,12 +15,11 @@ from bgsub.live.learning import Learner, LiveModel, Schedule
 from bgsub.live.options import WatchOptions
 from bgsub.local.cleanup import SCORE_LEVEL
 from bgsub.local.params import MaskOptions
-from bgsub.tracking.choosing import EventFilter
-from bgsub.tracking.detections import find_detections
+from bgsub.tracking.detections import find_detections, with_weak_regions
+from bgsub.tracking.events import EventFilter
+from bgsub.tracking.recorder import View
 from bgsub.tracking.regions import Region
-from bgsub.tracking.specks import SpeckFilter
 from bgsub.tracking.tracker import Observation, Tracker
-from bgsub.tracking.view import View
 from bgsub.video.frames import Bytes, Layout
 
 _RATE = 25.0
@@ -132,9 +131,11 @@ class Analysis:
         self._counted = _fitted(self._sought.counted, header.size)
         self._view = View(header.size, (0, 0, *header.size), (layout.width, layout.height))
         self._first_track = self._last_track
-        self._specks = SpeckFilter()
         self._tracker = Tracker(
-            (layout.width, layout.height), rate=_RATE, min_track=self._options.min_track
+            (layout.width, layout.height),
+            rate=_RATE,
+            min_track=self._options.min_track,
+            takes_all=self._sought.min_area is not None,
         )
         return is_same
 
@@ -179,7 +180,9 @@ class Analysis:
             return None
         picture = layout.to_bgr(row)
         seen = self._model.local.look(picture)
-        mask = self._specks.add(seen.mask, seen.specks)
+        mask = seen.mask
+        if self._sought.min_area is None and seen.scores is not None:
+            mask = with_weak_regions(mask, seen.scores, SCORE_LEVEL)
         found = find_detections(
             mask,
             min_area=self._least_area(),
@@ -189,7 +192,7 @@ class Analysis:
         )
         frame_score = self._model.frame_score(layout.luma(row)) if found else None
         followed = self._tracker.update(self._number, time_s, found, picture if found else None)
-        return Found(mask, self._placed(followed), frame_score)
+        return Found(seen.mask, self._placed(followed.shown), frame_score)
 
     def _least_area(self) -> int:
         least = self._sought.min_area
@@ -213,7 +216,7 @@ class Analysis:
 
     def finish(self) -> list[list[Observation]]:
         """Give the objects of the last frames, which were not decided."""
-        return [] if self._header is None else self._placed(self._tracker.finish())
+        return [] if self._header is None else self._placed(self._tracker.finish().shown)
 
     def complaints(self) -> list[str]:
         """Say what a person should know since this was asked last."""

@@ -17,9 +17,8 @@ from typing import Any, Literal
 from bgsub.errors import OutputError, UsageError
 from bgsub.runtime.temporary import write_file
 from bgsub.tracking.detections import Box, surround
-from bgsub.tracking.flicker import LASTING_S, FlickerSieve
 from bgsub.tracking.regions import Region
-from bgsub.tracking.tracker import Observation
+from bgsub.tracking.tracker import SMALL_LASTING_S, Observation
 
 _MOST = 4
 """Commands that run at the same time; of more, events have nothing run."""
@@ -250,7 +249,7 @@ Announce = Callable[[What, LiveEvent, Reason | None], None]
 class LiveEvents:
     """Form events of the objects of frames, one at a time: as in a film, an event is a time.
 
-    What is small and still counts only when it has lasted, and has counted since it was first seen.
+    An event begins when the first of its objects was first seen, which is known later.
 
     Parameters
     ----------
@@ -279,31 +278,27 @@ class LiveEvents:
         self._updated_s = 0.0
         self._lost_at_s: float | None = None
         self._back_s = -math.inf
-        self._sieve = FlickerSieve()
         self.open: LiveEvent | None = None
         self.count = 0
 
     def see(self, objects: Sequence[Observation], frame_score: float | None) -> None:
         """Take in the objects of a frame, in pixels of the stream."""
-        sifted = self._sieve.sift(objects)
-        counted = sifted.counted
-        if self.open is not None and objects and objects[0].time_s - self._back_s <= LASTING_S:
-            # What was known before the stream was lost has had no time to be known again.
-            counted = list(objects)
-        if not counted:
+        if not objects:
             return
-        now_s, box = counted[0].time_s, surround(each.box for each in counted)
+        now_s, box = objects[0].time_s, surround(each.box for each in objects)
         if self.open is None:
             self.count += 1
-            start_s = min([now_s, *(first.time_s for first, _ in sifted.since)])
+            start_s = min(
+                each.time_s if math.isnan(each.first_s) else each.first_s for each in objects
+            )
             self.open = LiveEvent(self.count, start_s, now_s, box)
-            self._add(self.open, counted, frame_score)
+            self._add(self.open, objects, frame_score)
             self._updated_s = now_s
             self._announce("start", self.open, None)
             return
         event = self.open
         event.last_s, event.box = now_s, box
-        self._add(event, counted, frame_score)
+        self._add(event, objects, frame_score)
         if now_s - self._updated_s >= self._update_s:
             self._updated_s = now_s
             self._announce("update", event, None)
@@ -335,18 +330,10 @@ class LiveEvents:
         if self.open is not None and now_s - self._lost_at_s > self._lost_s:
             self.end("lost")
 
-    def resume(self, now_s: float, small_area: float = 0.0) -> None:
-        """Say that a stream begins, or is back: what was in sight has time to be seen again.
-
-        Parameters
-        ----------
-        now_s : float
-        small_area : float
-            Pixels from which an object makes an event at once, see `FlickerSieve`.
-        """
+    def resume(self, now_s: float) -> None:
+        """Say that a stream begins, or is back: what was in sight has time to be seen again."""
         if self._lost_at_s is not None:
-            self._lost_at_s, self._back_s = None, now_s
-        self._sieve = FlickerSieve(small_area)
+            self._lost_at_s, self._back_s = None, now_s + SMALL_LASTING_S
 
     def end(self, reason: Reason) -> None:
         """End the event that is open, if there is one."""

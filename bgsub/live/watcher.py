@@ -18,10 +18,9 @@ from bgsub.live.decoding import Note
 from bgsub.live.events import EventHook, LiveEvent, LiveEvents, MetricsServer, Reason, Status, What
 from bgsub.live.feed import PAUSES_S, Feed, LiveSource, Lost, Opened, PacketRing, Seen
 from bgsub.live.options import WatchOptions, parse_keep
-from bgsub.tracking.flicker import WEAK_LASTING_S, small_area
 from bgsub.wording import plural, was_or_were
 
-_RING_SLACK_S = WEAK_LASTING_S + 5.0
+_RING_SLACK_S = 15.0
 """Seconds that packets are kept beyond what clips begin with: what is small and weak must last to
 be an event, and analysis comes a little later."""
 
@@ -153,9 +152,7 @@ class Watcher:
         self._files.close()
         if not analysis.open(header):
             self._events.end("changed")
-        is_given = self._sought.min_area is not None
-        small = 0.0 if is_given else small_area((0, 0, *header.size))
-        self._events.resume(opened.base_s, small)
+        self._events.resume(opened.base_s)
         if self._events.open is not None:
             self._record(self._events.open, opened.base_s, opened.base_s)
         if before is None:

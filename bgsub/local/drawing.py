@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.bays import bays
-from bgsub.local.blobs import Blob
 from bgsub.local.clean_frames import Singles
 from bgsub.local.cleanup import (
     BlobRule,
@@ -23,7 +22,6 @@ from bgsub.local.outlines import OUTLINE_REACH, Colors, redraw_outlines
 from bgsub.local.params import LocalParams, MaskOptions
 from bgsub.local.regions import Box, boxes_of
 from bgsub.local.shade import SHADE_REACH, soft_shade
-from bgsub.local.specks import Speck
 from bgsub.local.tremor import without_moved_edges
 from bgsub.video.frames import Bytes
 
@@ -37,7 +35,7 @@ Pixels = Callable[[NDArray[np.intp]], Bytes]
 
 
 class Seen(NamedTuple):
-    """What a frame shows: the mask of its objects, the scores it is cut from, and specks.
+    """What a frame shows: the mask of its objects, and the scores it is cut from.
 
     Attributes
     ----------
@@ -45,22 +43,13 @@ class Seen(NamedTuple):
         0 or 255.
     scores : ndarray of uint16, shape (h, w), or None
         See `bgsub.local.model.LocalModel.scores`; None where they were not asked for.
-    specks : tuple of Speck
-        See `bgsub.local.specks.find_specks`.
     trust : float or None
         From 0 to 1, see `bgsub.local.trust`; None where nothing says.
-    blobs : tuple of Blob
-        Of the mask, where they are wanted, see `bgsub.local.blobs.find_blobs`.
-    contrast : float
-        Evidence that what moves usually has, in grey levels; 0 where nothing does.
     """
 
     mask: Bytes
     scores: NDArray[np.uint16] | None = None
-    specks: tuple[Speck, ...] = ()
     trust: float | None = None
-    blobs: tuple[Blob, ...] = ()
-    contrast: float = 0.0
 
 
 class MaskDrawer:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.local.archive import arrays_of, scenes_in
-from bgsub.local.blobs import find_blobs
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.cleanup import in_hundredths, vote
 from bgsub.local.comparing import Compared, Comparer
@@ -24,7 +23,6 @@ from bgsub.local.recognition import FrameFit
 from bgsub.local.registration import Registration, registration_in
 from bgsub.local.scene import Scene
 from bgsub.local.scoring import SceneMatcher
-from bgsub.local.specks import Speck, find_specks
 from bgsub.local.trust import marked_for_certain, seen_for_certain
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
@@ -161,20 +159,10 @@ class LocalModel:
         """
         return self._scores(self._comparer.compare(picture, inside))
 
-    @property
-    def finds_specks(self) -> bool:
-        """Say whether small things may be objects if they move: not where a least area is given."""
-        return self.options.min_area is None
-
-    @property
-    def finds_blobs(self) -> bool:
-        """Say whether blobs must last to be objects: not where a least area is given."""
-        return self.options.min_area is None and self.params.lasting_frames > 0
-
     def look(
         self, picture: Bytes, inside: Flags | None = None, *, with_scores: bool = True
     ) -> Seen:
-        """Give the mask of a frame, its scores, and the specks that may be objects if they move.
+        """Give the mask of a frame, and its scores.
 
         Parameters
         ----------
@@ -215,15 +203,9 @@ class LocalModel:
         raw = compared.raw if is_still else vote(mean, self.params.vote_level)
         if not cv2.hasNonZero(raw):
             mask = np.zeros_like(raw)
-            return Seen(mask, scores, (), self._trust(compared.fit, mean, mask))
+            return Seen(mask, scores, self._trust(compared.fit, mean, mask))
         mask = self._draw(compared)
-        specks: tuple[Speck, ...] = ()
-        if self.finds_specks:
-            score = compared.place.back(compared.score)
-            specks = find_specks(raw, mask, score, mean, self.min_area)
-        blobs = find_blobs(mask, mean) if self.finds_blobs else ()
-        contrast = float(compared.fit.matcher.scene.contrast)
-        return Seen(mask, scores, specks, self._trust(compared.fit, mean, mask), blobs, contrast)
+        return Seen(mask, scores, self._trust(compared.fit, mean, mask))
 
     def _scores(self, compared: Compared) -> NDArray[np.uint16]:
         return in_hundredths(compared.place.back(compared.whole_mean(self.params.vote_most)))

@@ -222,22 +222,6 @@ class LocalParams:
     outline_inside: float = _number(
         0.05, "share of pixels", (0, 1), "weak inside of objects: clothes, so one pixel at most"
     )
-    # Tracks
-    lasting_frames: int = _number(
-        8, "frames", (0, 100), "leaves, waves and halos come and go in fewer; 0: not asked"
-    )
-    lasting_way: float = _number(
-        1.0, "its sizes", (0, 100), "an object that is seen for less has left its place"
-    )
-    lasting_contrast: float = _number(
-        1.0,
-        "grey levels",
-        (0.5, 255),
-        "fainter ones fall below the threshold by chance",
-    )
-    lasting_strength: float = _number(
-        1.17, "thresholds", (0, 4), "mean of a blob in one frame of its track at least"
-    )
 
     def __post_init__(self) -> None:
         """Check all ranges."""

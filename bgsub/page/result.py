@@ -19,8 +19,7 @@ from bgsub.outliers.errors_table import ErrorTable, read_csv
 from bgsub.outliers.events import Event
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.rules import Switch
-from bgsub.tracking.event_files import read_events
-from bgsub.tracking.events import SceneEvent, with_frame_events
+from bgsub.tracking.events import SceneEvent, read_events, with_frame_events
 from bgsub.tracking.tables import read_objects, read_tracks
 from bgsub.tracking.tracker import Observation
 from bgsub.tracking.tracks import Track

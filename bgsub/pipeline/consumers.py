@@ -7,7 +7,6 @@ thread, and in `take` what needs the frames in their order.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, Protocol
 
@@ -22,7 +21,6 @@ from bgsub.pipeline.looking import FrameGroup, Looker, in_threads
 from bgsub.pipeline.masker import Flags, Masker
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.absorption import Absorber, absorbed_after
-from bgsub.tracking.specks import SpeckFilter
 from bgsub.video.frames import Bytes, Layout
 
 Need = Literal["background", "mask", "scores"]
@@ -93,30 +91,11 @@ class Renderer:
         rest_s = None if masker is None else absorbed_after(masker.settings.still_objects)
         if masker is not None and rest_s is not None:
             self._absorber = Absorber(layout.height, layout.width, rest_s, masker.min_area)
-        self._specks: SpeckFilter | None = None
-        if masker is not None and masker.finds_specks:
-            self._specks = SpeckFilter()
-        self._sieve = None if masker is None else masker.sieve(inside)
 
     def frames(self, blocks: Iterable[FrameBlock], workers: Workers) -> Iterator[list[SceneFrame]]:
-        """Give the frames of blocks, block by block; their backgrounds are reconstructed together.
-
-        Where masks depend on the frames after them, a block waits for as many.
-        """
-        sieve, waiting = self._sieve, deque[FrameGroup]()
+        """Return the frames of blocks, block by block; their backgrounds are made together."""
         for group in self._looker.look(map(self._group, blocks), workers):
-            waiting.append(group)
-            if sieve is not None:
-                for frame in group.frames:
-                    frame.pass_to(sieve)
-            while waiting and (
-                sieve is None or sieve.waiting >= sieve.ahead + len(waiting[0].frames)
-            ):
-                yield self._complete(*waiting.popleft(), workers)
-        if sieve is not None:
-            sieve.end()
-        while waiting:
-            yield self._complete(*waiting.popleft(), workers)
+            yield self._complete(*group, workers)
 
     def _group(self, block: FrameBlock) -> FrameGroup:
         """Give a block with its frames."""
@@ -137,12 +116,6 @@ class Renderer:
         self, block: FrameBlock, frames: list[SceneFrame], workers: Workers
     ) -> list[SceneFrame]:
         """Add to frames what depends on others."""
-        if self._sieve is not None:
-            for frame in frames:
-                frame.decide(self._sieve.take())
-        if self._specks is not None:
-            for frame in frames:
-                frame.reveal(self._specks)
         if self._background is not None and block.coefficients is not None:
             self._reconstruct(self._background, block, block.coefficients, frames, workers)
         if self._absorber is not None:

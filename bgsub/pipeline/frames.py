@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -14,9 +14,6 @@ from bgsub.background.backdrop import Backdrop
 from bgsub.background.render import largest_difference
 from bgsub.local.drawing import Seen
 from bgsub.tracking.absorption import Absorber
-from bgsub.tracking.fleeting import BlobSieve
-from bgsub.tracking.specks import SpeckFilter
-from bgsub.tracking.steadiness import Recognized
 from bgsub.video.frames import Bytes, Layout
 
 Scores = NDArray[np.uint16]
@@ -55,7 +52,7 @@ class FrameRules:
     ----------
     layout : Layout
     decide : callable
-        Gives the mask of a frame, its specks, and its scores where they are wanted.
+        Gives the mask of a frame, and its scores where they are wanted.
     draw_foreground : callable
         Gives the foreground of a frame.
     """
@@ -83,8 +80,6 @@ class SceneFrame:
         The frame in its layout.
     own : ndarray of uint8, shape (size,), or None
         Its background in the plain layout; None where no output needs it.
-    recognized : sequence of Recognized
-        What it shows to be objects that were specks in the frames before.
     """
 
     def __init__(
@@ -101,7 +96,6 @@ class SceneFrame:
         self.row, self._estimate = row, own
         self._backdrop: Backdrop | None = None
         self._rested: Bytes | None = None
-        self.recognized: Sequence[Recognized] = ()
 
     @property
     def layout(self) -> Layout:
@@ -168,16 +162,6 @@ class SceneFrame:
     def decide(self, seen: Seen) -> None:
         """Take what it shows, which was found out together with other frames."""
         self.__dict__["_decided"] = seen
-
-    def pass_to(self, sieve: BlobSieve) -> None:
-        """Let a sieve see what it shows; frames come in their order."""
-        sieve.add(self._decided, self.time_s)
-
-    def reveal(self, followed: SpeckFilter) -> None:
-        """Add to the mask the specks that move; frames are followed in their order."""
-        seen = self._decided
-        self.__dict__["_decided"] = seen._replace(mask=followed.add(seen.mask, seen.specks))
-        self.recognized = followed.recognized
 
     def settle(self, absorber: Absorber) -> None:
         """Take what has come to rest out of the mask; frames are settled in their order."""

@@ -10,11 +10,10 @@ from typing import Any
 from bgsub.background.backdrop import backdrop_bytes
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
-from bgsub.fit.blocks import render_rows
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.options import RunOptions
-from bgsub.pipeline.looking import helper_bytes, helpers_worth, waiting_bytes
+from bgsub.pipeline.looking import helper_bytes, helpers_worth
 from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
 from bgsub.pipeline.masker import Masker
 from bgsub.pipeline.needs import (
@@ -30,7 +29,6 @@ from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
 from bgsub.source_options import SourceOptions
 from bgsub.tracking.absorption import absorbed_after, kept_bytes
-from bgsub.video.frames import Layout
 from bgsub.video.geometry import ColorMode
 from bgsub.video.source import Footage, FrameSource, open_source
 
@@ -178,7 +176,7 @@ def memory_need(
     helpers = 0
     if needs_masks(options):
         helpers = helpers_worth(source.layout, kind, frames, threads)
-        kept += kind.masking_bytes(*size, threads) + _behind_bytes(source.layout, kind)
+        kept += kind.masking_bytes(*size, threads)
     if kind.corrects_background and options.outputs & {"background", "foreground", "preview"}:
         kept += backdrop_bytes(source.layout, threads)
     return MemoryNeed(
@@ -243,10 +241,3 @@ def helpers_for(source: FrameSource, options: RunOptions, kind: type[Masker]) ->
     room = memory_limit(options.memory, options.jobs) - need.total("sample", 1)
     count = helpers_worth(source.layout, kind, frames, threads)
     return max(0, min(count, room // helper_bytes(source.layout, kind)))
-
-
-def _behind_bytes(layout: Layout, kind: type[Masker]) -> int:
-    """Give the memory of the frames that wait for those after them."""
-    if not kind.frames_ahead:
-        return 0
-    return waiting_bytes(layout, kind.frames_ahead + render_rows(layout.size))

@@ -28,7 +28,6 @@ from bgsub.pipeline.masker import Flags, Masker, MaskSettings
 from bgsub.pipeline.plate import plates_of
 from bgsub.runtime.helpers import Task
 from bgsub.runtime.threads import Workers
-from bgsub.tracking.fleeting import BlobSieve
 from bgsub.video.frames import Bytes, Layout
 
 
@@ -97,7 +96,6 @@ class LocalMasker(Masker):
     name = "local"
     corrects_background = True
     score_level = LOCAL_SCORE_LEVEL
-    frames_ahead = DEFAULTS.lasting_frames
 
     def __init__(self, layout: Layout, settings: MaskSettings) -> None:
         super().__init__(layout, settings)
@@ -172,7 +170,6 @@ class LocalMasker(Masker):
     def _use(self, model: LocalModel) -> None:
         is_ready = model.options == self._options
         self._model = model if is_ready else model.with_options(self._options)
-        self.finds_specks = self._model.finds_specks
         self.min_area = self._model.min_area
 
     def keep(self, background: BackgroundModel) -> BackgroundModel:
@@ -212,11 +209,6 @@ class LocalMasker(Masker):
     def elsewhere_bytes(cls, height: int, width: int) -> int:
         """Give the memory of a process that makes masks for this one."""
         return looking_bytes(sampling.sample_size(height, width), height, width)
-
-    def sieve(self, inside: Flags | None) -> BlobSieve | None:
-        """Give what leaves fleeting blobs out of masks, unless a least area was asked for."""
-        model = self._learned()
-        return BlobSieve(model.params, inside, model.min_area) if model.finds_blobs else None
 
     def background(self, frame: SceneFrame) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows."""

@@ -21,7 +21,6 @@ from bgsub.local.drawing import Seen
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.absorption import Stillness
-from bgsub.tracking.fleeting import BlobSieve
 from bgsub.video.frames import Bytes, Layout
 
 Flags = NDArray[np.bool_]
@@ -73,10 +72,6 @@ class Masker(Protocol):
         Score from which a pixel belongs to the mask, before it is cleaned.
     min_area : int
         Pixels that a blob covers, at least.
-    finds_specks : bool
-        Whether it gives specks that may be objects if they move.
-    frames_ahead : int
-        Frames after one that its mask depends on, at most.
     threshold : float or None
         Grey levels above which a pixel is foreground, where that is one number.
     """
@@ -85,11 +80,9 @@ class Masker(Protocol):
     needs_background: ClassVar[bool] = False
     corrects_background: ClassVar[bool] = False
     score_level: ClassVar[int] = 100
-    frames_ahead: ClassVar[int] = 0
     layout: Layout
     settings: MaskSettings
     min_area: int
-    finds_specks: bool = False
     threshold: float | None = None
 
     def __init__(self, layout: Layout, settings: MaskSettings) -> None:
@@ -190,11 +183,6 @@ class Masker(Protocol):
         -------
         Seen
         """
-
-    def sieve(self, inside: Flags | None) -> BlobSieve | None:
-        """Give what leaves fleeting blobs out of masks; None where all blobs stay."""
-        del inside
-        return None
 
     def background(self, frame: SceneFrame) -> Bytes:
         """Give what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""

@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import cv2
-
 from bgsub.options import RunOptions
 from bgsub.outliers.events import Event
 from bgsub.pipeline.consumers import Need
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Masker
 from bgsub.tracking.detections import Detection
-from bgsub.tracking.object_options import ObjectOptions
-from bgsub.tracking.recorder import ObjectRecorder, Recorded
+from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded
 from bgsub.tracking.regions import Line, read_regions
 from bgsub.tracking.tracker import Observation
 from bgsub.video.images import Image
@@ -69,8 +66,6 @@ class ObjectsOutput:
 
     def prepare(self, frame: SceneFrame) -> list[Detection]:
         """Find the regions of the mask of a frame."""
-        if not cv2.hasNonZero(frame.mask):
-            return []
         return self.recorder.detect(
             frame.mask,
             picture=frame.seen,
@@ -83,7 +78,7 @@ class ObjectsOutput:
     def take(self, frame: SceneFrame, prepared: list[Detection]) -> None:
         """Link what was found to the objects of the frames before."""
         picture = frame.seen if prepared else None
-        decided = self.recorder.add(frame.number, frame.time_s, prepared, picture, frame.recognized)
+        decided = self.recorder.add(frame.number, frame.time_s, prepared, picture)
         self._announce(decided)
 
     def _announce(self, decided: list[list[Observation]]) -> None:

@@ -50,7 +50,7 @@ from bgsub.video.source import Footage, FrameSource
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import GramMaker
     from bgsub.pipeline.objects import ObjectsOutput
-    from bgsub.tracking.object_options import ObjectOptions
+    from bgsub.tracking.recorder import ObjectOptions
 
 
 def run(
@@ -287,8 +287,7 @@ def _objects(
     if scene.masker is None or watched is None:
         return None
     from bgsub.pipeline.objects import ObjectsOutput
-    from bgsub.tracking.recorder import ObjectRecorder
-    from bgsub.tracking.view import View
+    from bgsub.tracking.recorder import ObjectRecorder, View
 
     width, height = source.input_size
     region = options.source.roi or (0, 0, width, height)

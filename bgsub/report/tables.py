@@ -12,8 +12,7 @@ from typing import Any
 
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
-from bgsub.tracking.event_files import EVENT_COLUMNS, event_row
-from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.events import EVENT_COLUMNS, SceneEvent, event_row
 from bgsub.video.selection import format_time
 from bgsub.wording import plural
 

@@ -30,9 +30,7 @@ from bgsub.pipeline.output_names import output_name, output_names
 from bgsub.pipeline.schema import SCHEMA_VERSION
 from bgsub.robustpca.rank import RankChoice
 from bgsub.segments.plan import Segment, SegmentPlan, segment_folder
-from bgsub.tracking.object_options import ObjectOptions
-from bgsub.tracking.object_tables import ObjectTables
-from bgsub.tracking.recorder import Recorded, describe
+from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded, describe
 from bgsub.tracking.tables import read_frames
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.positions import positions
+from bgsub.tracking.detections import positions
 from bgsub.video.frames import Bytes
 
 AT_ONCE_S = 2.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.tracking.detections import Detection, center
-from bgsub.tracking.target import Target
+from bgsub.tracking.targets import Target
 
 FORBIDDEN = 1e6
 """Cost of a pair that is out of the question."""

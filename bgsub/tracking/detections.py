@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import cv2
 import numpy as np
@@ -24,6 +24,12 @@ _BRIGHTER_FROM = 0.8
 _ENOUGH, _LEAST_ROWS = 1000, 24
 """Pixels, and rows, that say what colour and sign a region has; of more, every so many rows do."""
 
+LEAST_SHARE = 0.0008
+"""Share of the picture that the smallest object of a mask covers: 8×8 pixels of 320×240."""
+
+# Half of 255; pixels around what a mask shows that belong to it; regions of a frame: more is noise.
+_EVEN, _BESIDE, _MOST_WEAK = 128, 5, 2000
+
 _CHILD, _PARENT = 2, 3
 """Columns of OpenCV's tree of outlines: the first hole of a region, and the region of a hole."""
 
@@ -41,7 +47,7 @@ class Detection:
     area : float
         Its pixels.
     score : float
-        Highest score within it, in thresholds; NaN where scores are not known.
+        Mean probability of its pixels to be foreground; NaN where that is not known.
     sign : {"brighter", "darker", "mixed", ""}
         Against the background; empty where that is not known.
     color : ndarray of shape (c,), float
@@ -68,7 +74,7 @@ def find_detections(
     picture: Bytes | None = None,
     luma: Bytes | None = None,
     background: Bytes | None = None,
-    scores: NDArray[np.uint16] | None = None,
+    scores: NDArray[np.uint8] | NDArray[np.uint16] | None = None,
     score_level: int = 1,
 ) -> list[Detection]:
     """Find the 8-connected regions of a mask.
@@ -85,9 +91,10 @@ def find_detections(
         The frame in grey, for the sign.
     background : ndarray of shape (h, w) or (h, w, 3), uint8, optional
         What the sign is against; BGR or grey.
-    scores : ndarray of shape (h, w), uint16, optional
+    scores : ndarray of shape (h, w), uint8 or uint16, optional
+        Probabilities, 255 being 1; or, of 16 bits, multiples of a threshold.
     score_level : int
-        The score that is one threshold.
+        Of 16 bits the score that is one threshold, where the probability is a half.
 
     Returns
     -------
@@ -123,13 +130,41 @@ def find_detections(
                 cx + left,
                 cy + top,
                 area,
-                float("nan") if scores is None else _highest(scores[part], inside) / score_level,
+                float("nan") if scores is None else _probability(scores[part], inside, score_level),
                 sign,
                 () if picture is None else _color(picture[part][rows], inside[rows]),
                 inside.view(np.bool_),
             )
         )
     return found
+
+
+def with_weak_regions(
+    mask: Bytes, scores: NDArray[np.uint8] | NDArray[np.uint16], score_level: int = 1
+) -> Bytes:
+    """Return a mask with the regions that were too small for it, but for those beside larger ones.
+
+    Parameters
+    ----------
+    mask, scores, score_level
+        As for `find_detections`.
+    """
+    level = _EVEN if scores.dtype == np.uint8 else score_level
+    raw = np.asarray(np.where(scores >= level, 255, 0), dtype=np.uint8)
+    near = np.asarray(cv2.dilate(mask, np.ones((_BESIDE, _BESIDE), np.uint8)), dtype=np.uint8)
+    outlines, _ = cv2.findContours(raw, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    most, result = 4 * LEAST_SHARE * mask.size, mask
+    for outline in outlines[:_MOST_WEAK]:
+        _, _, width, height = cv2.boundingRect(outline)
+        if len(outline) < 2 or width * height > 2 * most:
+            continue
+        x, y, inside = cut_out(raw, outline)
+        part = np.s_[y : y + height, x : x + width]
+        if cv2.countNonZero(inside) > most or cv2.hasNonZero(cv2.bitwise_and(near[part], inside)):
+            continue
+        result = mask.copy() if result is mask else result
+        result[part][inside > 0] = 255
+    return result
 
 
 def _moments(inside: Bytes, x: int, y: int) -> tuple[int, float, float]:
@@ -170,14 +205,23 @@ def join(parts: list[Detection]) -> Detection:
         float(weights @ [part.cx for part in parts]),
         float(weights @ [part.cy for part in parts]),
         area,
-        float(np.max([part.score for part in parts])),
+        float(weights @ [part.score for part in parts]),
         signs.pop() if len(signs) == 1 else "mixed",
         color,
     )
 
 
-def _highest(scores: NDArray[np.uint16], inside: Bytes) -> float:
-    return cv2.minMaxLoc(scores, inside)[1]
+def _probability(
+    scores: NDArray[np.uint8] | NDArray[np.uint16], inside: Bytes, score_level: int
+) -> float:
+    mean = cv2.mean(scores, inside)[0]
+    return mean / 255 if scores.dtype == np.uint8 else 1 - 0.5 ** ((mean / score_level) ** 2)
+
+
+def positions(flags: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows and columns of what is not 0, as `numpy.nonzero`, but faster if few are."""
+    rows, columns = np.divmod(np.flatnonzero(flags), flags.shape[1])
+    return rows, columns
 
 
 def _sign(luma: Bytes, background: Bytes, inside: Bytes) -> Sign:

@@ -1,14 +1,22 @@
-"""Group tracks and outlier frames into events: when something was there, and where."""
+"""Group tracks and outlier frames into events; choose, write and read them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import InputError
 from bgsub.outliers.events import Event
 from bgsub.tracking.detections import Box, surround
-from bgsub.tracking.flicker import FlickerSieve
+from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import Observation
 
 Kind = Literal["object", "frame", "both"]
@@ -73,27 +81,17 @@ class EventCollector:
     ----------
     merge_gap_s : float
         Events with at most so many seconds between them become one.
-    small_area : float
-        Pixels from which an object makes an event at once, see `FlickerSieve`.
     """
 
-    def __init__(self, merge_gap_s: float = 1.0, small_area: float = 0.0) -> None:
-        self._gap, self._sieve = merge_gap_s, FlickerSieve(small_area)
+    def __init__(self, merge_gap_s: float = 1.0) -> None:
+        self._gap = merge_gap_s
         self._open: _Open | None = None
         self._done: list[SceneEvent] = []
 
     def add(self, objects: Sequence[Observation]) -> None:
         """Take in the objects of the next frame."""
-        sifted = self._sieve.sift(objects)
-        for first, now in sifted.since:
-            self._extend([first])
-            if self._open is not None:
-                self._open.last = now  # it has been there since
-        if sifted.counted:
-            self._extend(sifted.counted)
-
-    def _extend(self, objects: Sequence[Observation]) -> None:
-        """Let the event go on to objects of a frame, which may be an earlier one, or begin one."""
+        if not objects:
+            return
         first = objects[0]
         now = self._open
         if now is not None and not self._goes_on(now.last, first):
@@ -105,8 +103,7 @@ class EventCollector:
             now = self._open = _Open(first, first, first, area, box)
         elif area > now.area:
             now.peak, now.area = first, area
-        now.first = min(now.first, first, key=lambda one: one.frame)
-        now.last = max(now.last, first, key=lambda one: one.frame)
+        now.last = first
         now.box = surround([now.box, box])
         now.tracks.update(each.track for each in objects)
 
@@ -197,3 +194,144 @@ def _total_area(objects: Sequence[Observation]) -> float:
     """Add up areas; objects that have merged share a region, which counts once."""
     merged = {each.area for each in objects if each.merged}
     return sum(merged) + sum(each.area for each in objects if not each.merged)
+
+
+EVENT_COLUMNS = (
+    *("event", "kind", "first_frame", "last_frame", "start_s", "end_s", "peak_frame"),
+    *("area", "tracks", "x", "y", "width", "height"),
+)
+"""Header of events.csv; tracks are parted by spaces."""
+
+
+def read_events(path: Path) -> list[SceneEvent]:
+    """Read events.json.
+
+    Raises
+    ------
+    InputError
+        If it is something else; says what is wrong.
+    """
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        return [_from_dict(each) for each in plain["events"]]
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise InputError(f"{path}: is no events.json of bgsub ({error!r})") from error
+
+
+def _from_dict(plain: dict[str, Any]) -> SceneEvent:
+    box = plain["box"]
+    if plain["kind"] not in {"object", "frame", "both"}:
+        raise ValueError(f"kind {plain['kind']!r}")
+    return SceneEvent(
+        number=int(plain["number"]),
+        kind=plain["kind"],
+        first_frame=int(plain["first_frame"]),
+        last_frame=int(plain["last_frame"]),
+        start_s=float(plain["start_s"]),
+        end_s=float(plain["end_s"]),
+        peak_frame=int(plain["peak_frame"]),
+        peak_s=float(plain["peak_s"]),
+        area=float(plain["area"]),
+        tracks=tuple(int(number) for number in plain["tracks"]),
+        box=None if box is None else _box(box),
+    )
+
+
+def _box(values: Sequence[float]) -> Box:
+    x, y, width, height = (float(value) for value in values)
+    return x, y, width, height
+
+
+def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
+    """Write events.csv and events.json into a folder.
+
+    Parameters
+    ----------
+    events : sequence of SceneEvent
+    folder : Path
+    """
+    plain = [event.to_dict() for event in events]
+    listing = {"schema_version": 1, "events": plain}
+    text = json.dumps(listing, indent=2, allow_nan=False) + "\n"
+    (folder / "events.json").write_text(text, encoding="utf-8")
+    with (folder / "events.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(EVENT_COLUMNS)
+        writer.writerows(event_row(event) for event in events)
+
+
+def event_row(event: SceneEvent) -> list[Any]:
+    """Give the row of an event in events.csv."""
+    box = ["", "", "", ""] if event.box is None else [f"{value:.10g}" for value in event.box]
+    tracks = " ".join(str(number) for number in event.tracks)
+    times = [f"{value:.10g}" for value in (event.start_s, event.end_s)]
+    row = [event.number, event.kind, event.first_frame, event.last_frame, *times]
+    return [*row, event.peak_frame, f"{event.area:.10g}", tracks, *box]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventFilter:
+    """Which objects make an event, and which events are listed.
+
+    Attributes
+    ----------
+    min_area, max_area : float, optional
+        Pixels of an object.
+    min_length : int
+        Frames of an event.
+    merge_gap_s : float
+        Seconds between events that become one.
+    region : Region, optional
+        Objects whose centre is elsewhere do not count.
+    ignored : ndarray of shape (h, w), bool, optional
+        Nor do those whose centre lies where this is true.
+    """
+
+    min_area: float | None = None
+    max_area: float | None = None
+    min_length: int = 1
+    merge_gap_s: float = 1.0
+    region: Region | None = None
+    ignored: NDArray[np.bool_] | None = None
+
+    def takes(self, seen: Observation) -> bool:
+        """Say whether an object counts."""
+        if self.min_area is not None and seen.area < self.min_area:
+            return False
+        if self.max_area is not None and seen.area > self.max_area:
+            return False
+        if self.region is not None and not self.region.holds(seen.cx, seen.cy):
+            return False
+        if self.ignored is None:
+            return True
+        height, width = self.ignored.shape
+        row, column = min(int(seen.cy), height - 1), min(int(seen.cx), width - 1)
+        return not self.ignored[row, column]
+
+
+def choose_events(
+    objects: Iterable[Observation], frames: Sequence[Event], chosen: EventFilter
+) -> list[SceneEvent]:
+    """Form events of the objects that count, and join them with those of whole frames.
+
+    Parameters
+    ----------
+    objects : iterable of Observation
+        In order of time, as objects.csv holds them.
+    frames : sequence of Event
+        Events of whole frames; left out where a region is chosen, for they have no place.
+    chosen : EventFilter
+
+    Returns
+    -------
+    list of SceneEvent
+        In order of time.
+    """
+    collector = EventCollector(chosen.merge_gap_s)
+    for _, group in groupby(objects, lambda seen: seen.frame):
+        collector.add([seen for seen in group if chosen.takes(seen)])
+    events = with_frame_events(collector.finish(), [] if chosen.region is not None else frames)
+    long = [e for e in events if e.last_frame - e.first_frame + 1 >= chosen.min_length]
+    return with_frame_events(long, [])  # numbers them anew

@@ -1,4 +1,8 @@
-"""Link detections to tracks: prediction, assignment, merging and splitting of objects."""
+"""Link detections to tracks, and tell from a track whether it is an object.
+
+A track is tentative until it has shown to be an object; then the frames in which it was tentative
+get it too. So frames are settled some time after they were seen.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,14 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import permutations
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bgsub.tracking.association import assign, covered, is_other, pairing_costs
-from bgsub.tracking.detections import Box, Detection, Sign, center, join, surround
-from bgsub.tracking.motion import Motion
-from bgsub.tracking.target import Target, find_shares
+from bgsub.tracking.detections import LEAST_SHARE, Box, Detection, Sign, center, join, surround
+from bgsub.tracking.targets import Motion, Target, find_shares
 from bgsub.video.frames import Bytes
 
 _MOST_DETECTIONS = 400
@@ -27,6 +31,44 @@ _ROOM = 1.15
 
 _FRAGMENT_GROWTH = 1.35
 """Factor on its usual sides up to which parts near an object are taken to be pieces of it."""
+
+_SMALL = 4 * LEAST_SHARE
+"""Share of the picture below which an object is small."""
+
+_CLEAR, _CERTAIN = 0.6, 0.75
+"""Probability that an object has in one frame at least, and that of one that need not last."""
+
+_LASTING, _WAY = 8, 1.0
+"""Frames in which an object is seen, or its sizes by which it moves: waves and halos do neither."""
+
+_SMALL_WAY = 1.5
+"""Its sizes by which something small moves to be an object: leaves turn where they are."""
+
+SMALL_LASTING_S = 2.0
+"""Seconds for which something small is seen otherwise; five times as long where it is not clear."""
+
+_WEAKER, _SEEN = 5, 0.75
+"""Times as long for what is not clear, and share of the frames in which it is seen meanwhile."""
+
+_APART_S = 0.15
+"""Seconds between two frames from which nothing can be followed from one to the next."""
+
+_FORGOTTEN = 12
+"""Frames for which a tentative track may be missed."""
+
+_NEAR_BORDER = 2
+"""Pixels from the border at which something may have come from there."""
+
+_SHOWN = 8
+"""Frames after which a frame is shown with what is known by then."""
+
+_SURE_AREA, _SURE_HITS = 16, 2
+"""Share of the least area that is not small, and frames, by which the score is halved."""
+
+# Parts of one silhouette: above each other with little between, and at the same distance while they
+# move sideways. Cars in a row are above each other too, but drive that way.
+_OVERLAP, _GAP, _TALLEST, _STEADY, _SIDEWAYS = 0.5, 0.25, 5.0, 0.12, 0.3
+_TOGETHER, _PATIENCE, _MOST_PARTS = 8, 16, 30
 
 
 @dataclass(frozen=True)
@@ -42,10 +84,15 @@ class Observation:
         Number of its track, from 1.
     box : tuple of four floats
         x, y, width and height in pixels; where objects have merged, an estimate of its share.
-    cx, cy, area, score, sign
+    cx, cy, area, sign
         As in `Detection`; of the whole region where objects have merged, but for the centre.
+    score : float
+        Probability that this is an object, by that of its pixels, its size and how often it was
+        seen.
     merged : bool
         Whether its region holds another track too.
+    first_s : float
+        When it was first seen; NaN where that is not known.
     """
 
     frame: int
@@ -58,6 +105,7 @@ class Observation:
     score: float
     sign: Sign
     merged: bool = False
+    first_s: float = math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """Give the values by the names of the columns of objects.csv."""
@@ -67,17 +115,60 @@ class Observation:
         return {name: getattr(self, name) for name in names} | box
 
 
-@dataclass
+@dataclass(eq=False)
+class _Row:
+    """A track in a frame."""
+
+    track: Target
+    box: Box
+    cx: float
+    cy: float
+    area: float
+    score: float
+    sign: Sign
+    merged: bool
+
+
+@dataclass(eq=False)
 class _Frame:
     """A frame some of whose tracks may yet turn out to be noise."""
 
     number: int
     time_s: float
-    seen: list[tuple[Target, Box, float, float, Detection, bool]] = field(default_factory=list)
+    rows: list[_Row] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class _Pair:
+    """Two tracks above each other: since when, where, and how far their distance has varied."""
+
+    at: tuple[float, float]
+    low: tuple[float, float]
+    high: tuple[float, float]
+    frames: int = 0
+
+
+class Followed(NamedTuple):
+    """Objects of frames, each in order of their numbers.
+
+    Attributes
+    ----------
+    shown : list of list of Observation
+        Of the next frames, with what is known by now; late by `_SHOWN` frames at most.
+    settled : list of list of Observation
+        Of the next frames of which all is known.
+    """
+
+    shown: list[list[Observation]]
+    settled: list[list[Observation]]
 
 
 class Tracker:
-    """Follow the objects of a film from frame to frame.
+    """Follow the objects of a video from frame to frame.
+
+    A track is tentative until it was seen in `min_track` frames and has shown to be an object:
+    something small by moving on or staying for long, anything else by lasting, moving, coming from
+    the border, or by being large and clear. Tracks that move together above each other are one.
 
     Parameters
     ----------
@@ -89,6 +180,8 @@ class Tracker:
         Seconds for which an object may be missed and keep its number.
     min_track : int
         Frames in which an object must have been seen to count.
+    takes_all : bool
+        Whether everything that was seen so often is an object.
 
     Notes
     -----
@@ -96,16 +189,26 @@ class Tracker:
     """
 
     def __init__(
-        self, size: tuple[int, int], *, rate: float, max_gap_s: float = 1.0, min_track: int = 3
+        self,
+        size: tuple[int, int],
+        *,
+        rate: float,
+        max_gap_s: float = 1.0,
+        min_track: int = 3,
+        takes_all: bool = False,
     ) -> None:
         self._width, self._height = size
+        self._small = _SMALL * size[0] * size[1]
         self._rate = rate
         self._max_gap = max_gap_s * rate
-        self._min_track = min_track
+        self._min_track, self._takes_all = min_track, takes_all
         self._tracks: list[Target] = []
         self._pending: deque[_Frame] = deque()
-        self._numbers = 0
+        self._shown = 0
+        self._pairs: dict[tuple[Target, Target], _Pair] = {}
+        self._numbers = self._count = 0
         self._last: float | None = None
+        self._step_s = 0.0
 
     def update(
         self,
@@ -113,7 +216,7 @@ class Tracker:
         time_s: float,
         detections: Sequence[Detection],
         picture: Bytes | None = None,
-    ) -> list[list[Observation]]:
+    ) -> Followed:
         """Take in the detections of the next frame.
 
         Parameters
@@ -125,25 +228,28 @@ class Tracker:
         picture : ndarray of shape (h, w) or (h, w, 3), uint8, optional
             The frame itself: with it, objects that have merged are told apart by their looks, and
             without it by their motion alone.
-
-        Returns
-        -------
-        list of list of Observation
-            The objects of the frames that are decided by now, frame by frame; a frame waits until
-            each of its objects has lasted long enough to count, or is gone.
         """
-        step = 1.0 if self._last is None else max((time_s - self._last) * self._rate, 1e-3)
+        self._step_s = 0.0 if self._last is None else time_s - self._last
+        step = 1.0 if self._last is None else max(self._step_s * self._rate, 1e-3)
         self._last = time_s
+        self._count += 1
         now = _Frame(frame, time_s)
         largest = sorted(detections, key=lambda each: -each.area)[:_MOST_DETECTIONS]
         if self._tracks or largest:
             self._link(largest, step, now, picture)
+            self._join_parts(now)
+            for row in now.rows:
+                if not row.track.ended:
+                    self._confirm(row.track, time_s)
         self._pending.append(now)
         return self._decided()
 
-    def finish(self) -> list[list[Observation]]:
-        """End all tracks and give the objects of the frames that were not decided."""
+    def finish(self) -> Followed:
+        """End all tracks and return the objects of the remaining frames."""
         for track in self._tracks:
+            is_cut_short = track.largest >= self._small and track.best >= _CLEAR
+            if not track.number and track.hits >= self._min_track and is_cut_short:
+                self._number(track)
             track.ended = True
         self._tracks = []
         return self._decided()
@@ -233,24 +339,36 @@ class Tracker:
         if len(tracks) > 1:
             boxes = find_shares(tracks, detection, picture)
             for track, box in zip(tracks, boxes, strict=True):
-                now.seen.append((track, box, *center(box), detection, True))
+                cx, cy = center(box)
+                area, score = detection.area, detection.score
+                now.rows.append(_Row(track, box, cx, cy, area, score, detection.sign, merged=True))
             return
         (track,), box = tracks, detection.box
         track.motion.correct(*center(box), track.size)
         track.learn(detection, picture)
         track.is_cut = self._is_at_border(box)
-        now.seen.append((track, box, detection.cx, detection.cy, detection, False))
+        self._add(now, track, detection)
 
-    def _is_at_border(self, box: Box) -> bool:
+    def _add(self, now: _Frame, track: Target, seen: Detection) -> None:
+        """Add a track that was seen alone to a frame, and to what speaks for it."""
+        track.largest = max(track.largest, seen.area)
+        track.best = max(track.best, 1.0 if math.isnan(seen.score) else seen.score)
+        track.met_border |= self._is_at_border(seen.box, _NEAR_BORDER)
+        now.rows.append(
+            _Row(track, seen.box, seen.cx, seen.cy, seen.area, seen.score, seen.sign, merged=False)
+        )
+
+    def _is_at_border(self, box: Box, near: float = 0) -> bool:
         right, bottom = self._width - box[0] - box[2], self._height - box[1] - box[3]
-        return min(box[0], box[1], right, bottom) <= 0
+        return min(box[0], box[1], right, bottom) <= near
 
     def _miss(self, tracks: list[Target], step: float) -> None:
         for track in tracks:
             track.missed += step
             x, y = track.motion.x, track.motion.y
             is_outside = not (0 <= x < self._width and 0 <= y < self._height)
-            is_fleeting = track.hits < self._min_track and track.missed > 2
+            patience = 2 if track.hits < self._min_track else _FORGOTTEN
+            is_fleeting = not track.number and track.missed > patience
             if track.missed > self._max_gap or is_outside or is_fleeting:
                 track.ended = True
         self._tracks = [track for track in self._tracks if not track.ended]
@@ -259,31 +377,135 @@ class Tracker:
         _, _, width, height = detection.box
         motion = Motion(*center(detection.box), math.sqrt(width * height))
         track = Target(motion, width, height, detection.area, detection.color)
+        track.first, track.first_s = center(detection.box), now.time_s
+        track.began = self._count
         self._tracks.append(track)
-        seen = (track, detection.box, detection.cx, detection.cy, detection, False)
-        now.seen.append(seen)
+        self._add(now, track, detection)
 
-    def _decided(self) -> list[list[Observation]]:
-        """Take the frames off the queue all of whose tracks are known to count, or not to."""
-        decided = []
-        while self._pending:
-            first = self._pending[0]
-            if any(self._undecided(track) for track, *_ in first.seen):
+    def _join_parts(self, now: _Frame) -> None:
+        """Join tracks that have moved together for long enough, as parts of one silhouette."""
+        rows = [row for row in now.rows if not row.merged]
+        if len(rows) > _MOST_PARTS:
+            return
+        for upper, lower in permutations(rows, 2):
+            key = upper.track, lower.track
+            if not _are_stacked(upper.box, lower.box):
+                self._pairs.pop(key, None)
+                continue
+            (x, y), (x_below, y_below) = center(upper.box), center(lower.box)
+            off, middle = (x_below - x, y_below - y), ((x + x_below) / 2, (y + y_below) / 2)
+            pair = self._pairs.setdefault(key, _Pair(middle, off, off))
+            pair.low = min(pair.low[0], off[0]), min(pair.low[1], off[1])
+            pair.high = max(pair.high[0], off[0]), max(pair.high[1], off[1])
+            pair.frames += 1
+            box = surround([upper.box, lower.box])
+            way = abs(middle[0] - pair.at[0]), abs(middle[1] - pair.at[1])
+            varied = max(high - low for high, low in zip(pair.high, pair.low, strict=True))
+            if varied > max(_STEADY * box[3], 3.0):
+                del self._pairs[key]
+            elif pair.frames >= _TOGETHER and way[0] >= max(_SIDEWAYS * box[3], way[1]):
+                self._join(upper, lower, box)
+        gone = [key for key in self._pairs if key[0].ended or key[1].ended]
+        for key in gone:
+            del self._pairs[key]
+
+    def _join(self, one: _Row, two: _Row, box: Box) -> None:
+        """Make two tracks one, that which was known first."""
+        if one.track.ended or two.track.ended:
+            return
+        pair = sorted((one.track, two.track), key=lambda t: (t.number or math.inf, t.began))
+        whole, part = pair
+        whole.motion.x, whole.motion.y = center(box)
+        whole.width, whole.height = box[2:]
+        whole.area = one.area + two.area
+        whole.largest = max(whole.largest, whole.area)
+        whole.looks = None
+        part.joined, part.ended = whole, True
+        self._tracks.remove(part)
+
+    def _confirm(self, track: Target, now_s: float) -> None:
+        """Number a tentative track if it has shown to be an object."""
+        if track.number or track.hits < self._min_track:
+            return
+        if track.hits < _PATIENCE and any(track in pair for pair in self._pairs):
+            return
+        if self._takes_all or self._is_object(track, now_s):
+            self._number(track)
+
+    def _number(self, track: Target) -> None:
+        self._numbers += 1
+        track.number = self._numbers
+
+    def _is_object(self, track: Target, now_s: float) -> bool:
+        if track.best < _CLEAR:
+            return False
+        way = math.dist(track.first, (track.motion.x, track.motion.y)) / max(track.size, 1.0)
+        if track.largest < self._small:
+            lasting = SMALL_LASTING_S * (1 if track.best >= _CERTAIN else _WEAKER)
+            is_seen = track.hits >= _SEEN * (self._count - track.began + 1)
+            return way >= _SMALL_WAY or (is_seen and now_s - track.first_s >= lasting)
+        return (
+            track.hits >= _LASTING
+            or way >= _WAY
+            or track.met_border
+            or track.began == 1
+            or self._step_s > _APART_S
+            or (track.largest >= 2 * self._small and track.best >= _CERTAIN)
+        )
+
+    def _decided(self) -> Followed:
+        """Take the frames off the queue all of whose tracks are known to be objects, or noise."""
+        shown, settled = [], []
+        while self._shown < len(self._pending):
+            late = len(self._pending) - self._shown > _SHOWN
+            if not late and self._is_open(self._pending[self._shown]):
                 break
-            decided.append(self._observations(self._pending.popleft()))
-        return decided
+            shown.append(self._observations(self._pending[self._shown]))
+            self._shown += 1
+        while self._pending and not self._is_open(self._pending[0]):
+            settled.append(self._observations(self._pending.popleft()))
+            self._shown -= 1
+        return Followed(shown, settled)
 
-    def _undecided(self, track: Target) -> bool:
-        return track.hits < self._min_track and not track.ended
+    def _is_open(self, frame: _Frame) -> bool:
+        """Return whether a frame has a track that is still tentative."""
+        owners = (row.track.identity for row in frame.rows)
+        return any(not owner.number and not owner.ended for owner in owners)
 
     def _observations(self, frame: _Frame) -> list[Observation]:
-        seen = []
-        for track, box, cx, cy, detection, merged in frame.seen:
-            if track.hits < self._min_track:
-                continue
-            if not track.number:
-                self._numbers += 1
-                track.number = self._numbers
-            kept = (detection.area, detection.score, detection.sign, merged)
-            seen.append(Observation(frame.number, frame.time_s, track.number, box, cx, cy, *kept))
-        return sorted(seen, key=lambda each: each.track)
+        objects: dict[int, list[_Row]] = {}
+        for row in frame.rows:
+            if row.track.identity.number:
+                objects.setdefault(row.track.identity.number, []).append(row)
+        return [self._observation(frame, number, rows) for number, rows in sorted(objects.items())]
+
+    def _observation(self, frame: _Frame, number: int, rows: list[_Row]) -> Observation:
+        track, first = rows[0].track.identity, rows[0]
+        area, score = first.area, first.score
+        box, cx, cy, sign = first.box, first.cx, first.cy, first.sign
+        if len(rows) > 1:
+            area = sum(row.area for row in rows)
+            cx, cy, score = (
+                sum(row.area * value for row, value in zip(rows, values, strict=True)) / area
+                for values in zip(*((row.cx, row.cy, row.score) for row in rows), strict=True)
+            )
+            box = surround(row.box for row in rows)
+            sign = sign if all(row.sign == sign for row in rows) else "mixed"
+        score = 1.0 if math.isnan(score) else score
+        score *= area / (area + self._small / _SURE_AREA)
+        score *= track.hits / (track.hits + _SURE_HITS)
+        merged = any(row.merged for row in rows)
+        kept = (area, score, sign, merged, track.first_s)
+        return Observation(frame.number, frame.time_s, number, box, cx, cy, *kept)
+
+
+def _are_stacked(upper: Box, lower: Box) -> bool:
+    """Return whether one box lies above another, near enough to be parts of one silhouette."""
+    _, _, wide, high = surround([upper, lower])
+    common = min(upper[0] + upper[2], lower[0] + lower[2]) - max(upper[0], lower[0])
+    gap = lower[1] - upper[1] - upper[3]
+    return (
+        common >= _OVERLAP * min(upper[2], lower[2])
+        and -_GAP * min(upper[3], lower[3]) <= gap <= _GAP * high
+        and wide <= high <= _TALLEST * wide
+    )

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from bgsub.export.run_data import RunData
-from bgsub.tracking.event_files import write_events
-from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.events import SceneEvent, write_events
 from bgsub.tracking.tables import ObjectsWriter
 from bgsub.tracking.tracker import Observation
 

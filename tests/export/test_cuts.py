@@ -12,7 +12,7 @@ import pytest
 
 from bgsub.errors import UsageError
 from bgsub.export.formats import write_edl, write_ffconcat, write_lossless_cut, write_seconds
-from bgsub.tracking.event_files import write_events
+from bgsub.tracking.events import write_events
 
 
 def test_seconds_reach_to_the_end_of_the_last_frame(run, tmp_path):

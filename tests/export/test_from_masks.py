@@ -8,7 +8,7 @@ import pytest
 from bgsub.errors import InputError
 from bgsub.export.from_masks import follow_masks
 from bgsub.export.run_data import load_run
-from bgsub.tracking.object_options import ObjectOptions
+from bgsub.tracking.recorder import ObjectOptions
 from bgsub.tracking.tables import read_objects
 from bgsub.video.images import write_image
 

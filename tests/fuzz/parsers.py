@@ -14,7 +14,7 @@ from bgsub.errors import BgsubError
 from bgsub.outliers.errors_table import read_csv
 from bgsub.paper.labels import read_labels
 from bgsub.pipeline.manifest import load_manifest
-from bgsub.tracking.event_files import read_events
+from bgsub.tracking.events import read_events
 from bgsub.tracking.regions import read_regions
 from bgsub.tracking.tables import read_objects, read_tracks
 from bgsub.video.damage import has_checksums

@@ -12,7 +12,7 @@ from bgsub.live.analysis import Analysis, Sought
 from bgsub.live.decoding import LivePicture, read
 from bgsub.live.options import WatchOptions
 from bgsub.pipeline.run import run
-from bgsub.tracking.choosing import EventFilter
+from bgsub.tracking.events import EventFilter
 from tests.conftest import make_options
 
 from .conftest import transport, walk

@@ -403,16 +403,7 @@ def test_the_least_area_is_given_or_a_share_of_the_picture(given, least):
     """0.08 % of 4,800 pixels are 3.84."""
     model = by_hand(options=MaskOptions(min_area=given))
     assert model.min_area == least
-    assert model.finds_specks == (given is None)
     assert model.shape == (60, 80)
-
-
-def test_specks_are_looked_for_where_no_least_area_is_given():
-    for options, found in ((MaskOptions(shadows="keep"), 1), (MaskOptions("keep", min_area=25), 0)):
-        model = by_hand(options=options, size=(200, 300))  # 48 pixels
-        seen = model.look(with_square(room_of(model), 5))
-        assert len(seen.specks) == found
-        assert seen.mask.any() == (options.min_area is not None)
 
 
 @pytest.mark.parametrize("contrast", [0.0, 12.0, 100.0])

@@ -6,8 +6,7 @@ import shutil
 import av
 import numpy as np
 
-from bgsub.tracking.event_files import write_events
-from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.events import SceneEvent, write_events
 
 CELL, WIDTH, HEIGHT = 16, 160, 96
 

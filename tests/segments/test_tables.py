@@ -9,8 +9,7 @@ import pytest
 
 from bgsub.errors import InputError
 from bgsub.segments.join import join_errors, join_objects
-from bgsub.tracking.object_options import ObjectOptions
-from bgsub.tracking.object_tables import ObjectTables
+from bgsub.tracking.recorder import ObjectOptions, ObjectTables
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tables import read_objects, read_tracks
 from bgsub.tracking.tracker import Observation

@@ -32,8 +32,8 @@ def follow(frames, *, looks=True, **options):
         mask, picture = draw(places)
         shown = picture if looks else None
         found = find_detections(mask, picture=shown)
-        decided += tracker.update(number, (number - 1) / RATE, found, shown)
-    decided += tracker.finish()
+        decided += tracker.update(number, (number - 1) / RATE, found, shown).settled
+    decided += tracker.finish().settled
     assert len(decided) == len(frames)
     return decided
 

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.tracking.appearance import Appearance
+from bgsub.tracking.targets import Appearance
 
 EVERYWHERE = (0, 0, 120, 80)
 

@@ -10,8 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from bgsub.tracking.association import ALONE, FORBIDDEN, assign, covered, is_other, pairing_costs
 from bgsub.tracking.detections import Detection
-from bgsub.tracking.motion import Motion
-from bgsub.tracking.target import Target
+from bgsub.tracking.targets import Motion, Target
 
 
 @given(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bgsub.tracking.detections import Detection, center, find_detections, join
+from bgsub.tracking.detections import Detection, center, find_detections, join, with_weak_regions
 
 
 def test_a_rectangle_is_where_it_was_drawn(draw):
@@ -54,12 +54,24 @@ def test_some_rows_tell_the_colour_and_the_sign_of_a_large_region():
     assert found.area == np.count_nonzero(mask)
 
 
-def test_the_score_is_the_highest_within(draw):
+def test_the_score_is_the_mean_probability_within(draw):
     mask, _ = draw([(10, 20, 8, 6, 200)])
-    scores = np.zeros(mask.shape, np.uint16)
-    scores[22, 12], scores[0, 0] = 350, 900
-    (found,) = find_detections(mask, scores=scores, score_level=100)
-    assert found.score == 3.5
+    chance = np.full(mask.shape, 255, np.uint8)
+    chance[20:26, 10:14] = 51
+    (found,) = find_detections(mask, scores=chance)
+    assert found.score == pytest.approx(0.6)
+
+
+def test_the_threshold_is_a_probability_of_a_half(draw):
+    mask, _ = draw([(10, 20, 8, 6, 200)])
+    found = [
+        find_detections(mask, scores=np.full(mask.shape, s, np.uint16), score_level=100)[0].score
+        for s in (90, 100, 150, 350)
+    ]
+    assert found[1] == 0.5
+    assert sorted(found) == found
+    assert found[0] < 0.5
+    assert 0.95 < found[3] < 1
 
 
 @given(hnp.arrays(np.uint8, (9, 11), elements=st.sampled_from([0, 255])))
@@ -98,11 +110,23 @@ def _a_pixel_of(found):
 
 
 def test_pieces_join_to_what_they_cover_together():
-    one = Detection((0, 0, 4, 4), 2, 2, 16, 2.0, "darker", np.array([10.0]))
-    two = Detection((8, 4, 4, 12), 10, 10, 48, 5.0, "darker", np.array([50.0]))
+    one = Detection((0, 0, 4, 4), 2, 2, 16, 0.6, "darker", np.array([10.0]))
+    two = Detection((8, 4, 4, 12), 10, 10, 48, 0.8, "darker", np.array([50.0]))
     both = join([one, two])
     assert both.box == (0, 0, 12, 16)
     assert (both.cx, both.cy) == (8, 8)
-    assert (both.area, both.score, both.sign) == (64, 5.0, "darker")
+    assert (both.area, both.score, both.sign) == (64, pytest.approx(0.75), "darker")
     assert list(both.color) == [40]
     assert center(both.box) == (6, 8)
+
+
+def test_weak_regions_join_a_mask_where_they_are_alone_and_small():
+    mask, scores = np.zeros((2, 120, 160), np.uint8)
+    mask[40:60, 40:60] = 255
+    scores[40:60, 40:63] = 200
+    scores[90:94, 90:94] = scores[10:40, 100:140] = 180
+    found = with_weak_regions(mask, scores)
+    assert (found[90:94, 90:94] == 255).all()
+    assert not found[10:40, 100:140].any()
+    np.testing.assert_array_equal(found[30:70, 30:70], mask[30:70, 30:70])
+    assert with_weak_regions(mask, scores * 0) is mask

@@ -6,8 +6,7 @@ import json
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.tracking.event_files import EVENT_COLUMNS, read_events, write_events
-from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.events import EVENT_COLUMNS, SceneEvent, read_events, write_events
 
 EVENTS = [
     SceneEvent(1, "object", 3, 9, 0.1, 0.3, 5, 0.2, 120.5, (1, 4), (2.0, 3.0, 40.5, 20.0)),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.tracking.motion import Motion
+from bgsub.tracking.targets import Motion
 
 
 @given(vx=st.floats(-5, 5), vy=st.floats(-5, 5), step=st.integers(1, 4))

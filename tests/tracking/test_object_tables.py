@@ -6,10 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bgsub.outliers.events import Event
-from bgsub.tracking.choosing import EventFilter, choose_events
-from bgsub.tracking.event_files import read_events
-from bgsub.tracking.object_options import ObjectOptions
-from bgsub.tracking.object_tables import ObjectTables
+from bgsub.tracking.events import EventFilter, choose_events, read_events
+from bgsub.tracking.recorder import ObjectOptions, ObjectTables
 from bgsub.tracking.regions import Line
 from bgsub.tracking.tables import read_objects, read_tracks
 from bgsub.tracking.tracker import Observation

@@ -6,11 +6,9 @@ import json
 import numpy as np
 
 from bgsub.outliers.events import Event
-from bgsub.tracking.object_options import ObjectOptions
-from bgsub.tracking.recorder import ObjectRecorder, Recorded, describe
+from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded, View, describe
 from bgsub.tracking.regions import Line, Region
 from bgsub.tracking.tables import read_objects, read_tracks
-from bgsub.tracking.view import View
 
 from .conftest import RATE, SIZE, draw
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.tracking.detections import find_detections
-from bgsub.tracking.motion import Motion
-from bgsub.tracking.target import Target, find_shares
+from bgsub.tracking.targets import Motion, Target, find_shares
 
 
 def target(x, y, width=10, height=10, color=(), **known):

@@ -87,8 +87,8 @@ def test_frames_come_in_order_and_none_is_kept_back_for_long():
     decided = []
     for number in range(1, 200):
         mask = (rng.random((120, 160)) > 0.999).astype(np.uint8) * 255
-        decided += tracker.update(number, number / RATE, find_detections(mask))
-        assert number - len(decided) < 40
+        decided += tracker.update(number, number / RATE, find_detections(mask)).shown
+        assert number - len(decided) < 10
     assert all(each.frame == i for i, frame in enumerate(decided, 1) for each in frame)
 
 
@@ -98,8 +98,8 @@ def test_frames_that_are_left_out_are_time_that_passes():
     for number in range(1, 60, 4):
         mask, picture = draw([(2 * number, 40, 8, 20, 200)])
         found = find_detections(mask, picture=picture)
-        decided += tracker.update(number, number / RATE, found, picture)
-    assert {n for frame in [*decided, *tracker.finish()] for n in numbers(frame)} == {1}
+        decided += tracker.update(number, number / RATE, found, picture).settled
+    assert {n for frame in [*decided, *tracker.finish().settled] for n in numbers(frame)} == {1}
 
 
 def test_who_merges_at_the_border_has_the_size_of_what_is_left_of_the_region(follow):
@@ -122,6 +122,85 @@ def test_who_merges_at_the_border_has_the_size_of_what_is_left_of_the_region(fol
 def test_a_car_does_not_take_the_number_of_a_leaf_that_was_lost(follow):
     leaf = [[(125, 25, 5, 5, 60)] if t < 20 else [] for t in range(60)]
     car = [[(160 - 6 * (t - 35), 35, 40, 20, 200)] if t >= 35 else [] for t in range(60)]
-    seen = follow([one + two for one, two in zip(leaf, car, strict=True)])
+    seen = follow([one + two for one, two in zip(leaf, car, strict=True)], takes_all=True)
     assert {n for frame in seen[:20] for n in numbers(frame)} == {1}
     assert {n for frame in seen[36:55] for n in numbers(frame)} == {2}
+
+
+def small(frames, step=0.0, at=60.0):
+    """Something of 5×5 pixels that moves by some pixels a frame, in so many of 80."""
+    return [[(at + step * t, 40, 5, 5, 200)] if t in frames else [] for t in range(80)]
+
+
+def test_what_is_small_and_still_and_soon_gone_is_no_object(follow):
+    assert not any(follow(small(range(5, 40))))
+    assert sum(map(len, follow(small(range(5, 40)), takes_all=True))) == 35
+
+
+@pytest.mark.parametrize(
+    ("frames", "step"), [(range(5, 40), 0.5), (range(5, 70), 0.0)], ids=["it moves", "it stays"]
+)
+def test_what_is_small_is_an_object_from_its_first_frame_if_it_moves_or_stays(follow, frames, step):
+    found = follow(small(frames, step))
+    assert [i for i, frame in enumerate(found) if frame] == list(frames)
+    assert {seen.first_s for frame in found for seen in frame} == {frames[0] / RATE}
+
+
+def test_what_flickers_in_every_other_frame_is_no_object(follow):
+    assert not any(follow(small(range(5, 80, 2))))
+
+
+def test_what_is_large_and_stays_where_it_is_must_last(follow):
+    def wave(frames, level=200):
+        return [[(60, 40, 9, 9, level)] if t in frames else [] for t in range(40)]
+
+    assert not any(follow(wave(range(5, 11))))
+    assert sum(map(len, follow(wave(range(5, 14))))) == 9
+    assert sum(map(len, follow(wave(range(35, 40))))) == 5  # the video ends before it could last
+
+
+def test_what_is_not_clear_in_any_frame_is_no_object():
+    for chance, count in ((140, 0), (200, 20)):
+        tracker = Tracker(SIZE, rate=RATE)
+        decided = []
+        for t in range(20):
+            mask, _ = draw([(20 + 2 * t, 40, 8, 20, 200)])
+            found = find_detections(mask, scores=np.full_like(mask, chance))
+            decided += tracker.update(t + 1, t / RATE, found).settled
+        decided += tracker.finish().settled
+        assert sum(map(len, decided)) == count
+
+
+def test_a_score_is_higher_the_longer_the_larger_and_the_clearer():
+    def score(chance, side, count):
+        tracker, decided = Tracker(SIZE, rate=RATE, takes_all=True), []
+        for t in range(count):
+            mask, _ = draw([(20 + 2 * t, 40, side, side, 200)])
+            found = find_detections(mask, scores=np.full_like(mask, chance))
+            decided += tracker.update(t + 1, t / RATE, found).settled
+        return [*decided, *tracker.finish().settled][-1][0].score
+
+    usual = score(230, 15, 30)
+    assert 0.5 < usual < 1
+    assert max(score(180, 15, 30), score(230, 5, 30), score(230, 15, 4)) < usual
+
+
+def shirt_and_legs(t, step=1.5):
+    return [(10 + step * t, 30, 12, 16, 200), (11 + step * t, 50, 10, 18, 60)]
+
+
+def test_parts_of_one_silhouette_that_walk_together_are_one_object(follow):
+    found = follow([shirt_and_legs(t) for t in range(60)])
+    assert [numbers(frame) for frame in found] == [[1]] * 60
+    assert found[30][0].box == (55, 30, 12, 38)
+    assert found[30][0].area == 12 * 16 + 10 * 18
+
+
+def test_what_is_above_another_and_stays_behind_is_another_object(follow):
+    both = [[shirt_and_legs(t, 0)[0], shirt_and_legs(t, 1.5)[1]] for t in range(60)]
+    assert {n for frame in follow(both) for n in numbers(frame)} == {1, 2}
+
+
+def test_cars_in_a_row_are_two(follow):
+    row = [[(60, t, 16, 12, 200), (60, 16 + t, 16, 12, 60)] for t in range(90)]
+    assert {n for frame in follow(row) for n in numbers(frame)} == {1, 2}
