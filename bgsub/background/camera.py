@@ -1,0 +1,480 @@
+"""Align the frames of a camera that shakes with one reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.robustpca.median import median, quantile
+from bgsub.video.frames import Bytes
+
+Doubles = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+COARSEST = 24
+"""Pixels of the shorter side of the smallest picture of a pyramid, at least."""
+
+_KINDS = 4
+"""Numbers that say how a frame lies: right, down, grown and turned."""
+
+_ROUNDS, _ENOUGH = 15, 0.03
+"""Most steps on one level of a pyramid, and the step in its pixels that ends them."""
+
+_LONGEST_STEP = 1.5
+_LEAST_SCALE = 0.1
+_STEADY = 1e-3
+"""Share of the mean of all slopes that is added to each: in a direction that is not seen, nothing
+moves."""
+
+_CALM, _OF_NORMAL = 0.3, 0.385
+"""Quantile of what differs that noise decides, as objects may cover more than half of a picture,
+and what it is of normal noise."""
+
+_FURTHEST = 1 / 6
+"""Share of the shorter side by which frames may lie apart; what is further is another view."""
+
+_LOST = 0.5
+"""Contrasts by which pixels typically differ where a frame has not been found; of two that show
+nothing in common it is .95."""
+
+_AROUND = 2.0 * np.array([(x, y) for y in (-1, 0, 1) for x in (-1, 0, 1) if x or y])
+"""Shifts of the smallest pictures from which a frame is looked for that has not been found: who
+stands before most of a picture, or another light, hides where it correlates most."""
+
+_STRANGE = 1 / 3
+"""Contrasts by which calm pixels differ in a frame that shows nothing of a place, at least; .54 by
+chance, and .37 to .5 after the motion that suits chance best."""
+
+_CLEARLY = 3.0
+"""Standard errors of their mean by which blocks must say the same: what moves by itself fills a few
+of them. A block is as large as what texture is measured in, so that small pictures, too, have as
+many as a mean is told from chance with."""
+
+_FAINT = 3.0
+"""Grey levels of texture that count for half: noise has less."""
+
+
+class Motion(NamedTuple):
+    """How a frame lies: what is at x in its place, from the middle, is at x + move + stretch·x.
+
+    Attributes
+    ----------
+    right, down : float
+        How far its middle lies to the right and below, in pixels.
+    grown, turned : float
+        By how much it is larger, as a share, and turned clockwise, in radians; both are small.
+    """
+
+    right: float = 0.0
+    down: float = 0.0
+    grown: float = 0.0
+    turned: float = 0.0
+
+    def matrix(self, height: int, width: int) -> Doubles:
+        """Give the matrix, (2, 3), that takes a pixel of the place to that of the frame."""
+        middle, move = np.array([(width - 1) / 2, (height - 1) / 2]), (self.right, self.down)
+        around = np.array([[1 + self.grown, -self.turned], [self.turned, 1 + self.grown]])
+        return np.column_stack([around, middle - around @ middle + move])
+
+    def furthest(self, height: int, width: int) -> float:
+        """Give by how many pixels any pixel of a picture moves at most, across or down."""
+        x, y = width / 2, height / 2
+        grown, turned = abs(self.grown), abs(self.turned)
+        across, along = grown * x + turned * y, turned * x + grown * y
+        return max(abs(self.right) + across, abs(self.down) + along)
+
+    def scaled(self, across: float, down: float) -> Motion:
+        """Return the same motion of frames of another size."""
+        return self._replace(right=across * self.right, down=down * self.down)
+
+    def enlarged(self, factor: float) -> Motion:
+        """Give the same motion of pictures so many times as large."""
+        return self._replace(right=factor * self.right, down=factor * self.down)
+
+
+class Found(NamedTuple):
+    """How a shrunken picture lies.
+
+    Attributes
+    ----------
+    motion : Motion
+        In its pixels.
+    sure : bool
+        Whether it is told from chance.
+    explained : float
+        Share of what differs from the place by more than objects do that the motion explains; 1 is
+        all of it.
+    """
+
+    motion: Motion
+    sure: bool
+    explained: float = 0.0
+
+
+class Aligner:
+    """Finds how frames lie against a place.
+
+    Parameters
+    ----------
+    reference : ndarray of uint8, shape (h, w)
+        Luma of the place.
+
+    Notes
+    -----
+    A frame's motion W minimises Σ ρ(I(Wx) − R(x)) over the pixels x by Gauss–Newton steps, coarse
+    to fine (Lucas and Kanade 1981), with the weights of Geman and McClure, which leave out what
+    moves by itself; the first one is where the smallest pictures correlate most. I and R are luma
+    less its local mean, over its local contrast: light is no motion. Turns are looked for last, as
+    objects that fill a picture lead astray what is free to turn.
+
+    A motion is sure if blocks all over the picture are explained better by it than by its opposite:
+    both smooth a frame alike, as moving it by a part of a pixel does.
+    """
+
+    def __init__(self, reference: Bytes) -> None:
+        self._levels = [_Level(texture) for texture in _pyramid(reference)]
+
+    def find(self, small: Bytes, *, everywhere: bool = True) -> Found:
+        """Find how a frame lies.
+
+        Parameters
+        ----------
+        small : ndarray of uint8, shape (h, w)
+        everywhere : bool, optional
+            Look from more starts for a frame that has not been found, in nine times the time.
+        """
+        frames = _pyramid(small)
+        found, left = self._descend(frames, np.zeros(2))
+        if left < _LOST:
+            return found
+        starts = [_nearest(self._levels[0].place, frames[0]), *(_AROUND if everywhere else ())]
+        others = [self._descend(frames, start) for start in starts]
+        return min([(found, left), *others], key=lambda one: one[1])[0]
+
+    def _descend(self, frames: list[Singles], by: Doubles) -> tuple[Found, float]:
+        """Find a motion, beginning with a shift of the smallest picture, and what it leaves."""
+        for i, (level, frame) in enumerate(zip(self._levels, frames, strict=True)):
+            by, scale = level.settle(frame, 2 * by if i else by)
+        by, scale = level.settle(frame, np.append(by, np.zeros(_KINDS - by.size)))
+        if level.is_far(by):
+            return Found(Motion(), sure=False), math.inf
+        here, opposite = (level.difference(frame, one) for one in (by, -by))
+        left, before = _calm(here), _calm((frame - level.place)[_inner(by)])
+        sure = left < _STRANGE and _is_better(here, opposite, scale, _around(frame.shape))
+        explained = 1 - left / before if before else 0.0
+        return Found(level.motion(by), sure, explained), float(median(np.abs(here[::2, ::2])))
+
+
+class _Level:
+    """The place in one size, and how much of it changes with each kind of motion.
+
+    Motions are arrays of right and down, or of these, grown and turned, all in pixels: the last
+    two at the middles of the shorter sides.
+    """
+
+    def __init__(self, place: Singles) -> None:
+        self.place = place
+        height, width = place.shape
+        self._reach = max(height, width) / 2
+        right, down = (
+            np.asarray(cv2.Sobel(place, cv2.CV_32F, *axis, scale=1 / 8), np.float32)
+            for axis in ((1, 0), (0, 1))
+        )
+        x = (np.arange(width) - (width - 1) / 2) / self._reach
+        y = (np.arange(height) - (height - 1) / 2)[:, None] / self._reach
+        kinds = [right, down, x * right + y * down, x * down - y * right]
+        self._slopes = np.stack(kinds).astype(np.float32)
+
+    def motion(self, by: Doubles) -> Motion:
+        """Give a motion in other words."""
+        right, down, *others = by.tolist()
+        return Motion(right, down, *(one / self._reach for one in others))
+
+    def is_far(self, by: Doubles) -> bool:
+        """Say whether something else is seen after a motion."""
+        return bool(_border(by) > _FURTHEST * min(self.place.shape))
+
+    def difference(self, frame: Singles, by: Doubles) -> Singles:
+        """Give what differs after a motion, without the borders, where other things are seen."""
+        matrix = self.motion(by).matrix(*frame.shape)
+        return np.asarray((warped(frame, matrix) - self.place)[_inner(by)], np.float32)
+
+    def settle(self, frame: Singles, by: Doubles) -> tuple[Doubles, float]:
+        """Take steps from a motion until they are small; say what noise is, too."""
+        difference = self.difference(frame, by)
+        scale = max(2 * _calm(difference) / _OF_NORMAL, _LEAST_SCALE)
+        for _ in range(_ROUNDS):
+            step = self._step(difference, by, scale)
+            by = by - step
+            if self.is_far(by) or np.abs(step).max() < _ENOUGH:
+                break
+            difference = self.difference(frame, by)
+        return by, scale
+
+    def _step(self, difference: Singles, by: Doubles, scale: float) -> Doubles:
+        """Give one Gauss–Newton step from a motion and what differs after it."""
+        weights = np.square(difference / np.float32(scale))
+        weights += 1
+        np.reciprocal(np.square(weights, out=weights), out=weights)
+        slopes = self._slopes[: by.size, *_inner(by)].reshape(by.size, -1)
+        weighted = slopes * weights.reshape(-1)
+        squares = (weighted @ slopes.T).astype(np.float64)
+        ahead = (weighted @ difference.reshape(-1)).astype(np.float64)
+        squares += np.eye(by.size) * max(_STEADY * squares.trace() / by.size, np.finfo(float).tiny)
+        step = np.linalg.solve(squares, ahead)
+        return np.asarray(step / max(1.0, np.abs(step).max() / _LONGEST_STEP))
+
+
+def warped(picture: NDArray[Any], matrix: Doubles, way: int = cv2.INTER_LINEAR) -> NDArray[Any]:
+    """Move a picture by parts of a pixel, from where it lies to its place; continue its borders."""
+    height, width = picture.shape[:2]
+    flags = way | cv2.WARP_INVERSE_MAP
+    border = cv2.BORDER_REPLICATE
+    return cv2.warpAffine(picture, matrix, (width, height), flags=flags, borderMode=border)
+
+
+def _pyramid(small: Bytes) -> list[Singles]:
+    """Give the texture of a picture at halves of its size, the smallest first."""
+    levels = [small]
+    while min(levels[-1].shape) >= 2 * COARSEST:
+        levels.append(np.asarray(cv2.pyrDown(levels[-1]), np.uint8))
+    return [_texture(level) for level in reversed(levels)]
+
+
+def _texture(level: Bytes) -> Singles:
+    """Give luma less its mean around, over its contrast around."""
+    around = (_around(level.shape),) * 2
+    luma = level.astype(np.float32)
+    luma -= cv2.blur(luma, around)
+    contrast = cv2.sqrt(cv2.blur(luma * luma, around) + np.float32(_FAINT * _FAINT))
+    return np.asarray(luma / contrast, np.float32)
+
+
+def _around(shape: tuple[int, ...]) -> int:
+    """Give the pixels of the side of a window in which a picture's texture is measured."""
+    return max(3, min(shape) // 8 | 1)
+
+
+def _inner(by: Doubles) -> tuple[slice, slice]:
+    """Leave out the borders, where a frame shows other things than the place."""
+    border = 2 + int(_border(by))
+    return (slice(border, -border),) * 2
+
+
+def _border(by: Doubles) -> float:
+    """Give the pixels at the borders of a picture that show other things, at most."""
+    return float(np.abs(by[:2]).max() + np.abs(by[2:]).sum())
+
+
+def _calm(difference: Singles) -> float:
+    """Give by how much pixels differ where nothing but noise does."""
+    return quantile(np.abs(difference[::2, ::2]).reshape(-1), _CALM)
+
+
+def _is_better(here: Singles, there: Singles, scale: float, block: int) -> bool:
+    """Say whether one motion leaves less than another one in blocks all over the picture."""
+    squares = (np.square(one / np.float32(scale)) for one in (here, there))
+    less, more = (one / (1 + one) for one in squares)
+    height, width = here.shape
+    size = max(width // block, 1), max(height // block, 1)
+    gain = np.asarray(cv2.resize(more - less, size, interpolation=cv2.INTER_AREA))
+    mean, deviation = float(gain.mean()), float(gain.std())
+    return mean * math.sqrt(gain.size) > _CLEARLY * deviation
+
+
+def _nearest(place: Singles, frame: Singles) -> Doubles:
+    """Give the shift by full pixels at which a frame correlates most with its place."""
+    reach = int(_FURTHEST * min(place.shape))
+    middle = np.ascontiguousarray(place[reach:-reach, reach:-reach])
+    alike = cv2.matchTemplate(frame, middle, cv2.TM_CCORR)
+    down, right = np.unravel_index(int(alike.argmax()), alike.shape)
+    return np.array([right - reach, down - reach], np.float64)
+
+
+_SIDE = 160
+"""Pixels of the shrunken pictures' longer side: a tenth of one is a part of a pixel at 640×360."""
+
+_SHAKE_PX, _SHAKE_SHARE = 0.5, 0.1
+"""Pixels beyond which a frame is displaced, and the share of the frames from which a camera shakes:
+fewer are errors."""
+
+_LOOKS = 16
+"""Frames of a sample from which one sees whether a camera shakes."""
+
+_PART = 1 / 8
+"""Pixels by which a frame may lie beside full pixels, and be moved by these, which blurs nothing:
+less than what it is found to."""
+
+
+class Registration:
+    """The place of a scene before a camera that shakes.
+
+    Parameters
+    ----------
+    reference : ndarray of uint8, shape (h', w')
+        Luma of the scene at its place, shrunken so that its longer side has 160 pixels at most.
+    factor : float
+        Size of a pixel of it in pixels of the pictures.
+    """
+
+    def __init__(self, reference: Bytes, factor: float) -> None:
+        self.reference = reference
+        self._factor = factor
+        self._aligner = Aligner(reference)
+
+    def find(self, picture: Bytes) -> Motion:
+        """Find how a frame lies; as the place does where nothing is sure.
+
+        Parameters
+        ----------
+        picture : ndarray of uint8, shape (h, w, 3) BGR or (h, w)
+        """
+        found = self._aligner.find(shrunken(picture))
+        motion = found.motion.enlarged(self._factor)
+        if not found.sure:
+            return Motion()
+        full = Motion(round(motion.right), round(motion.down))
+        beside = motion._replace(right=motion.right - full.right, down=motion.down - full.down)
+        return full if beside.furthest(*picture.shape[:2]) < _PART else motion
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give it as arrays by name, for an .npz file."""
+        return {"camera_reference": self.reference, "camera_factor": np.array(self._factor)}
+
+
+def find_registration(
+    pictures: Bytes, each: Callable[..., Iterable[Found]] = map
+) -> Registration | None:
+    """Look whether a camera shakes, and if it does, find the place of its scene.
+
+    Frames are compared with one of them first. Where some seem to have moved, they are compared
+    with their median at the place in their middle, which shows little of what passes. The place is
+    worth having if what motions explain of the frames, each of which counts for one at most, is
+    more than the frames that are not found: those of a camera that pans have none in common, and
+    waves or leaves that fill a picture are found here and there by chance.
+
+    Parameters
+    ----------
+    pictures : ndarray of uint8, shape (n, h, w, 3)
+        In order of time.
+    each : callable, optional
+        `map`, or what does the same in threads or processes.
+
+    Returns
+    -------
+    Registration or None
+        None for a camera that stands still, for one that pans, and for pictures too small to tell.
+    """
+    height, width = pictures.shape[1:3]
+    looks = np.linspace(0, len(pictures) - 1, min(len(pictures), _LOOKS)).astype(int)
+    small = [shrunken(pictures[i]) for i in looks]
+    size = small[0].shape
+    if min(size) < COARSEST:
+        return None
+    factor = max(height, width) / max(size)
+    least = _SHAKE_PX / factor
+    many = _SHAKE_SHARE * len(small)
+    place = Aligner(small[len(small) // 2])
+    found = list(each(partial(place.find, everywhere=False), small))
+    if sum(one.motion.furthest(*size) >= least for one in found) < many:
+        return None
+    for _ in range(2):
+        place = Aligner(_median_at_place(small, [one.motion for one in found]))
+        found = list(each(place.find, small))
+    is_far = [one.motion.furthest(*size) >= least for one in found]
+    moved = [one.sure and far for one, far in zip(found, is_far, strict=True)]
+    lost = [not one.sure and far for one, far in zip(found, is_far, strict=True)]
+    gained = sum(one.explained for one, is_moved in zip(found, moved, strict=True) if is_moved)
+    if sum(moved) < many or gained <= sum(lost):
+        return None
+    kept = [i for i, is_lost in enumerate(lost) if not is_lost]
+    motions = [found[i].motion for i in kept]
+    return Registration(_median_at_place([small[i] for i in kept], motions), factor)
+
+
+def _median_at_place(small: Sequence[Bytes], motions: Sequence[Motion]) -> Bytes:
+    """Give the median of shrunken frames at the place of the one that lies in their middle.
+
+    As much is then lost on one side as on the other, and frames that lie as that one does, all
+    those of a camera at rest, need not be interpolated.
+    """
+    size = small[0].shape
+    lying = np.array(motions)
+    away = [Motion(*one).furthest(*size) for one in (lying - median(lying, axis=0)).tolist()]
+    lying -= lying[int(np.argmin(away))]
+    matrices = [Motion(*one).matrix(*size) for one in lying.tolist()]
+    at_place = [warped(one, matrix) for one, matrix in zip(small, matrices, strict=True)]
+    return median(np.stack(at_place), axis=0).astype(np.uint8)
+
+
+def shrunken(picture: Bytes) -> Bytes:
+    """Give the luma of a picture, its longer side shrunken to 160 pixels at most."""
+    factor = min(1.0, _SIDE / max(picture.shape[:2]))
+    if factor < 1:
+        height, width = (max(1, round(factor * side)) for side in picture.shape[:2])
+        smaller = cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA)
+        picture = np.asarray(smaller, np.uint8)
+    return np.asarray(
+        cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY) if picture.ndim == 3 else picture, np.uint8
+    )
+
+
+def registration_in(arrays: Mapping[str, NDArray[Any]]) -> Registration | None:
+    """Give the registration whose `arrays` these are; None if they are those of none.
+
+    Raises
+    ------
+    ValueError
+        If they cannot be those of one.
+    """
+    if "camera_reference" not in arrays:
+        return None
+    reference, factor = arrays["camera_reference"], float(arrays["camera_factor"])
+    sides = sorted(reference.shape)
+    fits = reference.ndim == 2 and sides[0] >= COARSEST and sides[1] <= _SIDE
+    if reference.dtype != np.uint8 or not fits or not 1 <= factor < math.inf:
+        raise ValueError(reference.shape)
+    return Registration(reference, factor)
+
+
+class Aligned(NamedTuple):
+    """A frame moved to the reference, and the way back.
+
+    Attributes
+    ----------
+    frame : ndarray of uint8, shape (h, w, 3)
+        What the frame does not show at its borders is continued.
+    motion : Motion
+        Of the frame, in its pixels.
+    """
+
+    frame: Bytes
+    motion: Motion = Motion()
+
+
+def align(registration: Registration | None, frame: Bytes) -> Aligned:
+    """Move a frame to the reference, if the camera shakes."""
+    motion = Motion() if registration is None else registration.find(frame)
+    return Aligned(moved(frame, motion), motion)
+
+
+def moved(plane: NDArray[Any], motion: Motion) -> NDArray[Any]:
+    """Move a frame, (h, w) or (h, w, 3), to the reference; its borders are continued."""
+    if motion == Motion():
+        return plane
+    # Cubic, as linear interpolation leaves half of the sharpest edges between two pixels.
+    return warped(plane, motion.matrix(*plane.shape[:2]), cv2.INTER_CUBIC)
+
+
+def moved_back(plane: NDArray[Any], motion: Motion) -> NDArray[Any]:
+    """Move a plane of the reference, (h, w) or (h, w, 3), to where a frame lies."""
+    if motion == Motion():
+        return plane
+    there = cv2.invertAffineTransform(motion.matrix(*plane.shape[:2]))
+    return warped(plane, np.asarray(there), cv2.INTER_LINEAR)

@@ -1,0 +1,75 @@
+"""Compose the empty scene of frames and their masks."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.video.frames import Bytes
+
+Flags = NDArray[np.bool_]
+
+ENOUGH = 3
+"""Frames that must show a place for their median to be believed."""
+
+_ROWS, _HIDDEN = 64, 255
+"""Rows that are worked on at a time, and the level of what is hidden, which sorts last."""
+
+
+def put_median(plate: Bytes, frames: Bytes, shown: Flags, least: int = ENOUGH) -> None:
+    """Put the median of what frames show into a plate, where enough of them show it.
+
+    Parameters
+    ----------
+    plate : ndarray of uint8, shape (h, w) or (h, w, 3)
+        Overwritten.
+    frames : ndarray of uint8, shape (n, h, w) or (n, h, w, 3)
+    shown : ndarray of bool, shape (n, h, w)
+    least : int, optional
+    """
+    for start in range(0, frames.shape[1], _ROWS):
+        rows = slice(start, start + _ROWS)
+        here = shown[:, rows] if frames.ndim == 3 else shown[:, rows, :, None]
+        counts = np.count_nonzero(here, axis=0)
+        enough = counts >= least
+        if not enough.any():
+            continue
+        values = np.where(here, frames[:, rows], np.uint8(_HIDDEN))
+        np.copyto(plate[rows], _of_rank(values, (counts - 1) // 2), where=enough)
+
+
+def _of_rank(values: Bytes, ranks: NDArray[np.int64]) -> Bytes:
+    """Return of each column of bytes the one of a rank, bit by bit, in a tenth of a sort's time.
+
+    `values` are of shape (n, …), `ranks` broadcast to (…).
+    """
+    found = np.zeros(values.shape[1:], np.uint8)
+    below = np.empty(found.shape, np.bool_)
+    # Bytes are added to bytes in a fraction of the time that converting them takes.
+    counts = np.uint8 if len(values) < 1 << 8 else np.uint16
+    for bit in (128, 64, 32, 16, 8, 4, 2, 1):
+        least = found | np.uint8(bit)
+        smaller = np.zeros(found.shape, counts)
+        for value in values:
+            smaller += np.less(value, least, out=below).view(np.uint8)
+        np.copyto(found, least, where=smaller <= ranks)
+    return found
+
+
+def inpainted(plate: Bytes, unseen: Flags) -> Bytes:
+    """Fill places that no frame shows, smoothly, from what lies around them.
+
+    Telea's method runs at a quarter of the size: what is filled in has no detail to lose.
+    """
+    if not unseen.any() or unseen.all():
+        return plate
+    height, width = unseen.shape
+    size = max(1, width // 4), max(1, height // 4)
+    small = cv2.resize(plate, size, interpolation=cv2.INTER_AREA)
+    share = cv2.resize(unseen.astype(np.float32), size, interpolation=cv2.INTER_AREA)
+    hidden = cv2.dilate((share > 0).astype(np.uint8), np.ones((3, 3), np.uint8))
+    filled = cv2.inpaint(small, hidden, 3, cv2.INPAINT_TELEA)
+    large = cv2.resize(filled, (width, height), interpolation=cv2.INTER_LINEAR)
+    where = unseen if plate.ndim == 2 else unseen[..., None]
+    return np.where(where, large, plate).astype(np.uint8)

@@ -1,0 +1,247 @@
+"""Fit the light of a frame: gain and offset of each channel, and the states of a scene."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.robustpca.median import median, quantile
+from bgsub.video.frames import Bytes
+
+Singles = NDArray[np.float32]
+
+THUMBNAIL = (40, 30)
+"""Width and height at which light is fitted: noise and small objects are averaged out."""
+
+_LEAST, _MOST = 10, 246
+"""Grey levels between which a gain holds: beyond them sensors clip."""
+
+_REACH, _BINS = 1.6, 160
+"""Logarithms of gains that are looked for, to both sides, and the bins of their histogram."""
+
+_USUAL = 0.8
+"""How fast the weight of a gain falls with its logarithm: who fills a frame is no light."""
+
+_ROUNDS = 6
+_PRIOR = 25.0
+"""Squared grey levels of contrast that weigh as much as the common gain of the channels."""
+
+_SLIGHT = 0.12
+"""Logarithm of ratios that exposure alone makes."""
+
+_NOISE = 4.0
+"""Grey levels by which thumbnails of one scene in one light differ, at least."""
+
+_ALIKE = 12.0
+"""Grey levels up to which a pixel of a thumbnail is explained."""
+
+_EXPLAINED = 0.62
+"""Share of a thumbnail that a state explains of its frames, at least."""
+
+STATE_SHARE = 0.15
+"""Share of the frames that every state of a scene has: an object seldom fills a frame so long."""
+
+_MOST_STATES = 3
+
+_RECOGNISED = 0.35
+"""Share of a thumbnail from which a frame is learned from: the rest may be objects."""
+
+
+class Light(NamedTuple):
+    """Light of a frame relative to a plate: frame = gain · plate + offset.
+
+    Attributes
+    ----------
+    gain, offset : ndarray of float32, shape (3,)
+        Of blue, green and red; offsets in grey levels.
+    explained : float
+        Share of the thumbnail that agrees with it.
+    """
+
+    gain: Singles
+    offset: Singles
+    explained: float
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether no grey level changes by more than rounding does."""
+        return bool(np.abs(self.gain - 1).max() < 0.004 and np.abs(self.offset).max() < 0.5)
+
+    def table(self) -> Bytes:
+        """Return what grey levels of the plate are in the frame, shape (1, 256, 3)."""
+        levels = np.arange(256, dtype=np.float32)[:, None] * self.gain + self.offset
+        return np.clip(np.rint(levels), 0, 255).astype(np.uint8)[None]
+
+    def inverse(self) -> Light:
+        """Return the light of the plate relative to the frame."""
+        return Light(1 / self.gain, -self.offset / self.gain, self.explained)
+
+
+def thumbnail(frame: Bytes) -> Singles:
+    """Return a frame, (h, w, 3), at the size at which light is fitted."""
+    small = cv2.resize(frame, THUMBNAIL, interpolation=cv2.INTER_AREA)
+    # Planes, as maxima over an axis of three values are slow.
+    return np.ascontiguousarray(small.transpose(2, 0, 1), dtype=np.float32)
+
+
+def lit(plate: Bytes, light: Light) -> Bytes:
+    """Return a plate in the light of a frame."""
+    return plate if light.is_usual else np.asarray(cv2.LUT(plate, light.table()), np.uint8)
+
+
+def fit_light(seen: Singles, plate: Singles) -> Light:
+    """Fit the light of a frame to a plate, both as thumbnails.
+
+    The gain is the mode of the log ratio, which objects that cover less than the scene do not
+    move; gains and offsets of the channels are then refined with the weights of Geman and McClure.
+
+    Parameters
+    ----------
+    seen, plate : ndarray of float32, shape (3, h, w)
+
+    Returns
+    -------
+    Light
+    """
+    usual = Light(np.ones(3, np.float32), np.zeros(3, np.float32), 1.0)
+    seen, plate = seen.reshape(3, -1), plate.reshape(3, -1)
+    same = explained(seen, plate, usual)
+    if same > 0.8 and np.abs(median(seen - plate, axis=1)).max() < 1.0:
+        # Already in one light: a fit would follow the noise.
+        return usual._replace(explained=same)
+    mean, own = seen.mean(axis=0), plate.mean(axis=0)
+    holds = (own > _LEAST) & (own < _MOST) & (mean < _MOST)
+    if np.count_nonzero(holds) < 50:
+        return usual._replace(explained=same)
+    start = math.exp(_mode(np.log((mean[holds] + 4) / (own[holds] + 4))))
+    gain, offset = np.full((3, 1), start, np.float32), np.zeros((3, 1), np.float32)
+    x, y = plate[:, holds], seen[:, holds]
+    for _ in range(_ROUNDS):
+        left = np.abs(y - (gain * x + offset)).max(axis=0)
+        scale = max(_NOISE, 2.5 * quantile(left, 0.3))
+        weights = 1 / np.square(1 + np.square(left / np.float32(scale)))
+        weights /= weights.sum()
+        mx, my = (x @ weights)[:, None], (y @ weights)[:, None]
+        dx = x - mx
+        # The prior keeps the gain of plain scenes, whose contrast tells nothing.
+        variance, covariance = (dx * dx) @ weights, (dx * (y - my)) @ weights
+        gain = ((covariance + _PRIOR * start) / (variance + _PRIOR))[:, None]
+        gain = np.clip(gain, 0.15, 6.0)
+        offset = np.clip(my - gain * mx, -80, 80)
+    found = Light(gain[:, 0], offset[:, 0], 0.0)
+    share = explained(seen, plate, found)
+    if share > same + 0.02:
+        return found._replace(explained=share)
+    # Exposure changes a little all the time; anything more needs support.
+    ratio = np.log((seen + 4) / (np.maximum(plate, 0) + 4))
+    near = np.abs(ratio).max(axis=0) < _SLIGHT
+    if np.count_nonzero(near) < 0.4 * near.size:
+        return usual._replace(explained=same)
+    slight = np.exp(median(ratio[:, near], axis=1)).astype(np.float32)
+    return Light(slight, np.zeros(3, np.float32), same)
+
+
+def explained(seen: Singles, plate: Singles, light: Light) -> float:
+    """Return the share of a thumbnail that a plate explains in a light."""
+    seen, plate = seen.reshape(3, -1), plate.reshape(3, -1)
+    left = np.abs(seen - (light.gain[:, None] * plate + light.offset[:, None])).max(axis=0)
+    bound = _ALIKE * min(max(float(light.gain.mean()), 0.5), 1.0)
+    return float(np.count_nonzero(left < bound) / left.size)
+
+
+def _mode(ratios: Singles) -> float:
+    counts, edges = np.histogram(ratios, bins=_BINS, range=(-_REACH, _REACH))
+    smooth = cv2.GaussianBlur(
+        counts.astype(np.float32)[None], (0, 0), 2.5, borderType=cv2.BORDER_CONSTANT
+    )[0]
+    middles = (edges[:-1] + edges[1:]) / 2
+    return float(middles[np.argmax(smooth * np.exp(-_USUAL * np.abs(middles)))])
+
+
+class States(NamedTuple):
+    """States of a scene: lights on and off, day and night.
+
+    Attributes
+    ----------
+    plates : list of ndarray of float32, shape (3, 30, 40)
+        Thumbnails of each, that of most frames first.
+    members : ndarray of int, shape (n,)
+        State of each frame; −1 where none explains it.
+    lights : list of Light
+        Of each frame, relative to the plate of its state.
+    """
+
+    plates: list[Singles]
+    members: NDArray[np.int64]
+    lights: list[Light]
+
+
+def find_states(thumbnails: Singles) -> States:
+    """Find the states of a scene among frames in order of time.
+
+    Parameters
+    ----------
+    thumbnails : ndarray of float32, shape (n, 3, 30, 40)
+
+    Returns
+    -------
+    States
+        Every state has at least `STATE_SHARE` of the frames, and explains each of its members.
+    """
+    n = len(thumbnails)
+    members, plates = np.full(n, -1, np.int64), list[Singles]()
+    lights: list[Light | None] = [None] * n
+    left = np.arange(n)
+    while len(plates) < _MOST_STATES and len(left) >= max(3, STATE_SHARE * n):
+        plate = _settled(thumbnails[left])
+        fits = [fit_light(one, plate) for one in thumbnails[left]]
+        share = np.array([one.explained for one in fits])
+        if plates:
+            if np.count_nonzero(share >= _EXPLAINED) < max(3, STATE_SHARE * n):
+                break
+            if max(fit_light(plate, one).explained for one in plates) >= _RECOGNISED:
+                break  # who fills the frame for long is no light
+            chosen = share >= _EXPLAINED
+        else:
+            chosen = share >= min(_EXPLAINED, float(np.median(share)))
+        state = len(plates)
+        plates.append(plate)
+        for index, fit in zip(left[chosen], np.flatnonzero(chosen), strict=True):
+            members[index], lights[index] = state, fits[fit]
+        left = left[~chosen]
+    for index in left:
+        fits = [fit_light(thumbnails[index], plate) for plate in plates]
+        state = max(range(len(fits)), key=lambda i: fits[i].explained)
+        lights[index] = fits[state]
+        if fits[state].explained >= _RECOGNISED:
+            members[index] = state
+    return States(plates, members, [light for light in lights if light is not None])
+
+
+def _settled(thumbnails: Singles) -> Singles:
+    """Return the median of the frames that are alike the medoid, each in its light."""
+    last = len(thumbnails) - 1
+    picks = np.linspace(0, last, min(9, last + 1)).astype(int)
+    looks = thumbnails[np.linspace(0, last, min(25, last + 1)).astype(int)]
+    scores = []
+    for pick in picks:
+        shares = [fit_light(one, thumbnails[pick]).explained for one in looks]
+        scores.append(float(np.mean(np.array(shares) >= _EXPLAINED)) + 0.1 * float(np.mean(shares)))
+    plate = thumbnails[picks[int(np.argmax(scores))]]
+    for _ in range(2):
+        fits = [fit_light(one, plate) for one in thumbnails]
+        good = [i for i, one in enumerate(fits) if one.explained >= _EXPLAINED]
+        if len(good) < 2:
+            break
+        at = np.stack(
+            [
+                (thumbnails[i] - fits[i].offset[:, None, None]) / fits[i].gain[:, None, None]
+                for i in good
+            ]
+        )
+        plate = np.clip(median(at, axis=0), 0, 255).astype(np.float32)
+    return plate

@@ -1,0 +1,348 @@
+"""Hypotheses of the background: the commonest colours of every pixel, how often and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.camera import (
+    Aligned,
+    Registration,
+    align,
+    find_registration,
+    registration_in,
+)
+from bgsub.background.light import THUMBNAIL, Light, Singles, find_states, fit_light, lit, thumbnail
+from bgsub.robustpca.median import column_median
+from bgsub.video.frames import Bytes
+
+Flags = NDArray[np.bool_]
+
+WORKING_PIXELS = 320 * 240
+"""Pixels at which hypotheses are compared with frames, whatever the size of the video."""
+
+_MULTIPLE = 16
+"""Pixels of which both sides are multiples: the network halves them four times."""
+
+_BINS = 8
+"""Stretches of time in which the visits of a colour are counted."""
+
+_CANDIDATES = 16
+"""Frames whose colours are tried for each hypothesis."""
+
+_TOLERANCE, _NEAREST, _FURTHEST = 3.0, 7, 26
+"""Noises from a colour up to which a frame shows it, and the grey levels that bound this."""
+
+_LONGEST = 64
+"""Grey levels above which a difference counts no more for temporal variability."""
+
+NOISE_UNIT, _ACTIVITY_UNIT = 8, 4
+"""What a grey level of noise and of activity is stored as."""
+
+_LEAST_FRAMES = 2
+"""Frames that show a second colour, at least."""
+
+
+def working_size(height: int, width: int) -> tuple[int, int]:
+    """Return height and width at which frames of a size are segmented."""
+    factor = (WORKING_PIXELS / (height * width)) ** 0.5
+    rounded = (
+        max(_MULTIPLE, round(factor * side / _MULTIPLE) * _MULTIPLE) for side in (height, width)
+    )
+    tall, wide = rounded
+    return tall, wide
+
+
+def at_working_size(frame: Bytes) -> Bytes:
+    """Return a frame, (h, w) or (h, w, 3), at the working size, (h', w', 3)."""
+    height, width = working_size(*frame.shape[:2])
+    if frame.shape[:2] != (height, width):
+        smaller = height * width < frame.shape[0] * frame.shape[1]
+        way = cv2.INTER_AREA if smaller else cv2.INTER_LINEAR
+        frame = np.asarray(cv2.resize(frame, (width, height), interpolation=way), np.uint8)
+    if frame.ndim == 2:
+        frame = np.asarray(cv2.cvtColor(frame, cv2.COLOR_GRAY2BGR), np.uint8)
+    return frame
+
+
+@dataclass(frozen=True, eq=False)
+class Plates:
+    """Hypotheses of one state of a scene, at the working size.
+
+    Attributes
+    ----------
+    colors : ndarray of uint8, shape (2, h, w, 3)
+        The commonest colour of each pixel and the second one; the first again where there is none.
+    visits : ndarray of uint8, shape (2, bins + 1, h, w)
+        Frames of the sample that show each, counted up to the end of each stretch of the film.
+    frames : ndarray of int, shape (bins + 1,)
+        Frames of the sample up to there.
+    edges : ndarray of float, shape (bins + 1,)
+        Ends of the stretches, in frames of the video.
+    noise : ndarray of uint8, shape (h, w)
+        Mean difference of a place at rest, in eighths of a grey level.
+    activity : ndarray of uint8, shape (h, w)
+        Mean difference to the nearer of the colours, in quarters of a grey level.
+    thumbnail : ndarray of float32, shape (3, 30, 40)
+        Of the first colours: where the light of frames is fitted.
+    """
+
+    colors: Bytes
+    visits: Bytes
+    frames: NDArray[np.int64]
+    edges: NDArray[np.float64]
+    noise: Bytes
+    activity: Bytes
+    thumbnail: Singles
+
+    def shares(self, time: float | None) -> Singles:
+        """Return the shares of the frames before and after a time, shape (4, h, w).
+
+        Of the first colour before and after, then of the second. None is any time: those of all
+        frames.
+        """
+        if time is None:
+            total = self.visits[:, -1] / np.float32(max(self.frames[-1], 1))
+            return np.repeat(total, 2, axis=0).astype(np.float32)
+        at = int(np.searchsorted(self.edges[1:-1], time, side="right"))
+        # Half of the stretch counts for either side.
+        before = (self.frames[at] + self.frames[at + 1]) / 2
+        after = self.frames[-1] - before
+        found = np.empty((4, *self.noise.shape), np.float32)
+        for i, visits in enumerate(self.visits):
+            passed = (visits[at].astype(np.float32) + visits[at + 1]) / 2
+            found[2 * i] = passed / max(before, 0.5)
+            found[2 * i + 1] = (visits[-1] - passed) / max(after, 0.5)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """What may lie behind a frame, in its geometry at rest and in its light.
+
+    Attributes
+    ----------
+    aligned : Aligned
+        The frame, at the working size.
+    first, second : ndarray of uint8, shape (h, w, 3)
+    plates : Plates
+    light : Light
+    time : float or None
+        Of the frame, in frames of the video; None where it is one of another video.
+    """
+
+    aligned: Aligned
+    first: Bytes
+    second: Bytes
+    plates: Plates
+    light: Light
+    time: float | None
+
+
+class Background:
+    """Hypotheses of the background of a video.
+
+    Parameters
+    ----------
+    states : list of Plates
+        That of most frames first.
+    registration : Registration or None
+        None for a camera at rest.
+    shake : float
+        Pixels by which frames of the sample were displaced, at most.
+    """
+
+    def __init__(
+        self,
+        states: list[Plates],
+        registration: Registration | None = None,
+        shake: float = 0.0,
+    ) -> None:
+        self.states, self.registration, self.shake = states, registration, shake
+
+    @classmethod
+    def learn(
+        cls,
+        frames: Bytes,
+        times: Sequence[float] | NDArray[np.float64],
+        each: Callable[..., Iterable[Any]] = map,
+    ) -> Background:
+        """Learn the background from a sample.
+
+        Parameters
+        ----------
+        frames : ndarray of uint8, shape (n, h, w, 3)
+            At the working size, in order of time, spread over the video; at most 255.
+        times : sequence of float, length n
+            Position of each in the video; any unit that `of` takes too.
+        each : callable, optional
+            `map`, or what does the same in threads.
+
+        Returns
+        -------
+        Background
+
+        Notes
+        -----
+        About 35·n operations per pixel and channel on bytes; memory of two samples.
+        """
+        registration = find_registration(frames, each)
+        placed = list(each(partial(align, registration), frames))
+        shake = max(one.motion.furthest(*one.frame.shape[:2]) for one in placed)
+        thumbnails = np.stack([thumbnail(one.frame) for one in placed])
+        found = find_states(thumbnails)
+        moments, states = np.asarray(times, np.float64), []
+        for state in range(len(found.plates)):
+            members = np.flatnonzero(found.members == state)
+            sample = np.stack([lit(placed[i].frame, found.lights[i].inverse()) for i in members])
+            states.append(_plates(sample, moments[members], (moments[0], moments[-1])))
+        return cls(states, registration, shake)
+
+    def of(self, frame: Bytes, time: float | None) -> Hypothesis:
+        """Return the hypotheses behind a frame, (h, w, 3) at the working size."""
+        aligned = align(self.registration, frame)
+        small = thumbnail(aligned.frame)
+        lights = [fit_light(small, state.thumbnail) for state in self.states]
+        best = max(range(len(lights)), key=lambda i: lights[i].explained)
+        plates, light = self.states[best], lights[best]
+        first, second = (lit(one, light) for one in plates.colors)
+        return Hypothesis(aligned, first, second, plates, light, time)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return it as arrays by name, for an .npz file."""
+        found: dict[str, NDArray[Any]] = {
+            "background_states": np.array(len(self.states)),
+            "background_shake": np.array(self.shake),
+        }
+        for i, state in enumerate(self.states):
+            found |= {f"background_{name}_{i}": getattr(state, name) for name in _ARRAYS}
+        return found | ({} if self.registration is None else self.registration.arrays())
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Background:
+        """Return the background whose `arrays` these are.
+
+        Raises
+        ------
+        KeyError, ValueError
+            If they are not those of one.
+        """
+        states = []
+        for i in range(int(arrays["background_states"])):
+            plates = Plates(**{name: arrays[f"background_{name}_{i}"] for name in _ARRAYS})
+            height, width = plates.noise.shape
+            shapes = {
+                "colors": (2, height, width, 3),
+                "visits": (2, _BINS + 1, height, width),
+                "frames": (_BINS + 1,),
+                "edges": (_BINS + 1,),
+                "noise": (height, width),
+                "activity": (height, width),
+                "thumbnail": (3, *THUMBNAIL[::-1]),
+            }
+            for name, shape in shapes.items():
+                array = getattr(plates, name)
+                if array.shape != shape or array.dtype != _ARRAYS[name]:
+                    raise ValueError(name)
+            if not (np.isfinite(plates.edges).all() and np.isfinite(plates.thumbnail).all()):
+                raise ValueError(i)
+            if states and plates.noise.shape != states[0].noise.shape:
+                raise ValueError(i)
+            states.append(plates)
+        if not states:
+            raise ValueError(states)
+        return cls(states, registration_in(arrays), float(arrays["background_shake"]))
+
+
+_ARRAYS: dict[str, type[np.generic]] = {
+    "colors": np.uint8,
+    "visits": np.uint8,
+    "frames": np.int64,
+    "edges": np.float64,
+    "noise": np.uint8,
+    "activity": np.uint8,
+    "thumbnail": np.float32,
+}
+
+
+def _plates(sample: Bytes, times: NDArray[np.float64], span: tuple[float, float]) -> Plates:
+    """Count the colours of every pixel among frames in one light."""
+    n, height, width = sample.shape[:3]
+    # One plane below the other: differences of bytes and their maxima then run at full speed.
+    planes = np.ascontiguousarray(sample.transpose(0, 3, 1, 2)).reshape(n, 3 * height, width)
+    steps = np.stack([_apart(a, b) for a, b in zip(planes[:-1], planes[1:], strict=True)])
+    rest = column_median(steps.reshape(n - 1, -1)).reshape(height, width)
+    rest = np.minimum(rest, cv2.medianBlur(rest, 5))
+    tolerance = np.clip(_TOLERANCE * rest, _NEAREST, _FURTHEST).astype(np.uint8)
+    tries = np.unique(np.linspace(0, n - 1, min(n, _CANDIDATES)).round().astype(int))
+    open_ = np.ones((n, height, width), np.bool_)
+    first, shows_first = _commonest(planes, tries, open_, tolerance)
+    open_ &= ~shows_first
+    second, shows_second = _commonest(planes, tries, open_, tolerance)
+    rare = np.count_nonzero(shows_second, axis=0) < _LEAST_FRAMES
+    second[np.tile(rare, (3, 1))] = first[np.tile(rare, (3, 1))]
+    shows_second &= ~rare
+    near, spread = np.zeros((2, height, width), np.float32)
+    for plane, shown in zip(planes, shows_first, strict=True):
+        off, other = _apart(plane, first), _apart(plane, second)
+        near += off * shown
+        spread += np.minimum(np.minimum(off, other), _LONGEST)
+    count = np.maximum(np.count_nonzero(shows_first, axis=0), 1)
+    edges = np.linspace(*span, _BINS + 1)
+    until = np.append(np.searchsorted(times, edges[:-1], side="left"), n)
+    visits = np.zeros((2, _BINS + 1, height, width), np.uint8)
+    for i, shown in enumerate((shows_first, shows_second)):
+        for stretch in range(_BINS):
+            here = shown[until[stretch] : until[stretch + 1]]
+            visits[i, stretch + 1] = visits[i, stretch] + np.count_nonzero(here, axis=0)
+    colors = np.stack([one.reshape(3, height, width).transpose(1, 2, 0) for one in (first, second)])
+    return Plates(
+        np.ascontiguousarray(colors),
+        visits,
+        until.astype(np.int64),
+        edges,
+        np.clip(np.rint(NOISE_UNIT * near / count), 0, 255).astype(np.uint8),
+        np.clip(np.rint(_ACTIVITY_UNIT * spread / n), 0, 255).astype(np.uint8),
+        thumbnail(np.ascontiguousarray(colors[0])),
+    )
+
+
+def _apart(one: Bytes, other: Bytes) -> Bytes:
+    """Return the largest channel difference of two frames of stacked planes, (h, w)."""
+    apart = cv2.absdiff(one, other)
+    height = len(apart) // 3
+    return np.asarray(
+        cv2.max(cv2.max(apart[:height], apart[height : 2 * height]), apart[2 * height :]), np.uint8
+    )
+
+
+def _commonest(
+    planes: Bytes, tries: NDArray[np.int64], open_: Flags, tolerance: Bytes
+) -> tuple[Bytes, Flags]:
+    """Return the colour that most frames show where they are open, and which do, (n, h, w)."""
+    n, height, width = open_.shape
+    most = np.zeros((height, width), np.uint8)
+    color = planes[tries[0]].copy()
+    wide = color.reshape(3, height, width)
+    for candidate in tries:
+        count = np.zeros((height, width), np.uint8)
+        for plane, free in zip(planes, open_, strict=True):
+            count += (_apart(plane, planes[candidate]) <= tolerance) & free
+        count *= open_[candidate]
+        better = count > most
+        np.copyto(most, count, where=better)
+        np.copyto(wide, planes[candidate].reshape(wide.shape), where=better)
+    shown = np.empty(open_.shape, np.bool_)
+    total = np.zeros((3, height, width), np.float32)
+    for plane, free, shows in zip(planes, open_, shown, strict=True):
+        np.logical_and(_apart(plane, color) <= tolerance, free, out=shows)
+        total += plane.reshape(3, height, width) * shows
+    count = np.maximum(np.count_nonzero(shown, axis=0), 1)
+    mean = np.where(most > 0, np.rint(total / count), wide)
+    return mean.astype(np.uint8).reshape(3 * height, width), shown

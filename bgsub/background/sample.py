@@ -1,0 +1,103 @@
+"""Draw a sample of the frames of a video as it passes by."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.plates import at_working_size, working_size
+from bgsub.video.frames import Bytes, Layout
+from bgsub.video.sample import sample_rows
+
+MOST_FRAMES = 100
+"""Frames whose colours are counted: visits of a tenth of the video are then told from chance."""
+
+_FULL_BYTES = 40_000_000
+"""Bytes of the frames that are kept at their own size, as well: a composite needs few."""
+
+_LEAST_FULL, _MOST_FULL = 15, 50
+
+
+def full_frames(height: int, width: int) -> int:
+    """Return how many frames of a size are kept as they are, at most."""
+    return max(_LEAST_FULL, min(_MOST_FULL, _FULL_BYTES // (3 * height * width)))
+
+
+def sample_bytes(frames: int, height: int, width: int) -> int:
+    """Return the memory of a sample of so many frames, in bytes."""
+    tall, wide = working_size(height, width)
+    small = 3 * tall * wide * min(frames, MOST_FRAMES)
+    return small + 3 * height * width * min(frames, full_frames(height, width))
+
+
+def learning_bytes(frames: int, height: int, width: int) -> int:
+    """Return the memory that learning a background from a sample takes, the sample included."""
+    tall, wide = working_size(height, width)
+    return sample_bytes(frames, height, width) + 11 * tall * wide * min(frames, MOST_FRAMES)
+
+
+class Sample:
+    """A seeded sample of a video: one frame of each of equal stretches.
+
+    Parameters
+    ----------
+    layout : Layout
+    frames : int
+        Of the video.
+    seed : int
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Height and width of the frames.
+    rows : ndarray of int, shape (n,)
+        Which frames are in it, from 0.
+    small : ndarray of uint8, shape (n, h', w', 3)
+        At the working size.
+    kept : ndarray of int, shape (m,)
+        Which of them are kept at their own size.
+    full : ndarray of uint8, shape (m, h, w, 3) or (m, h, w)
+    """
+
+    def __init__(self, layout: Layout, frames: int, seed: int) -> None:
+        self._layout = layout
+        height, width = layout.height, layout.width
+        self.shape = height, width
+        self.rows = sample_rows(frames, MOST_FRAMES, seed)
+        count = len(self.rows)
+        self.small = np.empty((count, *working_size(height, width), 3), np.uint8)
+        most = min(count, full_frames(height, width))
+        self.kept: NDArray[np.int64] = np.linspace(0, count - 1, most).round().astype(np.int64)
+        self._full: Bytes | None = None
+
+    @property
+    def full(self) -> Bytes:
+        """The frames that are kept at their own size."""
+        if self._full is None:
+            message = "no frame has passed"
+            raise RuntimeError(message)
+        return self._full
+
+    def add(self, start: int, rows: Bytes) -> None:
+        """Take the frames start, start + 1, …; shape (m, size)."""
+        first, last = np.searchsorted(self.rows, [start, start + len(rows)])
+        for i in range(first, last):
+            frame = self._layout.seen(rows[self.rows[i] - start])
+            self.put(i, frame)
+
+    def put(self, index: int, frame: Bytes) -> None:
+        """Take one frame, (h, w, 3) or (h, w), as the one of an index of the sample."""
+        if self._full is None:
+            self._full = np.empty((len(self.kept), *frame.shape), np.uint8)
+        self.small[index] = at_working_size(frame)
+        for place in np.flatnonzero(self.kept == index):
+            self._full[place] = frame
+
+    @classmethod
+    def of(cls, frames: Bytes) -> Sample:
+        """Return a sample of frames that are at hand, shape (n, h, w, 3) or (n, h, w)."""
+        height, width = frames.shape[1:3]
+        sample = cls(Layout("bgr", height, width), len(frames), 0)
+        for i, row in enumerate(sample.rows):
+            sample.put(i, frames[row])
+        return sample

@@ -1,0 +1,1 @@
+"""Segment frames into objects, their shadows and the background."""

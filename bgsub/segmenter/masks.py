@@ -1,0 +1,353 @@
+"""MaskModel: hypotheses of a background and the network that decides, frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.camera import Motion, moved, moved_back
+from bgsub.background.composite import ENOUGH, put_median
+from bgsub.background.light import Light, lit
+from bgsub.background.plates import NOISE_UNIT, Background, at_working_size, working_size
+from bgsub.background.sample import Sample
+from bgsub.segmenter.network import Answer, answer, enlarged
+from bgsub.video.frames import Bytes
+
+Flags = NDArray[np.bool_]
+Shadows = Literal["drop", "keep"]
+Sensitivity = Literal["low", "normal", "high"]
+
+THRESHOLDS: dict[str, float] = {"low": 0.7, "normal": 0.5, "high": 0.3}
+"""Probability from which a pixel is foreground, by sensitivity."""
+
+SCALE = 1000
+"""What probabilities are multiplied by where they are written as integers."""
+
+_LEAST_AREA = 1e-4
+"""Share of a frame that an object covers, at least."""
+
+_SUSPECT, _DOUBT = 0.25, 0.1
+"""Probabilities from which a pixel is no part of the empty scene, and from which one may be an
+object."""
+
+
+@dataclass(frozen=True)
+class MaskOptions:
+    """How masks are drawn.
+
+    Attributes
+    ----------
+    shadows : {"drop", "keep"}
+        Whether cast shadows are background.
+    sensitivity : {"low", "normal", "high"}
+    min_area : int or None
+        Pixels that an object covers at least; None is a ten-thousandth of the frame.
+    fill : bool
+        Fill small holes of objects.
+    """
+
+    shadows: Shadows = "drop"
+    sensitivity: Sensitivity = "normal"
+    min_area: int | None = None
+    fill: bool = True
+
+
+class Seen(NamedTuple):
+    """What a frame shows.
+
+    Attributes
+    ----------
+    mask : ndarray of uint8, shape (h, w)
+        0 or 255.
+    scores : ndarray of uint16, shape (h, w), or None
+        Probability of foreground in thousandths; None where it was not asked for.
+    trust : float or None
+        Expected F-measure of the mask, from 0 to 1; None where nothing tells.
+    shadows : ndarray of bool, shape (h, w), or None
+        Cast shadows; None where they were not asked for.
+    """
+
+    mask: Bytes
+    scores: NDArray[np.uint16] | None = None
+    trust: float | None = None
+    shadows: Flags | None = None
+
+
+class MaskModel:
+    """Segment the frames of a video into objects and background.
+
+    Parameters
+    ----------
+    background : Background
+    plates : list of ndarray of uint8, shape (h, w, 3)
+        The empty scene in each state; none where only masks are wanted.
+    shape : tuple of int
+        Height and width of the frames.
+    options : MaskOptions, optional
+
+    Attributes
+    ----------
+    min_area : int
+        Pixels that an object covers, at least.
+    """
+
+    delay = 1
+    """Frames after one that its mask depends on."""
+
+    def __init__(
+        self,
+        background: Background,
+        plates: list[Bytes],
+        shape: tuple[int, int],
+        options: MaskOptions | None = None,
+    ) -> None:
+        self.background, self.plates, self.shape = background, plates, shape
+        self.options = options or MaskOptions()
+        least = self.options.min_area
+        pixels = shape[0] * shape[1]
+        self.min_area = max(1, round(_LEAST_AREA * pixels)) if least is None else least
+        self._threshold = THRESHOLDS[self.options.sensitivity]
+
+    @classmethod
+    def fit(
+        cls,
+        frames: Bytes | Sample,
+        times: Sequence[float] | None = None,
+        options: MaskOptions | None = None,
+        *,
+        plates: bool = True,
+        each: Callable[..., Iterable[Any]] = map,
+    ) -> MaskModel:
+        """Learn the background of a video.
+
+        Parameters
+        ----------
+        frames : ndarray of uint8, shape (n, h, w, 3) or (n, h, w), or Sample
+            In order of time, spread over the video.
+        times : sequence of float, optional
+            Number of each frame of the sample in the video; counted from 1 by default.
+        options : MaskOptions, optional
+        plates : bool, optional
+            Whether the empty scene is wanted at the size of the frames; masks need none.
+        each : callable, optional
+            `map`, or what does the same in threads.
+        """
+        sample = frames if isinstance(frames, Sample) else Sample.of(frames)
+        moments = np.arange(len(sample.rows)) + 1.0 if times is None else np.asarray(times, float)
+        background = Background.learn(sample.small, moments, each)
+        model = cls(background, [], sample.shape, options)
+        if plates:
+            model.plates = model._composed(sample, moments, each)
+        return model
+
+    def with_options(self, options: MaskOptions) -> MaskModel:
+        """Return the same model, drawing masks in another way."""
+        return MaskModel(self.background, self.plates, self.shape, options)
+
+    def _composed(
+        self, sample: Sample, moments: NDArray[np.float64], each: Callable[..., Iterable[Any]]
+    ) -> list[Bytes]:
+        """Compose the empty scene of each state of the frames that are kept at their size."""
+        full, kept = sample.full, sample.kept
+
+        def place(index: int) -> tuple[int, Bytes, Flags]:
+            around = [sample.small[max(0, kept[index] - 1)], sample.small[kept[index]]]
+            found = self.background.of(around[1], float(moments[kept[index]]))
+            said = answer(self.background, found, (around[1], around[1]))
+            chance = enlarged(np.maximum(said.objects, said.shadows), full[index])
+            hidden = cv2.dilate((chance > _SUSPECT).astype(np.uint8), np.ones((3, 3), np.uint8))
+            motion = found.aligned.motion.scaled(*self._factors)
+            frame = moved(full[index], motion)
+            shown = moved(1 - hidden, motion) > 0
+            frame = lit(_colored(frame), found.light.inverse())
+            return self.background.states.index(found.plates), frame, shown
+
+        placed = list(each(place, range(len(kept))))
+        plates = []
+        for number, state in enumerate(self.background.states):
+            size = self.shape[::-1]
+            plate = cv2.resize(state.colors[0], size, interpolation=cv2.INTER_CUBIC)
+            members = [one for one in placed if one[0] == number]
+            if members:
+                frames, shown = (np.stack([one[i] for one in members]) for i in (1, 2))
+                put_median(plate, frames, shown, min(ENOUGH, len(members)))
+            plates.append(np.asarray(plate, np.uint8))
+        return plates
+
+    @property
+    def _factors(self) -> tuple[float, float]:
+        """Pixels of a frame for one of the working size, across and down."""
+        height, width = working_size(*self.shape)
+        return self.shape[1] / width, self.shape[0] / height
+
+    def look(
+        self,
+        frame: Bytes,
+        inside: Flags | None = None,
+        *,
+        beside: tuple[Bytes, Bytes] | None = None,
+        time: float | None = None,
+        with_scores: bool = True,
+        with_shadows: bool = False,
+    ) -> Seen:
+        """Segment a frame.
+
+        Parameters
+        ----------
+        frame : ndarray of uint8, shape (h, w, 3) BGR or (h, w)
+        inside : ndarray of bool, shape (h, w), optional
+            Pixels outside are never foreground.
+        beside : tuple of two ndarray, optional
+            The frames before and after it, at the working size; without them nothing moves.
+        time : float, optional
+            Number of the frame in the video that was learned from; None for other videos.
+        with_scores, with_shadows : bool, optional
+            Whether probabilities and shadows are wanted.
+
+        Returns
+        -------
+        Seen
+        """
+        small = at_working_size(frame)
+        found = self.background.of(small, time)
+        said = answer(self.background, found, beside or (small, small))
+        return self.decide(said, frame, inside, with_scores=with_scores, with_shadows=with_shadows)
+
+    def decide(
+        self,
+        said: Answer,
+        frame: Bytes,
+        inside: Flags | None,
+        *,
+        with_scores: bool,
+        with_shadows: bool = False,
+    ) -> Seen:
+        """Draw the mask of what the network says of a frame."""
+        chances = said.objects
+        if self.options.shadows == "keep":
+            chances = np.maximum(chances, said.shadows)
+        quiet = not with_scores and not with_shadows and float(chances.max()) < self._threshold
+        if quiet:
+            return Seen(np.zeros(self.shape, np.uint8), trust=_expected_f(chances, chances > 1))
+        wide = enlarged(chances, frame)
+        if inside is not None:
+            wide = wide * inside
+        marked = wide >= self._threshold
+        mask = self._cleaned(np.multiply(marked, 255, dtype=np.uint8), wide)
+        scores = np.rint(SCALE * wide).astype(np.uint16) if with_scores else None
+        shadows = None
+        if with_shadows:
+            shadows = (enlarged(said.shadows, frame) >= self._threshold) & (mask == 0)
+        return Seen(mask, scores, _expected_f(chances, chances >= self._threshold), shadows)
+
+    def _cleaned(self, mask: Bytes, chances: NDArray[np.float32]) -> Bytes:
+        """Drop what is smaller than an object, and fill small holes."""
+        if self.min_area > 1 and cv2.hasNonZero(mask):
+            _drop_small(mask, self.min_area)
+            if self.options.fill:
+                holes = cv2.bitwise_not(mask)
+                large = holes.copy()
+                _drop_small(large, self.min_area)
+                mask |= holes ^ large
+        del chances
+        return mask
+
+    def mask(self, frame: Bytes, inside: Flags | None = None) -> Bytes:
+        """Return the mask of a frame, (h, w), 0 or 255; parameters as those of `look`."""
+        return self.look(frame, inside, with_scores=False).mask
+
+    def state_of(self, frame: Bytes) -> tuple[int, Light, Motion]:
+        """Return the state of the scene that a frame shows, its light, and how it lies."""
+        found = self.background.of(at_working_size(frame), None)
+        state = self.background.states.index(found.plates)
+        return state, found.light, found.aligned.motion.scaled(*self._factors)
+
+    def background_of(self, frame: Bytes) -> Bytes:
+        """Return the empty scene as a frame would show it, (h, w, 3) BGR."""
+        state, light, motion = self.state_of(frame)
+        return np.asarray(moved_back(lit(self.plates[state], light), motion), np.uint8)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was learned of the scene, as JSON values for run.json."""
+        states = self.background.states
+        total = sum(int(state.frames[-1]) for state in states)
+        notes = [f"{len(states)} states of the scene"] if len(states) > 1 else []
+        return {
+            "mask_notes": notes,
+            "mask_states": [
+                {
+                    "sample_frames": int(state.frames[-1]),
+                    "share": round(int(state.frames[-1]) / max(total, 1), 4),
+                    "noise": round(float(np.median(state.noise)) / NOISE_UNIT, 2),
+                    "level": round(float(state.colors[0].mean()), 2),
+                }
+                for state in states
+            ],
+            "mask_shake_pixels": round(self.background.shake * max(self._factors)),
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned as arrays by name, for model.npz."""
+        return {
+            "mask_shape": np.array(self.shape),
+            "mask_states": np.array(len(self.plates)),
+            **{f"mask_plate_{i}": plate for i, plate in enumerate(self.plates)},
+            **self.background.arrays(),
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], options: MaskOptions | None = None
+    ) -> MaskModel | None:
+        """Return the model whose `arrays` these are; None if they are of none.
+
+        Raises
+        ------
+        KeyError, ValueError
+            If they are not those of one model.
+        """
+        if "mask_shape" not in arrays:
+            return None
+        height, width = (int(side) for side in arrays["mask_shape"])
+        background = Background.from_arrays(arrays)
+        plates = [arrays[f"mask_plate_{i}"] for i in range(int(arrays["mask_states"]))]
+        fits = background.states[0].noise.shape == working_size(height, width)
+        if not fits or len(plates) != len(background.states):
+            raise ValueError((height, width))
+        for plate in plates:
+            if plate.dtype != np.uint8 or plate.shape != (height, width, 3):
+                raise ValueError(plate.shape)
+        return cls(background, plates, (height, width), options)
+
+
+def _colored(frame: Bytes) -> Bytes:
+    if frame.ndim == 3:
+        return frame
+    return np.asarray(cv2.cvtColor(frame, cv2.COLOR_GRAY2BGR), np.uint8)
+
+
+def _drop_small(mask: Bytes, least: int) -> None:
+    """Take connected components of fewer pixels out of a mask."""
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
+    for label in range(1, count):
+        x, y, width, height, area = stats[label]
+        if area < least:
+            part = np.s_[y : y + height, x : x + width]
+            mask[part][labels[part] == label] = 0
+
+
+def _expected_f(chances: NDArray[np.float32], marked: Flags) -> float:
+    """Return the F-measure that probabilities expect of a mask.
+
+    2 Σ p over the mask / (its pixels + Σ p): true by definition where they are calibrated.
+    """
+    hit = float(chances[marked].sum())
+    # What is doubted everywhere is the calm of the net, and no object.
+    all_ = float(chances[chances > _DOUBT].sum())
+    total = np.count_nonzero(marked) + all_
+    return 1.0 if total < 1 else min(1.0, 2 * hit / total)

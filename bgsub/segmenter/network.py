@@ -1,0 +1,125 @@
+"""Run the mask network, and bring its answers to the size of the frames."""
+
+from __future__ import annotations
+
+import threading
+from importlib import resources
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+
+from bgsub.background.camera import align, moved_back
+from bgsub.background.plates import Background, Hypothesis, at_working_size
+from bgsub.segmenter.features import Singles, features
+from bgsub.video.frames import Bytes
+
+WEIGHTS = "mask.onnx"
+
+_REACH, _FLAT = 5, 2e-4
+"""Side of the windows in which edges of the answer follow those of the frame, and the variance of
+luma, of values from 0 to 1, below which they do not."""
+
+_ENLARGED = 1.2
+"""Enlargement from which edges follow the frame: below it the answer is as fine as the frame."""
+
+_nets = threading.local()
+
+
+class Answer(NamedTuple):
+    """Probabilities of the pixels of a frame, at its size.
+
+    Attributes
+    ----------
+    objects : ndarray of float32, shape (h, w)
+    shadows : ndarray of float32, shape (h, w)
+        Of a shadow that an object casts.
+    """
+
+    objects: Singles
+    shadows: Singles
+
+
+def answer(background: Background, found: Hypothesis, beside: tuple[Bytes, Bytes]) -> Answer:
+    """Return what the network says of a frame, at the working size, where the frame lies.
+
+    Parameters
+    ----------
+    background : Background
+    found : Hypothesis
+        Of the frame.
+    beside : tuple of two ndarray of uint8, shape (h, w, 3)
+        The frames before and after it at the working size; the frame itself where there is none.
+    """
+    before, after = (align(background.registration, one).frame for one in beside)
+    plates = found.plates
+    planes = features(
+        found.aligned.frame,
+        found.first,
+        found.second,
+        before,
+        after,
+        plates.shares(found.time),
+        plates.noise,
+        plates.activity,
+    )
+    return answer_aligned(planes, found)
+
+
+def answer_aligned(planes: Singles, found: Hypothesis) -> Answer:
+    """Return what the network says of its inputs, moved to where the frame lies."""
+    net = _net()
+    net.setInput(planes[None])
+    logits = np.asarray(net.forward(), np.float32)[0]
+    chances = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
+    motion = found.aligned.motion
+    objects, shadows = (moved_back(one, motion) for one in chances)
+    return Answer(objects, shadows)
+
+
+def enlarged(small: Singles, frame: Bytes) -> Singles:
+    """Bring probabilities to the size of a frame, along its edges.
+
+    A guided filter (He, Sun, Tang 2013) at the working size says how a probability depends on luma
+    around each pixel; the full luma then decides.
+
+    Parameters
+    ----------
+    small : ndarray of float32, shape (h', w')
+    frame : ndarray of uint8, shape (h, w, 3) or (h, w)
+
+    Returns
+    -------
+    ndarray of float32, shape (h, w)
+    """
+    height, width = frame.shape[:2]
+    if small.shape == (height, width):
+        return small
+    if height * width < _ENLARGED**2 * small.size:
+        way = cv2.INTER_AREA if height * width < small.size else cv2.INTER_LINEAR
+        return np.asarray(cv2.resize(small, (width, height), interpolation=way), np.float32)
+    luma = cv2.cvtColor(frame, cv2.COLOR_BGR2GRAY) if frame.ndim == 3 else frame
+    guide = cv2.resize(luma, small.shape[::-1], interpolation=cv2.INTER_AREA)
+    guide = guide.astype(np.float32) / 255
+    window = (_REACH, _REACH)
+    mean, chance = cv2.blur(guide, window), cv2.blur(small, window)
+    variance = cv2.blur(guide * guide, window) - mean * mean
+    slope = (cv2.blur(guide * small, window) - mean * chance) / (variance + np.float32(_FLAT))
+    offset = chance - slope * mean
+    slope, offset = (cv2.blur(one, window) for one in (slope / 255, offset))
+    slope, offset = (
+        cv2.resize(one, (width, height), interpolation=cv2.INTER_LINEAR) for one in (slope, offset)
+    )
+    return np.asarray(np.clip(slope * luma + offset, 0, 1), np.float32)
+
+
+def _net() -> cv2.dnn.Net:
+    """Return the network of this thread: one cannot serve two at a time."""
+    net = getattr(_nets, "net", None)
+    if net is None:
+        weights = resources.files(__package__).joinpath(WEIGHTS).read_bytes()
+        net = _nets.net = cv2.dnn.readNetFromONNX(np.frombuffer(weights, np.uint8))
+    return net
+
+
+__all__ = ["Answer", "answer", "answer_aligned", "at_working_size", "enlarged"]

@@ -1,0 +1,425 @@
+"""Draw training crops: cut out of prepared examples, varied, with objects pasted into them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.segmenter.features import features
+from training import scenes
+
+Bytes = NDArray[np.uint8]
+Singles = NDArray[np.float32]
+
+SIDE = 128
+"""Pixels of a crop's side."""
+
+_IMAGES = ("frame", "before", "after", "first", "second")
+
+
+@dataclass
+class Crop:
+    """What is cut out of an example: images (5, h, w, 3), maps and truth, as float32."""
+
+    images: Singles
+    shares: Singles
+    noise: Singles
+    activity: Singles
+    truth: Bytes
+
+
+@dataclass(frozen=True)
+class Cutout:
+    """An object cut out of a frame: colours (h, w, 3) and opacity (h, w)."""
+
+    colors: Singles
+    opacity: Singles
+
+
+class Examples:
+    """Prepared examples of some scenes and of made sequences, and the objects in them.
+
+    Parameters
+    ----------
+    files : list of Path
+        What `training.prepare` wrote.
+    weights : list of float
+        How often examples of each file are drawn.
+    """
+
+    def __init__(self, files: list[Path], weights: list[float]) -> None:
+        self._files = [dict(np.load(file)) for file in files]
+        self._weights = np.array(weights) / np.sum(weights)
+        self._where = [self._objects(file["truth"]) for file in self._files]
+        self.cutouts: list[list[Cutout]] = []
+        for path, file in zip(files, self._files, strict=True):
+            if path.name.startswith("real_") and "flock" not in path.name:
+                found = _cut_out(file)
+                if found:
+                    self.cutouts.append(found)
+
+    @staticmethod
+    def _objects(truths: Bytes) -> list[NDArray[np.int64]]:
+        return [np.argwhere(one[::3, ::3] == scenes.OBJECT) * 3 for one in truths]
+
+    def draw(self, rng: np.random.Generator) -> Crop:
+        """Cut a crop out of an example, around an object half of the time."""
+        index = rng.choice(len(self._files), p=self._weights)
+        file = self._files[index]
+        which = int(rng.integers(len(file["truth"])))
+        height, width = file["truth"].shape[1:]
+        scale = float(np.exp(rng.uniform(np.log(0.7), np.log(1.5)))) if rng.random() < 0.6 else 1.0
+        tall = min(height, round(SIDE / scale))
+        wide = min(width, round(SIDE / scale * (rng.uniform(0.85, 1.18) if scale != 1 else 1)))
+        top, left = rng.integers(height - tall + 1), rng.integers(width - wide + 1)
+        objects = self._where[index][which]
+        if len(objects) and rng.random() < 0.5:
+            y, x = objects[rng.integers(len(objects))]
+            top = int(np.clip(y - tall * rng.uniform(0.1, 0.9), 0, height - tall))
+            left = int(np.clip(x - wide * rng.uniform(0.1, 0.9), 0, width - wide))
+        part = np.s_[which, top : top + tall, left : left + wide]
+        way = cv2.INTER_AREA if tall > SIDE else cv2.INTER_LINEAR
+
+        def cut(plane: Bytes, way: int = way) -> NDArray[np.uint8]:
+            if plane.shape[:2] == (SIDE, SIDE):
+                return plane
+            return np.asarray(cv2.resize(plane, (SIDE, SIDE), interpolation=way), np.uint8)
+
+        images = np.stack([cut(file[name][part]) for name in _IMAGES]).astype(np.float32)
+        shares = np.stack([cut(one[part[1:]]) for one in file["shares"][which]])
+        return Crop(
+            images,
+            shares.astype(np.float32) / 255,
+            cut(file["noise"][part]).astype(np.float32),
+            cut(file["activity"][part]).astype(np.float32),
+            cut(file["truth"][part], cv2.INTER_NEAREST).copy(),
+        )
+
+
+def _cut_out(file: dict[str, Bytes], most: int = 60) -> list[Cutout]:
+    found: list[Cutout] = []
+    for frame, truth in zip(file["frame"], file["truth"], strict=True):
+        mask = (truth == scenes.OBJECT).astype(np.uint8)
+        count, labels, boxes, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
+        for label in range(1, count):
+            x, y, width, height, area = boxes[label]
+            if area < 60 or min(width, height) < 6:
+                continue
+            part = np.s_[y : y + height, x : x + width]
+            found.append(
+                Cutout(frame[part].astype(np.float32), (labels[part] == label).astype(np.float32))
+            )
+    step = max(1, len(found) // most)
+    return found[::step]
+
+
+def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple[Singles, Bytes]:
+    """Vary a crop, and return the inputs of the network and the truth, (h, w)."""
+    crop = _turned(crop, rng)
+    if rng.random() < 0.45:
+        for _ in range(rng.integers(1, 5)):
+            crop = _pasted(crop, examples, rng)
+    if rng.random() < 0.2:
+        crop = _lit(crop, rng)
+    if rng.random() < 0.08:
+        crop = _shaken(crop, rng)
+    crop = _recolored(crop, rng)
+    crop = _noisy(crop, rng)
+    frame, before, after, first, second = np.clip(np.rint(crop.images), 0, 255).astype(np.uint8)
+    if rng.random() < 0.1:
+        quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(25, 90))]
+        frame, before, after = (
+            np.asarray(cv2.imdecode(cv2.imencode(".jpg", one, quality)[1], 1), np.uint8)
+            for one in (frame, before, after)
+        )
+    maps = (np.clip(np.rint(one), 0, 255).astype(np.uint8) for one in (crop.noise, crop.activity))
+    return features(frame, first, second, before, after, crop.shares, *maps), crop.truth
+
+
+def _turned(crop: Crop, rng: np.random.Generator) -> Crop:
+    images, shares = crop.images, crop.shares
+    noise, activity, truth = crop.noise, crop.activity, crop.truth
+    if rng.random() < 0.5:
+        images, shares = images[:, :, ::-1], shares[:, :, ::-1]
+        noise, activity, truth = noise[:, ::-1], activity[:, ::-1], truth[:, ::-1]
+    order, sides = [0, 1, 2, 3, 4], [0, 1, 2, 3]
+    if rng.random() < 0.3:  # backwards in time
+        order, sides = [0, 2, 1, 3, 4], [1, 0, 3, 2]
+    images, shares = images[order].copy(), shares[sides].copy()
+    kind = rng.random()
+    if kind < 0.2:  # live: nobody knows what comes
+        images[2], shares[1], shares[3] = images[0], shares[0], shares[2]
+    elif kind < 0.25:
+        images[1] = images[0]
+    elif kind < 0.3:  # no time at all
+        images[1] = images[2] = images[0]
+        shares[0] = shares[1] = (shares[0] + shares[1]) / 2
+        shares[2] = shares[3] = (shares[2] + shares[3]) / 2
+    if rng.random() < 0.05:
+        images[4] = images[3]
+        shares[2:] = 0
+    return Crop(images, shares, noise.copy(), activity.copy(), truth.copy())
+
+
+def _shape(rng: np.random.Generator, height: int, width: int) -> Singles:
+    """Draw a blob, an ellipse or a polygon."""
+    kind = rng.random()
+    if kind < 0.4:
+        field = rng.standard_normal((height, width)).astype(np.float32)
+        field = cv2.GaussianBlur(
+            field, (0, 0), max(1.2, min(height, width) * rng.uniform(0.1, 0.3))
+        )
+        y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
+        return (field / (field.std() + 1e-6) + 1.5 - 2.5 * (x * x + y * y) > 0).astype(np.float32)
+    mask = np.zeros((height, width), np.float32)
+    if kind < 0.75:
+        axes = max(1, width // 2 - 1), max(1, height // 2 - 1)
+        cv2.ellipse(mask, (width // 2, height // 2), axes, 0, 0, 360, 1, -1)
+        return mask
+    points = (rng.random((rng.integers(4, 9), 2)) * [width, height]).astype(np.int32)
+    cv2.fillPoly(mask, [cv2.convexHull(points)], 1)
+    return mask
+
+
+def _object(examples: Examples, rng: np.random.Generator) -> Cutout:
+    low, high = (0.5 * SIDE, 1.3 * SIDE) if rng.random() < 0.2 else (4, 0.5 * SIDE)
+    height = round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
+    if examples.cutouts and rng.random() < 0.6:
+        kind = examples.cutouts[rng.integers(len(examples.cutouts))]
+        one = kind[rng.integers(len(kind))]
+        ratio = one.opacity.shape[1] / one.opacity.shape[0] * rng.uniform(0.8, 1.25)
+        width = int(np.clip(height * ratio, 3, 1.4 * SIDE))
+        colors = cv2.resize(one.colors, (width, height), interpolation=cv2.INTER_AREA)
+        opacity = cv2.resize(one.opacity, (width, height), interpolation=cv2.INTER_AREA)
+        if rng.random() < 0.5:
+            colors, opacity = colors[:, ::-1], opacity[:, ::-1]
+    else:
+        width = int(np.clip(height * np.exp(rng.uniform(-1, 1)), 3, 1.4 * SIDE))
+        opacity = _shape(rng, height, width)
+        other = examples.draw(rng).images[0]
+        colors = cv2.resize(other[rng.integers(SIDE // 2) :], (width, height))
+        if rng.random() < 0.5:
+            mean = colors.mean((0, 1))
+            colors = mean + (colors - mean) * rng.uniform(0, 0.5)
+    if rng.random() < 0.4:
+        tint = rng.uniform(-40, 40, 3) * (rng.random() < 0.5)
+        colors = colors * rng.uniform(0.4, 1.5) + tint + rng.uniform(-40, 40)
+    if rng.random() < 0.08:  # darker than any shadow
+        colors = colors * 0.1 + rng.uniform(2, 25)
+    return Cutout(np.clip(colors, 0, 255).astype(np.float32), np.asarray(opacity, np.float32))
+
+
+def _laid(one: Cutout, top: int, left: int, soft: float) -> tuple[Singles, Singles] | None:
+    """Return opacity (h, w, 1) and colours (h, w, 3) of an object at a place of a crop."""
+    height, width = one.opacity.shape
+    y0, x0, y1, x1 = max(0, top), max(0, left), min(SIDE, top + height), min(SIDE, left + width)
+    if y1 - y0 < 2 or x1 - x0 < 2:
+        return None
+    opacity, colors = np.zeros((SIDE, SIDE), np.float32), np.zeros((SIDE, SIDE, 3), np.float32)
+    part = np.s_[y0 - top : y1 - top, x0 - left : x1 - left]
+    opacity[y0:y1, x0:x1], colors[y0:y1, x0:x1] = one.opacity[part], one.colors[part]
+    if soft > 0.3:
+        full = cv2.GaussianBlur(opacity, (0, 0), soft)
+        blurred = cv2.GaussianBlur(colors * opacity[..., None], (0, 0), soft)
+        colors = blurred / np.maximum(full, 0.02)[..., None]
+        opacity = full
+    return opacity[..., None], colors
+
+
+def _moved(plane: Singles, right: float, down: float) -> Singles:
+    matrix = np.array([[1, 0, right], [0, 1, down]], np.float32)
+    moved = np.asarray(cv2.warpAffine(plane, matrix, (SIDE, SIDE)), np.float32)
+    return moved.reshape(plane.shape)
+
+
+def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
+    """Paste an object, with its shadow, that moves, stands, has stood long, or has gone."""
+    one = _object(examples, rng)
+    height, width = one.opacity.shape
+    top = int(rng.uniform(-0.4 * height, SIDE - 0.6 * height))
+    left = int(rng.uniform(-0.4 * width, SIDE - 0.6 * width))
+    laid = _laid(one, top, left, rng.uniform(0, 1.3))
+    if laid is None:
+        return crop
+    opacity, colors = laid
+    images, shares, truth = crop.images.copy(), crop.shares.copy(), crop.truth.copy()
+    noise, activity = crop.noise, crop.activity.copy()
+    inside = opacity[..., 0] > 0.5
+    if not inside.any():
+        return crop
+    first = images[3]
+    if rng.random() < 0.35:  # colours close to the place's
+        mean, near = colors[inside].mean(0), first[inside].mean(0)
+        if rng.random() < 0.5:
+            colors = colors + (first - colors) * rng.uniform(0.3, 0.85)
+        else:
+            colors = (colors - mean) * rng.uniform(0.1, 1) + near + rng.uniform(-25, 25, 3)
+    elif rng.random() < 0.15:  # faint: some noises beside the place
+        off = (noise[inside].mean() / 8 * rng.uniform(2, 8) + 3) * rng.choice([-1, 1])
+        colors = first + off * rng.uniform(0.6, 1.2, 3)
+    colors = np.clip(colors, 0, 255).astype(np.float32)
+    staying = rng.random()
+    if staying < 0.22:
+        # It stays, or stayed, for a share of the film: it is one of the hypotheses itself.
+        share = rng.uniform(0.08, 0.92)
+        there = rng.random() < 0.5
+        side = rng.random()
+        both = np.array([share, share])
+        if side < 0.6:  # all before or all after
+            edge = rng.integers(2)
+            both = np.array([0.0, 0.0])
+            both[edge] = min(1.0, share * rng.uniform(1.0, 2.0))
+        own = opacity[..., 0] > 0.35
+        place, place_shares = images[3].copy(), shares[:2].copy()
+        leads = both.mean() > 0.5
+        shown = place * (1 - opacity) + opacity * colors
+        if leads:
+            images[4] = np.where(own[..., None], place, images[4])
+            images[3] = shown
+            for i in range(2):
+                shares[i] = np.where(own, both[i] * rng.uniform(0.9, 1), shares[i])
+                shares[2 + i] = np.where(own, (1 - both[i]) * place_shares[i], shares[2 + i])
+        else:
+            images[4] = np.where(own[..., None], shown, images[4])
+            for i in range(2):
+                shares[2 + i] = np.where(own, both[i], shares[2 + i])
+                shares[i] = np.where(own, (1 - both[i]) * place_shares[i], shares[i])
+        if not there:
+            return replace(crop, images=images, shares=shares)
+        for i in range(3):
+            images[i] = images[i] * (1 - opacity) + opacity * colors
+    else:
+        right, down = rng.uniform(-8, 8), rng.uniform(-2.5, 2.5)
+        if rng.random() < 0.25:
+            right = down = 0.0
+        if rng.random() < 0.55:
+            images, truth = _shaded(images, truth, one, (top, left), (right, down), rng)
+        for i, step in ((0, 0.0), (1, -rng.uniform(0.6, 1.4)), (2, rng.uniform(0.6, 1.4))):
+            alpha, paint = opacity, colors
+            if step and (right or down):
+                alpha, paint = (_moved(p, step * right, step * down) for p in (opacity, colors))
+            images[i] = images[i] * (1 - alpha) + alpha * paint
+        if rng.random() < 0.25:  # objects pass here often
+            trail = np.maximum(opacity[..., 0], opacity[..., 0].max(1, keepdims=True))
+            activity = np.maximum(activity, trail * rng.uniform(0, 120))
+    rim = (opacity[..., 0] > 0.15) & (truth != scenes.OBJECT)
+    truth[rim & (opacity[..., 0] > 0.35)] = scenes.UNSCORED
+    truth[opacity[..., 0] > 0.6] = scenes.OBJECT
+    return Crop(images, shares, noise, activity, truth)
+
+
+def _shaded(
+    images: Singles,
+    truth: Bytes,
+    one: Cutout,
+    corner: tuple[int, int],
+    move: tuple[float, float],
+    rng: np.random.Generator,
+) -> tuple[Singles, Bytes]:
+    height, width = one.opacity.shape
+    laid = _laid(
+        one,
+        corner[0] + int(height * rng.uniform(-0.1, 0.4)),
+        corner[1] + int(width * rng.uniform(-0.8, 0.8)),
+        0,
+    )
+    if laid is None:
+        return images, truth
+    shape = laid[0][..., 0]
+    if rng.random() < 0.6:
+        lean = np.array(
+            [
+                [1, rng.uniform(-0.6, 0.6), 0],
+                [0, rng.uniform(0.4, 1.2), rng.uniform(0, 0.5) * height],
+            ],
+            np.float32,
+        )
+        shape = np.asarray(cv2.warpAffine(shape, lean, (SIDE, SIDE)), np.float32)
+    shape = cv2.GaussianBlur(shape, (0, 0), rng.uniform(0.6, 4))[..., None]
+    depth = rng.uniform(0.1, 0.75) * rng.uniform(0.92, 1.08, 3).astype(np.float32)
+    images = images.copy()
+    for i, step in ((0, 0.0), (1, -1.0), (2, 1.0)):
+        moved = _moved(shape, step * move[0], step * move[1]) if step else shape
+        images[i] = images[i] * (1 - moved * depth)
+    dark = (shape[..., 0] > 0.4) & (truth == scenes.BACKGROUND)
+    return images, np.where(dark, np.uint8(scenes.SHADOW), truth)
+
+
+def _lit(crop: Crop, rng: np.random.Generator) -> Crop:
+    """Change the light of the frames against the hypotheses, smoothly."""
+    field = 1 + rng.standard_normal((3, 3)).astype(np.float32) * rng.uniform(0.02, 0.13)
+    field = cv2.resize(field, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC)[..., None]
+    images = crop.images.copy()
+    images[:3] *= field
+    if rng.random() < 0.3:
+        images[1 + rng.integers(2)] *= rng.uniform(0.9, 1.1)
+    return replace(crop, images=images)
+
+
+def _shaken(crop: Crop, rng: np.random.Generator) -> Crop:
+    """Displace the frames by parts of a pixel, as registration leaves them."""
+    images = crop.images.copy()
+    right, down = rng.uniform(-1.2, 1.2, 2)
+    for i in range(3):
+        images[i] = cv2.warpAffine(
+            images[i],
+            np.array([[1, 0, right], [0, 1, down]], np.float32),
+            (SIDE, SIDE),
+            borderMode=cv2.BORDER_REPLICATE,
+        )
+        if rng.random() < 0.5:
+            right, down = rng.uniform(-1.2, 1.2, 2)
+    return replace(crop, images=images)
+
+
+def _recolored(crop: Crop, rng: np.random.Generator) -> Crop:
+    images, factor = crop.images, 1.0
+    if rng.random() < 0.3:
+        images = np.repeat(images.mean(-1, keepdims=True), 3, axis=-1)
+    elif rng.random() < 0.35:
+        images = images[..., rng.permutation(3)]
+    kind = rng.random()
+    if kind < 0.25:  # little contrast
+        factor = rng.uniform(0.15, 1)
+        images = (images - images.mean()) * factor + rng.uniform(60, 190)
+    elif kind < 0.65:
+        factor = rng.uniform(0.7, 1.4)
+        images = images * (factor * rng.uniform(0.94, 1.06, 3)) + rng.uniform(-20, 20)
+    if rng.random() < 0.2:
+        images = 255 * (np.clip(images, 0, 255) / 255) ** rng.uniform(0.65, 1.5)
+    return replace(
+        crop,
+        images=images.astype(np.float32),
+        noise=crop.noise * factor,
+        activity=crop.activity * factor,
+    )
+
+
+def _noisy(crop: Crop, rng: np.random.Generator) -> Crop:
+    images = crop.images
+    if rng.random() < 0.2:
+        sigma = rng.uniform(0.3, 1.1)
+        images = np.stack(
+            [cv2.GaussianBlur(one, (0, 0), sigma) if i < 3 else one for i, one in enumerate(images)]
+        )
+    if rng.random() < 0.5:
+        deviation = rng.uniform(0.3, 1) ** 2 * 7
+        noise = rng.standard_normal((3, SIDE, SIDE, 3)).astype(np.float32) * deviation
+        seen = 1.3
+        if rng.random() < 0.4:
+            noise, seen = np.repeat(noise.mean(-1, keepdims=True) * 1.7, 3, axis=-1), 0.8
+        if rng.random() < 0.3:
+            noise = np.stack([cv2.GaussianBlur(one, (0, 0), 0.8) for one in noise]) * 1.8
+        images = images.copy()
+        images[:3] += noise
+        added = (8 * seen * deviation) ** 2
+        crop = replace(
+            crop,
+            noise=np.sqrt(crop.noise**2 + added),
+            activity=np.sqrt(crop.activity**2 + added / 4),
+        )
+    return replace(crop, images=images)

@@ -1,0 +1,112 @@
+"""Prepare training examples: hypotheses of the background as in use, frames and their truths."""
+
+from __future__ import annotations
+
+import argparse
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.camera import align
+from bgsub.background.plates import Background, at_working_size, working_size
+from training import scenes
+
+Bytes = NDArray[np.uint8]
+
+SAMPLE = 100
+"""Frames that a background is learned from, at most."""
+
+
+def example(
+    background: Background, time: float, around: tuple[Bytes, Bytes, Bytes], truth: Bytes
+) -> dict[str, Bytes]:
+    """Return what the network sees of a frame, and its truth, at the working size and aligned.
+
+    Parameters
+    ----------
+    background : Background
+    time : float
+    around : tuple of three ndarray of uint8, shape (h, w, 3)
+        The frame before, the frame, and the one after it.
+    truth : ndarray of uint8, shape (h, w)
+    """
+    before, frame, after = (at_working_size(one) for one in around)
+    found = background.of(frame, time)
+    motion, shape = found.aligned.motion, frame.shape[:2]
+    small = cv2.resize(truth, shape[::-1], interpolation=cv2.INTER_NEAREST)
+    if motion != type(motion)():
+        small = cv2.warpAffine(
+            small,
+            motion.matrix(*shape),
+            shape[::-1],
+            flags=cv2.INTER_NEAREST | cv2.WARP_INVERSE_MAP,
+            borderMode=cv2.BORDER_CONSTANT,
+            borderValue=scenes.UNSCORED,
+        )
+    beside = [align(background.registration, one).frame for one in (before, after)]
+    shares = np.rint(255 * np.clip(found.plates.shares(time), 0, 1)).astype(np.uint8)
+    return {
+        "frame": found.aligned.frame,
+        "first": found.first,
+        "second": found.second,
+        "before": beside[0],
+        "after": beside[1],
+        "shares": shares,
+        "noise": found.plates.noise,
+        "activity": found.plates.activity,
+        "truth": np.asarray(small, np.uint8),
+    }
+
+
+def scene_examples(data: Path, name: str, most: int = 100) -> list[dict[str, Bytes]]:
+    """Return examples of a scene with truth."""
+    film = scenes.Film(data, name)
+    picks = np.unique(np.linspace(0, len(film) - 1, min(SAMPLE, len(film))).round().astype(int))
+    background = Background.learn(np.stack([at_working_size(film[i]) for i in picks]), picks)
+    wanted = list(scenes.truths(data, name, film))
+    if len(wanted) > most:
+        wanted = [wanted[i] for i in np.linspace(0, len(wanted) - 1, most).round().astype(int)]
+    shape = film[0].shape[:2]
+    wanted += [
+        (i, np.full(shape, scenes.BACKGROUND, np.uint8)) for i in scenes.empty(name, 30, len(film))
+    ]
+    return [
+        example(background, index, (film[index - 1], film[index], film[index + 1]), truth)
+        for index, truth in wanted
+    ]
+
+
+def save(path: Path, examples: list[dict[str, Bytes]]) -> None:
+    """Write examples of one size as one file of arrays."""
+    np.savez(path, **{key: np.stack([one[key] for one in examples]) for key in examples[0]})
+
+
+def _prepare(job: tuple[Path, str, Path]) -> str:
+    data, name, out = job
+    cv2.setNumThreads(1)
+    examples = scene_examples(data, name)
+    save(out / f"real_{name}.npz", examples)
+    height, width = working_size(*examples[0]["truth"].shape)
+    return f"{name}: {len(examples)} examples of {width}×{height}"
+
+
+def main() -> None:
+    """Prepare the scenes of a folder."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--scenes", default=",".join(scenes.names()))
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    jobs = [(arguments.data, name, arguments.out) for name in arguments.scenes.split(",")]
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for line in pool.map(_prepare, jobs):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

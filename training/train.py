@@ -1,0 +1,210 @@
+"""Train the mask network, and judge it on scenes that it has not seen."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, IterableDataset
+
+from bgsub.segmenter.features import features
+from training import scenes
+from training.augment import Examples, augmented
+from training.model import MaskNet
+
+BATCH, FRESH, KEPT = 16, 6, 1500
+"""Crops of a batch, new ones among them, and crops that are kept to be shown again."""
+
+
+def files_of(cache: Path, left_out: set[str], only: str) -> tuple[list[Path], list[float]]:
+    """Return the prepared files of a fold and how often each is drawn from."""
+    files, weights = [], []
+    groups: dict[str, int] = {}
+    real = [
+        file
+        for file in sorted(cache.glob("real_*.npz"))
+        if scenes.group_of(file.stem[5:]) not in left_out and only != "made"
+    ]
+    for file in real:
+        group = scenes.group_of(file.stem[5:])
+        groups[group] = groups.get(group, 0) + 1
+    for file in real:
+        files.append(file)
+        size = min(1.0, (len(np.load(file, mmap_mode="r")["truth"]) / 30) ** 0.5)
+        weights.append(0.5 * size / groups[scenes.group_of(file.stem[5:])] ** 0.5)
+    total = sum(weights) or 1.0
+    weights = [0.5 * weight / total for weight in weights]
+    # Sequences made of a group's plates and objects are left out with it.
+    made = [
+        file
+        for file in sorted(cache.glob("made_*.npz"))
+        if file.stem.split("_")[1] not in left_out and only != "labels"
+    ]
+    files += made
+    weights += [0.5 / max(len(made), 1)] * len(made)
+    return files, weights
+
+
+class Batches(IterableDataset[tuple[Tensor, Tensor]]):
+    """Endless batches of crops."""
+
+    def __init__(self, files: list[Path], weights: list[float], seed: int) -> None:
+        self._files, self._weights, self._seed = files, weights, seed
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        cv2.setNumThreads(1)
+        torch.set_num_threads(1)
+        rng = np.random.default_rng(self._seed)
+        examples = Examples(self._files, self._weights)
+        kept: list[tuple[np.ndarray, np.ndarray]] = []
+        while True:
+            fresh = FRESH if len(kept) >= 100 else BATCH
+            crops = []
+            for _ in range(fresh):
+                planes, truth = augmented(examples.draw(rng), examples, rng)
+                crops.append((planes.astype(np.float16), truth))
+            batch = crops + [kept[i] for i in rng.integers(len(kept) or 1, size=BATCH - fresh)]
+            for one in crops:
+                if len(kept) < KEPT:
+                    kept.append(one)
+                else:
+                    kept[rng.integers(KEPT)] = one
+            planes = torch.from_numpy(np.stack([one[0] for one in batch]))
+            yield planes, torch.from_numpy(np.stack([one[1] for one in batch]))
+
+
+def loss_of(logits: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the loss, and the cross entropy of objects alone."""
+    scored = (truth != scenes.UNSCORED).float()
+    is_object, is_shadow = (truth == scenes.OBJECT).float(), (truth == scenes.SHADOW).float()
+    entropy = functional.binary_cross_entropy_with_logits(logits[:, 0], is_object, reduction="none")
+    entropy = (entropy * scored).sum() / scored.sum().clamp(min=1)
+    chance = logits[:, 0].sigmoid() * scored
+    common = (chance * is_object).sum((1, 2))
+    dice = 1 - (2 * common + 20) / (chance.sum((1, 2)) + is_object.sum((1, 2)) + 20)
+    # Truths that do not mark shadows say nothing of them.
+    known = scored * (is_shadow.amax((1, 2), keepdim=True) > 0)
+    shade = functional.binary_cross_entropy_with_logits(logits[:, 1], is_shadow, reduction="none")
+    shade = (shade * known).sum() / known.sum().clamp(min=1)
+    return entropy + 0.5 * dice.mean() + 0.2 * shade, entropy.detach()
+
+
+@torch.no_grad()
+def judge(net: nn.Module, cache: Path, names: list[str]) -> dict[str, float]:
+    """Return F of objects in scenes at the working size, of all pixels of a scene together."""
+    net.eval()
+    found = {}
+    for name in names:
+        file = np.load(cache / f"real_{name}.npz")
+        arrays = {key: file[key] for key in file.files}
+        hit = marked = true = wrong = 0
+        for i in range(len(arrays["truth"])):
+            one = {key: value[i] for key, value in arrays.items()}
+            truth = one["truth"]
+            planes = features(
+                *(one[key] for key in ("frame", "first", "second", "before", "after")),
+                one["shares"].astype(np.float32) / 255,
+                one["noise"],
+                one["activity"],
+            )
+            mask = net(torch.from_numpy(planes)[None])[0, 0].numpy() > 0
+            scored = truth != scenes.UNSCORED
+            objects = (truth == scenes.OBJECT) & scored
+            if not objects.any():
+                wrong = max(wrong, int((mask & scored).sum()))
+                continue
+            hit += int((mask & objects).sum())
+            marked += int((mask & scored).sum())
+            true += int(objects.sum())
+        found[name] = 2 * hit / max(marked + true, 1) if true else -wrong / truth.size
+        if name == "flock":
+            found[name] = hit / max(true, 1)
+    net.train()
+    return found
+
+
+def main() -> None:
+    """Train one network."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cache", type=Path)
+    parser.add_argument("out", type=Path, help="weights and log are written under this name")
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--steps", type=int, default=10**9)
+    parser.add_argument("--leave-out", default="", help="groups of scenes, comma between them")
+    parser.add_argument("--only", choices=["labels", "made", "all"], default="all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rate", type=float, default=4e-3)
+    parser.add_argument("--resume", type=Path)
+    parser.add_argument("--every", type=int, default=500)
+    arguments = parser.parse_args()
+    torch.manual_seed(arguments.seed)
+    torch.set_num_threads(arguments.threads)
+    left_out = {one for one in arguments.leave_out.split(",") if one}
+    files, weights = files_of(arguments.cache, left_out, arguments.only)
+    judged = [name for group in left_out for name in scenes.GROUPS[group]]
+    loader = iter(
+        DataLoader(Batches(files, weights, arguments.seed), batch_size=None, num_workers=1)
+    )
+    net = MaskNet()
+    if arguments.resume:
+        net.load_state_dict(torch.load(arguments.resume))
+    net = net.to(memory_format=torch.channels_last)
+    mean = {key: value.clone() for key, value in net.state_dict().items()}
+    optimizer = torch.optim.AdamW(net.parameters(), lr=arguments.rate, weight_decay=1e-3)
+    start, step, recent = time.monotonic(), 0, list[float]()
+    log = arguments.out.with_suffix(".jsonl").open("a")
+    while True:
+        done = max((time.monotonic() - start) / (60 * arguments.minutes), step / arguments.steps)
+        finished = done >= 1
+        if step and (step % arguments.every == 0 or finished):
+            torch.save(mean, arguments.out)
+            entry = {
+                "step": step,
+                "seconds": round(time.monotonic() - start),
+                "entropy": round(float(np.mean(recent[-arguments.every :])), 4),
+            }
+            if judged and (finished or step % (6 * arguments.every) == 0):
+                other = MaskNet()
+                other.load_state_dict(mean)
+                entry["judged"] = {
+                    k: round(v, 3) for k, v in judge(other, arguments.cache, judged).items()
+                }
+                good = [v for v in entry["judged"].values() if v > 0]
+                entry["mean"] = round(float(np.mean(good)), 3)
+            print(json.dumps(entry), flush=True)
+            log.write(json.dumps(entry) + "\n")
+            log.flush()
+        if finished:
+            return
+        rate = arguments.rate * min(1, (step + 1) / 50) * (0.5 * (1 + np.cos(np.pi * done)) + 0.004)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        planes, truth = next(loader)
+        logits = net(planes.float().contiguous(memory_format=torch.channels_last))
+        loss, entropy = loss_of(logits, truth)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 2.0)
+        optimizer.step()
+        step += 1
+        recent.append(float(entropy))
+        keep = min(0.995, 1 - 1 / (step + 1))
+        with torch.no_grad():
+            for key, value in net.state_dict().items():
+                if value.is_floating_point():
+                    mean[key].mul_(keep).add_(value, alpha=1 - keep)
+                else:
+                    mean[key].copy_(value)
+
+
+if __name__ == "__main__":
+    main()
