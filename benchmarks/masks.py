@@ -33,10 +33,10 @@ from benchmarks.varied import make as vary
 from bgsub.evaluation.evaluate import Pair, SequenceScore, evaluate
 from bgsub.evaluation.measures import Counts
 from bgsub.evaluation.options import EvaluationOptions
-from bgsub.local.params import DEFAULTS
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import run
 from bgsub.robustpca.median import column_median
+from bgsub.segmenter.masks import LEAST_AREA
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.images import write_image
 from bgsub.video.sink import open_sink
@@ -113,7 +113,7 @@ def scored(footage: Footage, masks: Path, *, scores: bool) -> SequenceScore:
 
 def has_objects(counts: Counts) -> bool:
     """Say whether a truth holds as much as the least blob in each frame: of less F says nothing."""
-    return counts.tp + counts.fn > DEFAULTS.least_area * counts.pixels
+    return counts.tp + counts.fn > LEAST_AREA * counts.pixels
 
 
 def shown(counts: Counts) -> str:

@@ -10,7 +10,6 @@ from bgsub.version import __version__
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
     from bgsub.errors import BgsubError
-    from bgsub.local.subtractor import Subtractor
     from bgsub.options import RunOptions
     from bgsub.outliers.errors_table import ErrorTable
     from bgsub.outliers.events import Event, find_events
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from bgsub.pipeline.streaming import masks
     from bgsub.robustpca.online import OnlineTRPCA
     from bgsub.robustpca.trpca import TRPCA
+    from bgsub.segmenter.subtractor import Subtractor
     from bgsub.segments.run import run
     from bgsub.source_options import SourceOptions
     from bgsub.tracking.events import SceneEvent
@@ -69,7 +69,7 @@ _HOME = {
     "RunResult": "bgsub.pipeline.outcome",
     "SceneEvent": "bgsub.tracking.events",
     "SourceOptions": "bgsub.source_options",
-    "Subtractor": "bgsub.local.subtractor",
+    "Subtractor": "bgsub.segmenter.subtractor",
     "Track": "bgsub.tracking.tracks",
     "apply": "bgsub.pipeline.run",
     "find_events": "bgsub.outliers.events",

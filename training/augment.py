@@ -123,7 +123,7 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
     if rng.random() < 0.45:
         for _ in range(rng.integers(1, 5)):
             crop = _pasted(crop, examples, rng)
-    if rng.random() < 0.2:
+    if rng.random() < 0.3:
         crop = _lit(crop, rng)
     if rng.random() < 0.08:
         crop = _shaken(crop, rng)
@@ -351,10 +351,15 @@ def _shaded(
 
 def _lit(crop: Crop, rng: np.random.Generator) -> Crop:
     """Change the light of the frames against the hypotheses, smoothly."""
-    field = 1 + rng.standard_normal((3, 3)).astype(np.float32) * rng.uniform(0.02, 0.13)
+    cells = int(rng.integers(2, 6))
+    spread = rng.uniform(0.02, 0.13) if rng.random() < 0.7 else rng.uniform(0.1, 0.3)
+    field = 1 + rng.standard_normal((cells, cells)).astype(np.float32) * spread
     field = cv2.resize(field, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC)[..., None]
     images = crop.images.copy()
-    images[:3] *= field
+    images[:3] *= np.clip(field, 0.3, 2.5)
+    if rng.random() < 0.3:  # exposure that the fit of the light has missed
+        power = rng.uniform(0.8, 1.25)
+        images[:3] = 255 * (np.clip(images[:3], 0, 255) / 255) ** power * rng.uniform(0.9, 1.1, 3)
     if rng.random() < 0.3:
         images[1 + rng.integers(2)] *= rng.uniform(0.9, 1.1)
     return replace(crop, images=images)

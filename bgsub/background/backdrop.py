@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel
-from bgsub.local.model import LocalModel
+from bgsub.background.scene import Scene
 from bgsub.video.frames import Bytes, Layout
 
 Floats = NDArray[np.float64]
@@ -51,13 +51,13 @@ class Backdrop:
     Parameters
     ----------
     model : BackgroundModel
-    local : LocalModel
+    local : Scene
         What the masks were made with.
     """
 
-    def __init__(self, model: BackgroundModel, local: LocalModel) -> None:
+    def __init__(self, model: BackgroundModel, local: Scene) -> None:
         self._layout, self._local = model.layout, local
-        self._usual = [model.layout.pack(scene.colors[0]) for scene in local.scenes]
+        self._usual = [model.layout.pack(plate) for plate in local.plates]
         pixels = model.layout.pixels
         self._center, self._components = model.center[:pixels], model.components[:, :pixels]
         self._fitted = None if model.pixel_mask is None else model.pixel_mask.view(np.uint8)
@@ -131,11 +131,11 @@ class Backdrop:
 
     def _usual_colors(self, row: Bytes) -> Bytes:
         """Give the usual colours of the state of the scene that a frame shows, where it lies."""
-        if self._local.registration is not None:
-            return self._layout.pack(self._local.background(self._layout.seen(row)))
+        if self._local.background.registration is not None:
+            return self._layout.pack(self._local.background_of(self._layout.seen(row)))
         if len(self._usual) == 1:
             return self._usual[0]
-        return self._usual[self._local.recognize(self._layout.seen(row))[0]]
+        return self._usual[self._local.state_of(self._layout.seen(row))[0]]
 
     def _among_fitted(self, where: Bytes) -> Bytes:
         """Leave pixels that took part in the fit; the others have the frame's own colours."""

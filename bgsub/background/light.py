@@ -39,8 +39,9 @@ _NOISE = 4.0
 _ALIKE = 12.0
 """Grey levels up to which a pixel of a thumbnail is explained."""
 
-_EXPLAINED = 0.62
-"""Share of a thumbnail that a state explains of its frames, at least."""
+_EXPLAINED, _MOST_FRAMES = 0.62, 0.8
+"""Share of a thumbnail that a state explains of its frames, at least, and share of all frames from
+which their median shows one state."""
 
 STATE_SHARE = 0.15
 """Share of the frames that every state of a scene has: an object seldom fills a frame so long."""
@@ -223,25 +224,32 @@ def find_states(thumbnails: Singles) -> States:
 
 
 def _settled(thumbnails: Singles) -> Singles:
-    """Return the median of the frames that are alike the medoid, each in its light."""
+    """Return the median of the frames that are alike one of them, each in its light."""
+    plate = median(thumbnails, axis=0).astype(np.float32)
+    fits = [fit_light(one, plate) for one in thumbnails]
+    if sum(map(_is_like, fits)) < _MOST_FRAMES * len(fits):
+        # The median of several states is none of them.
+        plate = _medoid(thumbnails)
+        fits = [fit_light(one, plate) for one in thumbnails]
+    good = [(one, fit) for one, fit in zip(thumbnails, fits, strict=True) if _is_like(fit)]
+    if len(good) < 2:
+        return plate
+    at = [(one - fit.offset[:, None, None]) / fit.gain[:, None, None] for one, fit in good]
+    return np.clip(median(np.stack(at), axis=0), 0, 255).astype(np.float32)
+
+
+def _medoid(thumbnails: Singles) -> Singles:
+    """Return the frame that explains most of the others."""
     last = len(thumbnails) - 1
     picks = np.linspace(0, last, min(9, last + 1)).astype(int)
     looks = thumbnails[np.linspace(0, last, min(25, last + 1)).astype(int)]
     scores = []
     for pick in picks:
-        shares = [fit_light(one, thumbnails[pick]).explained for one in looks]
-        scores.append(float(np.mean(np.array(shares) >= _EXPLAINED)) + 0.1 * float(np.mean(shares)))
-    plate = thumbnails[picks[int(np.argmax(scores))]]
-    for _ in range(2):
-        fits = [fit_light(one, plate) for one in thumbnails]
-        good = [i for i, one in enumerate(fits) if one.explained >= _EXPLAINED]
-        if len(good) < 2:
-            break
-        at = np.stack(
-            [
-                (thumbnails[i] - fits[i].offset[:, None, None]) / fits[i].gain[:, None, None]
-                for i in good
-            ]
-        )
-        plate = np.clip(median(at, axis=0), 0, 255).astype(np.float32)
-    return plate
+        fits = [fit_light(one, thumbnails[pick]) for one in looks]
+        shares = np.array([one.explained for one in fits])
+        scores.append(float(np.mean(shares >= _EXPLAINED) + 0.1 * np.mean(shares)))
+    return np.asarray(thumbnails[picks[int(np.argmax(scores))]])
+
+
+def _is_like(light: Light) -> bool:
+    return light.explained >= _EXPLAINED

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.model_checks import HEADER, check_frames, check_values, read_array
+from bgsub.background.scene import Scene
 from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.files import check_plain
-from bgsub.local.model import LocalModel
 from bgsub.outliers.frame_scorer import FrameScorer, scene_light
 from bgsub.outliers.own_light import OwnLight
 from bgsub.runtime.threads import Workers
@@ -23,7 +23,7 @@ from bgsub.version import __version__
 from bgsub.video.arrays import ArrayArchive
 from bgsub.video.frames import Bytes, Layout
 
-MODEL_VERSION = 1
+MODEL_VERSION = 2
 
 # What an archive that is not one of ours can raise.
 _FOREIGN = (
@@ -66,7 +66,7 @@ class BackgroundModel:
         ``input_size``, ``roi``, ``scale`` of the footage that was fitted.
     facts : dict
         Plain JSON values: k, seed, method and the like.
-    local : LocalModel or None
+    local : Scene or None
         What masks are made with; None where they are the paper's.
     scorer : FrameScorer or None
         What frames are scored with; None for models of earlier versions, which score by √r alone.
@@ -85,7 +85,7 @@ class BackgroundModel:
     pixel_mask: NDArray[np.bool_] | None
     geometry: dict[str, Any]
     facts: dict[str, Any]
-    local: LocalModel | None = None
+    local: Scene | None = None
     ignored: NDArray[np.bool_] | None = None
     scorer: FrameScorer | None = None
 
@@ -261,7 +261,7 @@ class BackgroundModel:
             geometry=dict(header["geometry"]),
             facts=dict(header["facts"]),
             ignored=read_array(arrays, "ignored", "b") if "ignored" in arrays else None,
-            local=LocalModel.from_arrays(arrays) if "local_usual" in arrays else None,
+            local=Scene.from_arrays(arrays),
         )
         if "scorer_noise" in arrays:
             model = replace(model, scorer=FrameScorer.from_arrays(arrays, model.light()))

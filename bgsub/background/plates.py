@@ -45,8 +45,8 @@ _LONGEST = 64
 NOISE_UNIT, _ACTIVITY_UNIT = 8, 4
 """What a grey level of noise and of activity is stored as."""
 
-_LEAST_FRAMES = 2
-"""Frames that show a second colour, at least."""
+_LEAST_FRAMES, _LEAST_SHARE = 2, 0.04
+"""Frames, and share of the frames, that show a second colour at least: what is rarer passes by."""
 
 
 def working_size(height: int, width: int) -> tuple[int, int]:
@@ -285,7 +285,7 @@ def _plates(sample: Bytes, times: NDArray[np.float64], span: tuple[float, float]
     first, shows_first = _commonest(planes, tries, open_, tolerance)
     open_ &= ~shows_first
     second, shows_second = _commonest(planes, tries, open_, tolerance)
-    rare = np.count_nonzero(shows_second, axis=0) < _LEAST_FRAMES
+    rare = np.count_nonzero(shows_second, axis=0) < max(_LEAST_FRAMES, _LEAST_SHARE * n)
     second[np.tile(rare, (3, 1))] = first[np.tile(rare, (3, 1))]
     shows_second &= ~rare
     near, spread = np.zeros((2, height, width), np.float32)

@@ -9,12 +9,12 @@ import cv2
 import numpy as np
 
 from bgsub.background.model import BackgroundModel
+from bgsub.background.plates import at_working_size
 from bgsub.errors import InputError, UsageError
 from bgsub.live.decoding import Header, LearningSettings
 from bgsub.live.learning import Learner, LiveModel, Schedule
 from bgsub.live.options import WatchOptions
-from bgsub.local.cleanup import SCORE_LEVEL
-from bgsub.local.params import MaskOptions
+from bgsub.segmenter.masks import SCORE_LEVEL, MaskModel, MaskOptions, Seen
 from bgsub.tracking.detections import find_detections, with_weak_regions
 from bgsub.tracking.events import EventFilter
 from bgsub.tracking.recorder import View
@@ -23,6 +23,7 @@ from bgsub.tracking.tracker import Observation, Tracker
 from bgsub.video.frames import Bytes, Layout
 
 _RATE = 25.0
+_NO_MODEL = "a frame is segmented before anything is learned"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +103,9 @@ class Analysis:
         self._given = None if options.model is None else BackgroundModel.load(options.model)
         if self._given is not None:
             if self._given.local is None:
-                raise UsageError("the model has no local masks; make one with `bgsub run`")
+                raise UsageError(
+                    "the model makes masks by the paper's formula; make one with `bgsub run`"
+                )
             if self._given.geometry.get("roi"):
                 raise UsageError(
                     "the model is of a part of the picture (--roi); watch needs a whole one"
@@ -131,6 +134,7 @@ class Analysis:
         self._counted = _fitted(self._sought.counted, header.size)
         self._view = View(header.size, (0, 0, *header.size), (layout.width, layout.height))
         self._first_track = self._last_track
+        self._before: Bytes | None = None
         self._tracker = Tracker(
             (layout.width, layout.height),
             rate=_RATE,
@@ -149,7 +153,7 @@ class Analysis:
                 size = f"{layout.width}×{layout.height}"
                 message = f"{self._name}: its pictures are analysed at {size}"
                 raise InputError(f"{message}, but the model is of {theirs.width}×{theirs.height}")
-            self._model = LiveModel(given.local.with_options(masks))
+            self._model = LiveModel(MaskModel(given.local, masks))
             return
         settings = LearningSettings(
             layout,
@@ -179,7 +183,7 @@ class Analysis:
         if self._model is None:
             return None
         picture = layout.to_bgr(row)
-        seen = self._model.local.look(picture)
+        seen = self._segment(picture)
         mask = seen.mask
         if self._sought.min_area is None and seen.scores is not None:
             mask = with_weak_regions(mask, seen.scores, SCORE_LEVEL)
@@ -193,6 +197,15 @@ class Analysis:
         frame_score = self._model.frame_score(layout.luma(row)) if found else None
         followed = self._tracker.update(self._number, time_s, found, picture if found else None)
         return Found(seen.mask, self._placed(followed.shown), frame_score)
+
+    def _segment(self, frame: Bytes) -> Seen:
+        """Segment a frame beside the one before it: what comes next nobody knows yet."""
+        if self._model is None:
+            raise RuntimeError(_NO_MODEL)
+        small = at_working_size(frame)
+        before, self._before = self._before, small
+        beside = (small if before is None else before), small
+        return self._model.masks.look(frame, small=small, beside=beside)
 
     def _least_area(self) -> int:
         least = self._sought.min_area

@@ -24,8 +24,8 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from bgsub.local.params import MaskOptions
 from bgsub.runtime.messages import send
+from bgsub.segmenter.masks import MaskOptions
 from bgsub.video import pixels, pyav
 from bgsub.video.frames import Layout
 from bgsub.video.geometry import Geometry

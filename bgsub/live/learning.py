@@ -17,11 +17,9 @@ from typing import BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.sample import MOST_FRAMES as SAMPLE
 from bgsub.errors import BgsubWarning
 from bgsub.live.decoding import Kept, LearningSettings, NotLearned
-from bgsub.local.model import LocalModel
-from bgsub.local.params import MaskOptions
-from bgsub.local.sampling import sample_size
 from bgsub.outliers.scorer_size import shrink, shrinking
 from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.online import OnlineTRPCA
@@ -29,6 +27,7 @@ from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.runtime.messages import receive, send
 from bgsub.runtime.signals import held_back_in_children
 from bgsub.runtime.threads import Workers
+from bgsub.segmenter.masks import MaskModel, MaskOptions
 from bgsub.video.frames import Bytes, Layout
 
 MOST_FRAMES = 500
@@ -46,7 +45,7 @@ class LiveModel:
 
     Attributes
     ----------
-    local : LocalModel
+    masks : MaskModel
         Gives masks.
     learned_s : float
         Time of the latest frame in it; 0 for a model that was given.
@@ -58,7 +57,7 @@ class LiveModel:
         Of √r in it, grey levels.
     """
 
-    local: LocalModel
+    masks: MaskModel
     learned_s: float = 0.0
     frames: int = 0
     center: NDArray[np.float64] | None = None
@@ -126,8 +125,10 @@ class Window:
             self._fit.partial_fit(np.stack([_shrunk(layout.luma(row)).ravel() for row in new]))
         chosen = self._chosen(np.array([time_s for time_s, _ in frames]))
         pictures = np.stack([layout.to_bgr(frames[i][1]) for i in chosen])
-        local = LocalModel.fit(pictures, workers=workers, options=self._options)
-        learned = LiveModel(local, frames[-1][0], len(frames))
+        masks = MaskModel.fit(
+            pictures, [frames[i][0] for i in chosen], self._options, plates=False, each=workers.map
+        )
+        learned = LiveModel(masks, frames[-1][0], len(frames))
         if support_size(self._fit.errors_.size, None) < _FRAMES_A_COMPONENT * _COMPONENTS:
             return learned
         return replace(
@@ -139,8 +140,8 @@ class Window:
         )
 
     def _chosen(self, times: NDArray[np.float64]) -> list[int]:
-        """Pick frames for local models, spread evenly over the time of the window."""
-        count = min(len(times), sample_size(self._layout.height, self._layout.width))
+        """Pick frames for mask models, spread evenly over the time of the window."""
+        count = min(len(times), SAMPLE)
         wanted = np.linspace(times[0], times[-1], count)
         nearest = np.abs(times[:, None] - wanted).argmin(axis=0)
         return [int(i) for i in np.unique(nearest)]

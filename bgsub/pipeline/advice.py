@@ -23,12 +23,6 @@ _SPANS_SHOWN = 5
 EMPTY = "every mask is empty"
 """What the hint about such masks begins with."""
 
-_HIDING = 60.0
-"""Grey levels, a quarter of all, from which a threshold hides nearly everything."""
-
-_NOISY = 0.5
-"""Share of the film that noise must spoil for a hint."""
-
 
 def outlier_findings(table: ErrorTable) -> list[str]:
     """Say how many frames are outliers, and in which spans."""
@@ -105,23 +99,8 @@ def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> list[s
     return [hint]
 
 
-def noise_hints(facts: Mapping[str, Any]) -> list[str]:
-    """Say that noise hides nearly everything, by the facts of the masks, if it does."""
-    states = facts.get("mask_states", [])
-    noisy = [one for one in states if one["threshold"] > max(_HIDING, one["contrast"] / 2)]
-    if sum(one["share"] for one in noisy) < _NOISY:
-        return []
-    least = max(one["threshold"] for one in noisy)
-    hint = (
-        f"noise hides what differs by less than {least:.0f} grey levels at most places, so hardly "
-        "anything can be found: leave out what moves in the wind (--ignore, --roi), shrink the "
-        "picture (--scale 0.5 averages noise), or use --sensitivity high and expect false marks"
-    )
-    return [hint]
-
-
 def mask_hints(tally: MaskTally | None, threshold: float | None) -> list[str]:
-    """Say what looks wrong about the masks, and what to do; local models have no threshold."""
+    """Say what looks wrong about the masks, and what to do; the network has no threshold in grey levels."""
     if tally is None or tally.frames == 0:
         return []
     if tally.empty == tally.frames:

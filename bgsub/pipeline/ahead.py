@@ -6,7 +6,7 @@ from bgsub.options import RunOptions
 from bgsub.runtime.beginning import ahead
 from bgsub.runtime.cores import own_threads
 
-HELPER_MODULES = ("bgsub.local.looking",)
+HELPER_MODULES = ()
 """What helpers import before anything is wanted of them."""
 
 

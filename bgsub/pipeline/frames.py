@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.backdrop import Backdrop
+from bgsub.background.plates import at_working_size
 from bgsub.background.render import largest_difference
-from bgsub.local.drawing import Seen
+from bgsub.segmenter.masks import Seen
 from bgsub.tracking.absorption import Absorber
 from bgsub.video.frames import Bytes, Layout
 
@@ -94,6 +95,7 @@ class SceneFrame:
         self._rules = rules
         self.number, self.time_s, self.outlier_score = number, time_s, outlier_score
         self.row, self._estimate = row, own
+        self.neighbors: tuple[SceneFrame | None, SceneFrame | None] = None, None
         self._backdrop: Backdrop | None = None
         self._rested: Bytes | None = None
 
@@ -125,6 +127,17 @@ class SceneFrame:
     def seen(self) -> Bytes:
         """Give the frame as objects are looked for in it, (h, w, 3) BGR or (h, w) grey."""
         return self.layout.seen(self.row) if self.layout.with_chroma else self.picture
+
+    @Once
+    def small(self) -> Bytes:
+        """The frame at the size at which objects are looked for, (h', w', 3)."""
+        return at_working_size(self.seen)
+
+    @property
+    def beside(self) -> tuple[Bytes, Bytes]:
+        """The frames before and after it at that size; the frame itself at an end."""
+        before, after = self.neighbors
+        return (before or self).small, (after or self).small
 
     @Once
     def background(self) -> Bytes:

@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeVar
 
 from bgsub.fit.blocks import render_rows
 from bgsub.fit.store import FrameBlock
-from bgsub.local.drawing import Seen
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Flags, Masker
 from bgsub.runtime.helpers import Helpers, Task
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
+from bgsub.segmenter.masks import Seen
 from bgsub.video.frames import Layout
 
 Item = TypeVar("Item")
@@ -85,11 +85,10 @@ class Looker:
             helpers.begin(*maker)
             yield from self._look_with(helpers, groups)
             return
-        for group in groups:
+        for group in _with_neighbors(groups):
             size, frames = masker.frames_at_once, group.frames
             parts = [frames[start : start + size] for start in range(0, len(frames), size)]
-            found = in_threads(self._look_all, parts, frames, workers)
-            yield _told(group, found)
+            yield _told(group, workers.map(self._look_all, parts))
 
     def _look_all(self, frames: list[SceneFrame]) -> list[Seen]:
         return self._learned.look_all(frames, self._inside, with_scores=self._with_scores)
@@ -115,6 +114,25 @@ class Looker:
         for group, tasks in waiting:
             yield _told(group, map(helpers.result, tasks))
         helpers.close()  # their memory, while the last frames are written
+
+
+def _with_neighbors(groups: Iterable[FrameGroup]) -> Iterator[FrameGroup]:
+    """Tell frames which ones are before and after them: a group waits for the next one."""
+    last: SceneFrame | None = None
+    waiting: FrameGroup | None = None
+    for group in chain(groups, [None]):
+        if waiting is not None:
+            own = waiting.frames
+            after = [] if group is None else group.frames[:1]
+            line = [last, *own, *after, None]
+            for i, frame in enumerate(own):
+                frame.neighbors = line[i], line[i + 2]
+            yield waiting
+            # Frames that knew each other would keep all before them in memory.
+            for frame in own:
+                frame.neighbors = None, None
+            last = own[-1] if own else last
+        waiting = group
 
 
 def _told(group: FrameGroup, found: Iterable[list[Seen]]) -> FrameGroup:

@@ -1,11 +1,11 @@
-"""List the kinds of masks: those of the local models, and the paper's formula.
+"""List the kinds of masks: those of the network, and the paper's formula.
 
 A kind is a class here, a `Masker`, and a line in `MASKERS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,21 +14,17 @@ import numpy as np
 from bgsub.background.backdrop import Backdrop
 from bgsub.background.model import BackgroundModel
 from bgsub.background.residual_mask import SCORE_LEVEL, MaskRule, default_min_area
-from bgsub.errors import UsageError
-from bgsub.local import sampling
-from bgsub.local.cleanup import SCORE_LEVEL as LOCAL_SCORE_LEVEL
-from bgsub.local.drawing import Seen
-from bgsub.local.learning import Learned
-from bgsub.local.looking import looking_bytes, make_looker
-from bgsub.local.model import LocalModel
-from bgsub.local.params import DEFAULTS, LocalParams, MaskOptions
-from bgsub.local.scoring import comparing_bytes
+from bgsub.background.sample import MOST_FRAMES, Sample, learning_bytes, sample_bytes
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Flags, Masker, MaskSettings
 from bgsub.pipeline.plate import plates_of
-from bgsub.runtime.helpers import Task
 from bgsub.runtime.threads import Workers
+from bgsub.segmenter.masks import SCORE_LEVEL as NETWORK_SCORE_LEVEL
+from bgsub.segmenter.masks import MaskModel, MaskOptions, Seen
 from bgsub.video.frames import Bytes, Layout
+
+_NETWORK_BYTES, _ANSWER_BYTES = 30_000_000, 13
+"""Measured: the network in a thread, and what it says of a pixel."""
 
 
 class ResidualMasker(Masker):
@@ -79,55 +75,45 @@ class ResidualMasker(Masker):
         return self.layout.to_bgr(center)
 
 
-_ALL_ARE_OBJECTS = replace(DEFAULTS, rigid_motion=0.0)
-"""Nothing that came or left is too rigid to be an object."""
-
-
-_LEARNED: dict[str | float | None, LocalParams] = {
-    None: DEFAULTS,
-    "background": replace(DEFAULTS, change_area=1.1),
-}
-"""What is learned of things at rest; seconds are counted for what was learned to be an object."""
-
-
-class LocalMasker(Masker):
-    """Local models: a few recurring colours for every pixel, see `bgsub.local`."""
+class NetworkMasker(Masker):
+    """A network that compares frames with hypotheses of their background."""
 
     name = "local"
     corrects_background = True
-    score_level = LOCAL_SCORE_LEVEL
+    score_level = NETWORK_SCORE_LEVEL
 
     def __init__(self, layout: Layout, settings: MaskSettings) -> None:
         super().__init__(layout, settings)
         clean, fill = settings.clean, settings.clean and settings.fill_holes
         least = settings.min_area if clean else 0
         self._options = MaskOptions(settings.shadows, settings.sensitivity, least, fill)
-        self._sample: sampling.PictureSample | None = None
-        self._ahead: Task[Learned] | None = None
-        self._model: LocalModel | None = None
+        self._sample: Sample | None = None
+        self._model: MaskModel | None = None
+        self._same_video = False
 
     @classmethod
     def sample_size(cls, height: int, width: int) -> int:
-        """Give the number of frames that a local model is fitted to."""
-        return sampling.sample_size(height, width)
+        """Return the number of frames that a background is learned from."""
+        del height, width
+        return MOST_FRAMES
 
     @classmethod
     def learning_bytes(cls, frames: int, height: int, width: int) -> tuple[int, int]:
-        """Give the memory of fitting a local model, and of its pictures."""
+        """Return the memory of learning a background, and of its sample."""
         size = frames, height, width
-        return sampling.fit_bytes(*size), sampling.sample_bytes(*size)
+        return learning_bytes(*size), sample_bytes(*size)
 
     @classmethod
     def masking_bytes(cls, height: int, width: int, threads: int) -> int:
-        """Give the memory of a scene, and of comparing frames with it."""
-        return comparing_bytes(height, width, threads)
+        """Return the memory of the network in so many threads, and of its answers."""
+        return threads * (_NETWORK_BYTES + _ANSWER_BYTES * height * width)
 
     def begin(self, frames: int, seed: int) -> None:
         """Draw a sample of the frames."""
-        self._sample = sampling.PictureSample(self.layout, frames, seed)
+        self._sample = Sample(self.layout, frames, seed)
 
     def add(self, start: int, rows: Bytes) -> None:
-        """Keep those of the frames that are in the sample, as pictures."""
+        """Keep those of the frames that are in the sample."""
         if self._sample is not None:
             self._sample.add(start, rows)
 
@@ -137,103 +123,73 @@ class LocalMasker(Masker):
         moments: Sequence[tuple[int, float]],
         workers: Workers,
     ) -> None:
-        """Fit a local model to the sample."""
-        del background
-        if self._ahead is not None and workers.helpers is not None:
-            scenes, usual, history, place = workers.helpers.result(self._ahead)
-            self._use(LocalModel(scenes, usual, None, history, self._params, place))
-        elif self._sample is not None:
-            self._use(self._sample.fit(workers, moments, self._params))
-        self._sample = self._ahead = None
-
-    def learn_ahead(self, moments: Sequence[tuple[int, float]], workers: Workers) -> None:
-        """Let a helper fit the local model, if there is one."""
-        if self._sample is not None and workers.helpers is not None:
-            sample, helpers = self._sample, workers.helpers
-            self._ahead = sample.fit_ahead(helpers, workers, moments, self._params)
-
-    @property
-    def _params(self) -> LocalParams:
-        return _LEARNED.get(self.settings.still_objects, _ALL_ARE_OBJECTS)
+        """Learn the background of the sample."""
+        if self._sample is not None:
+            times = [moments[i][0] for i in self._sample.rows.tolist()]
+            self._use(
+                MaskModel.fit(
+                    self._sample,
+                    times,
+                    self._options,
+                    plates=background is not None,
+                    each=workers.map,
+                )
+            )
+            self._same_video = True
+        self._sample = None
 
     def load(self, background: BackgroundModel) -> None:
-        """Take the local model of a saved one."""
-        if background.local is None:
-            return
-        if self.settings.still_objects == "foreground" and background.local.params.rigid_motion:
-            message = (
-                "--still-objects foreground has no effect with a model that was learned without"
-            )
-            raise UsageError(f"{message}; leave it out, or use a model of a run with it")
-        self._use(background.local)
+        """Take the model of a saved one."""
+        if background.local is not None:
+            self._use(MaskModel(background.local, self._options))
 
-    def _use(self, model: LocalModel) -> None:
-        is_ready = model.options == self._options
-        self._model = model if is_ready else model.with_options(self._options)
-        self.min_area = self._model.min_area
+    def _use(self, model: MaskModel) -> None:
+        self._model, self.min_area = model, model.min_area
 
     def keep(self, background: BackgroundModel) -> BackgroundModel:
-        """Give the background with the local model."""
-        return replace(background, local=self._learned())
+        """Return the background with the model of its masks."""
+        return replace(background, local=self._learned().scene)
 
-    def _learned(self) -> LocalModel:
+    def _learned(self) -> MaskModel:
         if self._model is None:
             raise _NOTHING_LEARNED
         return self._model
 
     def look(self, frame: SceneFrame, inside: Flags | None, *, with_scores: bool) -> Seen:
-        """Compare a frame with the colours of its places."""
-        return self._learned().look(frame.seen, inside, with_scores=with_scores)
-
-    @property
-    def frames_at_once(self) -> int:
-        """Frames that `look_all` compares in few steps together."""
-        return self._learned().frames_at_once
-
-    def look_all(
-        self, frames: Sequence[SceneFrame], inside: Flags | None, *, with_scores: bool
-    ) -> list[Seen]:
-        """Compare frames with the colours of their places."""
-        pictures = [frame.seen for frame in frames]
-        return self._learned().look_all(pictures, inside, with_scores=with_scores)
-
-    def elsewhere(
-        self, inside: Flags | None, *, with_scores: bool
-    ) -> tuple[Callable[..., Callable[[Any], list[Seen]]], dict[str, Any]]:
-        """Give what makes `look_all` in another process."""
-        model = self._learned()
-        arguments = {"arrays": model.arrays(), "options": model.options, "layout": self.layout}
-        return make_looker, arguments | {"inside": inside, "with_scores": with_scores}
-
-    @classmethod
-    def elsewhere_bytes(cls, height: int, width: int) -> int:
-        """Give the memory of a process that makes masks for this one."""
-        return looking_bytes(sampling.sample_size(height, width), height, width)
+        """Segment a frame."""
+        return self._learned().look(
+            frame.seen,
+            inside,
+            small=frame.small,
+            beside=frame.beside,
+            time=frame.number if self._same_video else None,
+            with_scores=with_scores,
+        )
 
     def background(self, frame: SceneFrame) -> Bytes:
-        """Give the usual colours of the state of the scene that a frame shows."""
-        return self._learned().background(frame.seen)
+        """Return the empty scene in the state and the light of a frame."""
+        return self._learned().scene.background_of(frame.seen)
 
     def empty_scene(self, pictures: Bytes, empty: Flags) -> Bytes:
-        """Give the median of what shows background, of the state of most frames."""
+        """Return the median of what shows background, of the state of most frames."""
         return plates_of(self._learned(), pictures, empty)[0].picture
 
     def backdrop(self, background: BackgroundModel) -> Backdrop:
-        """Give what corrects the backgrounds of frames where the local model knows better."""
-        return Backdrop(background, self._learned())
+        """Return what corrects the backgrounds of frames where the masks know better."""
+        return Backdrop(background, self._learned().scene)
 
     def facts(self) -> dict[str, Any]:
-        """Describe the states of the scene, and what was decided about its places."""
-        return self._learned().history.to_json()
+        """Return the states of the scene."""
+        return self._learned().scene.facts()
 
 
 _NOTHING_LEARNED = RuntimeError("a mask is asked for before anything is learned")
 
 
-MASKERS: dict[str, type[Masker]] = {kind.name: kind for kind in (LocalMasker, ResidualMasker)}
+MASKERS: dict[str, type[Masker]] = {kind.name: kind for kind in (NetworkMasker, ResidualMasker)}
 """Kinds of masks by their name."""
 
 
 def saved_kind(background: BackgroundModel, threshold: float | None) -> type[Masker]:
     """Give the kind of masks that a saved model makes; a threshold that is given is the formula."""
-    return ResidualMasker if background.local is None or threshold is not None else LocalMasker
+    return ResidualMasker if background.local is None or threshold is not None else NetworkMasker

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from bgsub.background.backdrop import Backdrop
 from bgsub.background.model import BackgroundModel
-from bgsub.local.drawing import Seen
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.runtime.threads import Workers
+from bgsub.segmenter.masks import Seen
 from bgsub.tracking.absorption import Stillness
 from bgsub.video.frames import Bytes, Layout
 

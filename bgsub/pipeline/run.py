@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bgsub.errors import BgsubWarning
 from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions
-from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints, noise_hints
+from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints
 from bgsub.pipeline.ahead import HELPER_MODULES
 from bgsub.pipeline.damage import mark_doubtful
 from bgsub.pipeline.directory import ResultsDirectory
@@ -141,7 +141,7 @@ def run(
         facts |= plan_facts(plan, int(store.fit_numbers.size)) | fit_facts(fit, scene.background)
         facts |= frame_facts(outputs, scene) | object_facts(outputs, table)
         hints = camera_hints(outputs.camera, facts) + fit_hints(fit, table)
-        hints += mask_hints(outputs.tally, scene.threshold) + noise_hints(facts)
+        hints += mask_hints(outputs.tally, scene.threshold)
         return finish(results, source, table, options, watch, facts, hints)
 
 
@@ -218,7 +218,6 @@ def apply(
         facts |= source_facts(source, identity.result()) | frame_facts(outputs, scene)
         facts |= object_facts(outputs, table)
         hints = camera_hints(outputs.camera, facts) + mask_hints(outputs.tally, scene.threshold)
-        hints += noise_hints(facts)
         return finish(results, source, table, options, watch, facts, hints)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.local.sampling import sample_size
+from bgsub.background.sample import full_frames
 from bgsub.pipeline.consumers import Need
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Masker
@@ -20,7 +20,7 @@ _PICTURE = 4
 
 def still_bytes(frames: int, height: int, width: int) -> int:
     """Give the memory that a `StillOutput` takes."""
-    return _PICTURE * height * width * min(frames, sample_size(height, width))
+    return _PICTURE * height * width * min(frames, full_frames(height, width))
 
 
 class StillOutput:
@@ -52,7 +52,7 @@ class StillOutput:
         if number % self._every:
             return
         if self._pictures is None:
-            most = sample_size(frame.layout.height, frame.layout.width)
+            most = full_frames(frame.layout.height, frame.layout.width)
             self._pictures = np.empty((most, *frame.picture.shape), np.uint8)
             self._empty = np.empty((most, *frame.mask.shape), np.bool_)
         if self._kept == len(self._pictures):

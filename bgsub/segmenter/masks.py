@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -10,11 +10,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.camera import Motion, moved, moved_back
+from bgsub.background.camera import moved
 from bgsub.background.composite import ENOUGH, put_median
-from bgsub.background.light import Light, lit
-from bgsub.background.plates import NOISE_UNIT, Background, at_working_size, working_size
+from bgsub.background.light import lit
+from bgsub.background.plates import Background, at_working_size
 from bgsub.background.sample import Sample
+from bgsub.background.scene import Scene
 from bgsub.segmenter.network import Answer, answer, enlarged
 from bgsub.video.frames import Bytes
 
@@ -25,10 +26,13 @@ Sensitivity = Literal["low", "normal", "high"]
 THRESHOLDS: dict[str, float] = {"low": 0.7, "normal": 0.5, "high": 0.3}
 """Probability from which a pixel is foreground, by sensitivity."""
 
+SCORE_LEVEL = 500
+"""Score of a pixel that is as likely an object as not."""
+
 SCALE = 1000
 """What probabilities are multiplied by where they are written as integers."""
 
-_LEAST_AREA = 1e-4
+LEAST_AREA = 1e-4
 """Share of a frame that an object covers, at least."""
 
 _SUSPECT, _DOUBT = 0.25, 0.1
@@ -83,11 +87,7 @@ class MaskModel:
 
     Parameters
     ----------
-    background : Background
-    plates : list of ndarray of uint8, shape (h, w, 3)
-        The empty scene in each state; none where only masks are wanted.
-    shape : tuple of int
-        Height and width of the frames.
+    scene : Scene
     options : MaskOptions, optional
 
     Attributes
@@ -99,18 +99,11 @@ class MaskModel:
     delay = 1
     """Frames after one that its mask depends on."""
 
-    def __init__(
-        self,
-        background: Background,
-        plates: list[Bytes],
-        shape: tuple[int, int],
-        options: MaskOptions | None = None,
-    ) -> None:
-        self.background, self.plates, self.shape = background, plates, shape
-        self.options = options or MaskOptions()
+    def __init__(self, scene: Scene, options: MaskOptions | None = None) -> None:
+        self.scene, self.options = scene, options or MaskOptions()
         least = self.options.min_area
-        pixels = shape[0] * shape[1]
-        self.min_area = max(1, round(_LEAST_AREA * pixels)) if least is None else least
+        pixels = scene.shape[0] * scene.shape[1]
+        self.min_area = max(1, round(LEAST_AREA * pixels)) if least is None else least
         self._threshold = THRESHOLDS[self.options.sensitivity]
 
     @classmethod
@@ -140,14 +133,27 @@ class MaskModel:
         sample = frames if isinstance(frames, Sample) else Sample.of(frames)
         moments = np.arange(len(sample.rows)) + 1.0 if times is None else np.asarray(times, float)
         background = Background.learn(sample.small, moments, each)
-        model = cls(background, [], sample.shape, options)
+        model = cls(Scene(background, [], sample.shape), options)
         if plates:
-            model.plates = model._composed(sample, moments, each)
+            model.scene.plates = model._composed(sample, moments, each)
         return model
+
+    @classmethod
+    def learned(
+        cls,
+        small: Bytes,
+        times: Sequence[float],
+        shape: tuple[int, int],
+        options: MaskOptions | None = None,
+        *,
+        each: Callable[..., Iterable[Any]] = map,
+    ) -> MaskModel:
+        """Learn from frames at the working size, (n, h', w', 3), of those of a shape."""
+        return cls(Scene(Background.learn(small, times, each), [], shape), options)
 
     def with_options(self, options: MaskOptions) -> MaskModel:
         """Return the same model, drawing masks in another way."""
-        return MaskModel(self.background, self.plates, self.shape, options)
+        return MaskModel(self.scene, options)
 
     def _composed(
         self, sample: Sample, moments: NDArray[np.float64], each: Callable[..., Iterable[Any]]
@@ -156,21 +162,21 @@ class MaskModel:
         full, kept = sample.full, sample.kept
 
         def place(index: int) -> tuple[int, Bytes, Flags]:
-            around = [sample.small[max(0, kept[index] - 1)], sample.small[kept[index]]]
-            found = self.background.of(around[1], float(moments[kept[index]]))
-            said = answer(self.background, found, (around[1], around[1]))
+            own = sample.small[kept[index]]
+            found = self.scene.background.of(own, float(moments[kept[index]]))
+            said = answer(self.scene.background, found, (own, own))
             chance = enlarged(np.maximum(said.objects, said.shadows), full[index])
             hidden = cv2.dilate((chance > _SUSPECT).astype(np.uint8), np.ones((3, 3), np.uint8))
-            motion = found.aligned.motion.scaled(*self._factors)
+            motion = found.aligned.motion.scaled(*self.scene.factors)
             frame = moved(full[index], motion)
             shown = moved(1 - hidden, motion) > 0
             frame = lit(_colored(frame), found.light.inverse())
-            return self.background.states.index(found.plates), frame, shown
+            return self.scene.number_of(found.plates), frame, shown
 
         placed = list(each(place, range(len(kept))))
         plates = []
-        for number, state in enumerate(self.background.states):
-            size = self.shape[::-1]
+        for number, state in enumerate(self.scene.background.states):
+            size = self.scene.shape[::-1]
             plate = cv2.resize(state.colors[0], size, interpolation=cv2.INTER_CUBIC)
             members = [one for one in placed if one[0] == number]
             if members:
@@ -179,17 +185,12 @@ class MaskModel:
             plates.append(np.asarray(plate, np.uint8))
         return plates
 
-    @property
-    def _factors(self) -> tuple[float, float]:
-        """Pixels of a frame for one of the working size, across and down."""
-        height, width = working_size(*self.shape)
-        return self.shape[1] / width, self.shape[0] / height
-
     def look(
         self,
         frame: Bytes,
         inside: Flags | None = None,
         *,
+        small: Bytes | None = None,
         beside: tuple[Bytes, Bytes] | None = None,
         time: float | None = None,
         with_scores: bool = True,
@@ -202,6 +203,8 @@ class MaskModel:
         frame : ndarray of uint8, shape (h, w, 3) BGR or (h, w)
         inside : ndarray of bool, shape (h, w), optional
             Pixels outside are never foreground.
+        small : ndarray of uint8, optional
+            The frame at the working size, if it is known.
         beside : tuple of two ndarray, optional
             The frames before and after it, at the working size; without them nothing moves.
         time : float, optional
@@ -213,9 +216,9 @@ class MaskModel:
         -------
         Seen
         """
-        small = at_working_size(frame)
-        found = self.background.of(small, time)
-        said = answer(self.background, found, beside or (small, small))
+        small = at_working_size(frame) if small is None else small
+        found = self.scene.background.of(small, time)
+        said = answer(self.scene.background, found, beside or (small, small))
         return self.decide(said, frame, inside, with_scores=with_scores, with_shadows=with_shadows)
 
     def decide(
@@ -233,7 +236,9 @@ class MaskModel:
             chances = np.maximum(chances, said.shadows)
         quiet = not with_scores and not with_shadows and float(chances.max()) < self._threshold
         if quiet:
-            return Seen(np.zeros(self.shape, np.uint8), trust=_expected_f(chances, chances > 1))
+            return Seen(
+                np.zeros(self.scene.shape, np.uint8), trust=_expected_f(chances, chances > 1)
+            )
         wide = enlarged(chances, frame)
         if inside is not None:
             wide = wide * inside
@@ -260,69 +265,6 @@ class MaskModel:
     def mask(self, frame: Bytes, inside: Flags | None = None) -> Bytes:
         """Return the mask of a frame, (h, w), 0 or 255; parameters as those of `look`."""
         return self.look(frame, inside, with_scores=False).mask
-
-    def state_of(self, frame: Bytes) -> tuple[int, Light, Motion]:
-        """Return the state of the scene that a frame shows, its light, and how it lies."""
-        found = self.background.of(at_working_size(frame), None)
-        state = self.background.states.index(found.plates)
-        return state, found.light, found.aligned.motion.scaled(*self._factors)
-
-    def background_of(self, frame: Bytes) -> Bytes:
-        """Return the empty scene as a frame would show it, (h, w, 3) BGR."""
-        state, light, motion = self.state_of(frame)
-        return np.asarray(moved_back(lit(self.plates[state], light), motion), np.uint8)
-
-    def facts(self) -> dict[str, Any]:
-        """Return what was learned of the scene, as JSON values for run.json."""
-        states = self.background.states
-        total = sum(int(state.frames[-1]) for state in states)
-        notes = [f"{len(states)} states of the scene"] if len(states) > 1 else []
-        return {
-            "mask_notes": notes,
-            "mask_states": [
-                {
-                    "sample_frames": int(state.frames[-1]),
-                    "share": round(int(state.frames[-1]) / max(total, 1), 4),
-                    "noise": round(float(np.median(state.noise)) / NOISE_UNIT, 2),
-                    "level": round(float(state.colors[0].mean()), 2),
-                }
-                for state in states
-            ],
-            "mask_shake_pixels": round(self.background.shake * max(self._factors)),
-        }
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what was learned as arrays by name, for model.npz."""
-        return {
-            "mask_shape": np.array(self.shape),
-            "mask_states": np.array(len(self.plates)),
-            **{f"mask_plate_{i}": plate for i, plate in enumerate(self.plates)},
-            **self.background.arrays(),
-        }
-
-    @classmethod
-    def from_arrays(
-        cls, arrays: Mapping[str, NDArray[Any]], options: MaskOptions | None = None
-    ) -> MaskModel | None:
-        """Return the model whose `arrays` these are; None if they are of none.
-
-        Raises
-        ------
-        KeyError, ValueError
-            If they are not those of one model.
-        """
-        if "mask_shape" not in arrays:
-            return None
-        height, width = (int(side) for side in arrays["mask_shape"])
-        background = Background.from_arrays(arrays)
-        plates = [arrays[f"mask_plate_{i}"] for i in range(int(arrays["mask_states"]))]
-        fits = background.states[0].noise.shape == working_size(height, width)
-        if not fits or len(plates) != len(background.states):
-            raise ValueError((height, width))
-        for plate in plates:
-            if plate.dtype != np.uint8 or plate.shape != (height, width, 3):
-                raise ValueError(plate.shape)
-        return cls(background, plates, (height, width), options)
 
 
 def _colored(frame: Bytes) -> Bytes:

@@ -1,0 +1,115 @@
+"""Scene: the background of a video at the size of its frames, with nothing in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.camera import Motion, moved_back
+from bgsub.background.light import Light, lit
+from bgsub.background.plates import (
+    NOISE_UNIT,
+    Background,
+    Plates,
+    at_working_size,
+    working_size,
+)
+from bgsub.video.frames import Bytes
+
+
+class Scene:
+    """Hypotheses of a background, and what was decided to be the empty scene.
+
+    Parameters
+    ----------
+    background : Background
+    plates : list of ndarray of uint8, shape (h, w, 3)
+        The empty scene in each state; none where only masks are wanted.
+    shape : tuple of int
+        Height and width of the frames.
+    """
+
+    def __init__(self, background: Background, plates: list[Bytes], shape: tuple[int, int]) -> None:
+        self.background, self.plates, self.shape = background, plates, shape
+
+    def number_of(self, state: Plates) -> int:
+        """Return the number of a state, from 0."""
+        return next(i for i, one in enumerate(self.background.states) if one is state)
+
+    @property
+    def factors(self) -> tuple[float, float]:
+        """Pixels of a frame for one of the working size, across and down."""
+        height, width = working_size(*self.shape)
+        return self.shape[1] / width, self.shape[0] / height
+
+    def state_of(self, frame: Bytes) -> tuple[int, Light, Motion]:
+        """Return the state of the scene that a frame shows, its light, and how it lies."""
+        found = self.background.of(at_working_size(frame), None)
+        state = self.number_of(found.plates)
+        return state, found.light, found.aligned.motion.scaled(*self.factors)
+
+    def background_of(self, frame: Bytes) -> Bytes:
+        """Return the empty scene as a frame would show it, (h, w, 3) BGR."""
+        state, light, motion = self.state_of(frame)
+        return np.asarray(moved_back(lit(self.plates[state], light), motion), np.uint8)
+
+    def picture(self) -> Bytes:
+        """Return the empty scene in its usual state, (h, w, 3)."""
+        if self.plates:
+            return self.plates[0]
+        first = self.background.states[0].colors[0]
+        return np.asarray(cv2.resize(first, self.shape[::-1], interpolation=cv2.INTER_CUBIC))
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was learned of the scene, as JSON values for run.json."""
+        states = self.background.states
+        total = sum(int(state.frames[-1]) for state in states)
+        notes = [f"{len(states)} states of the scene"] if len(states) > 1 else []
+        return {
+            "mask_notes": notes,
+            "mask_states": [
+                {
+                    "sample_frames": int(state.frames[-1]),
+                    "share": round(int(state.frames[-1]) / max(total, 1), 4),
+                    "noise": round(float(np.median(state.noise)) / NOISE_UNIT, 2),
+                    "level": round(float(state.colors[0].mean()), 2),
+                }
+                for state in states
+            ],
+            "mask_shake_pixels": round(self.background.shake * max(self.factors)),
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned as arrays by name, for model.npz."""
+        return {
+            "mask_shape": np.array(self.shape),
+            "mask_plates": np.array(len(self.plates)),
+            **{f"mask_plate_{i}": plate for i, plate in enumerate(self.plates)},
+            **self.background.arrays(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Scene | None:
+        """Return the scene whose `arrays` these are; None if they are of none.
+
+        Raises
+        ------
+        KeyError, ValueError
+            If they are not those of one.
+        """
+        if "mask_shape" not in arrays:
+            return None
+        height, width = (int(side) for side in arrays["mask_shape"])
+        background = Background.from_arrays(arrays)
+        plates = [arrays[f"mask_plate_{i}"] for i in range(int(arrays["mask_plates"]))]
+        fits = background.states[0].noise.shape == working_size(height, width)
+        if not fits or len(plates) not in {0, len(background.states)}:
+            raise ValueError((height, width))
+        for plate in plates:
+            if plate.dtype != np.uint8 or plate.shape != (height, width, 3):
+                raise ValueError(plate.shape)
+        return cls(background, plates, (height, width))

@@ -1,0 +1,1 @@
+"""Train the mask network: a tool beside the package, which never imports it."""
