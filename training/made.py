@@ -606,3 +606,475 @@ def _put(
     scene[area] = drawn
     marks[(opacity > 0.12) & (marks != scenes.OBJECT)] = scenes.UNSCORED
     marks[inside] = scenes.OBJECT if change >= least else scenes.UNSCORED
+
+
+def _fields(rng: Generator, count: int, cells: tuple[int, int]) -> Singles:
+    return rng.standard_normal((count, *cells)).astype(np.float32)
+
+
+def _wave(rng: Generator, count: int) -> tuple[Singles, Singles]:
+    return rng.uniform(0.05, 1.5, count).astype(np.float32), rng.uniform(0, 6.3, count).astype(np.float32)
+
+
+class _Light:
+    """Light of a film at each time: gain of channels, and of places where it is uneven."""
+
+    def __init__(self, rng: Generator, length: int, thermal: bool) -> None:
+        self.rng, self.length = rng, length
+        odd = rng.random(6) < ([0.5, 0.25, 0.15, 0.0, 0.2, 0.1] if thermal else [0.5, 0.3, 0.16, 0.17, 0.25, 0.2])
+        self.flicker = rng.uniform(0.002, 0.05) if odd[0] else 0.0
+        self.drift = rng.normal(0, 0.15, 4) if odd[1] else np.zeros(4)
+        self.cloud = rng.uniform(0.05, 0.3) if odd[2] else 0.0
+        self.switch = bool(odd[3])
+        self.exposure = rng.uniform(0.2, 0.9) if odd[4] else 0.0
+        self.gamma = rng.uniform(-0.25, 0.25) if odd[5] else 0.0
+        self.band = rng.uniform(0.005, 0.03) if rng.random() < 0.08 else 0.0
+        self.fields = _fields(rng, 2, (4, 9))
+        self.speed = rng.uniform(0.5, 6) / length if rng.random() < 0.6 else rng.uniform(0.001, 0.05)
+        self.states: list[Singles] = []
+        self.changes = [0.0, float(length)]
+        if self.switch:
+            dark = np.exp(rng.uniform(np.log(0.12), np.log(0.8))) * rng.uniform(0.8, 1.2, 3)
+            slope = rng.normal(0, 0.3, (6, 8, 1)).cumsum(1) * 0.3 * rng.uniform(0, 1)
+            slope += rng.normal(0, 0.25) * np.linspace(-1, 1, 6)[:, None, None]
+            other = (dark * np.exp(np.clip(slope - slope.mean(), -1, 1))).astype(np.float32)
+            plain = np.ones((6, 8, 3), np.float32)
+            self.states = [plain, np.clip(other, 0.05, 1.25)]
+            if rng.random() < 0.5:
+                self.states.reverse()
+            cuts = [rng.uniform(0.16, 0.84)] if rng.random() < 0.6 else [rng.uniform(0.1, 0.4), rng.uniform(0.56, 0.9)]
+            self.changes = [0.0, *(float(c * length) for c in cuts), float(length)]
+
+    def names(self) -> list[str]:
+        """Return which kinds of change there are."""
+        kinds = ("flicker", "cloud", "switch", "exposure", "gamma", "band")
+        found = [kind for kind in kinds if getattr(self, kind)]
+        return found + (["drift"] if self.drift.any() else [])
+
+    def at(self, time: float) -> Singles:
+        """Return gains at a time, of shape (3,) where they are alike everywhere, or (6, 8, 3)."""
+        share = time / self.length
+        slow = self.drift[:3] * 0.2 + self.drift[3]
+        gain = np.exp(slow * np.sin(2.2 * share + self.drift[0] * 9) + self.rng.normal(0, self.flicker + 1e-9))
+        light = gain.astype(np.float32)
+        if self.switch:
+            part = int(np.searchsorted(self.changes, time, "right")) - 1
+            light = self.states[part % 2] * light
+        if self.cloud:
+            place = time * self.speed
+            i, mix = int(place) % 9, np.float32(place % 1)
+            moved = np.roll(self.fields[0], i, 1) * (1 - mix) + np.roll(self.fields[0], i + 1, 1) * mix
+            wide = cv2.resize(moved, (8, 6), interpolation=cv2.INTER_LINEAR)
+            light = light * np.exp(self.cloud * np.asarray(wide, np.float32))[..., None]
+        return np.asarray(light, np.float32)
+
+
+class _Place:
+    """The empty place of a film with what moves in it: leaves, water, flags, monitors, rain, smoke."""
+
+    def __init__(
+        self, rng: Generator, sources: Sources, shape: tuple[int, int], thermal: bool, length: int, grey: bool
+    ) -> None:
+        self.rng, self.shape, self.length = rng, shape, length
+        h, w = shape
+        self.flip, self.grey = rng.random() < 0.5, grey
+        self.runs = self.long = None
+        self.lut = (255 * (np.arange(256) / 255) ** rng.uniform(0.7, 1.4) * rng.uniform(0.7, 1.1)).clip(0, 255).astype(np.uint8)
+        self.tint = rng.normal(1, 0.06, 3).astype(np.float32)
+        self.base = "thermal" if thermal else "plate"
+        if sources.moving and not thermal and rng.random() < 0.22:
+            self.base = "film"
+            self.runs, self.long = sources.moving[rng.integers(len(sources.moving))]
+            picture = self.long[0]
+        else:
+            picture = sources.place(rng)
+        self.area = _window(rng, picture.shape[:2], shape, rng.uniform(0.6, 1.0))
+        self.thermal = (rng.uniform(2, 12), rng.uniform(0.08, 0.45), rng.uniform(50, 190)) if thermal else None
+        self.plate = self._seen(picture)
+        kinds = ["leaves", "water", "flag", "monitor", "rain", "smoke"]
+        chance = np.array([0.3, 0.08, 0.05, 0.05, 0.05, 0.05]) * (0.7 if thermal else 1)
+        self.moves = [str(k) for k, c in zip(kinds, chance, strict=True) if rng.random() < c and self.base != "film"]
+        self.boxes = {kind: self._box(kind) for kind in self.moves}
+        self.low = {kind: _fields(rng, 6, (int(rng.integers(5, 22)),) * 2) for kind in self.moves}
+        self.waves = {kind: _wave(rng, 6) for kind in self.moves}
+        self.amount = {kind: float(np.exp(rng.uniform(np.log(0.5), np.log(4.5)))) for kind in self.moves}
+        if "monitor" in self.moves:
+            area = self.boxes["monitor"]
+            size = (area[0].stop - area[0].start, area[1].stop - area[1].start)
+            self.screens = [sources.texture(rng, *size) for _ in range(int(rng.integers(2, 6)))]
+            self.pace = length / rng.integers(3, 40)
+        if "rain" in self.moves:
+            drops = _blur((rng.random((h + 200, w + 200)) < rng.uniform(0.001, 0.006)).astype(np.float32), 0.6)
+            kernel = np.eye(int(rng.integers(3, 16)), dtype=np.float32)
+            kernel[:, 1:] = 0 if rng.random() < 0.5 else kernel[:, 1:]
+            kernel[:, 0] = 1 if not kernel[1, 1] else kernel[:, 0]
+            drops = np.asarray(cv2.filter2D(drops, -1, kernel), np.float32)
+            self.drops = np.clip(drops * rng.uniform(0.3, 1.2), 0, 0.8)[..., None]
+
+    def _seen(self, picture: Bytes) -> Singles:
+        picture = picture[self.area]
+        picture = np.ascontiguousarray(picture[:, ::-1]) if self.flip else picture
+        place = _resize(self.lut[picture], *self.shape).astype(np.float32)
+        place = np.minimum(place * self.tint, 252)
+        if self.grey:
+            place = np.repeat(place.mean(2, keepdims=True), 3, 2)
+        if self.thermal:
+            sigma, contrast, level = self.thermal
+            place = _blur(place, sigma)
+            place = (place - place.mean()) * np.float32(contrast) + np.float32(level)
+        return place
+
+    def _box(self, kind: str) -> Area:
+        h, w = self.shape
+        most = {"leaves": 1.0, "water": 1.0, "flag": 0.35, "monitor": 0.3}.get(kind, 1.0)
+        bh, bw = (max(12, int(self.rng.uniform(0.3 * most, most) * v)) for v in (h, w))
+        if kind == "water":
+            return np.s_[h - bh : h, 0:w]
+        if kind in {"rain", "smoke"}:
+            return np.s_[0:h, 0:w]
+        y, x = self.rng.integers(h - bh + 1), self.rng.integers(w - bw + 1)
+        return np.s_[y : y + bh, x : x + bw]
+
+    def at(self, time: float, run: int, step: int) -> Singles:
+        """Return the empty place at a time; films show a frame of a run, or of the long run (-1)."""
+        if self.runs is not None and self.long is not None:
+            last = len(self.long) - 1
+            back = last - abs(last - int(time) % (2 * last))
+            scene = self._seen(self.long[back] if run < 0 else self.runs[run % len(self.runs), step])
+        else:
+            scene = self.plate.copy()
+        for kind in self.moves:
+            if kind != "rain":
+                self._move(scene, kind, time)
+        return scene
+
+    def _move(self, scene: Singles, kind: str, time: float) -> None:
+        area, low, (speed, phase) = self.boxes[kind], self.low[kind], self.waves[kind]
+        part = scene[area]
+        h, w = part.shape[:2]
+        if kind == "monitor":
+            screen = self.screens[int(time / self.pace) % len(self.screens)]
+            part[:] = screen * np.float32(self.rng.uniform(0.93, 1.07))
+            return
+        swing = (low * np.sin(speed * time + phase)[:, None, None]).astype(np.float32)
+        if kind == "smoke":
+            soft = cv2.resize(np.asarray(swing.sum(0)), (w, h), interpolation=cv2.INTER_CUBIC)
+            part += np.float32(3 * self.amount[kind]) * np.asarray(soft, np.float32)[..., None]
+            return
+        gust = self.amount[kind] * (0.3 + abs(np.sin(0.011 * time * speed[0] + phase[1])))
+        both = np.dstack([swing[:3].sum(0), swing[3:].sum(0)]) * np.float32(gust)
+        edge = np.minimum(1, np.minimum(*np.ogrid[0:4:5j, 0:4:5j])) * np.minimum(1, np.minimum(*np.ogrid[4:0:5j, 4:0:5j]))
+        wide = np.asarray(cv2.resize(both, (w, h), interpolation=cv2.INTER_CUBIC), np.float32)
+        wide *= np.asarray(cv2.resize(edge.astype(np.float32), (w, h)), np.float32)[..., None]
+        yy, xx = np.mgrid[0:h, 0:w].astype(np.float32)
+        if kind in {"flag", "water"}:
+            ripple = np.sin((xx if kind == "flag" else yy) * (0.15 + 0.2 * speed[2]) - 0.8 * time + 3 * wide[..., 0])
+            wide[..., 1] += np.float32(gust * 0.7) * ripple
+        part[:] = cv2.remap(part, xx + wide[..., 0], yy + wide[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT_101)
+        if kind == "water":
+            part *= (1 + np.float32(0.02 * gust) * ripple)[..., None]
+            if speed[3] > 1.0:
+                glints = self.rng.random((h // 2 + 1, w // 2 + 1)).astype(np.float32) > 0.985
+                part += 50 * np.asarray(cv2.resize(glints.astype(np.float32), (w, h)), np.float32)[..., None]
+
+    def rain(self, scene: Singles) -> None:
+        """Let rain or snow fall before everything."""
+        if "rain" in self.moves:
+            y, x = self.rng.integers(200, size=2)
+            h, w = scene.shape[:2]
+            drops = self.drops[y : y + h, x : x + w]
+            scene += drops * (225 - scene)
+
+
+class _Camera:
+    """Motion of a camera, its blur, noise and coding."""
+
+    def __init__(self, rng: Generator, length: int, size: tuple[int, int], thermal: bool) -> None:
+        self.rng, self.length, self.size = rng, length, size
+        how = rng.random()
+        self.motion = "still" if how < 0.72 else "shake" if how < 0.87 else "knock" if how < 0.94 else "drift"
+        self.amount = float(np.exp(rng.uniform(np.log(0.3), np.log(4)))) if self.motion == "shake" else 0.0
+        self.turn = rng.uniform(0, 0.4) if rng.random() < 0.5 else 0.0
+        self.knock = rng.normal(0, 5, 2) if self.motion in {"knock", "drift"} else np.zeros(2)
+        self.when = rng.uniform(0, 1) if rng.random() < 0.7 else rng.uniform(0, 0.1)
+        self.margin = int(min(24, 3 * self.amount + np.abs(self.knock).max() + 3)) if self.motion != "still" else 0
+        self.hand = np.zeros(3)
+        self.blur = rng.uniform(0.3, 1.2) if rng.random() < 0.6 else 0.0
+        self.sigma = float(np.exp(rng.uniform(np.log(0.3), np.log(6 if rng.random() < 0.3 else 2.5))))
+        self.sigma = rng.uniform(1.5, 7) if thermal else self.sigma
+        self.shot = rng.uniform(0, 1) if rng.random() < 0.5 else 0.0
+        self.grain = int(rng.integers(4))
+        self.rows = rng.uniform(0, 1.5) if thermal and rng.random() < 0.4 else 0.0
+        self.stretch = rng.uniform(0, 0.04) if thermal and rng.random() < 0.5 else 0.0
+        self.fog = rng.uniform(0.2, 0.6) if rng.random() < 0.08 and not thermal else 1.0
+        self.native = float(rng.choice([1, 0.5, 0.75], p=[0.72, 0.18, 0.1]))
+        kinds = ["none", "jpeg", "h264"]
+        self.coder = str(rng.choice(kinds, p=[0.4, 0.25, 0.35]))
+        self.quality = int(rng.integers(30, 93)) if self.coder == "jpeg" else int(rng.integers(18, 39))
+
+    def matrix(self, time: float) -> NDArray[np.float64] | None:
+        """Return where the film's frame lies in the larger place at a time."""
+        if self.motion == "still":
+            return None
+        share = time / self.length
+        if self.motion == "shake":
+            fresh = self.rng.normal(0, [self.amount, self.amount, self.turn])
+            self.hand = 0.4 * self.hand + 0.9 * fresh
+            dx, dy, angle = np.clip(self.hand, -3 * self.amount, 3 * self.amount)
+        else:
+            far = float(share >= self.when) if self.motion == "knock" else share
+            (dx, dy), angle = self.knock * far, 0.0
+        h, w = self.size
+        matrix = np.asarray(cv2.getRotationMatrix2D((w / 2, h / 2), angle, 1.0))
+        matrix[:, 2] += matrix[:, :2] @ np.full(2, -self.margin) + [dx, dy]
+        return matrix
+
+    def record(self, scene: Singles, noise: list[Singles]) -> Bytes:
+        """Return what the sensor gives, coded as single pictures where that is drawn."""
+        rng = self.rng
+        if self.blur:
+            scene = _blur(scene, self.blur)
+        if self.native != 1:
+            h, w = (int(v * self.native) // 2 * 2 for v in self.size)
+            scene = _resize(scene, h, w)
+        if self.fog < 1:
+            scene = scene * np.float32(self.fog) + np.float32(170 * (1 - self.fog))
+        if self.stretch:
+            scene = (scene - 128) * np.float32(1 + rng.normal(0, self.stretch)) + np.float32(128 + rng.normal(0, 60 * self.stretch))
+        h, w = scene.shape[:2]
+        tile = noise[self.grain]
+        y, x = rng.integers(tile.shape[0] - h + 1), rng.integers(tile.shape[1] - w + 1)
+        grain = tile[y : y + h, x : x + w] * np.float32(self.sigma)
+        if self.shot:
+            grain *= np.sqrt(0.2 + np.maximum(scene, 0) * np.float32(self.shot / 80))
+        scene = scene + grain
+        if self.rows:
+            scene += rng.normal(0, self.rows, (h, 1, 1)).astype(np.float32)
+        return np.clip(np.rint(scene), 0, 255).astype(np.uint8)
+
+    def coded(self, frames: list[Bytes]) -> list[Bytes]:
+        """Return the frames after coding, at the film's size."""
+        if self.coder == "jpeg":
+            setting = [cv2.IMWRITE_JPEG_QUALITY, self.quality]
+            frames = [np.asarray(cv2.imdecode(cv2.imencode(".jpg", f, setting)[1], 1), np.uint8) for f in frames]
+        elif self.coder == "h264":
+            frames = _h264(frames, self.quality, int(self.rng.choice([12, 50, 250])))
+        if self.native != 1:
+            way = cv2.INTER_LINEAR if self.grain % 2 else cv2.INTER_CUBIC
+            frames = [np.asarray(cv2.resize(f, self.size[::-1], interpolation=way), np.uint8) for f in frames]
+        return frames
+
+
+def _h264(frames: list[Bytes], crf: int, keys: int) -> list[Bytes]:
+    """Return frames as x264 codes them."""
+    import av
+
+    coder = av.CodecContext.create("libx264", "w")
+    coder.height, coder.width = frames[0].shape[:2]
+    coder.pix_fmt, coder.time_base, coder.thread_count = "yuv420p", Fraction(1, 25), 1
+    coder.options = {"crf": str(crf), "preset": "veryfast", "g": str(keys)}
+    reader = av.CodecContext.create("h264", "r")
+    reader.thread_count = 1
+    packets = []
+    for index, frame in enumerate(frames):
+        picture = av.VideoFrame.from_ndarray(frame, format="bgr24")
+        picture.pts = index
+        packets += coder.encode(picture)
+    packets += coder.encode(None)
+    read = [p for packet in packets for p in reader.decode(packet)] + reader.decode(None)
+    return [picture.to_ndarray(format="bgr24") for picture in read]
+
+
+def make(rng: Generator, sources: Sources) -> Made:
+    """Make a film.
+
+    Parameters
+    ----------
+    rng : Generator
+        What it is drawn from; the same state gives the same film.
+    sources : Sources
+
+    Returns
+    -------
+    Made
+    """
+    size = SIZES[rng.integers(len(SIZES))]
+    thermal = rng.random() < 0.17
+    grey = thermal or rng.random() < 0.15
+    short = rng.random() < 0.3
+    count = int(rng.integers(20, 41)) if short else int(rng.integers(45, 101))
+    length = count if short else int(np.exp(rng.uniform(np.log(count), np.log(5000))))
+    camera = _Camera(rng, length, size, thermal)
+    margin = camera.margin
+    shape = (size[0] + 2 * margin, size[1] + 2 * margin)
+    place = _Place(rng, sources, shape, thermal, length, grey)
+    light = _Light(rng, length, thermal)
+    director = _Director(rng, length, shape, thermal)
+    actors = director.actors()
+    shade = _Shade.draw(rng)
+    shutter = rng.uniform(0, 0.8) if rng.random() < 0.6 else 0.0
+
+    sample = np.unique(np.linspace(0, length - 1, count).round().astype(int))
+    wanted = _wanted(rng, actors, length, light.changes[1:-1])
+    seconds = {t + k: (number, k + 1) for number, t in enumerate(wanted) for k in (-1, 1)}
+    seconds |= {t: (number, 1) for number, t in enumerate(wanted)}
+    beside = {min(max(t + k, 0), length - 1) for t in wanted for k in (-1, 0, 1)}
+    times = sorted({int(t) for t in sample} | beside)
+    runs = 0 if place.runs is None else len(place.runs)
+    usual = float(place.plate.mean())
+
+    frames, marks, hidden = [], {}, np.zeros(size, np.int32)
+    for time in times:
+        run = -1 if short or not runs else int(time / length * runs)
+        scene = place.at(time, run, seconds.get(time, (0, 1))[1])
+        truth = np.zeros(shape, np.uint8)
+        now = light.at(time)
+        least = _least(camera, float(now.mean()))
+        _stage(rng, actors, time, (scene, truth), place, sources, shade, shutter, camera.sigma, least)
+        if grey:
+            scene = np.repeat(scene.mean(2, keepdims=True), 3, 2)
+        if light.exposure:
+            now = now * np.float32((usual / max(float(scene.mean()), 1)) ** light.exposure)
+        scene *= now if now.ndim == 1 else np.asarray(cv2.resize(now, shape[::-1], interpolation=cv2.INTER_CUBIC))
+        if light.gamma:
+            power = float(np.exp(light.gamma * np.sin(5 * time / length + usual)))
+            scene = 255 * np.asarray(cv2.pow(np.clip(scene, 0, 255) / 255, power), np.float32)
+        if light.band:
+            rows = np.arange(shape[0])[:, None, None] * 0.05 + 2.1 * time
+            scene *= (1 + light.band * np.sin(rows)).astype(np.float32)
+        place.rain(scene)
+        matrix = camera.matrix(time)
+        if matrix is not None:
+            scene = np.asarray(cv2.warpAffine(scene, matrix, size[::-1]), np.float32)
+            truth = np.asarray(cv2.warpAffine(truth, matrix, size[::-1], flags=cv2.INTER_NEAREST), np.uint8)
+        picture = camera.record(scene, sources.noise)
+        if grey and not camera.shot:
+            picture = np.repeat(picture[..., 1:2], 3, 2)
+        elif grey:
+            picture = np.repeat(picture[..., 1:2], 3, 2)
+        frames.append(picture)
+        marks[time] = truth
+        hidden += truth == scenes.OBJECT
+    at = dict(zip(times, camera.coded(frames), strict=True))
+    if grey:
+        at = {t: np.repeat(f[..., 1:2], 3, 2) for t, f in at.items()}
+    last = max(1, length - 1)
+    targets = [
+        Target(t / last, at[max(t - 1, 0)], at[t], at[min(t + 1, length - 1)], marks[t]) for t in wanted
+    ]
+    facts: dict[str, object] = {
+        "base": place.base, "size": size, "length": length, "sample": len(sample), "grey": grey,
+        "objects": director.kind, "actors": len(actors), "faint": director.faint,
+        "hidden": director.hidden, "hidden_share": round(float((hidden > len(times) / 2).mean()), 3),
+        "shade": shade.kind, "light": light.names(), "moves": place.moves, "motion": camera.motion,
+        "shift": round(camera.amount or float(np.abs(camera.knock).max()), 2),
+        "noise": round(camera.sigma, 2), "fog": round(camera.fog, 2), "native": camera.native,
+        "coder": camera.coder, "quality": camera.quality,
+    }  # fmt: skip
+    return Made(np.stack([at[int(t)] for t in sample]), sample / last, targets, facts)
+
+
+def _least(camera: _Camera, gain: float) -> Callable[[float], float]:
+    """Return, by an object's height, the contrast in the scene below which it cannot be seen."""
+    noise = camera.sigma * np.sqrt(1 + camera.shot)
+    return lambda height: (0.7 + noise * (0.3 if height > 14 else 0.7)) / max(gain * camera.fog, 0.05)
+
+
+def _wanted(rng: Generator, actors: list[Actor], length: int, changes: list[float]) -> list[int]:
+    """Return frames to be masked: mostly with objects, some as they have gone or light has changed."""
+    wanted: set[int] = set()
+    for _ in range(int(rng.integers(6, 11))):
+        how, time = rng.random(), rng.uniform(0, length)
+        if actors and how < 0.75:
+            actor = actors[rng.integers(len(actors))]
+            first, last = max(0.0, actor.t[0]), min(length - 1.0, actor.t[-1])
+            time = rng.uniform(first, last) if last > first else time
+            if how < 0.1:
+                time = last + rng.uniform(0, 0.1) * length
+        elif changes and how > 0.9:
+            time = changes[rng.integers(len(changes))] + rng.integers(0, 6)
+        wanted.add(int(np.clip(time, 1, length - 2)))
+    while len(wanted) < 6:
+        wanted.add(int(rng.integers(1, length - 1)))
+    return sorted(wanted)
+
+
+def _stage(
+    rng: Generator,
+    actors: list[Actor],
+    time: float,
+    view: tuple[Singles, Bytes],
+    place: _Place,
+    sources: Sources,
+    shade: _Shade,
+    shutter: float,
+    sigma: float,
+    least: Callable[[float], float],
+) -> None:
+    """Draw the objects of a time, the farther ones first, and before them what they cast."""
+    present = sorted((a for a in actors if a.t[0] <= time <= a.t[-1]), key=lambda a: a.at(time)[1])
+    scene, truth = view
+    drawn = []
+    for actor in present:
+        x, y, height = actor.at(time)
+        if not (-2 * height < x < scene.shape[1] + 2 * height and -2 < y < scene.shape[0] + 2 * height):
+            continue
+        if not actor.looks:
+            _dress(rng, actor, sources, place.plate, sigma)
+        before = actor.at(time - 1)
+        smear = ((x - before[0]) * shutter, (y - before[1]) * shutter)
+        drawn.append((actor, actor.look(time, height), x, y, height, smear))
+    for actor, look, x, y, _, _ in drawn:
+        if shade.kind != "none" and actor.colors != "faint":
+            shade.cast(scene, truth, look, x, y)
+    for _, look, x, y, height, smear in drawn:
+        _put(scene, truth, look, x, y, smear, least(height))
+
+
+def _save(path: Path, made: Made) -> None:
+    targets = made.targets
+    columns = {k: np.stack([getattr(t, k) for t in targets]) for k in ("before", "frame", "after", "truth")}
+    moments = np.array([t.time for t in targets])
+    np.savez(path, frames=made.frames, times=made.times, target_times=moments, facts=np.array(str(made.facts)), **columns)
+
+
+def _sheet(films: list[Made]) -> Bytes:
+    """Return a picture of films, one a row: the first frame of the sample, and targets with truths."""
+    colors = np.array([(0, 0, 0), (255, 255, 255), (160, 80, 0), (0, 0, 200)], np.uint8)
+    rows = []
+    for made in films:
+        tiles = [made.frames[0]]
+        for target in made.targets[:: max(1, len(made.targets) // 4)][:4]:
+            tiles += [target.frame, colors[target.truth]]
+        rows.append(np.hstack([np.asarray(cv2.resize(t, (176, 132), interpolation=cv2.INTER_AREA), np.uint8) for t in tiles]))
+    return np.vstack(rows)
+
+
+def main() -> None:
+    """Show made films, or write them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--scenes", default=",".join([*scenes.names(), *CLIPS]))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=12)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--show", type=Path)
+    arguments = parser.parse_args()
+    cv2.setNumThreads(1)
+    sources = Sources(arguments.data, arguments.scenes.split(","), arguments.pictures)
+    films = []
+    for number in range(arguments.count):
+        made = make(np.random.default_rng([arguments.seed, number]), sources)
+        print(number, made.facts, flush=True)
+        if arguments.show:
+            films.append(made)
+        if arguments.out:
+            arguments.out.mkdir(parents=True, exist_ok=True)
+            _save(arguments.out / f"made_{arguments.seed}_{number:05d}.npz", made)
+    if arguments.show:
+        cv2.imwrite(str(arguments.show), _sheet(films))
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bgsub.background.camera import align
 from bgsub.background.plates import Background, at_working_size, working_size
 from training import scenes
+from training.made import Made, Sources, make
 
 Bytes = NDArray[np.uint8]
 
@@ -79,6 +80,15 @@ def scene_examples(data: Path, name: str, most: int = 100) -> list[dict[str, Byt
     ]
 
 
+def made_examples(made: Made) -> list[dict[str, Bytes]]:
+    """Return examples of a made film."""
+    background = Background.learn(made.frames, made.times)
+    return [
+        example(background, one.time, (one.before, one.frame, one.after), one.truth)
+        for one in made.targets
+    ]
+
+
 def save(path: Path, examples: list[dict[str, Bytes]]) -> None:
     """Write examples of one size as one file of arrays."""
     np.savez(path, **{key: np.stack([one[key] for one in examples]) for key in examples[0]})
@@ -93,15 +103,36 @@ def _prepare(job: tuple[Path, str, Path]) -> str:
     return f"{name}: {len(examples)} examples of {width}×{height}"
 
 
+def _make(arguments: argparse.Namespace) -> None:
+    """Make films of the plates and objects of some scenes, and prepare them."""
+    cv2.setNumThreads(1)
+    sources = Sources(arguments.data, arguments.scenes.split(","), arguments.pictures)
+    for number in range(arguments.first, arguments.first + arguments.made):
+        path = arguments.out / f"made_{arguments.tag}_{number:05d}.npz"
+        if not path.exists():
+            # The number alone decides what is drawn, so that what was stopped goes on.
+            made = make(np.random.default_rng([arguments.seed, number]), sources)
+            save(path, made_examples(made))
+            print(path.name, made.facts, flush=True)
+
+
 def main() -> None:
-    """Prepare the scenes of a folder."""
+    """Prepare the scenes of a folder, or films made of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--scenes", default=",".join(scenes.names()))
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--made", type=int, default=0, help="films to make instead")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--tag", default="all", help="name of this set of scenes")
+    parser.add_argument("--pictures", type=Path, help="photographs and clip art, see SOURCES.md")
+    parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
+    if arguments.made:
+        _make(arguments)
+        return
     jobs = [(arguments.data, name, arguments.out) for name in arguments.scenes.split(",")]
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for line in pool.map(_prepare, jobs):

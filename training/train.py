@@ -150,7 +150,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     left_out = {one for one in arguments.leave_out.split(",") if one}
     files, weights = files_of(arguments.cache, left_out, arguments.only)
-    judged = [name for group in left_out for name in scenes.GROUPS[group]]
+    judged = [name for group in sorted(left_out) for name in scenes.GROUPS.get(group, [])]
     loader = iter(
         DataLoader(Batches(files, weights, arguments.seed), batch_size=None, num_workers=1)
     )
