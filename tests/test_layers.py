@@ -18,7 +18,7 @@ LAYERS = (
     ("video", "robustpca"),
     # Modules about options may import each other.
     ("rules input_rules declared facts source_options fit_options options",),
-    ("local", "outliers"),
+    ("outliers",),
     ("fit",),
     ("background",),
     ("segmenter",),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bgsub.background.plates import at_working_size, working_size
 from bgsub.video.frames import Bytes, Layout
-from bgsub.video.sample import sample_rows
+from bgsub.video.selection import sample_rows
 
 MOST_FRAMES = 100
 """Frames whose colours are counted: visits of a tenth of the video are then told from chance."""

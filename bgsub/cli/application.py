@@ -69,11 +69,11 @@ COMMANDS = {
 class Application(click.Group):
     """The group of all commands, which are imported only when they are called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Give the names of the commands."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
@@ -94,7 +94,7 @@ class Application(click.Group):
             raise click.UsageError(message, ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
@@ -149,7 +149,7 @@ class Application(click.Group):
             result = call()
             code = result if isinstance(result, int) else 0
             interrupts.work_is_done()
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of all errors
+        except (Exception, KeyboardInterrupt) as error:
             # A usage error may come before the options are read.
             session.log_json = session.log_json or "--log-json" in arguments
             code = failures.log_error(error, session)

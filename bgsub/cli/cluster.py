@@ -135,7 +135,7 @@ class ClusterRun:
                 plan = prepare(job.input, job.out, self._options)
             except Interrupted:
                 raise
-            except Exception as error:  # noqa: BLE001 - one bad input must not stop the others
+            except Exception as error:
                 code = failures.log_error(error, self._session)
                 self._outcomes.append(Outcome(job, "failed", code))
                 return None
@@ -168,7 +168,7 @@ class ClusterRun:
             show_result(result, self._session)
         except (Interrupted, NoWorkersError):
             raise
-        except Exception as error:  # noqa: BLE001 - one bad input must not stop the others
+        except Exception as error:
             code = failures.log_error(error, self._session)
             self._outcomes.append(Outcome(job, "failed", code))
             return
@@ -263,7 +263,7 @@ class ClusterRun:
                         show_result(finish(job.out, film.plan), session)
                 except Interrupted:
                     raise
-                except Exception as error:  # noqa: BLE001 - the others go on
+                except Exception as error:
                     code = failures.log_error(error, session)
             session.input = session.label = None
         self._outcomes.append(Outcome(job, "failed" if code else "done", code))

@@ -50,5 +50,5 @@ def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
 def check_free(path: Path, *, force: bool) -> None:
     """Raise OutputError if a file is there that may not be replaced."""
     # Path.is_file raises for names that are too long; whoever writes the file says so.
-    if os.path.isfile(path) and not path.is_symlink() and not force:  # noqa: PTH113 - see above
+    if os.path.isfile(path) and not path.is_symlink() and not force:
         raise OutputError(f"{path}: exists; replace it with --force or choose another name")

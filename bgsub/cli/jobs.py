@@ -204,7 +204,7 @@ def check_out(out: Path) -> None:
     """Raise OutputError if results can certainly not be written there, before any work."""
     try:
         present = next((p for p in (out, *out.absolute().parents) if p.exists()), out)
-        os.stat(out)  # noqa: PTH116 - Path.exists hides names that are refused from Python 3.14 on
+        os.stat(out)
     except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, ValueError) as error:
@@ -232,7 +232,7 @@ def attempt(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> O
             done = do_job(job, work, session, skip=skip)
         except Interrupted:
             raise
-        except Exception as error:  # noqa: BLE001 - one bad input must not stop a thousand others
+        except Exception as error:
             return Outcome(job, "failed", failures.log_error(error, session))
     return Outcome(job, "done" if done else "skipped")
 

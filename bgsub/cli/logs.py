@@ -96,7 +96,7 @@ class Session:
             text = f"{self.label}: {text}"
         self.put(_PREFIX.get(event, "") + text, event)
 
-    def put(self, line: str, event: Event) -> None:  # noqa: ARG002 - for those who keep some
+    def put(self, line: str, event: Event) -> None:
         """Write a line of a kind."""
         write_line(line)
 
@@ -182,8 +182,8 @@ def reporting(session: Session) -> Iterator[None]:
         category: type[Warning],
         filename: str,
         lineno: int,
-        file: TextIO | None = None,  # noqa: ARG001 - Python's signature
-        line: str | None = None,  # noqa: ARG001 - Python's signature
+        file: TextIO | None = None,
+        line: str | None = None,
     ) -> None:
         where = f" ({filename}:{lineno})" if session.debug else ""
         if issubclass(category, RuntimeWarning):  # NumPy's, of a division by 0 and the like

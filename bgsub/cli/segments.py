@@ -44,7 +44,7 @@ def run_side_by_side(
         raise error
 
 
-def _run_one(footage: str, out: Path, jobs: int, job: Job, session: Session) -> None:  # noqa: ARG001 - a `Work`
+def _run_one(footage: str, out: Path, jobs: int, job: Job, session: Session) -> None:
     from bgsub.segments.run import run_segment
 
     run_segment(out, int(job.out.name), footage=footage, jobs=jobs)

@@ -29,7 +29,7 @@ def _nothing(number: int, mode: str) -> IO[str]:
     """
     with contextlib.suppress(OSError):
         os.fstat(number)
-        return open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123 - until the end
+        return open(os.devnull, mode, encoding="utf-8")
     descriptor = os.open(os.devnull, os.O_RDWR)
     if descriptor != number:
         os.dup2(descriptor, number)

@@ -48,7 +48,7 @@ def request_for(
     """
     return {
         "version": __version__,
-        "directory": os.getcwd(),  # noqa: PTH109 - text
+        "directory": os.getcwd(),
         "input": job.input,
         "out": str(job.out),
         "name": job.input,

@@ -32,7 +32,7 @@ class ByRule(ParamType):
         self,
         value: Any,
         param: click.Parameter | None,
-        ctx: click.Context | None,  # noqa: ARG002 - click's signature
+        ctx: click.Context | None,
     ) -> Any:
         """Read text of the command line, or a value that an earlier run has written."""
         name = max(param.opts, key=len) if param is not None else "value"

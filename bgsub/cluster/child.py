@@ -44,7 +44,7 @@ def do_in_child(module: str, request: dict[str, Any], slots: dict[str, int]) -> 
     with (
         tempfile.TemporaryFile() as reply,
         tempfile.TemporaryFile() as said,
-        subprocess.Popen(  # noqa: S603 - this Python, and a module that the client names
+        subprocess.Popen(
             [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=reply, stderr=said
         ) as child,
     ):

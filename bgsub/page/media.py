@@ -546,7 +546,7 @@ def copy_footage(
         staged = claim.path / target.name
         try:
             _encode(source, staged, source.rate or rate, progress)
-            os.replace(staged, target)  # noqa: PTH105 - replaces on Windows too
+            os.replace(staged, target)
         finally:
             claim.remove()
     except OSError as error:

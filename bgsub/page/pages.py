@@ -107,8 +107,8 @@ def fill(
         .render(
             **values,
             policy=policy,
-            scripts=[Markup(code) for code in codes],  # noqa: S704 - files of this package
-            styles=[Markup(look) for look in looks],  # noqa: S704 - the same
+            scripts=[Markup(code) for code in codes],
+            styles=[Markup(look) for look in looks],
             version=__version__,
         )
     )

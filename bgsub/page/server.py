@@ -126,7 +126,7 @@ class FolderServer(ThreadingHTTPServer):
 
     @property
     def _shown_host(self) -> str:
-        return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)  # noqa: S104 - nothing is bound
+        return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)
 
     def _authority(self, host: str) -> str:
         name = f"[{host}]" if ":" in host else host
@@ -170,7 +170,7 @@ class FolderServer(ThreadingHTTPServer):
             return None
         return self.made.get("/".join(parts))
 
-    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 - the base's
+    def handle_error(self, request: object, client_address: object) -> None:
         """Note what went wrong: readers of videos hang up in the middle as they please."""
         _log.debug("a request was not answered to its end", exc_info=True)
 
@@ -270,6 +270,6 @@ class _FolderHandler(BaseHTTPRequestHandler):
         """Say who answers, without versions."""
         return "bgsub"
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+    def log_message(self, format: str, *args: object) -> None:
         """Note a request where --debug asks for it."""
         _log.debug("%s: %s", self.address_string(), format % args)

@@ -78,11 +78,11 @@ class SharedFile:
         self.folder = folder
         try:
             if os.name == "nt":
-                self.file: IO[bytes] = tempfile.NamedTemporaryFile(  # noqa: SIM115 - see close
+                self.file: IO[bytes] = tempfile.NamedTemporaryFile(
                     prefix="bgsub-compare-", dir=folder, delete=False
                 )
             else:
-                self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - see close
+                self.file = tempfile.TemporaryFile(dir=folder)
         except OSError as error:
             message = f"{folder}: frames cannot be kept there ({error.strerror}); use --temp"
             raise OutputError(message) from error
@@ -96,7 +96,7 @@ class SharedFile:
     def __setstate__(self, state: dict[str, Any]) -> None:
         handed = state["handed"]
         self.folder = state["folder"]
-        self.file = open(handed if os.name == "nt" else handed.detach(), "rb")  # noqa: PTH123, SIM115 - a name or a descriptor, see close
+        self.file = open(handed if os.name == "nt" else handed.detach(), "rb")
 
     def __enter__(self) -> Self:
         return self
@@ -610,7 +610,7 @@ def _attempt(task: FitTask, X: Any, gram: Gram, connection: Connection) -> FitOu
         )
     except MemoryError:
         return "out of memory"
-    except Exception as error:  # noqa: BLE001 - the row says it, and the others go on
+    except Exception as error:
         text = " ".join(str(error).split())
         return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 

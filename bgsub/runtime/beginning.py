@@ -23,7 +23,7 @@ def start_process(modules: Modules) -> subprocess.Popen[bytes] | None:
     try:
         # A terminal sends Ctrl-C to all processes: this one decides what it means.
         with held_back_in_children("SIGINT", "SIGHUP"):
-            process = subprocess.Popen(  # noqa: S603 - this Python, and our own module
+            process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -167,7 +167,7 @@ class Helpers:
         begun: deque[Task[Any]] = deque()
         try:
             self._exchange(process, begun)
-        except Exception:  # noqa: BLE001 - whatever it is, what is left undone is done here
+        except Exception:
             process.kill()
         with self._changed:
             self._waiting.extendleft(reversed(begun))

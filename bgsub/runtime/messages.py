@@ -61,7 +61,7 @@ def receive(pipe: BinaryIO) -> object | None:
         parts = [_part(pipe, length) for length in lengths]
     except EOFError:
         return None
-    whole: object = pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - our own process's
+    whole: object = pickle.loads(parts[0], buffers=parts[1:])
     return whole
 
 

@@ -140,7 +140,7 @@ class Subtractor:
         self,
         image: NDArray[np.uint8],
         fgmask: NDArray[np.uint8] | None = None,
-        learningRate: float = -1,  # noqa: N803 - OpenCV's name
+        learningRate: float = -1,
     ) -> Bytes:
         """Return the mask of the next frame.
 
@@ -229,7 +229,7 @@ class Subtractor:
             raise UsageError("nothing is learned yet; call fit first, or apply to two frames")
         return self._model
 
-    def getBackgroundImage(self) -> Bytes:  # noqa: N802 - OpenCV's name
+    def getBackgroundImage(self) -> Bytes:
         """Return the empty scene as far as it is known, (h, w, 3), or (h, w) of grey frames.
 
         Raises
@@ -287,7 +287,7 @@ class Subtractor:
                 subtractor._is_grey, subtractor._is_fitted = bool(facts["grey"]), True
                 scene = Scene.from_arrays(arrays)
                 if scene is None:
-                    raise KeyError(_MARK)  # noqa: TRY301 - one message for all that is wrong
+                    raise KeyError(_MARK)
                 subtractor._shape = scene.shape + (() if subtractor._is_grey else (3,))
                 subtractor._model = MaskModel(scene, subtractor._options)
         except OSError as error:

@@ -420,7 +420,7 @@ def load_plan(out: Path) -> SegmentPlan:
 
 def draft_plan(footage: Footage, options: RunOptions) -> SegmentPlan:
     """Begin a plan, without segments yet: what the film is, and what is asked for."""
-    directory = os.getcwd()  # noqa: PTH109 - text
+    directory = os.getcwd()
     return SegmentPlan(input_identity(footage), options, (), directory)
 
 

@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from bgsub.background.backdrop import Backdrop
-from bgsub.background.model import BackgroundModel
 from bgsub.local.alignment import Motion
 from bgsub.local.model import LocalModel
 from bgsub.local.placing import moved
 from bgsub.local.scene import Scene
+
+from bgsub.background.backdrop import Backdrop
+from bgsub.background.model import BackgroundModel
 from bgsub.video.frames import Layout
 
 HEIGHT, WIDTH = 60, 80

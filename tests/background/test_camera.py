@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bgsub.background.camera import Motion
 from bgsub.background.camera import (
+    Motion,
     Registration,
     find_registration,
     registration_in,
@@ -220,7 +220,7 @@ def test_arrays_keep_a_place(wide):
     ],
 )
 def test_arrays_of_no_place_are_refused(reference, factor):
-    with pytest.raises(ValueError):  # noqa: PT011 - the loader says the same of all
+    with pytest.raises(ValueError):
         registration_in({"camera_reference": reference, "camera_factor": np.array(factor)})
 
 

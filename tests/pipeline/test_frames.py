@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from bgsub.local.drawing import Seen
 
 from bgsub.background.render import largest_difference
-from bgsub.local.drawing import Seen
 from bgsub.pipeline.frames import FrameRules, SceneFrame
 from bgsub.video.frames import Layout
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bgsub.local.looking import make_looker
+from bgsub.local.sampling import PictureSample
 
 import bgsub
 from bgsub.fit.memory_plan import make_plan
-from bgsub.local.looking import make_looker
-from bgsub.local.sampling import PictureSample
 from bgsub.pipeline import looking
 from bgsub.pipeline.inputs import memory_need, open_input
 from bgsub.pipeline.looking import call_frames, helper_bytes, helpers_worth

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bgsub.local import sampling
 
 from bgsub.errors import UsageError
-from bgsub.local import sampling
 from bgsub.pipeline.inputs import memory_need, open_input
 from bgsub.pipeline.mask_kinds import LocalMasker, ResidualMasker
 from bgsub.pipeline.masker import MaskSettings

@@ -1,8 +1,8 @@
 """The seam between a run and its masks: how a third kind is added."""
 
 import numpy as np
-
 from bgsub.local.drawing import Seen
+
 from bgsub.options import RunOptions
 from bgsub.pipeline.mask_kinds import MASKERS
 from bgsub.pipeline.masker import Masker

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import cv2
 import numpy as np
 import pytest
-
-from bgsub.errors import UsageError
 from bgsub.local.model import LocalModel
 from bgsub.local.registration import Registration
 from bgsub.local.sampling import sample_size
+
+from bgsub.errors import UsageError
 from bgsub.pipeline.plate import (
     MOST_FRAMES,
     _in_usual_light,
