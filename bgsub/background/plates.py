@@ -27,6 +27,9 @@ Flags = NDArray[np.bool_]
 WORKING_PIXELS = 320 * 240
 """Pixels at which hypotheses are compared with frames, whatever the size of the video."""
 
+_MOST_ENLARGED = 2.0
+"""Factor by which small frames are enlarged, at most: more shows nothing more."""
+
 _MULTIPLE = 16
 """Pixels of which both sides are multiples: the network halves them four times."""
 
@@ -51,7 +54,7 @@ _LEAST_FRAMES, _LEAST_SHARE = 2, 0.04
 
 def working_size(height: int, width: int) -> tuple[int, int]:
     """Return height and width at which frames of a size are segmented."""
-    factor = (WORKING_PIXELS / (height * width)) ** 0.5
+    factor = min((WORKING_PIXELS / (height * width)) ** 0.5, _MOST_ENLARGED)
     rounded = (
         max(_MULTIPLE, round(factor * side / _MULTIPLE) * _MULTIPLE) for side in (height, width)
     )
