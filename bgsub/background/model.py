@@ -20,8 +20,8 @@ from bgsub.outliers.frame_scorer import FrameScorer, scene_light
 from bgsub.outliers.own_light import OwnLight
 from bgsub.runtime.threads import Workers
 from bgsub.version import __version__
+from bgsub.video.arrays import ArrayArchive
 from bgsub.video.frames import Bytes, Layout
-from bgsub.video.npz import ArrayArchive
 
 MODEL_VERSION = 1
 

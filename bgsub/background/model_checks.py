@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from bgsub.background.tiles import Singles
 from bgsub.facts import Facts, ListOf, Nullable
 from bgsub.rules import POSITIVE, Choice, Integer, Number
+from bgsub.video.arrays import ArrayArchive
 from bgsub.video.frames import LayoutKind, Matrix
-from bgsub.video.npz import ArrayArchive
 
 # A grey level of a film is 255 at most; a colour may follow a luma that hardly changes.
 _LARGEST_LEVEL = 1e6

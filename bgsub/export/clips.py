@@ -19,7 +19,7 @@ from bgsub.export.run_data import RunData, by_frame
 from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tracker import Observation
-from bgsub.video.excerpt import Excerpt, add_sound, copy_excerpt, encode_excerpt
+from bgsub.video.clip import Excerpt, add_sound, copy_excerpt, encode_excerpt
 from bgsub.video.film import VideoFileSource
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.seek import can_seek, frames_between

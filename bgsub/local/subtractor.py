@@ -20,9 +20,8 @@ from bgsub.local.params import SENSITIVITIES, MaskOptions, Sensitivity, Shadows
 from bgsub.local.sampling import sample_size
 from bgsub.rules import Choice
 from bgsub.runtime.threads import Workers
+from bgsub.video.arrays import ArrayArchive, ArrayFileError
 from bgsub.video.frames import Bytes
-from bgsub.video.npy import ArrayFileError
-from bgsub.video.npz import ArrayArchive
 from bgsub.wording import is_or_are, plural
 
 _MARK = "bgsub_subtractor"

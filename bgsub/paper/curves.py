@@ -36,8 +36,7 @@ from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.libraries import one_blas_thread
 from bgsub.version import how_to_install
-from bgsub.video.npy import ArrayFileError
-from bgsub.video.npz import ArrayArchive
+from bgsub.video.arrays import ArrayArchive, ArrayFileError
 
 __all__ = ["auc", "average_precision", "tre"]
 

@@ -37,7 +37,7 @@ from bgsub.tracking.tables import read_frames
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
 from bgsub.video.base import BadFrame
-from bgsub.video.joining import join_arrays, join_pictures, join_videos, link_or_copy
+from bgsub.video.clip import join_arrays, join_pictures, join_videos, link_or_copy
 from bgsub.wording import is_or_are
 
 MOST_ROWS = 6000

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import EmptySelectionError
+from bgsub.video.base import IndexedSource
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, FilmIndex, Place
 from bgsub.video.frames import Frame
-from bgsub.video.indexed import IndexedSource
 from bgsub.video.seek import frames_at, index_film
 from bgsub.video.source import FrameSource
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError
 from bgsub.video import pyav
+from bgsub.video.base import IndexedSource
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import FilmIndex, Place
 from bgsub.video.frames import Frame
-from bgsub.video.indexed import IndexedSource
 from bgsub.video.selection import sample_rows
 from bgsub.video.source import FrameSource
 

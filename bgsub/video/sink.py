@@ -1,29 +1,283 @@
-"""Write frames as H.264 or FFV1 video files, directories of PNG pictures or Zarr arrays.
-
-A sink writes to the path that it is given, checks what it wrote by reading it again, and leaves
-naming, renaming and the order of files to its caller.
-"""
+"""Write frames as H.264 or FFV1 video files, folders of PNG images or Zarr arrays."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import shutil
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import av
+import cv2
+import numpy as np
 from av.container import OutputContainer
+from av.packet import Packet
 from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
+from numpy.typing import NDArray
 
-from bgsub.errors import OutputError
-from bgsub.video import encode
+from bgsub.errors import InputError, OutputError
+from bgsub.video import encode, pyav
+from bgsub.video.encode import Pixels, as_picture, ffv1_frame, h264_frame, split
 from bgsub.video.frames import Layout
-from bgsub.video.images import Image
-from bgsub.video.pictures import Pixels, ffv1_frame, h264_frame, split
-from bgsub.video.png_sink import PngSink
-from bgsub.video.verify import check_count, count_frames, output_error
-from bgsub.video.zarr_sink import ZarrSink
+from bgsub.video.images import Image, read_image, write_image
+from bgsub.video.zarr_store import check_zarr
+
+_FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def count_frames(path: Path) -> int:
+    """Count the frames of a video file by its packets, decoding only its first and last ones.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be read or the frames at its ends cannot be decoded.
+    """
+    count = 0
+    tail: list[Packet[VideoStream]] = []
+    try:
+        with pyav.open_input(path.absolute()) as container:
+            stream = container.streams.video[0]
+            for packet in container.demux(stream):
+                if packet.size == 0 or packet.is_corrupt:
+                    continue
+                count += 1
+                if packet.is_keyframe:
+                    tail.clear()
+                tail.append(packet)
+                if count == 1:
+                    _decode_all(stream, tail)
+            _decode_all(stream, tail)
+    except (av.FFmpegError, OSError, IndexError) as error:
+        raise OutputError(
+            f"{path}: cannot be read back after writing ({_reason(error)}); "
+            "check the disk and run again"
+        ) from error
+    return count
+
+
+def _decode_all(stream: VideoStream, packets: list[Packet[VideoStream]]) -> None:
+    codec = stream.codec_context
+    frames = [frame for packet in packets for frame in codec.decode(packet)]
+    frames += codec.decode(None)
+    codec.flush_buffers()
+    if len(frames) != len(packets):
+        raise OSError(errno.EIO, f"{len(packets)} packets give {len(frames)} frames")
+
+
+def make_empty_folder(path: Path) -> None:
+    """Make a folder for a result; raises OutputError if there is one with something in it."""
+    try:
+        path.mkdir(exist_ok=True)
+        occupied = any(path.iterdir())
+    except OSError as error:
+        raise output_error(path, error) from error
+    if occupied:
+        raise OutputError(f"{path}: the directory is not empty; empty it or choose another")
+
+
+def check_count(path: Path, found: int, expected: int) -> None:
+    """Raise OutputError when a result holds another number of frames than were written."""
+    if found != expected:
+        raise OutputError(
+            f"{path}: holds {found} frames where {expected} were written; "
+            "check the disk and run again"
+        )
+
+
+def output_error(path: Path, error: Exception) -> OutputError:
+    """Say in one line which file could not be written, why, and what to do."""
+    number = getattr(error, "errno", None)
+    if number in _FULL_DISK:
+        advice = "the disk is full; free some space or choose another place with --out"
+    elif number in _FORBIDDEN:
+        advice = "writing is not allowed there; choose another place with --out"
+    elif number in {errno.ENOENT, errno.ENOTDIR}:
+        advice = "its directory does not exist; create it or choose another place with --out"
+    elif number == errno.EISDIR:
+        advice = "a directory has that name; remove it or choose another place with --out"
+    else:
+        advice = f"{_reason(error)}; try another place with --out or another --format"
+    return OutputError(f"cannot write {path}: {advice}")
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
+
+
+class PngSink:
+    """Writes a directory of numbered PNG pictures; see `open_sink` and `FrameSink`."""
+
+    def __init__(self, path: Path, name: str, *, layout: Layout) -> None:
+        self.name = name
+        self.path = path
+        self.padded = False
+        self.count = 0
+        self._layout = layout
+        self._finished = False
+        self._complete = False
+        make_empty_folder(path)
+
+    def _file(self, number: int) -> Path:
+        return self.path / f"{number:06d}.png"
+
+    def write(self, frame: Image, time_s: float | None = None) -> None:  # noqa: ARG002 - contract
+        """Write a frame as the next picture, grey of 8 or 16 bits or BGR; see `VideoSink.write`."""
+        if self._finished:
+            raise ValueError(f"{self.path}: the sink is closed")
+        picture = as_picture(frame, self._layout)
+        file = self._file(self.count + 1)
+        self.count += 1  # before writing, so that abort removes half a file too
+        write_image(file, picture)
+
+    def close(self) -> int:
+        """Count the pictures and read the first and the last; see `VideoSink.close`."""
+        if self._complete:
+            return self.count
+        if self._finished:
+            raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
+        self._finished = True
+        if self.count == 0:
+            raise OutputError(f"{self.path}: no frame was written to it; select some frames")
+        found = 0
+        for number in range(1, self.count + 1):
+            with contextlib.suppress(OSError):
+                found += self._file(number).stat().st_size > 0
+        check_count(self.path, found, self.count)
+        for number in {1, self.count}:
+            try:
+                read_image(self._file(number))
+            except InputError as error:
+                raise OutputError(f"cannot be read back after writing: {error}") from error
+        self._complete = True
+        return self.count
+
+    def abort(self) -> None:
+        """Remove the pictures, and the directory if nothing else is in it."""
+        self._finished, self._complete = True, False
+        with contextlib.suppress(OSError):
+            for number in range(1, self.count + 1):
+                self._file(number).unlink(missing_ok=True)
+            self.path.rmdir()
+
+
+_CHUNK_BYTES = 4 << 20
+_AXES = ("frame", "y", "x", "channel")
+
+
+class ZarrSink:
+    """Writes a Zarr array of frames, (n, h, w) or (n, h, w, 3) in RGB; see `FrameSink`.
+
+    Chunks hold full frames, as many as take 4 MiB, in one folder. It is of version 2 of the format,
+    which every reader knows.
+    """
+
+    def __init__(self, path: Path, name: str, *, layout: Layout) -> None:
+        self.name = name
+        self.path = path
+        self.padded = False
+        self.count = 0
+        self._layout = layout
+        self._array: Any = None
+        self._waiting: list[NDArray[Any]] = []
+        self._finished = False
+        self._complete = False
+        check_zarr("--format zarr")
+        make_empty_folder(path)
+
+    def write(self, frame: Image, time_s: float | None = None) -> None:  # noqa: ARG002 - contract
+        """Add a frame, grey of 8 or 16 bits or BGR; see `VideoSink.write`."""
+        if self._finished:
+            raise ValueError(f"{self.path}: the sink is closed")
+        picture = self._picture(frame)
+        if self._array is None:
+            self._start(picture)
+        elif picture.shape != self._array.shape[1:] or picture.dtype != self._array.dtype:
+            raise ValueError(f"{self.path}: expected frames like the first, not {picture.shape}")
+        self._waiting.append(picture)
+        self.count += 1
+        if len(self._waiting) == self._array.chunks[0]:
+            self._flush()
+
+    def _picture(self, frame: Image) -> NDArray[Any]:
+        picture = as_picture(frame, self._layout)
+        if picture.ndim == 3:
+            return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
+        return picture.copy()
+
+    def _start(self, first: NDArray[Any]) -> None:
+        import zarr
+
+        try:
+            self._array = zarr.create_array(
+                store=str(self.path),
+                shape=(0, *first.shape),
+                chunks=(max(1, _CHUNK_BYTES // first.nbytes), *first.shape),
+                dtype=first.dtype,
+                zarr_format=2,
+                attributes={"_ARRAY_DIMENSIONS": list(_AXES[: first.ndim + 1]), "title": self.name},
+                # A chunk that is missing is one that was lost.
+                config={"write_empty_chunks": True},
+                overwrite=True,
+            )
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
+    def _flush(self) -> None:
+        start = self.count - len(self._waiting)
+        try:
+            self._array.resize((self.count, *self._array.shape[1:]))
+            self._array[start:] = np.stack(self._waiting)
+        except OSError as error:
+            raise output_error(self.path, error) from error
+        self._waiting.clear()
+
+    def close(self) -> int:
+        """Write what waits, read the array again and give its number of frames.
+
+        The chunks are counted, and the first and the last are unpacked; see `VideoSink.close`.
+        """
+        if self._complete:
+            return self.count
+        if self._finished:
+            raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
+        self._finished = True
+        if self._array is None:
+            raise OutputError(f"{self.path}: no frame was written to it; select some frames")
+        last = self._waiting[-1] if self._waiting else None
+        if self._waiting:
+            self._flush()
+        self._check(last)
+        self._complete = True
+        return self.count
+
+    def _check(self, last: NDArray[Any] | None) -> None:
+        import zarr
+
+        try:
+            written = zarr.open_array(store=str(self.path), mode="r", zarr_format=2)
+            chunks = sum(entry.name[0] != "." for entry in self.path.iterdir())
+            found = written.shape[0] if chunks == written.nchunks else 0
+            check_count(self.path, found, self.count)
+            ends = [np.asarray(written[place]) for place in (0, self.count - 1)]
+        # Each codec has errors of its own.
+        except (OSError, ValueError, RuntimeError) as error:
+            raise output_error(self.path, error) from error
+        if last is not None and not np.array_equal(ends[-1], last):
+            message = f"{self.path}: holds another last frame than was written"
+            raise OutputError(f"{message}; check the disk and run again")
+
+    def abort(self) -> None:
+        """Remove the array."""
+        self._finished, self._complete = True, False
+        self._waiting.clear()
+        with contextlib.suppress(OSError):
+            shutil.rmtree(self.path)
+
 
 SinkKind = Literal["mp4", "mkv", "png", "zarr"]
 

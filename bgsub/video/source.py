@@ -17,19 +17,19 @@ from bgsub.files import check_plain
 from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, open_array
 from bgsub.video.base import BadFrame, OnBadFrame, Options
 from bgsub.video.frames import Bytes, Frame, Layout
-from bgsub.video.geometry import ColorMode
+from bgsub.video.geometry import ColorMode, MaskImage
 from bgsub.video.image_files import (
     ImageFilesSource,
+    PagesSource,
     is_printf,
     list_directory,
     list_glob,
     list_printf,
+    pages_opener,
 )
 from bgsub.video.images import is_image_name
-from bgsub.video.page_files import PagesSource, pages_opener
-from bgsub.video.pixel_masks import MaskImage
 from bgsub.video.selection import Position, Region, Selection, parse_rate, parse_region
-from bgsub.video.zarr_frames import is_zarr, open_zarr
+from bgsub.video.zarr_store import is_zarr, open_zarr
 
 __all__ = ["BadFrame", "Footage", "FrameSource", "open_source"]
 

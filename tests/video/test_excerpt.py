@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.video.excerpt import Excerpt, add_sound, copy_excerpt, encode_excerpt
+from bgsub.video.clip import Excerpt, add_sound, copy_excerpt, encode_excerpt
 from bgsub.video.seek import frames_between
 from bgsub.video.source import open_source
 from tests.video.beeps import FLASH_S, RATE, film_with_a_beep

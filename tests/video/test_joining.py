@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bgsub.errors import OutputError
+from bgsub.video.clip import join_pictures, join_videos
 from bgsub.video.frames import Layout
-from bgsub.video.joining import join_pictures, join_videos
 from bgsub.video.sink import open_sink
 from tests.conftest import make_scene, read_video
 

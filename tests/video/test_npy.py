@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.video.npy import ArrayFileError, map_array, read_header
+from bgsub.video.arrays import ArrayFileError, map_array, read_header
 from tests.video.array_files import HEADERS, MAGIC, header, npy
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.video.npy import ArrayFileError
-from bgsub.video.npz import ArrayArchive
+from bgsub.video.arrays import ArrayArchive, ArrayFileError
 from tests.video.array_files import HEADERS, header, npy
 
 

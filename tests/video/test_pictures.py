@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from av.video.frame import VideoFrame
 
+from bgsub.video.encode import ffv1_frame, h264_frame, plane_views, split
 from bgsub.video.frames import Layout
-from bgsub.video.pictures import ffv1_frame, h264_frame, plane_views, split
 from tests.video.ranges import COMPRESS_CHROMA, COMPRESS_LUMA
 
 RNG = np.random.default_rng(5)

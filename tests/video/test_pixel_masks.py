@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from bgsub.errors import EmptySelectionError, InputError, UsageError
-from bgsub.video.geometry import Geometry, Orientation
+from bgsub.video.geometry import Geometry, MaskImage, Orientation
 from bgsub.video.images import write_image
-from bgsub.video.pixel_masks import MaskImage
 from bgsub.video.selection import Region
 
 
@@ -79,7 +78,7 @@ def test_files_and_arrays_that_are_no_pictures(tmp_path):
 def test_a_picture_of_another_size_is_not_decoded(tmp_path, monkeypatch):
     path = tmp_path / "huge.png"
     write_image(path, np.zeros((3000, 4000), np.uint16))
-    monkeypatch.setattr("bgsub.video.pixel_masks.read_image", None)
+    monkeypatch.setattr("bgsub.video.geometry.read_image", None)
     with pytest.raises(UsageError, match="has 4000×3000 pixels, the input 64×48"):
         MaskImage.read(path, "mask image").pixel_mask(plan())
 

@@ -15,8 +15,7 @@ import pytest
 from bgsub.errors import OutputError
 from bgsub.video.frames import Layout
 from bgsub.video.images import read_image
-from bgsub.video.sink import SUFFIXES, open_sink
-from bgsub.video.verify import count_frames, output_error
+from bgsub.video.sink import SUFFIXES, count_frames, open_sink, output_error
 from tests.video.ranges import COMPRESS_CHROMA, COMPRESS_LUMA
 
 RNG = np.random.default_rng(3)

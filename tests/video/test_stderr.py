@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from bgsub.video.stderr import libraries_quiet
+from bgsub.video.images import libraries_quiet
 
 
 def test_lines_of_libraries_are_dropped_and_others_are_kept(capfd):

@@ -6,8 +6,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from bgsub.video.pillow import ImageError
-from bgsub.video.tiff import TiffPages
+from bgsub.video.images import ImageError, TiffPages
 from tests.video.picture_files import by_pillow, by_tifffile, picture
 
 
