@@ -117,8 +117,8 @@ def fit_frames(
     least = 1 if settings.k == "auto" else settings.k
     check_rank(least, store.fit_numbers.size, settings.support_fraction, name=store.name)
     workers.need(_SCIPY)
-    if settings.plots and (settings.keep_choice or workers.helpers is None):
-        # Nobody else draws. Matplotlib takes longer to import than many runs take. Not before: the
+    if settings.plots:
+        # Matplotlib takes longer to import than many runs take. Not before: the
         # line above would wait for it.
         workers.load("bgsub.report.plots")
     columns = store.fit_columns(pixel_mask)

@@ -52,7 +52,7 @@ def find_layers(
     colors, labels = np.empty((*shape, 3), np.uint8), np.empty((n, height, width), np.uint8)
     counts, absences, visits = (np.empty(shape, np.uint8) for _ in range(3))
     layers = Layers(colors, counts, absences, visits, labels)
-    parts = max(workers.hands, -(-height * width // _STRIP_PIXELS))
+    parts = -(-height * width // _STRIP_PIXELS)
     rows = max(8, -(-height // parts))
     strips = [slice(top, min(top + rows, height)) for top in range(0, height, rows)]
     order = np.random.default_rng(seed).permutation(n)

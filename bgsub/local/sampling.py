@@ -9,11 +9,8 @@ import numpy as np
 
 from bgsub.local.clean_frames import coarseness
 from bgsub.local.history import Moment
-from bgsub.local.learning import Learned, learn_scenes
-from bgsub.local.looking import Lesson, make_learner
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, LocalParams
-from bgsub.runtime.helpers import Helpers, Task
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.selection import sample_rows
@@ -97,25 +94,6 @@ class PictureSample:
         own = None if moments is None else self._own(moments)
         return LocalModel.fit(
             self._pictures, workers=workers, seed=self._seed, moments=own, params=params
-        )
-
-    def fit_ahead(
-        self, helpers: Helpers, workers: Workers, moments: Sequence[Moment], params: LocalParams
-    ) -> Task[Learned]:
-        """Let a helper learn the scene meanwhile; the pictures are used up where none does.
-
-        Parameters
-        ----------
-        helpers : Helpers
-        workers : Workers
-        moments, params
-            As for `fit`.
-        """
-        own, pictures, seed = self._own(moments), self._pictures, self._seed
-        helpers.begin(make_learner, {})
-        return helpers.submit(
-            Lesson(pictures, seed, own, params, workers.threads),
-            lambda: learn_scenes(pictures, workers, seed, own, params),
         )
 
     def _own(self, moments: Sequence[Moment]) -> list[Moment]:

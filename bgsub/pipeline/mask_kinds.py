@@ -5,7 +5,7 @@ A kind is a class here, a `Masker`, and a line in `MASKERS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +18,12 @@ from bgsub.errors import UsageError
 from bgsub.local import sampling
 from bgsub.local.cleanup import SCORE_LEVEL as LOCAL_SCORE_LEVEL
 from bgsub.local.drawing import Seen
-from bgsub.local.learning import Learned
-from bgsub.local.looking import looking_bytes, make_looker
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS, LocalParams, MaskOptions
 from bgsub.local.scoring import comparing_bytes
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Flags, Masker, MaskSettings
 from bgsub.pipeline.plate import plates_of
-from bgsub.runtime.helpers import Task
 from bgsub.runtime.threads import Workers
 from bgsub.tracking.fleeting import BlobSieve
 from bgsub.video.frames import Bytes, Layout
@@ -105,7 +102,6 @@ class LocalMasker(Masker):
         least = settings.min_area if clean else 0
         self._options = MaskOptions(settings.shadows, settings.sensitivity, least, fill)
         self._sample: sampling.PictureSample | None = None
-        self._ahead: Task[Learned] | None = None
         self._model: LocalModel | None = None
 
     @classmethod
@@ -141,18 +137,9 @@ class LocalMasker(Masker):
     ) -> None:
         """Fit a local model to the sample."""
         del background
-        if self._ahead is not None and workers.helpers is not None:
-            scenes, usual, history, place = workers.helpers.result(self._ahead)
-            self._use(LocalModel(scenes, usual, None, history, self._params, place))
-        elif self._sample is not None:
+        if self._sample is not None:
             self._use(self._sample.fit(workers, moments, self._params))
-        self._sample = self._ahead = None
-
-    def learn_ahead(self, moments: Sequence[tuple[int, float]], workers: Workers) -> None:
-        """Let a helper fit the local model, if there is one."""
-        if self._sample is not None and workers.helpers is not None:
-            sample, helpers = self._sample, workers.helpers
-            self._ahead = sample.fit_ahead(helpers, workers, moments, self._params)
+        self._sample = None
 
     @property
     def _params(self) -> LocalParams:
@@ -199,19 +186,6 @@ class LocalMasker(Masker):
         """Compare frames with the colours of their places."""
         pictures = [frame.seen for frame in frames]
         return self._learned().look_all(pictures, inside, with_scores=with_scores)
-
-    def elsewhere(
-        self, inside: Flags | None, *, with_scores: bool
-    ) -> tuple[Callable[..., Callable[[Any], list[Seen]]], dict[str, Any]]:
-        """Give what makes `look_all` in another process."""
-        model = self._learned()
-        arguments = {"arrays": model.arrays(), "options": model.options, "layout": self.layout}
-        return make_looker, arguments | {"inside": inside, "with_scores": with_scores}
-
-    @classmethod
-    def elsewhere_bytes(cls, height: int, width: int) -> int:
-        """Give the memory of a process that makes masks for this one."""
-        return looking_bytes(sampling.sample_size(height, width), height, width)
 
     def sieve(self, inside: Flags | None) -> BlobSieve | None:
         """Give what leaves fleeting blobs out of masks, unless a least area was asked for."""

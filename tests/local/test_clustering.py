@@ -146,14 +146,3 @@ def test_pixels_that_never_stray_have_the_layers_that_they_have_among_others(mon
     apart = of_strips(monkeypatch, pictures, 1000, strays=1.0)
     assert_same(apart, of_strips(monkeypatch, pictures, 1000, strays=-1.0))
     assert (apart.counts[1:, ~strays] == 0).all()
-
-
-@pytest.mark.parametrize("shape", [(37, 11), (330, 330)])
-def test_processes_find_the_same_layers(shape):
-    pictures = np.random.default_rng(2).integers(0, 40, (5, *shape, 3), dtype=np.uint8)
-    found = []
-    for helpers in (0, 1):
-        with Workers(2) as workers:
-            workers.begin_helpers(helpers)
-            found.append(find_layers(pictures, pictures[3], 6, seed=0, workers=workers))
-    assert_same(*found)

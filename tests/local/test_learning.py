@@ -6,10 +6,7 @@ import pytest
 from bgsub.local import learning
 from bgsub.local.model import LocalModel
 from bgsub.local.params import DEFAULTS
-from bgsub.runtime.helpers import Helpers
 from bgsub.runtime.threads import Workers
-
-HELPER_MODULES = ("bgsub.local.looking",)
 
 
 @pytest.fixture
@@ -22,39 +19,6 @@ def pictures():
         picture[32:36, 2 * i : 2 * i + 8] *= 0.5
         picture[:] *= 1 - 0.2 * (i % 7 == 3)
     return np.clip(np.rint(pictures), 0, 255).astype(np.uint8)
-
-
-def patient(self, task):
-    """Let nothing be computed here that a process can compute."""
-    with self._changed:
-        while not task.is_done:
-            assert self._changed.wait(60)
-    return task.value
-
-
-@pytest.mark.parametrize("result", [Helpers.result, patient])
-def test_processes_learn_the_same(pictures, monkeypatch, result):
-    monkeypatch.setattr(Helpers, "result", result)
-    found, makers = [], []
-
-    class Counted(Workers):
-        def share(self, make, arguments, items):
-            makers.append(make.__name__)
-            return super().share(make, arguments, items)
-
-    for helpers in (0, 1, 3):
-        with Counted(2) as workers:
-            workers.begin_helpers(helpers, *HELPER_MODULES)
-            learned = learning.learn_scenes(pictures.copy(), workers, 0, None, DEFAULTS)
-        scenes, usual, history, _ = learned
-        found.append(LocalModel(scenes, usual, None, history).arrays())
-    place = ["_given"] * 3  # some frames seem to have moved, so two medians are looked at, too
-    steps = [*place, "_comparer", "_toner", "_clusterer", "make_teller", "_given"]
-    assert makers == 3 * steps
-    for other in found[1:]:
-        assert other.keys() == found[0].keys()
-        for name, array in found[0].items():
-            np.testing.assert_array_equal(other[name], array)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
