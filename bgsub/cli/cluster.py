@@ -200,7 +200,11 @@ class ClusterRun:
 
     def _is_passing(self, reply: Any) -> bool:
         """Say whether another try may succeed."""
-        return isinstance(reply, dict) and ("died" in reply or reply["exit_code"] in _PASSING)
+        if not isinstance(reply, dict):
+            return False
+        if "died" in reply:
+            return int(reply["died"]) <= 0  # or it ended by itself, and would again
+        return reply["exit_code"] in _PASSING
 
     def _take(self, unit: _Unit, reply: Any) -> None:
         """Say what became of a unit; finish its film if it was the last one."""
@@ -224,7 +228,11 @@ class ClusterRun:
             error: BaseException = OutputError(f"{message}; give an --out that all workers see")
         elif isinstance(reply, dict):
             tail = f" ({reply['last_line'][:200]})" if reply["last_line"] else ""
-            error = BgsubError(f"{KILLED.replace('; ', f', {unit.tries} times{tail}; ', 1)}")
+            if reply["died"] > 0:
+                message = f"the process that was to work on it failed to start or broke{tail}"
+                error = BgsubError(f"{message}; check the Python and the bgsub of the workers")
+            else:
+                error = BgsubError(KILLED.replace("; ", f", {unit.tries} times{tail}; ", 1))
         else:
             error = _in_words(reply)
         with session.about(unit.film.job.input, label=unit.name):

@@ -45,7 +45,11 @@ def do_in_child(module: str, request: dict[str, Any], slots: dict[str, int]) -> 
         tempfile.TemporaryFile() as reply,
         tempfile.TemporaryFile() as said,
         subprocess.Popen(  # noqa: S603 - this Python, and a module that the client names
-            [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=reply, stderr=said
+            # Without the current folder on its path: it may hold films, and a click.py among them.
+            [sys.executable, "-P", "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=reply,
+            stderr=said,
         ) as child,
     ):
         asked = cast("BinaryIO", child.stdin)
