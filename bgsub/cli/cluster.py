@@ -14,7 +14,6 @@ from bgsub.cli.batch import summarize
 from bgsub.cli.jobs import Job, Outcome, Recipe, is_done
 from bgsub.cli.logs import Session, write_line
 from bgsub.cli.parallel import KILLED
-from bgsub.cli.progress import make_progress
 from bgsub.cli.run_input import show_result
 from bgsub.cli.unit import request_for
 from bgsub.errors import BatchError, BgsubError, Interrupted, OutputError
@@ -97,7 +96,7 @@ class ClusterRun:
         Interrupted
             If it was stopped; likewise.
         """
-        from bgsub.cluster.absence import NoWorkersError
+        from bgsub.cluster.pool import NoWorkersError
 
         try:
             films = [film for job in jobs if (film := self._prepared(job, skip)) is not None]
@@ -139,40 +138,11 @@ class ClusterRun:
                 code = failures.log_error(error, self._session)
                 self._outcomes.append(Outcome(job, "failed", code))
                 return None
-            if plan is None and self._sums_tiles:
-                self._fit_here(job)
-                return None
         film = _Film(job, plan, {0} if plan is None else set(plan.missing(job.out)))
         if not film.waiting:
             self._finish(film)
             return None
         return film
-
-    @property
-    def _sums_tiles(self) -> bool:
-        """Say whether the fit of a film in one piece is what the cluster is wanted for."""
-        from bgsub.pipeline.needs import needs_fit
-
-        return self._options.fit_frames == "all" and needs_fit(self._options)
-
-    def _fit_here(self, job: Job) -> None:
-        """Run a film here, but let workers sum up the tiles of its Gram matrix."""
-        from bgsub.cluster.absence import NoWorkersError
-        from bgsub.cluster.gram import cluster_gram
-        from bgsub.pipeline.run import run
-
-        try:
-            with make_progress(self._session) as progress:
-                gram_of = cluster_gram(self._pool, job.out)
-                result = run(job.input, job.out, self._options, progress=progress, gram_of=gram_of)
-            show_result(result, self._session)
-        except (Interrupted, NoWorkersError):
-            raise
-        except Exception as error:  # noqa: BLE001 - one bad input must not stop the others
-            code = failures.log_error(error, self._session)
-            self._outcomes.append(Outcome(job, "failed", code))
-            return
-        self._outcomes.append(Outcome(job, "done"))
 
     def _work(self, films: Sequence[_Film]) -> None:
         """Let workers do all units, some of them again."""
@@ -188,8 +158,7 @@ class ClusterRun:
             units = again
 
     def _task(self, unit: _Unit) -> Task:
-        from bgsub.cluster.child import do_in_child
-        from bgsub.cluster.pool import Task
+        from bgsub.cluster.pool import Task, do_in_child
 
         film = unit.film
         job, segments = film.job, film.plan.segments if film.plan else ()

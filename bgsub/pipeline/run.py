@@ -39,13 +39,11 @@ from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.pipeline.still import StillOutput
 from bgsub.pipeline.stretch import Stretch
-from bgsub.robustpca.gram import gram_matrix
 from bgsub.runtime.threads import Workers
 from bgsub.video.source import Footage, FrameSource
 
 # What fits frames and follows objects is imported where it is wanted: masks alone need neither.
 if TYPE_CHECKING:
-    from bgsub.fit.frame_fit import GramMaker
     from bgsub.pipeline.objects import ObjectsOutput
     from bgsub.tracking.object_options import ObjectOptions
 
@@ -57,7 +55,6 @@ def run(
     *,
     progress: ProgressCallback | None = None,
     stretch: Stretch | None = None,
-    gram_of: GramMaker = gram_matrix,
 ) -> RunResult:
     """Fit a video as one piece and write its results.
 
@@ -69,8 +66,6 @@ def run(
     footage, out, options, progress
     stretch : Stretch, optional
         Of a longer film, where the frames that the options select are one.
-    gram_of : GramMaker, optional
-        Makes the Gram matrix of the frames; by default it is made here.
 
     Returns
     -------
@@ -112,9 +107,7 @@ def run(
             if needs_fit(options):
                 with watch.stage("fit"):
                     settings = fit_settings(options)
-                    fit = fit_frames(
-                        store, source.pixel_mask, settings, workers, progress, gram_of=gram_of
-                    )
+                    fit = fit_frames(store, source.pixel_mask, settings, workers, progress)
                 write_spectrum(results, fit, options.outputs, options.plot_format, source.name)
             with watch.stage("model"):
                 wanted = scene_settings(options)

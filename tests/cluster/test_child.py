@@ -2,7 +2,7 @@
 
 import pytest
 
-from bgsub.cluster import child
+from bgsub.cluster import pool as child
 
 
 @pytest.fixture(autouse=True)
