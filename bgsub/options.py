@@ -205,7 +205,7 @@ class RunOptions(FitOptions):
     threads: int | None = _resources(
         None,
         Integer(1, 1024),
-        "Cores to use, by threads and by processes that make masks.",
+        "Cores to use.",
         unset="all cores available",
     )
     memory: str | None = _resources(

@@ -75,11 +75,12 @@ class Light(NamedTuple):
     def table(self) -> Bytes:
         """Return what grey levels of the plate are in the frame, shape (1, 256, 3)."""
         levels = np.arange(256, dtype=np.float32)[:, None] * self.gain + self.offset
-        return np.clip(np.rint(levels), 0, 255).astype(np.uint8)[None]
+        return np.asarray(np.clip(np.rint(levels), 0, 255)[None], np.uint8)
 
     def inverse(self) -> Light:
         """Return the light of the plate relative to the frame."""
-        return Light(1 / self.gain, -self.offset / self.gain, self.explained)
+        gain = np.asarray(1 / self.gain, np.float32)
+        return Light(gain, -self.offset * gain, self.explained)
 
 
 def thumbnail(frame: Bytes) -> Singles:
@@ -235,7 +236,7 @@ def _settled(thumbnails: Singles) -> Singles:
     if len(good) < 2:
         return plate
     at = [(one - fit.offset[:, None, None]) / fit.gain[:, None, None] for one, fit in good]
-    return np.clip(median(np.stack(at), axis=0), 0, 255).astype(np.float32)
+    return np.asarray(np.clip(median(np.stack(at), axis=0), 0, 255), np.float32)
 
 
 def _medoid(thumbnails: Singles) -> Singles:

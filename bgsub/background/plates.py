@@ -236,7 +236,7 @@ class Background:
         KeyError, ValueError
             If they are not those of one.
         """
-        states = []
+        states: list[Plates] = []
         for i in range(int(arrays["background_states"])):
             plates = Plates(**{name: arrays[f"background_{name}_{i}"] for name in _ARRAYS})
             height, width = plates.noise.shape

@@ -14,7 +14,6 @@ from bgsub.cli.batch import summarize
 from bgsub.cli.jobs import Job, Outcome, Recipe, is_done
 from bgsub.cli.logs import Session, write_line
 from bgsub.cli.parallel import KILLED
-from bgsub.cli.progress import make_progress
 from bgsub.cli.run_input import show_result
 from bgsub.cli.unit import request_for
 from bgsub.errors import BatchError, BgsubError, Interrupted, OutputError
@@ -97,7 +96,7 @@ class ClusterRun:
         Interrupted
             If it was stopped; likewise.
         """
-        from bgsub.cluster.absence import NoWorkersError
+        from bgsub.cluster.pool import NoWorkersError
 
         try:
             films = [film for job in jobs if (film := self._prepared(job, skip)) is not None]
@@ -135,44 +134,15 @@ class ClusterRun:
                 plan = prepare(job.input, job.out, self._options)
             except Interrupted:
                 raise
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - one bad input must not stop the others
                 code = failures.log_error(error, self._session)
                 self._outcomes.append(Outcome(job, "failed", code))
-                return None
-            if plan is None and self._sums_tiles:
-                self._fit_here(job)
                 return None
         film = _Film(job, plan, {0} if plan is None else set(plan.missing(job.out)))
         if not film.waiting:
             self._finish(film)
             return None
         return film
-
-    @property
-    def _sums_tiles(self) -> bool:
-        """Say whether the fit of a film in one piece is what the cluster is wanted for."""
-        from bgsub.pipeline.needs import needs_fit
-
-        return self._options.fit_frames == "all" and needs_fit(self._options)
-
-    def _fit_here(self, job: Job) -> None:
-        """Run a film here, but let workers sum up the tiles of its Gram matrix."""
-        from bgsub.cluster.absence import NoWorkersError
-        from bgsub.cluster.gram import cluster_gram
-        from bgsub.pipeline.run import run
-
-        try:
-            with make_progress(self._session) as progress:
-                gram_of = cluster_gram(self._pool, job.out)
-                result = run(job.input, job.out, self._options, progress=progress, gram_of=gram_of)
-            show_result(result, self._session)
-        except (Interrupted, NoWorkersError):
-            raise
-        except Exception as error:
-            code = failures.log_error(error, self._session)
-            self._outcomes.append(Outcome(job, "failed", code))
-            return
-        self._outcomes.append(Outcome(job, "done"))
 
     def _work(self, films: Sequence[_Film]) -> None:
         """Let workers do all units, some of them again."""
@@ -188,8 +158,7 @@ class ClusterRun:
             units = again
 
     def _task(self, unit: _Unit) -> Task:
-        from bgsub.cluster.child import do_in_child
-        from bgsub.cluster.pool import Task
+        from bgsub.cluster.pool import Task, do_in_child
 
         film = unit.film
         job, segments = film.job, film.plan.segments if film.plan else ()
@@ -200,7 +169,11 @@ class ClusterRun:
 
     def _is_passing(self, reply: Any) -> bool:
         """Say whether another try may succeed."""
-        return isinstance(reply, dict) and ("died" in reply or reply["exit_code"] in _PASSING)
+        if not isinstance(reply, dict):
+            return False
+        if "died" in reply:
+            return int(reply["died"]) <= 0  # or it ended by itself, and would again
+        return reply["exit_code"] in _PASSING
 
     def _take(self, unit: _Unit, reply: Any) -> None:
         """Say what became of a unit; finish its film if it was the last one."""
@@ -224,7 +197,11 @@ class ClusterRun:
             error: BaseException = OutputError(f"{message}; give an --out that all workers see")
         elif isinstance(reply, dict):
             tail = f" ({reply['last_line'][:200]})" if reply["last_line"] else ""
-            error = BgsubError(f"{KILLED.replace('; ', f', {unit.tries} times{tail}; ', 1)}")
+            if reply["died"] > 0:
+                message = f"the process that was to work on it failed to start or broke{tail}"
+                error = BgsubError(f"{message}; check the Python and the bgsub of the workers")
+            else:
+                error = BgsubError(KILLED.replace("; ", f", {unit.tries} times{tail}; ", 1))
         else:
             error = _in_words(reply)
         with session.about(unit.film.job.input, label=unit.name):
@@ -263,7 +240,7 @@ class ClusterRun:
                         show_result(finish(job.out, film.plan), session)
                 except Interrupted:
                     raise
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - the others go on
                     code = failures.log_error(error, session)
             session.input = session.label = None
         self._outcomes.append(Outcome(job, "failed" if code else "done", code))

@@ -29,7 +29,7 @@ def join_command(out: str) -> None:
     Segments of a film become one folder of results; the results of a batch are checked against
     their run.json. The exit code is 6 while something is missing.
     """
-    from bgsub.cluster.joining import join
+    from bgsub.cluster.parts import join
 
     session = current_session()
     with make_progress(session) as progress:

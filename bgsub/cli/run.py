@@ -142,10 +142,6 @@ def run_command(
     an array (.npy, .npz, .zarr). run.json is written last: where it is, the results are complete.
     """
     options = shared.run_options(params)
-    if len(inputs) == 1 and jobs == 1 and scheduler is None:
-        from bgsub.pipeline.ahead import begin_ahead
-
-        begin_ahead(options)
     from bgsub.cli.effects import name_idle
 
     name_idle(options, shared.typed_options(), current_session())

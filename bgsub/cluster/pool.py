@@ -3,21 +3,91 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
+import os
 import re
+import subprocess
+import sys
+import tempfile
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, BinaryIO, cast
 
-from bgsub.cluster.absence import Absence, NoWorkersError
 from bgsub.errors import BgsubError, UsageError
 from bgsub.runtime.cores import own_threads
 from bgsub.version import __version__, how_to_install
 
 notes = logging.getLogger("bgsub.notes")
+
+_SAID_EVERY_S = 60.0
+
+
+class NoWorkersError(UsageError):
+    """A cluster in which nobody works: none of its workers is left, or its scheduler is gone."""
+
+
+class Absence:
+    """How long a cluster has had no worker.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, for messages.
+    most_s : float
+        Seconds after which nobody is waited for any more.
+    clock : callable, optional
+        Gives seconds.
+    """
+
+    def __init__(
+        self, address: str, most_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._address, self._most_s, self._clock = address, most_s, clock
+        self._since: float | None = None
+        self._said_s = 0.0
+
+    def look(self, workers: int, tasks: int) -> None:
+        """Take notice of how many workers there are while so many tasks wait.
+
+        Raises
+        ------
+        NoWorkersError
+            If there has been none for too long.
+        """
+        now = self._clock()
+        if workers:
+            if self._since is not None and self._said_s:
+                notes.info("%s has workers again", self._address)
+            self._since, self._said_s = None, 0.0
+            return
+        if self._since is None:
+            self._since = now
+        away_s = now - self._since
+        if away_s >= self._most_s:
+            raise self.ended()
+        if away_s - self._said_s >= _SAID_EVERY_S:
+            self._said_s = away_s
+            text = "%s has had no worker for %s, and %d %s; start some, or stop with Ctrl-C"
+            waits = "task waits" if tasks == 1 else "tasks wait"
+            notes.warning(text, self._address, _in_words(away_s), tasks, waits)
+
+    def ended(self) -> NoWorkersError:
+        """Make the error that ends the wait."""
+        message = f"--scheduler {self._address}: had no worker for {_in_words(self._most_s)}"
+        return NoWorkersError(f"{message}; start some with `dask worker {self._address}`")
+
+
+def _in_words(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return "1 minute" if minutes == 1 else f"{minutes} minutes"
+
 
 TRIES = 3
 """Tries of a task on machines that die of it."""
@@ -266,3 +336,68 @@ def slots_here(slots: dict[str, int]) -> int:
     worker = get_worker()
     own = int(worker.state.nthreads)
     return max(own, slots.get(get_address_host(worker.address), own), 1)
+
+
+_CHILD_LOOK_S = 0.5
+_STOP_S = 30.0
+_TAIL = 4000
+
+
+def do_in_child(module: str, request: dict[str, Any], slots: dict[str, int]) -> dict[str, Any]:
+    """Run a module as a program, give it a request and get its reply, both JSON.
+
+    What kills a process (a library that crashes, the system that needs memory) takes no worker with
+    it then, and memory is given back after each task. It stops when its worker is gone.
+
+    Parameters
+    ----------
+    module : str
+        Its program reads one line from stdin, writes one to stdout, and stops when stdin ends.
+    request : dict
+        ``jobs`` is added to it: the tasks that share this machine.
+    slots : dict of str to int
+        See `Pool.slots`.
+
+    Returns
+    -------
+    dict
+        The reply. Without one, ``died`` has the exit code and ``last_line`` what was said last.
+    """
+    is_cancelled = cancelled()
+    line = json.dumps({**request, "jobs": slots_here(slots)}) + "\n"
+    with (
+        tempfile.TemporaryFile() as reply,
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(  # noqa: S603 - this Python, and a module that the client names
+            # Without the current folder on its path: it may hold films, and a click.py among them.
+            [sys.executable, "-P", "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=reply,
+            stderr=said,
+        ) as child,
+    ):
+        asked = cast("BinaryIO", child.stdin)
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                asked.write(line.encode())
+                asked.flush()
+            while child.poll() is None and not is_cancelled():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_CHILD_LOOK_S)
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                asked.close()  # which stops it
+            try:
+                code = child.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                code = child.wait()
+        reply.seek(0)
+        text = reply.read()
+        said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
+        lines = said.read().decode(errors="replace").split("\n")
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return {"died": code, "last_line": next((line for line in lines[::-1] if line.strip()), "")}
+    return found

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,21 +43,6 @@ Floats = NDArray[np.float64]
 _SCIPY = "scipy.linalg"
 
 logger = logging.getLogger(__name__)
-
-
-class GramMaker(Protocol):
-    """Makes the Gram matrix of frames; `bgsub.robustpca.gram.gram_matrix` is one."""
-
-    def __call__(
-        self,
-        X: FitColumns,
-        /,
-        *,
-        threads: int,
-        progress: Callable[[int, int], None],
-        apart: Sequence[slice],
-    ) -> Gram:
-        """Make it; see `gram_matrix`."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,12 +86,8 @@ def fit_frames(
     settings: FitSettings,
     workers: Workers,
     progress: ProgressCallback,
-    *,
-    gram_of: GramMaker = gram_matrix,
 ) -> FrameFit:
     """Fit the method that is asked for to the frames of a store, or to its sample of them.
-
-    `gram_of` makes their Gram matrix, here or elsewhere.
 
     Raises
     ------
@@ -117,8 +97,8 @@ def fit_frames(
     least = 1 if settings.k == "auto" else settings.k
     check_rank(least, store.fit_numbers.size, settings.support_fraction, name=store.name)
     workers.need(_SCIPY)
-    if settings.plots and (settings.keep_choice or workers.helpers is None):
-        # Nobody else draws. Matplotlib takes longer to import than many runs take. Not before: the
+    if settings.plots:
+        # Matplotlib takes longer to import than many runs take. Not before: the
         # line above would wait for it.
         workers.load("bgsub.report.plots")
     columns = store.fit_columns(pixel_mask)
@@ -126,7 +106,7 @@ def fit_frames(
     k, threads = settings.k, min(workers.threads, store.gram_threads)
     chooses = k == "auto" or settings.keep_choice
     if not METHODS[settings.method].needs_pixels:
-        gram = gram_of(
+        gram = gram_matrix(
             columns,
             threads=threads,
             progress=lambda done, total: progress("fit", done, total),

@@ -22,8 +22,7 @@ ALL_FRAMES = 1 << 40
 
 # Measured on runs of many sizes; `python -m benchmarks.memory` holds them against the truth.
 _PROGRAM = 104_000_000
-# Matplotlib here, or in a process of its own where processes help.
-_PLOT, _PLOT_BESIDE = 38_000_000, 97_000_000
+_PLOT = 38_000_000
 _ENCODING = 20_000_000
 _THREAD = 4_000_000
 _SCRATCH = 8_000_000
@@ -73,8 +72,6 @@ class MemoryNeed:
         Bytes that are kept of the input while it is read, besides frames.
     borrowed : int
         Frames of other parts of a film that may be fitted with those of this one.
-    helpers, helper : int
-        Processes that help this one, and the bytes of each.
     """
 
     frames: int
@@ -95,8 +92,6 @@ class MemoryNeed:
     buffer: int = 0
     whole: bool = False
     borrowed: int = 0
-    helpers: int = 0
-    helper: int = 0
 
     @property
     def sample(self) -> int:
@@ -127,20 +122,19 @@ class MemoryNeed:
         return self.borrowed > 0 or fit_frames < self.frames
 
     def total(self, storage: Storage, fit_frames: int, gram_threads: int | None = None) -> int:
-        """Give the peak bytes of a run: the most that one of its stages takes, and its helpers."""
+        """Give the peak bytes of a run: the most that one of its stages takes."""
         workers = min(gram_threads or self.threads, self.threads)
         frames = self.resident(storage, fit_frames)
         # While frames are fitted, a helper fits the local model to a copy of its pictures.
-        beside = self.local + self.local_sample if self.fit and self.helpers else 0
-        peaks = [frames + self.decoding(), frames + self._fit(fit_frames, workers) + beside]
+        peaks = [frames + self.decoding(), frames + self._fit(fit_frames, workers)]
         passing = 0
         if self.fit:
             residue = self._fit_residue(fit_frames, workers)
             passing, learning = scorer_bytes(self.pixels, fit_frames, self.k, self.threads)
-            peaks += [frames + residue + passing + beside]
+            peaks += [frames + residue + passing]
             # No spilled frame is resident once all have passed, and the C library gives the scorer
             # what it has kept.
-            between = (0 if storage == "spill" else frames) + beside
+            between = 0 if storage == "spill" else frames
             peaks += [between + residue - self._kept_matrix(fit_frames, workers) + learning]
         if self.pictures or self._fits_some(fit_frames):
             kept = self._fit_residue(fit_frames, workers) + self._model() if self.fit else 0
@@ -152,8 +146,8 @@ class MemoryNeed:
             peaks += [frames + kept + self._writing(storage) + self.kept]
         program = _PROGRAM + self.threads * _THREAD
         if self.plot:
-            program += _PLOT_BESIDE if self.helpers else _PLOT
-        return program + max(peaks) + self.helpers * self.helper
+            program += _PLOT
+        return program + max(peaks)
 
     def _fit(self, fit_frames: int, workers: int) -> int:
         """Count the bytes of the Gram matrix and the work on it, or of a method on the pixels."""

@@ -42,8 +42,6 @@ class Plan:
         Frames that may be read; an input may have more of them than it says.
     reason : str
         The choice in one line; empty where there was none to make.
-    helpers : int
-        Processes that help.
     """
 
     storage: Storage
@@ -54,7 +52,6 @@ class Plan:
     limit: int
     most_frames: int
     reason: str
-    helpers: int = 0
 
 
 def make_plan(
@@ -66,8 +63,6 @@ def make_plan(
     jobs: int = 1,
 ) -> Plan:
     """Choose the first storage that fits: memory, a file, a smaller sample decoded again.
-
-    Processes help as far as there is memory for them without another choice.
 
     Parameters
     ----------
@@ -88,21 +83,10 @@ def make_plan(
     """
     folder = spill_folder() if temp is None else Path(temp)
     spill = free_space(folder) > 1.1 * on_disk(need)
-    alone = replace(need, helpers=0)
-    plan = _first_that_fits(alone, limit, folder, spill=spill)
+    plan = _first_that_fits(need, limit, folder, spill=spill)
     if plan is None:
-        raise MemoryLimitError(_refusal(alone, limit, folder, name, jobs, spill=spill))
-    for count in range(need.helpers, 0, -1):
-        helped = _first_that_fits(replace(need, helpers=count), limit, folder, spill=spill)
-        if helped is not None and _kept_alike(plan, helped):
-            return replace(helped, helpers=count)
+        raise MemoryLimitError(_refusal(need, limit, folder, name, jobs, spill=spill))
     return plan
-
-
-def _kept_alike(one: Plan, other: Plan) -> bool:
-    """Say whether two plans differ in no frame that is fitted, nor in how frames are kept."""
-    ways = {(plan.storage, plan.fit_frames, plan.gram_threads) for plan in (one, other)}
-    return len(ways) == 1
 
 
 def on_disk(need: MemoryNeed) -> int:

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from bgsub.errors import cannot_write
 from bgsub.outliers.errors_table import ErrorTable, write_csv
+from bgsub.outliers.events import find_events
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.output_names import PlotFormat, plot_name
-from bgsub.report.artist import MODULE, ErrorsFigure, make_artist
-from bgsub.runtime.helpers import Task
-from bgsub.runtime.threads import Workers
 
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
@@ -20,32 +18,16 @@ if TYPE_CHECKING:
 class TableOutputs:
     """Writes errors.csv and draws errors.png, if they are asked for.
 
-    Where processes help, one draws, which imports matplotlib while the run goes on.
-
     Parameters
     ----------
     outputs : collection of str
     plot_format : {"png", "svg"}
     title : str
         What the frames are of.
-    workers : Workers
     """
 
-    def __init__(
-        self, outputs: Collection[str], plot_format: PlotFormat, title: str, workers: Workers
-    ) -> None:
+    def __init__(self, outputs: Collection[str], plot_format: PlotFormat, title: str) -> None:
         self._outputs, self._plot_format, self._title = outputs, plot_format, title
-        # A spectrum is drawn here and needs matplotlib anyway.
-        is_alone = "plot" in outputs and "spectrum" not in outputs
-        self._artists = workers.beside(MODULE) if is_alone else None
-        self._begun: Task[bytes] | None = None
-
-    def begin(self, table: ErrorTable | None) -> None:
-        """Begin to draw, where another process does."""
-        if table is not None and self._artists is not None:
-            figure = ErrorsFigure(table, self._title, self._plot_format)
-            self._artists.begin(make_artist, {})
-            self._begun = self._artists.submit(figure, figure.render)
 
     def write(self, table: ErrorTable | None, results: ResultsDirectory) -> None:
         """Write the files, if there is a table."""
@@ -55,10 +37,10 @@ class TableOutputs:
             write_csv(table, results.stage("errors.csv"))
         if "plot" not in self._outputs:
             return
-        if self._artists is None or self._begun is None:
-            data = ErrorsFigure(table, self._title, self._plot_format).render()
-        else:
-            data = self._artists.result(self._begun, waits=True)
+        from bgsub.report.plots import render_errors  # which imports matplotlib
+
+        events = find_events(table)
+        data = render_errors(table, events, title=self._title, plot_format=self._plot_format)
         path = results.stage(plot_name("plot", self._plot_format))
         try:
             path.write_bytes(data)

@@ -50,7 +50,6 @@ def plan_facts(plan: Plan, fitted: int) -> dict[str, Any]:
             "expected_bytes": plan.bytes,
             "frames_kept": plan.storage,
             "reason": plan.reason,
-            "helpers": plan.helpers,
         },
         "fit_frames": fitted,
     }

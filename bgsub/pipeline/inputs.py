@@ -13,9 +13,7 @@ from bgsub.errors import InputError, UsageError
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
 from bgsub.options import RunOptions
-from bgsub.pipeline.looking import helper_bytes, helpers_worth
 from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
-from bgsub.pipeline.masker import Masker
 from bgsub.pipeline.needs import (
     chosen_cutoff,
     fitted_at_most,
@@ -173,9 +171,7 @@ def memory_need(
     kept = kept_bytes(*size) if absorbed_after(options.still_objects) else 0
     kept += still_bytes(frames, *size) if "still" in options.outputs else 0
     threads = own_threads(options.threads, options.jobs)
-    helpers = 0
     if needs_masks(options):
-        helpers = helpers_worth(source.layout, kind, frames, threads)
         kept += kind.masking_bytes(*size, threads)
     if kind.corrects_background and options.outputs & {"background", "foreground", "preview"}:
         kept += backdrop_bytes(source.layout, threads)
@@ -198,8 +194,6 @@ def memory_need(
         buffer=source.buffer_bytes,
         whole=fit and asked == "all",
         borrowed=borrowed,
-        helpers=helpers,
-        helper=helper_bytes(source.layout, kind) if helpers else 0,
     )
 
 
@@ -229,15 +223,3 @@ def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> 
     if plan.reason:
         notes.info("%s: %s", source.name, plan.reason)
     return plan
-
-
-def helpers_for(source: FrameSource, options: RunOptions, kind: type[Masker]) -> int:
-    """Give the processes that help where a saved model is applied, so that no frame is kept."""
-    frames = source.frames_estimate
-    if frames is None or not needs_masks(options):
-        return 0
-    threads = own_threads(options.threads, options.jobs)
-    need = memory_need(source, options, frames)
-    room = memory_limit(options.memory, options.jobs) - need.total("sample", 1)
-    count = helpers_worth(source.layout, kind, frames, threads)
-    return max(0, min(count, room // helper_bytes(source.layout, kind)))

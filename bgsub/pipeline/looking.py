@@ -1,40 +1,19 @@
-"""Find what each frame shows by itself: here, in threads, or in processes beside this one."""
+"""Find what each frame shows by itself, in threads where that is worth it."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from bgsub.fit.blocks import render_rows
 from bgsub.fit.store import FrameBlock
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Flags, Masker
-from bgsub.runtime.helpers import Helpers, Task
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.segmenter.masks import Seen
-from bgsub.video.frames import Layout
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
-
-_CALL_PIXELS = 200_000
-"""Pixels of the frames that are handed over together: a few milliseconds of work."""
-
-_WORTH_S = 0.4
-"""Seconds of work that a process is started for, at least."""
-
-# What a mask of a busy scene takes, about: for its frame, and for each of its pixels.
-_CALL_S, _PIXEL_S = 1.2e-3, 27e-9
-
-# More would wait for what this process does in the order of the frames, which takes half of the
-# time of a mask where pictures are small, and a fifth where they are large.
-_MOST_FOR_SMALL, _MOST_FOR_LARGE = 3, 6
-
-_CALLS_AHEAD = 4
-"""Calls for each helper behind the block that is wanted next, at least."""
 
 # Bytes that mask, scores, blobs and colours take for each pixel of a frame that waits.
 _OF_A_PIXEL = 7
@@ -76,14 +55,9 @@ class Looker:
 
     def look(self, groups: Iterable[FrameGroup], workers: Workers) -> Iterator[FrameGroup]:
         """Tell frames what they show, unless that takes their backgrounds."""
-        masker, helpers = self._masker, workers.helpers
+        masker = self._masker
         if masker is None or masker.needs_background:
             yield from groups
-            return
-        maker = masker.elsewhere(self._inside, with_scores=self._with_scores)
-        if helpers is not None and maker is not None:
-            helpers.begin(*maker)
-            yield from self._look_with(helpers, groups)
             return
         for group in _with_neighbors(groups):
             size, frames = masker.frames_at_once, group.frames
@@ -92,28 +66,6 @@ class Looker:
 
     def _look_all(self, frames: list[SceneFrame]) -> list[Seen]:
         return self._learned.look_all(frames, self._inside, with_scores=self._with_scores)
-
-    def _look_with(self, helpers: Helpers, groups: Iterable[FrameGroup]) -> Iterator[FrameGroup]:
-        """Look at frames in this process and others, whichever is free."""
-        at_once, ahead = self._learned.frames_at_once, _CALLS_AHEAD * len(helpers)
-        waiting: deque[tuple[FrameGroup, list[Task[list[Seen]]]]] = deque()
-        calls = 0
-        for group in groups:
-            rows, frames = group.block.rows, group.frames
-            size = call_frames(frames[0].layout, at_once)
-            parts = [slice(start, start + size) for start in range(0, len(frames), size)]
-            tasks = [
-                helpers.submit(rows[part], partial(self._look_all, frames[part])) for part in parts
-            ]
-            waiting.append((group, tasks))
-            calls += len(tasks)
-            while waiting and calls - len(waiting[0][1]) >= ahead:
-                oldest, tasks = waiting.popleft()
-                calls -= len(tasks)
-                yield _told(oldest, map(helpers.result, tasks))
-        for group, tasks in waiting:
-            yield _told(group, map(helpers.result, tasks))
-        helpers.close()  # their memory, while the last frames are written
 
 
 def _with_neighbors(groups: Iterable[FrameGroup]) -> Iterator[FrameGroup]:
@@ -140,32 +92,6 @@ def _told(group: FrameGroup, found: Iterable[list[Seen]]) -> FrameGroup:
     for frame, seen in zip(group.frames, chain.from_iterable(found), strict=True):
         frame.decide(seen)
     return group
-
-
-def call_frames(layout: Layout, at_once: int) -> int:
-    """Give the frames that are handed over together, where so many are best looked at together."""
-    return at_once * max(1, _CALL_PIXELS // (at_once * layout.pixels))
-
-
-def helpers_worth(layout: Layout, kind: type[Masker], frames: int, threads: int) -> int:
-    """Give the processes that are worth their start for the masks of so many frames."""
-    if not kind.elsewhere_bytes(layout.height, layout.width):
-        return 0
-    seconds = frames * (_CALL_S + _PIXEL_S * layout.pixels)
-    most = _MOST_FOR_SMALL if layout.pixels < WORTH_A_THREAD else _MOST_FOR_LARGE
-    return min(threads - 1, most, int(seconds / _WORTH_S))
-
-
-def helper_bytes(layout: Layout, kind: type[Masker]) -> int:
-    """Give the memory of a helper, and of the frames that wait for it."""
-    own = kind.elsewhere_bytes(layout.height, layout.width)
-    frames = _CALLS_AHEAD * call_frames(layout, 1) + render_rows(layout.size)
-    return own + waiting_bytes(layout, frames)
-
-
-def waiting_bytes(layout: Layout, frames: int) -> int:
-    """Give the memory of so many frames that wait, with what they show."""
-    return frames * (layout.size + _OF_A_PIXEL * layout.pixels)
 
 
 def in_threads(

@@ -120,17 +120,13 @@ def versions() -> dict[str, str]:
     return found
 
 
-def peak_memory(helpers: int = 0) -> int | None:
-    """Give the peak resident memory of this process, bytes; None if the system does not say.
-
-    Of processes that have helped it, each counts as the largest that has ended.
-    """
+def peak_memory() -> int | None:
+    """Give the peak resident memory of this process, bytes; None if the system does not say."""
     try:
         import resource
     except ImportError:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak += helpers * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 

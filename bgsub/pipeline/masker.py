@@ -8,7 +8,7 @@ of every frame.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -130,9 +130,6 @@ class Masker(Protocol):
         workers : Workers
         """
 
-    def learn_ahead(self, moments: Sequence[tuple[int, float]], workers: Workers) -> None:
-        """Begin to learn, where that takes no background and a process helps; `learn` ends it."""
-
     def load(self, background: BackgroundModel) -> None:
         """Take what was learned from a saved model instead."""
 
@@ -150,22 +147,6 @@ class Masker(Protocol):
     ) -> list[Seen]:
         """Give what `look` gives for each of some frames."""
         return [self.look(frame, inside, with_scores=with_scores) for frame in frames]
-
-    def elsewhere(
-        self, inside: Flags | None, *, with_scores: bool
-    ) -> tuple[Callable[..., Callable[[Any], list[Seen]]], dict[str, Any]] | None:
-        """Give a function of a module, and its arguments, that makes `look_all` in another process.
-
-        What it makes takes frames as rows, shape (m, size). None where masks need more than those.
-        """
-        del inside, with_scores
-        return None
-
-    @classmethod
-    def elsewhere_bytes(cls, height: int, width: int) -> int:
-        """Give the memory of such a process; 0 where there can be none."""
-        del height, width
-        return 0
 
     @abstractmethod
     def look(self, frame: SceneFrame, inside: Flags | None, *, with_scores: bool) -> Seen:

@@ -175,7 +175,7 @@ def finish(
         "findings": findings,
         "hints": hints,
         "stages_s": watch.seconds,
-        "peak_memory_bytes": manifests.peak_memory(facts.get("memory", {}).get("helpers", 0)),
+        "peak_memory_bytes": manifests.peak_memory(),
         "versions": manifests.versions(),
     }
     return commit(results, manifest, watch, with_page="report" in options.outputs)

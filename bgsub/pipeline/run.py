@@ -10,14 +10,12 @@ from bgsub.errors import BgsubWarning
 from bgsub.fit.store import FrameStore, decoded_blocks
 from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions
 from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints
-from bgsub.pipeline.ahead import HELPER_MODULES
 from bgsub.pipeline.damage import mark_doubtful
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.error_outputs import TableOutputs, write_spectrum
 from bgsub.pipeline.facts import fit_facts, frame_facts, object_facts, plan_facts, source_facts
 from bgsub.pipeline.inputs import (
     StrPath,
-    helpers_for,
     load_for,
     model_for,
     no_progress,
@@ -25,7 +23,6 @@ from bgsub.pipeline.inputs import (
     plan_run,
 )
 from bgsub.pipeline.manifest import Stopwatch, input_identity
-from bgsub.pipeline.mask_kinds import saved_kind
 from bgsub.pipeline.needs import (
     fit_settings,
     mask_settings,
@@ -39,16 +36,14 @@ from bgsub.pipeline.outcome import RunResult, finish
 from bgsub.pipeline.output_names import output_name, output_names
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
-from bgsub.pipeline.scene import LearnedScene, begin_masks, learn_scene, saved_scene
+from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.pipeline.still import StillOutput
 from bgsub.pipeline.stretch import Stretch
-from bgsub.robustpca.gram import gram_matrix
 from bgsub.runtime.threads import Workers
 from bgsub.video.source import Footage, FrameSource
 
 # What fits frames and follows objects is imported where it is wanted: masks alone need neither.
 if TYPE_CHECKING:
-    from bgsub.fit.frame_fit import GramMaker
     from bgsub.pipeline.objects import ObjectsOutput
     from bgsub.tracking.recorder import ObjectOptions
 
@@ -60,7 +55,6 @@ def run(
     *,
     progress: ProgressCallback | None = None,
     stretch: Stretch | None = None,
-    gram_of: GramMaker = gram_matrix,
 ) -> RunResult:
     """Fit a video as one piece and write its results.
 
@@ -72,8 +66,6 @@ def run(
     footage, out, options, progress
     stretch : Stretch, optional
         Of a longer film, where the frames that the options select are one.
-    gram_of : GramMaker, optional
-        Makes the Gram matrix of the frames; by default it is made here.
 
     Returns
     -------
@@ -97,9 +89,8 @@ def run(
             stretch.enter(source)
             borrowed = stretch.borrow(footage, options)
         plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
-        workers.begin_helpers(plan.helpers, *HELPER_MODULES)
         workers.load("importlib.metadata")  # for run.json
-        tables = TableOutputs(options.outputs, options.plot_format, source.name, workers)
+        tables = TableOutputs(options.outputs, options.plot_format, source.name)
         identity = workers.submit(_identity, footage, stretch)
         with watch.stage("decode"):
             store = FrameStore(
@@ -112,18 +103,15 @@ def run(
                 borrowed=borrowed,
             )
         with store:
-            fit = masker = None
+            fit = None
             if needs_fit(options):
                 with watch.stage("fit"):
-                    masker = begin_masks(store, source, scene_settings(options), workers)
                     settings = fit_settings(options)
-                    fit = fit_frames(
-                        store, source.pixel_mask, settings, workers, progress, gram_of=gram_of
-                    )
+                    fit = fit_frames(store, source.pixel_mask, settings, workers, progress)
                 write_spectrum(results, fit, options.outputs, options.plot_format, source.name)
             with watch.stage("model"):
                 wanted = scene_settings(options)
-                scene = learn_scene(store, source, fit, wanted, workers, progress, masker)
+                scene = learn_scene(store, source, fit, wanted, workers, progress)
             if "model" in options.outputs and scene.background is not None:
                 scene.background.save(results.stage("model.npz"))
             frames = ScoredFrames(store, fit, scene, workers)
@@ -133,7 +121,6 @@ def run(
             ):
                 outputs.write(frames.blocks(), len(store), progress)
                 table = mark_doubtful(frames.table(), source)
-                tables.begin(table)
                 outputs.close()
             with watch.stage("plot"):
                 tables.write(table, results)
@@ -194,9 +181,7 @@ def apply(
         source = open_input(footage, options, like=model)
         _check_places(source, watched)
         model = model_for(model, source, model_path)
-        kind = saved_kind(model, options.threshold)
-        workers.begin_helpers(helpers_for(source, options, kind), *HELPER_MODULES)
-        tables = TableOutputs(options.outputs, options.plot_format, source.name, workers)
+        tables = TableOutputs(options.outputs, options.plot_format, source.name)
         scene = saved_scene(model, mask_settings(options), options.threshold, source.layout)
         identity = workers.submit(input_identity, footage)
         frames = ProjectedFrames(model, workers)
@@ -207,7 +192,6 @@ def apply(
             blocks = frames.blocks(decoded_blocks(source))
             outputs.write(blocks, source.frames_estimate, progress)
             table = mark_doubtful(frames.table(), source)
-            tables.begin(table)
             outputs.close()
         if "model" in options.outputs:
             model.save(results.stage("model.npz"))

@@ -92,27 +92,6 @@ class LearnedScene:
         return None if self.masker is None else self.masker.threshold
 
 
-def begin_masks(
-    store: FrameStore, source: FrameSource, settings: SceneSettings, workers: Workers
-) -> Masker | None:
-    """Let helpers learn what masks need, while frames are fitted.
-
-    Returns
-    -------
-    Masker or None
-        For `learn_scene`; None where nobody helps.
-    """
-    total = store.fit_numbers.size
-    if workers.helpers is None or settings.kind is None or total < 2:
-        return None
-    masker = MASKERS[settings.kind](source.layout, settings.masks)
-    masker.begin(total, settings.seed)
-    for start, rows in store.fit_blocks():
-        masker.add(start, rows)
-    masker.learn_ahead(store.fit_moments, workers)
-    return masker
-
-
 def learn_scene(
     store: FrameStore,
     source: FrameSource,
@@ -120,7 +99,6 @@ def learn_scene(
     settings: SceneSettings,
     workers: Workers,
     progress: ProgressCallback,
-    masker: Masker | None = None,
 ) -> LearnedScene:
     """Pass the fitted frames once, to everything that learns from them.
 
@@ -134,8 +112,6 @@ def learn_scene(
     settings : SceneSettings
     workers : Workers
     progress : callable
-    masker : Masker, optional
-        What `begin_masks` gave.
 
     Raises
     ------
@@ -147,7 +123,6 @@ def learn_scene(
         message = f"{source.name}: 1 frame is selected, but a background takes 2"
         raise UsageError(f"{message}; select more frames")
     background = learner = scores = None
-    has_begun = masker is not None
     inside = pixels_inside(source.pixel_mask, source.ignored)
     if fit is not None:
         from bgsub.background.learning import BackgroundLearner
@@ -156,13 +131,14 @@ def learn_scene(
         scores = ScorerLearner(fit, layout, inside, workers)
         if settings.with_pixels or not store.fits_all:
             learner = BackgroundLearner(fit, source, workers)
-    if settings.kind is not None and masker is None:
+    masker: Masker | None = None
+    if settings.kind is not None:
         masker = MASKERS[settings.kind](layout, settings.masks)
         masker.begin(total, settings.seed)
     for start, rows in store.fit_blocks():
         if learner is not None:
             learner.add(start, rows)
-        if masker is not None and not has_begun:
+        if masker is not None:
             masker.add(start, rows)
         if scores is not None:
             scores.add(start, rows)

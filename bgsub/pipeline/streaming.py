@@ -8,7 +8,6 @@ from dataclasses import replace
 from bgsub.fit.frame_fit import fit_frames, load_libraries
 from bgsub.fit.store import FrameStore
 from bgsub.options import RunOptions
-from bgsub.pipeline.ahead import HELPER_MODULES
 from bgsub.pipeline.consumers import Renderer
 from bgsub.pipeline.inputs import no_progress, open_input, plan_run
 from bgsub.pipeline.needs import fit_settings, needs_fit, sampled_at_most, scene_settings
@@ -52,7 +51,6 @@ def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple
             load_libraries(workers)
         source = open_input(footage, options)
         plan = plan_run(source, options)
-        workers.begin_helpers(plan.helpers, *HELPER_MODULES)
         store = FrameStore(
             source,
             plan,

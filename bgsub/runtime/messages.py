@@ -4,41 +4,10 @@ from __future__ import annotations
 
 import pickle
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass
 from io import BufferedReader
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 _NUMBER = struct.Struct(">Q")
-
-
-@dataclass(frozen=True)
-class Modules:
-    """The first message to a helper: what is to be imported while nobody waits for it."""
-
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Maker:
-    """The second: ``make(**arguments)`` gives the function that is wanted; the answer is None."""
-
-    make: Callable[..., Callable[[Any], Any]]
-    arguments: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Call:
-    """Each of the others, an argument of the function; the answer is an `Answer`."""
-
-    argument: Any
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a call gave, or None where there was none."""
-
-    value: Any
 
 
 def send(pipe: BinaryIO, message: object) -> None:

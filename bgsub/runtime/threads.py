@@ -12,7 +12,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -20,9 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from bgsub.runtime.beginning import ahead
 from bgsub.runtime.cores import own_threads
-from bgsub.runtime.helpers import Helpers
 from bgsub.runtime.libraries import import_each, one_blas_thread
 from bgsub.runtime.limits import check_address_space
 
@@ -107,8 +104,6 @@ class Workers:
     Attributes
     ----------
     threads : int
-    helpers : Helpers or None
-        Processes that compute for this one; they end with the context.
 
     Raises
     ------
@@ -124,8 +119,6 @@ class Workers:
         keep_freed_memory()
         self._limits = [one_blas_thread()]
         self._opencv_threads = cv2.getNumThreads()
-        self.helpers: Helpers | None = None
-        self._beside: list[Helpers] = []
         cv2.setNumThreads(1)
 
     def __enter__(self) -> Self:
@@ -137,33 +130,11 @@ class Workers:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for helpers in self._beside:
-            helpers.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._background.shutdown(wait=True, cancel_futures=True)
         for limits in reversed(self._limits):
             limits.restore_original_limits()
         cv2.setNumThreads(self._opencv_threads)
-
-    def begin_helpers(self, count: int, *modules: str) -> None:
-        """Start processes beside the threads, which import some modules meanwhile."""
-        if count:
-            self.helpers = Helpers(count, modules)
-            self._beside.append(self.helpers)
-        else:
-            ahead.end()  # nobody will take it
-
-    def beside(self, module: str) -> Helpers | None:
-        """Start one more process, for work that takes this module; None where none help."""
-        if self.helpers is None:
-            return None
-        self._beside.append(Helpers(1, [module]))
-        return self._beside[-1]
-
-    @property
-    def hands(self) -> int:
-        """Processes that `share` work: this one and those beside it."""
-        return 1 + (0 if self.helpers is None else len(self.helpers))
 
     def share(
         self,
@@ -171,26 +142,11 @@ class Workers:
         arguments: dict[str, Any],
         items: Iterable[Any],
     ) -> Iterator[Any]:
-        """Give values of a function in order of the items, of this process and those beside it.
+        """Return the values of ``make(**arguments)`` in order of the items.
 
-        That is for work in which threads would wait for each other: many short steps. Each process
-        takes the next item when it is free.
-
-        Parameters
-        ----------
-        make : callable
-            A function of a module; ``make(**arguments)`` gives the function.
-        arguments : dict of str to object
-        items : iterable
-            They, the arguments and the values can be pickled.
+        For work of many short steps, in which threads would wait for each other.
         """
-        compute, helpers = make(**arguments), self.helpers
-        if helpers is None:
-            yield from map(compute, items)
-            return
-        helpers.begin(make, arguments)
-        tasks = [helpers.submit(item, partial(compute, item)) for item in items]
-        yield from map(helpers.result, tasks)
+        return alone(make, arguments, items)
 
     def load(self, *modules: str) -> None:
         """Begin to import modules in the background; an error is one of whoever needs them.

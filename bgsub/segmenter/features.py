@@ -55,8 +55,8 @@ def features(
         np.divide(apart, size, out=planes[at : at + 3])
     ratio = (own[0] + own[1] + own[2] + 24) / (one[0] + one[1] + one[2] + 24)
     np.clip(np.log(ratio), -1.5, 1.5, out=planes[11])
-    for at, other in ((12, before), (13, after)):
-        change = _largest(frame, other)
+    for at, beside in ((12, before), (13, after)):
+        change = _largest(frame, beside)
         np.divide(change, change + np.float32(8), out=planes[at])
     planes[14:18] = shares
     np.divide(noise, noise + np.float32(32), out=planes[18])

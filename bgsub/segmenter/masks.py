@@ -131,7 +131,9 @@ class MaskModel:
             `map`, or what does the same in threads.
         """
         sample = frames if isinstance(frames, Sample) else Sample.of(frames)
-        moments = np.arange(len(sample.rows)) + 1.0 if times is None else np.asarray(times, float)
+        moments = (
+            np.arange(len(sample.rows)) + 1.0 if times is None else np.asarray(times, np.float64)
+        )
         background = Background.learn(sample.small, moments, each)
         model = cls(Scene(background, [], sample.shape), options)
         if plates:
@@ -243,23 +245,22 @@ class MaskModel:
         if inside is not None:
             wide = wide * inside
         marked = wide >= self._threshold
-        mask = self._cleaned(np.multiply(marked, 255, dtype=np.uint8), wide)
+        mask = self._cleaned(np.multiply(marked, 255, dtype=np.uint8))
         scores = np.rint(SCALE * wide).astype(np.uint16) if with_scores else None
         shadows = None
         if with_shadows:
             shadows = (enlarged(said.shadows, frame) >= self._threshold) & (mask == 0)
         return Seen(mask, scores, _expected_f(chances, chances >= self._threshold), shadows)
 
-    def _cleaned(self, mask: Bytes, chances: NDArray[np.float32]) -> Bytes:
+    def _cleaned(self, mask: Bytes) -> Bytes:
         """Drop what is smaller than an object, and fill small holes."""
         if self.min_area > 1 and cv2.hasNonZero(mask):
             _drop_small(mask, self.min_area)
             if self.options.fill:
-                holes = cv2.bitwise_not(mask)
+                holes = np.asarray(cv2.bitwise_not(mask), np.uint8)
                 large = holes.copy()
                 _drop_small(large, self.min_area)
                 mask |= holes ^ large
-        del chances
         return mask
 
     def mask(self, frame: Bytes, inside: Flags | None = None) -> Bytes:

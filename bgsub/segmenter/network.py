@@ -106,11 +106,11 @@ def enlarged(small: Singles, frame: Bytes) -> Singles:
     variance = cv2.blur(guide * guide, window) - mean * mean
     slope = (cv2.blur(guide * small, window) - mean * chance) / (variance + np.float32(_FLAT))
     offset = chance - slope * mean
-    slope, offset = (cv2.blur(one, window) for one in (slope / 255, offset))
-    slope, offset = (
-        cv2.resize(one, (width, height), interpolation=cv2.INTER_LINEAR) for one in (slope, offset)
+    factor, rest = (
+        cv2.resize(cv2.blur(one, window), (width, height), interpolation=cv2.INTER_LINEAR)
+        for one in (slope / 255, offset)
     )
-    return np.asarray(np.clip(slope * luma + offset, 0, 1), np.float32)
+    return np.asarray(np.clip(factor * luma + rest, 0, 1), np.float32)
 
 
 def _net() -> cv2.dnn.Net:

@@ -21,8 +21,7 @@ from bgsub.rules import Choice
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import SCALE, THRESHOLDS, MaskModel, MaskOptions, Sensitivity, Shadows
 from bgsub.video.frames import Bytes
-from bgsub.video.npy import ArrayFileError
-from bgsub.video.npz import ArrayArchive
+from bgsub.video.arrays import ArrayArchive, ArrayFileError
 from bgsub.wording import is_or_are, plural
 
 _MARK = "bgsub_subtractor"

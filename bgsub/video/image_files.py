@@ -158,7 +158,7 @@ def list_glob(pattern: str) -> list[Path]:
     InputError
         If there are none.
     """
-    matches = [Path(name) for name in glob.glob(pattern, recursive=True)]
+    matches = [Path(name) for name in glob.glob(pattern, recursive=True)]  # noqa: PTH207 - absolute ones too
     files = [file for file in matches if _is_visible_image(file)]
     if not files:
         what = "no image matches" if matches else "nothing matches"
@@ -305,7 +305,7 @@ class AnimatedPages:
     def __len__(self) -> int:
         return self._header.pages
 
-    def header(self, page: int) -> ImageHeader:
+    def header(self, page: int) -> ImageHeader:  # noqa: ARG002 - all are alike
         """Say what a page is."""
         return self._header
 
@@ -406,7 +406,7 @@ class PagesSource(IndexedSource):
                 raise InputError(f"{message}, {expected}; all pages must be alike")
         return first
 
-    def _items(self, notes: list[str]) -> Generator[Item, None, None]:
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:  # noqa: ARG002 - the base's
         with self._open() as pages:
             opened = [pages]
             time_s = 0.0

@@ -290,7 +290,7 @@ class TiffPages:
         dtype = np.dtype(np.uint8 if bits <= 8 else np.uint16)
         return ImageHeader("tiff", shape if grey else (*shape, 3), dtype, self._count)
 
-    def seconds(self, page: int) -> float:
+    def seconds(self, page: int) -> float:  # noqa: ARG002 - as of all pages
         """Say how long a page is shown: no TIFF file says it."""
         return 0.0
 

@@ -125,7 +125,7 @@ class PngSink:
     def _file(self, number: int) -> Path:
         return self.path / f"{number:06d}.png"
 
-    def write(self, frame: Image, time_s: float | None = None) -> None:
+    def write(self, frame: Image, time_s: float | None = None) -> None:  # noqa: ARG002 - contract
         """Write a frame as the next picture, grey of 8 or 16 bits or BGR; see `VideoSink.write`."""
         if self._finished:
             raise ValueError(f"{self.path}: the sink is closed")
@@ -189,7 +189,7 @@ class ZarrSink:
         check_zarr("--format zarr")
         make_empty_folder(path)
 
-    def write(self, frame: Image, time_s: float | None = None) -> None:
+    def write(self, frame: Image, time_s: float | None = None) -> None:  # noqa: ARG002 - contract
         """Add a frame, grey of 8 or 16 bits or BGR; see `VideoSink.write`."""
         if self._finished:
             raise ValueError(f"{self.path}: the sink is closed")

@@ -69,6 +69,15 @@ def test_after_three_tries_it_fails_under_its_own_name(films, capsys):
     assert "bgsub: a.npy: the process that worked on it was killed" in capsys.readouterr().err
 
 
+def test_a_process_that_cannot_start_says_why_and_is_not_tried_again(films, capsys):
+    broken = {"died": 1, "last_line": "ModuleNotFoundError: No module named 'click'"}
+    pool = FakePool(a=[broken])
+    with pytest.raises(BatchError, match=r"1 of 2 inputs failed: a\.npy"):
+        ClusterRun(pool, OPTIONS, Session()).do(films, None)
+    assert pool.asked == ["a", "b"]
+    assert "No module named 'click'); check the Python" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("reply", "text"),
     [

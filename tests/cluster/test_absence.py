@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from bgsub.cluster.absence import Absence, NoWorkersError
+from bgsub.cluster.pool import Absence, NoWorkersError
 
 ADDRESS = "tcp://there:8786"
 

@@ -5,8 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bgsub.cluster.joining import join
-from bgsub.cluster.parts import LIST, PartsList, Unit, common_plan
+from bgsub.cluster.parts import LIST, PartsList, Unit, common_plan, join
 from bgsub.errors import BatchError, InputError
 from bgsub.pipeline.run import run
 from bgsub.segments import run as segmented

@@ -15,10 +15,7 @@ from click.testing import CliRunner
 
 from bgsub.cli import cli
 from bgsub.cli import cluster as cli_cluster
-from bgsub.cluster.child import do_in_child
-from bgsub.cluster.gram import cluster_gram
-from bgsub.cluster.pool import Task, connect
-from bgsub.robustpca.gram import ArrayColumns, gram_matrix
+from bgsub.cluster.pool import Task, connect, do_in_child
 from tests.conftest import make_scene
 
 dask = pytest.importorskip("dask")
@@ -249,7 +246,7 @@ def test_a_worker_that_dies_as_it_joins_is_replaced(tmp_path):
 
 def test_a_cluster_that_loses_all_workers_is_left_with_what_is_done(tmp_path, monkeypatch):
     monkeypatch.setattr("bgsub.cluster.pool._LOOK_S", 0.1)
-    monkeypatch.setattr("bgsub.cluster.absence._SAID_EVERY_S", 0.2)
+    monkeypatch.setattr("bgsub.cluster.pool._SAID_EVERY_S", 0.2)
     monkeypatch.setattr(cli_cluster, "_MODULE", "tests.cluster.poisoned")
     wait = dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"})
     settings = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
@@ -307,33 +304,6 @@ def test_other_ways_to_share_the_work_are_refused(tmp_path):
     for more in (("--jobs", 2), ("--part", "1/2")):
         failed = call("run", "a.npy", "--scheduler", "local", *more, "--out", tmp_path / "o")
         assert (failed.exit_code, failed.stderr.count("\n")) == (2, 1)
-
-
-@pytest.mark.parametrize("bright", [False, True])
-def test_the_gram_matrix_has_the_same_integers(address, tmp_path, bright):
-    X = np.random.default_rng(0).integers(90, 140, (150, 9000)).astype(np.uint8)
-    if bright:  # blocks that float32 does not hold
-        X[::2], X[1::3] = 255, 0
-    seen = []
-    with connect(address) as pool:
-        found = cluster_gram(pool, tmp_path, 40)(
-            ArrayColumns(X), threads=2, progress=lambda *now: seen.append(now), apart=()
-        )
-    expected = gram_matrix(X)
-    np.testing.assert_array_equal(found.values, expected.values)
-    np.testing.assert_array_equal(found.offset, expected.offset)
-    assert seen[-1] == (9000, 9000)
-    assert not list(tmp_path.iterdir())
-
-
-def test_all_frames_are_fitted_over_the_cluster(address, film, tmp_path, monkeypatch):
-    monkeypatch.setattr("bgsub.cluster.gram.TILE_ROWS", 100)
-    monkeypatch.setattr(cluster_gram, "__defaults__", (100,))
-    chosen = ("--k", "2", "--only", "errors", "--fit-frames", "all")
-    done = call("run", film, *chosen, "--scheduler", address, "--out", tmp_path / "there")
-    assert done.exit_code == 0, done.stderr
-    call("run", film, *chosen, "--out", tmp_path / "here")
-    assert contents(tmp_path / "there") == contents(tmp_path / "here") != {}
 
 
 def test_dask_opens_what_is_written_and_writes_what_is_read(film, tmp_path):

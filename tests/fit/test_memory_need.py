@@ -93,23 +93,6 @@ def test_scores_of_frames_count_wherever_frames_are_fitted():
     assert errors.total("memory", 250) > without.resident("memory", 250) + scorer
 
 
-def test_where_processes_help_one_of_them_draws():
-    helped = replace(VIDEO, helpers=1)
-    undrawn = replace(helped, plot=False).total("memory", 250)
-    here = VIDEO.total("memory", 250) - replace(VIDEO, plot=False).total("memory", 250)
-    assert helped.total("memory", 250) - undrawn > here > 0
-
-
-def test_helpers_count_and_learn_beside_a_fit():
-    masks = replace(VIDEO, local=10**9, local_sample=10**8, helper=10**7)
-    alone, helped = masks.total("memory", 250), replace(masks, helpers=2).total("memory", 250)
-    beside = masks.local + masks.local_sample
-    assert helped > max(alone, masks.resident("memory", 250) + beside + 2 * masks.helper)
-    assert helped < VIDEO.total("memory", 250) + beside + 2 * masks.helper
-    only = replace(masks, fit=False, plot=False)
-    assert replace(only, helpers=2).total("memory", 250) == only.total("memory", 250) + 2 * 10**7
-
-
 def test_threads_for_the_gram_matrix_take_memory():
     many = replace(VIDEO, frames=2000, threads=16)
     assert many.total("spill", 2000, 2) < many.total("spill", 2000, 16)

@@ -1,4 +1,4 @@
-"""The table of the errors is drawn here or by a process that helps, and looks the same."""
+"""The table of the errors and its plot."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from bgsub.outliers.errors_table import ErrorTable
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.error_outputs import TableOutputs
 from bgsub.report.plots import render_errors
-from bgsub.runtime.threads import Workers
 
 
 @pytest.fixture
@@ -24,17 +23,12 @@ def table():
     )
 
 
-@pytest.mark.parametrize("helpers", [0, 1])
-@pytest.mark.parametrize("begins", [False, True])
-def test_the_plot_is_the_same_whoever_draws_it(tmp_path, table, helpers, begins):
+def test_the_table_and_its_plot_are_written(tmp_path, table):
     from bgsub.outliers.events import find_events
 
     out = tmp_path / "out"
-    with Workers(2) as workers, ResultsDirectory(out, ["errors.csv", "errors.svg"]) as results:
-        workers.begin_helpers(helpers)
-        outputs = TableOutputs({"errors", "plot"}, "svg", "film", workers)
-        if begins:
-            outputs.begin(table)
+    with ResultsDirectory(out, ["errors.csv", "errors.svg"]) as results:
+        outputs = TableOutputs({"errors", "plot"}, "svg", "film")
         outputs.write(table, results)
         drawn = results.stage("errors.svg").read_bytes()
         assert results.stage("errors.csv").exists()
@@ -42,26 +36,22 @@ def test_the_plot_is_the_same_whoever_draws_it(tmp_path, table, helpers, begins)
 
 
 def test_nothing_is_drawn_that_nobody_wants(tmp_path, table):
-    with Workers(2) as workers, ResultsDirectory(tmp_path / "out", ["errors.csv"]) as results:
-        workers.begin_helpers(1)
-        outputs = TableOutputs({"errors"}, "png", "film", workers)
-        assert len(workers._beside) == 1
-        outputs.begin(table)
+    with ResultsDirectory(tmp_path / "out", ["errors.csv"]) as results:
+        outputs = TableOutputs({"errors"}, "png", "film")
         outputs.write(table, results)
         assert not results.stage("errors.png").exists()
 
 
 def test_without_a_table_there_is_nothing(tmp_path):
-    with Workers(2) as workers, ResultsDirectory(tmp_path / "out", ["errors.csv"]) as results:
-        outputs = TableOutputs({"errors", "plot"}, "png", "film", workers)
-        outputs.begin(None)
+    with ResultsDirectory(tmp_path / "out", ["errors.csv"]) as results:
+        outputs = TableOutputs({"errors", "plot"}, "png", "film")
         outputs.write(None, results)
         assert not results.stage("errors.csv").exists()
 
 
 def test_a_plot_that_cannot_be_written_is_said(tmp_path, table):
-    with Workers(2) as workers, ResultsDirectory(tmp_path / "out", ["errors.png"]) as results:
-        outputs = TableOutputs({"plot"}, "png", "film", workers)
+    with ResultsDirectory(tmp_path / "out", ["errors.png"]) as results:
+        outputs = TableOutputs({"plot"}, "png", "film")
         results.stage("errors.png").mkdir()
         with pytest.raises(OutputError, match=r"errors\.png"):
             outputs.write(table, results)

@@ -26,7 +26,6 @@ def test_the_plan():
             "expected_bytes": 5_000_000,
             "frames_kept": "spill",
             "reason": "they are kept elsewhere",
-            "helpers": 0,
         },
         "fit_frames": 10,
     }

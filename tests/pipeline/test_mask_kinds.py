@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,7 +51,7 @@ def test_a_sample_that_is_decoded_again_gives_the_same(
     monkeypatch.setattr(sampling, "sample_size", lambda height, width: 30)
     monkeypatch.setattr("bgsub.fit.memory_plan.free_space", lambda folder: 0)
     chosen = options(outputs={"mask"})
-    need = replace(memory_need(open_input(clip, chosen), chosen, 400), helpers=0)
+    need = memory_need(open_input(clip, chosen), chosen, 400)
     between = (need.total("memory", 30) + need.total("sample", 30)) // 2
     assert need.total("sample", 30) < between < need.total("memory", 30)
     held, result = masks_of(clip, tmp_path / "held", options, video, outputs={"mask"})

@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from bgsub.runtime.messages import Answer, receive, send
+from bgsub.runtime.messages import receive, send
 
 
 def sent(message):
@@ -24,8 +24,8 @@ def sent(message):
     ],
 )
 def test_arrays_arrive_as_they_are_and_can_be_changed(array):
-    pipe = io.BytesIO(sent(Answer([array, "and", array[:0]])) + sent(Answer(None)))
-    found, text, none = receive(pipe).value
+    pipe = io.BytesIO(sent([array, "and", array[:0]]))
+    found, text, none = receive(pipe)
     assert (found.dtype, found.shape, text, none.shape) == (
         array.dtype,
         array.shape,
@@ -34,10 +34,9 @@ def test_arrays_arrive_as_they_are_and_can_be_changed(array):
     )
     np.testing.assert_array_equal(found, array)
     found[...] = 1
-    assert receive(pipe) == Answer(None)
     assert receive(pipe) is None
 
 
 def test_what_ends_amid_a_message_is_none():
-    whole = sent(Answer(np.arange(3, dtype=np.uint8)))
+    whole = sent(np.arange(3, dtype=np.uint8))
     assert all(receive(io.BytesIO(whole[:end])) is None for end in range(len(whole)))

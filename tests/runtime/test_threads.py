@@ -6,7 +6,6 @@ import textwrap
 import threading
 import time
 import types
-from functools import partial
 
 import cv2
 import numpy as np
@@ -38,25 +37,6 @@ def test_values_come_in_order_and_few_wait():
             assert value == expected**2
             assert len(begun) <= expected + 6
     assert sorted(begun) == list(range(40))
-
-
-@pytest.mark.parametrize("helpers", [0, 1, 2])
-def test_work_is_shared_with_processes_and_its_values_come_in_order(helpers):
-    with Workers(2) as workers:
-        workers.begin_helpers(helpers, "math")
-        assert workers.hands == 1 + helpers
-        for base in (2, 3):
-            values = workers.share(partial(partial, pow, base), {}, range(50))
-            assert list(values) == [base**number for number in range(50)]
-            values = workers.share(partial(partial, int), {"base": base}, ["1", "10"])
-            assert list(values) == [1, base]
-
-
-def test_an_error_of_shared_work_is_that_of_this_process():
-    with Workers(2) as workers:
-        workers.begin_helpers(1)
-        with pytest.raises(ValueError, match="invalid literal"):
-            list(workers.share(partial(partial, int), {"base": 2}, ["1", "2"]))
 
 
 def test_each_works_on_all():
