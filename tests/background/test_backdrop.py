@@ -1,16 +1,15 @@
-"""What is outside the masks tells the backgrounds, and the local model where they are wrong."""
+"""What is outside the masks tells the backgrounds, and the empty scene where they are wrong."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bgsub.local.alignment import Motion
-from bgsub.local.model import LocalModel
-from bgsub.local.placing import moved
-from bgsub.local.scene import Scene
 
 from bgsub.background.backdrop import Backdrop
+from bgsub.background.camera import Motion, moved
 from bgsub.background.model import BackgroundModel
+from bgsub.background.plates import Background, at_working_size
+from bgsub.background.scene import Scene
 from bgsub.video.frames import Layout
 
 HEIGHT, WIDTH = 60, 80
@@ -30,7 +29,8 @@ def make(kind, pixel_mask=None):
     wave /= np.linalg.norm(wave)
     shown = np.asarray(layout.to_bgr(center.astype(np.uint8)))
     colors = shown if shown.ndim == 3 else np.stack([shown] * 3, axis=2)
-    local = LocalModel([Scene(colors[None], np.zeros((HEIGHT, WIDTH), np.uint8), 2.5, [])], [0.5])
+    small = np.stack([at_working_size(colors)] * 3)
+    local = Scene(Background.learn(small, range(3)), [colors], (HEIGHT, WIDTH))
     model = BackgroundModel(
         layout=layout,
         center=center,
@@ -194,10 +194,11 @@ def test_what_has_come_to_rest_is_background():
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_behind_objects_a_place_lies_where_a_moving_camera_shows_it(kind):
     model, _ = make(kind)
-    shift = Motion(4, -2)
-    place = SimpleNamespace(find=lambda _: shift)
-    local = LocalModel(model.local.scenes, [0.5], registration=place)
-    usual = model.local.scenes[0].colors[0]
+    # Frames are looked for at the working size, which is twice theirs.
+    place = SimpleNamespace(find=lambda _: Motion(8, -4))
+    background = Background(model.local.background.states, place)
+    local = Scene(background, model.local.plates, (HEIGHT, WIDTH))
+    usual = model.local.plates[0]
     shown = moved(usual if kind != "gray" else usual[..., 0], Motion(-4, 2))
     truth = model.layout.pack(np.ascontiguousarray(shown))
     row = truth.copy()
