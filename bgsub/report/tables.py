@@ -17,8 +17,6 @@ from bgsub.tracking.events import SceneEvent
 from bgsub.video.selection import format_time
 from bgsub.wording import plural
 
-FORMATS = ("table", "csv", "json", "markdown", "latex")
-
 Row = Mapping[str, Any]
 
 _DIGITS = 4
@@ -45,7 +43,7 @@ _LATEX = {
 
 
 def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: Any) -> str:
-    """Write rows in one of `FORMATS`.
+    """Write rows as text, CSV, JSON, Markdown or LaTeX.
 
     Parameters
     ----------
