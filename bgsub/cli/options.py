@@ -14,11 +14,12 @@ from bgsub.cli.values import PATH, ParamType, click_type
 from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.errors import UsageError
 from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions
-from bgsub.report.tables import FORMATS
 from bgsub.rules import Choice, Switch
 from bgsub.source_options import SourceOptions
 
 D = TypeVar("D", bound=Declared)
+
+_FORMATS = ("table", "csv", "json", "markdown", "latex")
 
 
 def named(*names: str, kind: type[Declared] = RunOptions, section: str = "") -> Callable[[F], F]:
@@ -130,7 +131,7 @@ event_format_option = format_option(
 
 table_options = together(
     out_option("Folder for tables, figures and run.json."),
-    format_option(FORMATS, "Format of the table on stdout; the CSV file is written in any case."),
+    format_option(_FORMATS, "Format of the table on stdout; the CSV file is written in any case."),
     named("force", section="Results"),
 )
 

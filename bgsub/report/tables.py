@@ -16,8 +16,6 @@ from bgsub.tracking.events import EVENT_COLUMNS, SceneEvent, event_row
 from bgsub.video.selection import format_time
 from bgsub.wording import plural
 
-FORMATS = ("table", "csv", "json", "markdown", "latex")
-
 Row = Mapping[str, Any]
 
 _DIGITS = 4
@@ -44,7 +42,7 @@ _LATEX = {
 
 
 def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: Any) -> str:
-    """Write rows in one of `FORMATS`.
+    """Write rows as text, CSV, JSON, Markdown or LaTeX.
 
     Parameters
     ----------

@@ -348,6 +348,8 @@ def diagnose(header: FilmHeader, look: Callable[[bool], Survey]) -> Timeline:
     packets, end_s = len(found.packets) + found.empty_packets, found.end_s(header)
     is_short = header.falls_short(packets, end_s)
     timeline = make_timeline(found, header, ends_early=is_short or bool(found.broke_off))
+    if is_short and not found.broke_off and header.announced == len(timeline.entries):
+        timeline = make_timeline(found, header)  # what is missing is known: the end is whole
     good = sum(entry.frame is not None for entry in timeline.entries)
     notes = header.shortfall(packets, end_s, good)
     if notes and (len(header.table) or header.announced) in range(1, len(timeline.entries) + 1):

@@ -6,11 +6,14 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from bgsub.errors import UsageError
+
+# Options are read before anything heavy is imported.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: Timestamps are rounded to their file's time base; a frame this much early is still on time.
 _TIME_TOLERANCE = 1e-6
@@ -316,6 +319,8 @@ def sample_rows(n_frames: int, n_sample: int, seed: int) -> NDArray[np.int64]:
     -------
     ndarray of shape (min(n_frames, n_sample),), increasing
     """
+    import numpy as np
+
     if n_sample >= n_frames:
         return np.arange(n_frames)
     edges = np.arange(n_sample + 1) * n_frames // n_sample

@@ -54,7 +54,7 @@ def test_the_exit_code_is_right(command: str, code: int, closed: str, clip: Path
 def test_letters_that_the_encoding_lacks_are_replaced(tmp_path: Path) -> None:
     done = bgsub("methods", tmp_path, PYTHONIOENCODING="latin-1")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"up to n ? t whole frames" in done.stdout
+    assert b"up to n ? t" in done.stdout
     assert b"O(n\xb2k)" in done.stdout
 
 

@@ -28,13 +28,13 @@ def test_doubtful_frames_are_flagged_and_not_fitted(tmp_path, options, manifest_
     assert numbers == [number for number in range(1, 121) if number != 45]
     assert [float(row["time_s"]) for row in rows] == [round((n - 1) / 25, 9) for n in numbers]
     doubtful = [int(row["frame"]) for row in rows if row["doubtful"] == "1"]
-    assert doubtful == [44, 46, 47, 48, 49, 50]
+    assert doubtful == [46, 47, 48, 49, 50]
     manifest = manifest_of(tmp_path / "out")
-    assert manifest["doubtful_frames"] == [[44, 44], [46, 50]]
-    assert manifest["frames"]["doubtful"] == 6
+    assert manifest["doubtful_frames"] == [[46, 50]]
+    assert manifest["frames"]["doubtful"] == 5
     assert [bad["frame"] for bad in manifest["bad_frames"]] == [45]
-    assert manifest["fit_frames"] == 113
-    said = "6 frames may be wrong, next to damage or depending on it: 44, 46-50"
+    assert manifest["fit_frames"] == 114
+    said = "5 frames may be wrong, next to damage or depending on it: 46-50"
     assert f"{said} (left out of the fit)" in result.findings
     with np.load(tmp_path / "out" / "model.npz") as model:
         assert not set(doubtful).intersection(model["frame_numbers"].tolist())
@@ -42,8 +42,8 @@ def test_doubtful_frames_are_flagged_and_not_fitted(tmp_path, options, manifest_
 
 def test_errors_without_results_say_the_same(tmp_path, options):
     found = fit_errors(damaged_film(tmp_path), options())
-    assert np.flatnonzero(found.table.doubts).size == 6
-    assert any("6 frames may be wrong" in note for note in found.notes)
+    assert np.flatnonzero(found.table.doubts).size == 5
+    assert any("5 frames may be wrong" in note for note in found.notes)
 
 
 def test_where_most_frames_are_doubtful_they_are_fitted(tmp_path, options, manifest_of):

@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.report.tables import FORMATS, list_rows, values_text
+from bgsub.report.tables import list_rows, values_text
 
 COLUMNS = ("method", "k", "seconds", "converged", "reason")
 ROWS = [
     {"method": "trpca", "k": 1, "seconds": 0.0123456, "converged": True, "reason": ""},
     {"method": "a_b", "k": 10, "seconds": None, "converged": None, "reason": "50 % & λ | {x}"},
 ]
+
+FORMATS = ("table", "csv", "json", "markdown", "latex")
 
 
 def test_a_table_aligns_numbers_to_the_right():
