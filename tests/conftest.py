@@ -53,7 +53,7 @@ def _scene(n, height, width, color, visit, noise, seed, texture):
     standing = 15 * np.cos(y / 4) + texture * np.sin(1.1 * x) * np.sin(0.9 * y)
     frames = []
     for i in range(n):
-        gray = 110 + 25 * np.sin((x + 3 * i) / 5) + standing
+        gray = 110 + 10 * np.sin((x + 3 * i) / 5) + standing
         frame = np.stack([gray, 20 + 0.8 * gray, 200 - 0.6 * gray], axis=-1) if color else gray
         frame = frame + rng.normal(0, noise, frame.shape)
         if i >= visit:

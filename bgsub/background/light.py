@@ -198,7 +198,7 @@ def find_states(thumbnails: Singles) -> States:
     members, plates = np.full(n, -1, np.int64), list[Singles]()
     lights: list[Light | None] = [None] * n
     left = np.arange(n)
-    while len(plates) < _MOST_STATES and len(left) >= max(3, STATE_SHARE * n):
+    while not plates or (len(plates) < _MOST_STATES and len(left) >= max(3, STATE_SHARE * n)):
         plate = _settled(thumbnails[left])
         fits = [fit_light(one, plate) for one in thumbnails[left]]
         share = np.array([one.explained for one in fits])

@@ -27,7 +27,7 @@ Flags = NDArray[np.bool_]
 WORKING_PIXELS = 320 * 240
 """Pixels at which hypotheses are compared with frames, whatever the size of the video."""
 
-_MOST_ENLARGED = 2.0
+_MOST_ENLARGED = 3.0
 """Factor by which small frames are enlarged, at most: more shows nothing more."""
 
 _MULTIPLE = 16

@@ -55,13 +55,13 @@ class Scene:
     def background_of(self, frame: Bytes) -> Bytes:
         """Return the empty scene as a frame would show it, (h, w, 3) BGR."""
         state, light, motion = self.state_of(frame)
-        return np.asarray(moved_back(lit(self.plates[state], light), motion), np.uint8)
+        return np.asarray(moved_back(lit(self.plate(state), light), motion), np.uint8)
 
-    def picture(self) -> Bytes:
-        """Return the empty scene in its usual state, (h, w, 3)."""
+    def plate(self, state: int = 0) -> Bytes:
+        """Return the empty scene in a state, (h, w, 3): the commonest colours if none is kept."""
         if self.plates:
-            return self.plates[0]
-        first = self.background.states[0].colors[0]
+            return self.plates[state]
+        first = self.background.states[state].colors[0]
         return np.asarray(cv2.resize(first, self.shape[::-1], interpolation=cv2.INTER_CUBIC))
 
     def facts(self) -> dict[str, Any]:

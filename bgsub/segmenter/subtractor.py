@@ -236,7 +236,7 @@ class Subtractor:
         UsageError
             If nothing is learned yet.
         """
-        picture = self._learned().scene.picture()
+        picture = self._learned().scene.plate()
         if self._is_grey:
             return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.uint8)
         return picture

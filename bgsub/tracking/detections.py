@@ -215,7 +215,7 @@ def _probability(
     scores: NDArray[np.uint8] | NDArray[np.uint16], inside: Bytes, score_level: int
 ) -> float:
     mean = cv2.mean(scores, inside)[0]
-    return mean / 255 if scores.dtype == np.uint8 else 1 - 0.5 ** ((mean / score_level) ** 2)
+    return mean / 255 if scores.dtype == np.uint8 else min(1.0, mean / (2 * score_level))
 
 
 def positions(flags: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
