@@ -35,6 +35,8 @@ class SceneEvent:
         Their numbers.
     box : tuple of four floats, optional
         x, y, width and height around all that was seen; None for a frame event.
+    region : str, optional
+        Where its objects were, of events that are listed by region.
     """
 
     number: int
@@ -48,10 +50,12 @@ class SceneEvent:
     area: float = 0.0
     tracks: tuple[int, ...] = ()
     box: Box | None = None
+    region: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all values as plain JSON."""
-        return asdict(self) | {"tracks": list(self.tracks), "box": self.box and list(self.box)}
+        """Give all values as plain JSON, without a region where none was asked for."""
+        plain = asdict(self) | {"tracks": list(self.tracks), "box": self.box and list(self.box)}
+        return {name: each for name, each in plain.items() if name != "region" or each is not None}
 
 
 @dataclass
