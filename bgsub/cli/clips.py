@@ -15,12 +15,13 @@ from bgsub.cli.analysed import results_of
 from bgsub.cli.files import check_free, preamble
 from bgsub.cli.help import Command, examples
 from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.places import load_selected, selection_options
 from bgsub.cli.progress import make_progress
 from bgsub.export.options import ClipOptions
 from bgsub.wording import plural
 
 if TYPE_CHECKING:
-    from bgsub.export.clips import Span
+    from bgsub.export.clips import Overlay, Span
     from bgsub.export.run_data import RunData
 
 _MASKS = {"mask", "side-by-side"}
@@ -39,6 +40,7 @@ _FACTS = ("folder", "name", "path", "width", "height", "frames", "rate", "region
         "bgsub clips results/ --mode copy --out clips/            at once, from key frames",
         "bgsub clips results/ --overlay boxes --sheet sheet.jpg --out clips/",
         "bgsub clips results/ --reel reel.mp4 --caption --clock 2026-05-01T22:00 --out clips/",
+        "bgsub clips results/ --min-area 200 --regions yard.json --region gate --out clips/",
         "bgsub clips results/ --before 5 --after 5 --max-events 20 --out clips/",
     ),
 )
@@ -47,6 +49,7 @@ _FACTS = ("folder", "name", "path", "width", "height", "frames", "rate", "region
 @shared.section("Results", kind=ClipOptions)
 @shared.named("force", section="Results")
 @shared.section("Events", kind=ClipOptions)
+@selection_options
 @shared.source_options
 @shared.resource_options
 @log_options
@@ -58,7 +61,6 @@ def clips_command(given: str, out: str, **params: Any) -> None:
     by time.
     """
     from bgsub.export.clips import Painter, clip_names, plan_spans, write_clips
-    from bgsub.export.run_data import load_run
     from bgsub.pipeline.directory import ResultsDirectory
 
     session = current_session()
@@ -67,10 +69,12 @@ def clips_command(given: str, out: str, **params: Any) -> None:
         session.log("warning", "--clock has no effect without --caption")
     for name in filter(None, (own.reel, own.sheet)):
         check_free(Path(name), force=force)
+    # All objects are followed, wherever they are: which of them count is decided afterwards.
+    run_params = {**params, "regions": None, "ignore": None}
     masks = {"mask"} if own.overlay in _MASKS else set()
     outputs = frozenset({"objects", "tracks", "events", *masks})
-    with session.about(given), results_of(given, outputs, params, session) as folder:
-        run = load_run(folder)
+    with session.about(given), results_of(given, outputs, run_params, session) as folder:
+        run = load_selected(folder, params)
         spans = plan_spans(
             run.events(),
             before_s=own.before,
@@ -90,7 +94,7 @@ def clips_command(given: str, out: str, **params: Any) -> None:
             if own.reel is not None and names:
                 _write_reel([stage / name for name in names], stage / "reel.mp4", Path(own.reel))
             if own.sheet is not None:
-                _write_sheet(run, spans, Path(own.sheet))
+                _write_sheet(run, spans, own.overlay, Path(own.sheet))
             facts = {name: str(getattr(run, name)) for name in _FACTS}
             record = preamble("clips", own.to_json())
             results.commit(record | {"of": facts, "clips": len(spans)})
@@ -110,13 +114,18 @@ def _write_reel(clips: list[Path], staged: Path, reel: Path) -> None:
         write_file(reel, data)
 
 
-def _write_sheet(run: RunData, spans: list[Span], sheet: Path) -> None:
-    """Draw the peak frame of each clip on one picture."""
-    from bgsub.export.clips import contact_sheet, open_film
+def _write_sheet(run: RunData, spans: list[Span], overlay: Overlay, sheet: Path) -> None:
+    """Draw the peak frame of each event on one picture, with the overlay of the clips."""
+    from bgsub.export.clips import Painter, contact_sheet, open_film
     from bgsub.runtime.temporary import write_file
     from bgsub.video.images import encode_image
 
-    picture = contact_sheet(open_film(run), [span.peak for span in spans])
+    # Masks beside the pictures would make them half as large.
+    shown: Overlay = "boxes" if overlay == "side-by-side" else overlay
+    painter = None if shown == "none" else Painter(run, shown)
+    film = open_film(run, numbered=painter is not None and painter.needs_numbers)
+    events = [event for span in spans for event in span.events]
+    picture = contact_sheet(film, events, painter=painter)
     write_file(sheet, encode_image(picture, sheet.suffix.lower()))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,7 @@ from bgsub.cli import values
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.places import load_selected, selection_options
 from bgsub.errors import UsageError
 from bgsub.rules import Choice
 
@@ -55,19 +56,19 @@ NAMES = (
     required=False,
 )
 @shared.named("force", section="Results")
+@selection_options
 @log_options
-def export_command(results: str, form: str, out: str | None, force: bool) -> None:
+def export_command(results: str, form: str, out: str | None, force: bool, **params: Any) -> None:
     """Write the objects or events of RESULTS in a format that other programs open.
 
     RESULTS is a folder that bgsub run or bgsub objects wrote. Frames are counted as each format
     counts them, from 0 or from 1; boxes are in pixels of the input.
     """
     from bgsub.export.formats import export
-    from bgsub.export.run_data import load_run
 
     session = current_session()
     with session.about(results):
-        run = load_run(Path(results))
+        run = load_selected(Path(results), params)
         path = _place(run, form, out)
         export(run, form, path, force=force)
         if not (run.events() if form in OF_EVENTS else run.objects()):

@@ -1,18 +1,75 @@
-"""Read the files that say in which places objects count."""
+"""Read which events and objects of a run are wanted: the same options for every command."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bgsub.cli import options as shared
+from bgsub.cli.help import F, together
 from bgsub.errors import UsageError
-from bgsub.tracking.place_options import PlaceOptions
+from bgsub.rules import check_areas
+from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from bgsub.export.run_data import RunData
     from bgsub.tracking.regions import Region
+
+selection_options: Callable[[F], F] = together(
+    shared.section("Events", kind=ListingOptions), shared.section("Events", kind=PlaceOptions)
+)
+"""--min-area --min-length --merge-gap --by --max-area --regions --region --ignore"""
+
+
+def load_selected(folder: Path, params: Mapping[str, Any], *, always: bool = False) -> RunData:
+    """Load a run with the selection that the options make; without any, all that it found.
+
+    Parameters
+    ----------
+    folder : Path
+    params : mapping
+        Of a command with `selection_options`.
+    always : bool
+        Form events anew where no option was given, too.
+
+    Raises
+    ------
+    UsageError, InputError
+        For options that contradict each other, and files that cannot be read.
+    """
+    from bgsub.export.run_data import load_run
+    from bgsub.tracking.events import EventFilter, Selection
+    from bgsub.tracking.flicker import small_area
+    from bgsub.tracking.regions import check_inside, read_regions
+
+    listing, places = shared.chosen(ListingOptions, params), shared.chosen(PlaceOptions, params)
+    check_areas(listing.min_area, places.max_area)
+    if listing.by == "region" and places.regions is None:
+        raise UsageError("--by region needs --regions, the file that says where they are")
+    run = load_run(folder)
+    if not (always or listing.changed() or places.changed()):
+        return run
+    size = run.width, run.height
+    region = find_region(places)
+    named = () if places.regions is None else tuple(read_regions(Path(places.regions)))
+    regions = named if region is None else (region,)
+    check_inside(run.name, size, regions)
+    is_given = listing.min_area is not None or run.min_area is not None
+    counted = EventFilter(
+        min_area=listing.min_area,
+        max_area=places.max_area,
+        small_area=0.0 if is_given else small_area(run.region),
+        min_length=listing.min_length,
+        merge_gap_s=listing.merge_gap,
+        region=region,
+        ignored=read_ignored(places, size),
+    )
+    return replace(run, selection=Selection(counted=counted, by=listing.by, regions=regions))
 
 
 def find_region(places: PlaceOptions) -> Region | None:

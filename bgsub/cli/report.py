@@ -6,8 +6,8 @@ import contextlib
 import functools
 import os
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from bgsub.cli.files import check_free
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.interrupts import log_results
 from bgsub.cli.logs import Session, current_session, log_options
+from bgsub.cli.places import load_selected, selection_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError
 from bgsub.files import check_plain
@@ -27,16 +28,18 @@ from bgsub.wording import plural
 
 if TYPE_CHECKING:
     from bgsub.page.pages import Row
+    from bgsub.tracking.events import Selection
 
 PAGE = "report.html"
 
 
 @dataclass(frozen=True)
-class Films:
-    """What becomes of videos: copies of those that browsers do not play, or a preview inside."""
+class How:
+    """What becomes of videos, copies or a preview inside, and the options that select events."""
 
     copies: bool = True
     standalone: bool = False
+    selected: Mapping[str, Any] = field(default_factory=dict)
 
 
 @click.command(
@@ -70,9 +73,15 @@ class Films:
     help="Put a small preview of a few hundred frames into the page, for sending it by mail.",
 )
 @shared.named("force", section="Results")
+@selection_options
 @log_options
 def report_command(
-    results: tuple[str, ...], out: str | None, copies: bool, standalone: bool, force: bool
+    results: tuple[str, ...],
+    out: str | None,
+    copies: bool,
+    standalone: bool,
+    force: bool,
+    **params: Any,
 ) -> None:
     """Make a page of RESULTS that opens in any browser: timeline, videos, events, tracks.
 
@@ -86,7 +95,7 @@ def report_command(
         with session.about(str(folders[0])):
             path = folders[0] / PAGE if out is None else Path(out)
             _check(path, force=force)
-            how = Films(copies=copies, standalone=standalone)
+            how = How(copies=copies, standalone=standalone, selected=params)
             _write_report(folders[0], path, session, how, force=force)
             log_results(path, session, "{} is written")
         return
@@ -94,7 +103,7 @@ def report_command(
         raise UsageError("--standalone makes one page; give one folder of results")
     path = _index_path(folders) if out is None else Path(out)
     _check(path, force=force)
-    rows = _rows(folders, session, Films(copies=copies), force=force)
+    rows = _rows(folders, session, How(copies=copies, selected=params), force=force)
     from bgsub.page.pages import encode_page, make_index
 
     if rows:
@@ -124,6 +133,10 @@ def _folders(given: tuple[str, ...]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
+def _selection(folder: Path, how: How) -> Selection | None:
+    return load_selected(folder, how.selected).selection
+
+
 def _index_path(folders: list[Path]) -> Path:
     parents = {folder.resolve().parent for folder in folders}
     if len(parents) > 1:
@@ -150,7 +163,7 @@ def _load(folder: Path) -> tuple[dict[str, Any], str | None]:
     return manifest, recorded_path(manifest, manifest["input"]["path"])
 
 
-def _write_report(folder: Path, path: Path, session: Session, how: Films, *, force: bool) -> Row:
+def _write_report(folder: Path, path: Path, session: Session, how: How, *, force: bool) -> Row:
     from bgsub.page.pages import encode_page, make_page, make_row
 
     manifest, footage = _load(folder)
@@ -164,6 +177,7 @@ def _write_report(folder: Path, path: Path, session: Session, how: Films, *, for
                 footage=footage,
                 copies=beside,
                 standalone=how.standalone,
+                selection=_selection(folder, how),
                 announce=functools.partial(_announce, session),
                 progress=progress,
             )
@@ -178,7 +192,7 @@ def _write_report(folder: Path, path: Path, session: Session, how: Films, *, for
 
 
 @contextlib.contextmanager
-def _copies_of(path: Path, how: Films, *, force: bool) -> Iterator[Path | None]:
+def _copies_of(path: Path, how: How, *, force: bool) -> Iterator[Path | None]:
     """Give the folder for copies of videos: beside the page, or one that goes with a preview."""
     beside = path.with_name(f"{path.stem}_files")
     if not how.copies:
@@ -196,7 +210,7 @@ def _announce(session: Session, frames: int, size: int) -> None:
     session.log("note", f"the preview of {frames} frames will add about {size / 1e6:.1f} MB")
 
 
-def _rows(folders: list[Path], session: Session, how: Films, *, force: bool) -> list[Row]:
+def _rows(folders: list[Path], session: Session, how: How, *, force: bool) -> list[Row]:
     """Make the pages of several results; one that fails does not stop the others."""
     rows = []
     for folder in folders:
@@ -208,13 +222,13 @@ def _rows(folders: list[Path], session: Session, how: Films, *, force: bool) -> 
     return rows
 
 
-def _one_of_several(folder: Path, session: Session, how: Films, *, force: bool) -> Row:
+def _one_of_several(folder: Path, session: Session, how: How, *, force: bool) -> Row:
     """Make a result's page, but keep one that its run has written."""
     from bgsub.page.pages import make_page, make_row
 
     path = folder / PAGE
     manifest, _ = _load(folder)
     if PAGE in manifest.get("outputs", {}) and path.is_file():
-        page = make_page(folder, manifest, path)
+        page = make_page(folder, manifest, path, selection=_selection(folder, how))
         return make_row(folder, manifest, path, len(page.result.events), page.thumbnail)
     return _write_report(folder, path, session, how, force=force)

@@ -212,41 +212,50 @@ def _caption(canvas: Bytes, text: str) -> None:
     write_on_plate(canvas, text, (margin, canvas.shape[0] - margin), (255, 255, 255), (0, 0, 0))
 
 
-_THUMB = 240
-"""Width of a picture of the contact sheet in pixels."""
+_ACROSS = 3
+
+_LEAST_WIDTH, _MOST_WIDTH = 480, 640
+"""Pixels of one picture: enough to see an animal of 25×10 pixels of the film."""
 
 
-def contact_sheet(film: Stretches, events: Sequence[SceneEvent]) -> Bytes:
+def contact_sheet(
+    film: Stretches, events: Sequence[SceneEvent], *, painter: Painter | None = None
+) -> Bytes:
     """Draw the peak frames of events side by side, with their numbers and times.
 
     Parameters
     ----------
     film : Stretches
     events : sequence of SceneEvent
+    painter : Painter, optional
+        Draws on the frames.
 
     Returns
     -------
     ndarray of shape (h, w, 3), uint8
         A single dark picture where there is no event.
     """
-    thumbs = [_thumb(film, event) for event in events]
-    across = max(1, min(4, len(thumbs)))
-    height = max((thumb.shape[0] for thumb in thumbs), default=_THUMB)
+    width = min(max(film.source.input_size[0], _LEAST_WIDTH), _MOST_WIDTH)
+    in_time = sorted(events, key=lambda event: event.peak_s)  # as masks are read
+    drawn = {event.number: _thumb(film, event, width, painter) for event in in_time}
+    thumbs = [drawn[event.number] for event in events]
+    across = max(1, min(_ACROSS, len(thumbs)))
+    height = max((thumb.shape[0] for thumb in thumbs), default=width)
     rows = []
     for begin in range(0, max(len(thumbs), 1), across):
         row = [*thumbs[begin : begin + across]]
-        row += [np.zeros((height, _THUMB, 3), np.uint8)] * (across - len(row))
+        row += [np.zeros((height, width, 3), np.uint8)] * (across - len(row))
         rows.append(np.hstack(row))
     return np.vstack(rows)
 
 
-def _thumb(film: Stretches, event: SceneEvent) -> Bytes:
+def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | None) -> Bytes:
     frame = next(iter(film.frames(event.peak_s, event.peak_s)))
-    picture = frame.layout.to_bgr(frame.data)
+    picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
     colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
-    size = (_THUMB, max(1, round(_THUMB * colored.shape[0] / colored.shape[1])))
+    size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
     small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
-    plate = np.full((24, _THUMB, 3), 30, np.uint8)
+    plate = np.full((24, width, 3), 30, np.uint8)
     text = f"{event.number}  {format_time(event.peak_s)}"
     at = (6, 17)
     cv2.putText(plate, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA)

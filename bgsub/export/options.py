@@ -77,7 +77,7 @@ class ClipOptions(Declared):
     sheet: str | None = _results(
         None,
         FileOfKind((".jpeg", ".jpg", ".png")),
-        "Write a contact sheet of the peak frames too, .jpg or .png.",
+        "Write a contact sheet too: the peak frame of each event, with the overlay; .jpg or .png.",
     )
     before: float = _events(1.5, _SECONDS, "Time of the film before each event.")
     after: float = _events(2.0, _SECONDS, "Time of the film after each event.")

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from bgsub.errors import InputError
 from bgsub.evaluation.masks import find_output, open_masks
 from bgsub.outliers.errors_table import read_csv
+from bgsub.outliers.events import find_events
 from bgsub.pipeline.directory import MANIFEST
 from bgsub.pipeline.manifest import load_manifest, recorded_path
-from bgsub.tracking.events import SceneEvent, read_events
+from bgsub.tracking.events import SceneEvent, Selection, read_events
 from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Bytes
@@ -52,6 +53,8 @@ class RunData:
         The rate that was given for images and arrays, which do not say it.
     looked_at : range or tuple of int
         Numbers of the frames that the run used, from 1.
+    selection : Selection, optional
+        Which of its events and objects are wanted; all of them without it.
     """
 
     folder: Path
@@ -65,26 +68,32 @@ class RunData:
     min_area: int | None = None
     fps: str | None = None
     looked_at: Sequence[int] = ()
+    selection: Selection | None = None
 
     def objects(self) -> list[Observation]:
-        """Read objects.csv.
+        """Read objects.csv: those of the selection, if there is one.
 
         Raises
         ------
         InputError
             If the run wrote none, or it is damaged.
         """
-        return list(read_objects(self._output("objects.csv")))
+        found = list(read_objects(self._output("objects.csv")))
+        return found if self.selection is None else self.selection.objects(found, self.events())
 
     def events(self) -> list[SceneEvent]:
-        """Read events.json.
+        """Read events.json, or form the events of the selection.
 
         Raises
         ------
         InputError
             If the run wrote none, or it is damaged.
         """
-        return read_events(self._output("events.json"))
+        if self.selection is None:
+            return read_events(self._output("events.json"))
+        errors = self.folder / "errors.csv"
+        frames = find_events(read_csv(errors)) if errors.is_file() else []
+        return self.selection.events(read_objects(self._output("objects.csv")), frames)
 
     @cached_property
     def _images(self) -> list[str]:

@@ -45,10 +45,11 @@ from bgsub.page.result import (
     read_result,
 )
 from bgsub.report.plots import render_errors
-from bgsub.tracking.events import SceneEvent
+from bgsub.tracking.events import SceneEvent, Selection
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
 from bgsub.video.selection import format_time
+from bgsub.wording import plural
 
 _ASSETS = files("bgsub.page") / "assets"
 
@@ -372,6 +373,7 @@ def make_page(
     footage: str | None = None,
     copies: Path | None = None,
     standalone: bool = False,
+    selection: Selection | None = None,
     announce: Callable[[int, int], None] | None = None,
     progress: Progress = no_progress,
 ) -> Page:
@@ -391,6 +393,8 @@ def make_page(
         A folder for copies of videos that browsers do not play; None makes none.
     standalone : bool
         Embed a small preview of a few hundred frames, and link to no video.
+    selection : Selection, optional
+        Which events and objects are shown; all of them without it.
     announce : callable, optional
         Called with the preview's number of frames and expected bytes before it is made.
     progress : callable, optional
@@ -409,7 +413,7 @@ def make_page(
     Decodes the mask once, and of the film the pictures of events. With 1,000 events and 100,000
     frames the page has less than 5 MB.
     """
-    result = read_result(folder, manifest)
+    result = read_result(folder, manifest, selection)
     views = find_views(result, footage, copies, progress)
     films = {shown.view: shown.film for shown in views}
     events = _largest(result)
@@ -425,6 +429,7 @@ def make_page(
     }
     values = {
         **_shown_values(result),
+        "cautions": cautions(manifest) + _selected(result, selection),
         "data": data,
         "events": [
             {
@@ -452,7 +457,6 @@ def _shown_values(result: Result) -> dict[str, Any]:
     return {
         "name": result.name,
         "headline": headline(manifest),
-        "cautions": cautions(manifest),
         "table": result.table,
         "region": result.region,
         "tracks": draw_tracks(result),
@@ -471,6 +475,13 @@ def _shown_values(result: Result) -> dict[str, Any]:
         "command": command_line(manifest),
         "n_frames": int(result.numbers.size),
     }
+
+
+def _selected(result: Result, selection: Selection | None) -> list[str]:
+    if selection is None:
+        return []
+    shown = f"{plural(len(result.events), 'event')} and {plural(len(result.tracks), 'track')}"
+    return [f"this page shows a selection of what the run found: {shown}"]
 
 
 def encode_page(html: str) -> bytes:

@@ -16,10 +16,10 @@ from bgsub.declared import Declared, declaration, declared_fields, flag
 from bgsub.errors import InputError
 from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import ErrorTable, read_csv
-from bgsub.outliers.events import Event
+from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.rules import Switch
-from bgsub.tracking.events import SceneEvent, read_events, with_frame_events
+from bgsub.tracking.events import SceneEvent, Selection, read_events, with_frame_events
 from bgsub.tracking.tables import read_objects, read_tracks
 from bgsub.tracking.tracker import Observation
 from bgsub.tracking.tracks import Track
@@ -155,7 +155,9 @@ class Result:
         return total / frames if frames else None
 
 
-def read_result(folder: Path, manifest: Mapping[str, Any]) -> Result:
+def read_result(
+    folder: Path, manifest: Mapping[str, Any], selection: Selection | None = None
+) -> Result:
     """Read the tables of a run.
 
     Parameters
@@ -163,6 +165,8 @@ def read_result(folder: Path, manifest: Mapping[str, Any]) -> Result:
     folder : Path
     manifest : mapping
         Its run.json, as `bgsub.pipeline.manifest.load_manifest` gives it.
+    selection : Selection, optional
+        Which of its events and objects are wanted; all of them without it.
 
     Raises
     ------
@@ -182,17 +186,17 @@ def read_result(folder: Path, manifest: Mapping[str, Any]) -> Result:
         numbers, times = table.frames, table.times
     if numbers.size == 0:
         raise InputError(f"{folder}: its run used no frame, so there is nothing to look at")
-    objects, tracks = folder / "objects.csv", folder / "tracks.csv"
-    return Result(
-        folder,
-        manifest,
-        numbers,
-        times,
-        table,
-        _events(folder, manifest),
-        list(read_tracks(tracks)) if tracks.is_file() else [],
-        list(read_objects(objects)) if objects.is_file() else [],
-    )
+    tables = folder / "objects.csv", folder / "tracks.csv"
+    objects = list(read_objects(tables[0])) if tables[0].is_file() else []
+    tracks = list(read_tracks(tables[1])) if tables[1].is_file() else []
+    if selection is None:
+        events = _events(folder, manifest)
+    else:
+        events = selection.events(objects, [] if table is None else find_events(table))
+        objects = selection.objects(objects, events)
+        seen = {each.track for each in objects}
+        tracks = [track for track in tracks if track.track in seen]
+    return Result(folder, manifest, numbers, times, table, events, tracks, objects)
 
 
 def _table(folder: Path, manifest: Mapping[str, Any]) -> ErrorTable | None:

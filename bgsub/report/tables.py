@@ -353,10 +353,11 @@ def sightings_table(events: Sequence[SceneEvent]) -> str:
             "peak": event.peak_frame,
             "area": round(event.area),
             "tracks": _first_of(event.tracks),
+            "region": event.region,
         }
         for event in events
     ]
-    return values_text(columns, rows)
+    return values_text((*columns, "region"), rows)
 
 
 def _first_of(tracks: Sequence[int]) -> str:
@@ -367,7 +368,10 @@ def _first_of(tracks: Sequence[int]) -> str:
 
 
 def sightings_csv(events: Sequence[SceneEvent]) -> str:
-    """Give one line an event below a header, as events.csv has them."""
+    """Give one line an event below a header, as events.csv has them; by region with its name."""
+    if any(event.region is not None for event in events):
+        rows = ([*event_row(event), event.region] for event in events)
+        return csv_text([*EVENT_COLUMNS, "region"], rows)
     return csv_text(EVENT_COLUMNS, map(event_row, events))
 
 

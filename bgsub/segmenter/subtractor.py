@@ -20,8 +20,8 @@ from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.rules import Choice
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import SCALE, THRESHOLDS, MaskModel, MaskOptions, Sensitivity, Shadows
-from bgsub.video.frames import Bytes
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
+from bgsub.video.frames import Bytes
 from bgsub.wording import is_or_are, plural
 
 _MARK = "bgsub_subtractor"

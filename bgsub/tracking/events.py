@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
@@ -43,6 +44,8 @@ class SceneEvent:
         Their numbers.
     box : tuple of four floats, optional
         x, y, width and height around all that was seen; None for a frame event.
+    region : str, optional
+        Where its objects were, of events that are listed by region.
     """
 
     number: int
@@ -56,10 +59,12 @@ class SceneEvent:
     area: float = 0.0
     tracks: tuple[int, ...] = ()
     box: Box | None = None
+    region: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all values as plain JSON."""
-        return asdict(self) | {"tracks": list(self.tracks), "box": self.box and list(self.box)}
+        """Give all values as plain JSON, without a region where none was asked for."""
+        plain = asdict(self) | {"tracks": list(self.tracks), "box": self.box and list(self.box)}
+        return {name: each for name, each in plain.items() if name != "region" or each is not None}
 
 
 @dataclass
@@ -309,6 +314,64 @@ class EventFilter:
         height, width = self.ignored.shape
         row, column = min(int(seen.cy), height - 1), min(int(seen.cx), width - 1)
         return not self.ignored[row, column]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The events and objects of a run that somebody wants to see.
+
+    Attributes
+    ----------
+    counted : EventFilter
+    by : {"event", "track", "region"}
+        What makes an event: times in which anything is in sight, one track, or a stay in one of
+        the regions.
+    regions : tuple of Region
+        Those of "region".
+    """
+
+    counted: EventFilter
+    by: Literal["event", "track", "region"] = "event"
+    regions: tuple[Region, ...] = ()
+
+    def events(self, objects: Iterable[Observation], frames: Sequence[Event]) -> list[SceneEvent]:
+        """Form the events of objects; one by track has the number of its track, and no frames'."""
+        if self.by == "event":
+            return choose_events(objects, frames, self.counted)
+        found: list[SceneEvent] = []
+        if self.by == "track":
+            whole = replace(self.counted, merge_gap_s=math.inf)
+            tracks: dict[int, list[Observation]] = {}
+            for seen in objects:
+                tracks.setdefault(seen.track, []).append(seen)
+            for track in tracks.values():
+                one = choose_events(track, [], whole)
+                found += [replace(event, number=track[0].track) for event in one]
+            return sorted(found, key=lambda event: event.number)
+        everything = list(objects)
+        for region in self.regions:
+            within = choose_events(everything, [], replace(self.counted, region=region))
+            found += [replace(event, region=region.name) for event in within]
+        found.sort(key=lambda event: (event.first_frame, event.tracks))
+        return [replace(event, number=number) for number, event in enumerate(found, start=1)]
+
+    def objects(
+        self, objects: Iterable[Observation], events: Sequence[SceneEvent]
+    ) -> list[Observation]:
+        """Return the objects that count and are of one of these events."""
+        spans: dict[int, list[SceneEvent]] = {}
+        for event in events:
+            for track in event.tracks:
+                spans.setdefault(track, []).append(event)
+        return [
+            seen
+            for seen in objects
+            if self.counted.takes(seen)
+            and any(
+                event.first_frame <= seen.frame <= event.last_frame
+                for event in spans.get(seen.track, ())
+            )
+        ]
 
 
 def choose_events(

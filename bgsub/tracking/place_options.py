@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Literal
 
 from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
 from bgsub.input_rules import Duration, File, Text
-from bgsub.rules import Integer
+from bgsub.rules import Choice, Integer
 
 _events = functools.partial(option, "Events")
 
@@ -56,7 +57,7 @@ class PlaceOptions(Declared):
 @documented
 @dataclass(frozen=True, kw_only=True)
 class ListingOptions(Declared):
-    """Which of the events that a run has found are listed."""
+    """Which of the events that a run has found are listed, cut, exported or shown."""
 
     min_area: int | None = _events(
         None,
@@ -69,4 +70,10 @@ class ListingOptions(Declared):
         1.0,
         Duration(zero=True),
         "Join events with at most this time between them.",
+    )
+    by: Literal["event", "track", "region"] = _events(
+        "event",
+        Choice(("event", "track", "region")),
+        "What an event is: a time in which anything is in sight; one object, followed from frame "
+        "to frame; or a stay in one of the --regions.",
     )
