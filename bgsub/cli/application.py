@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from bgsub.cli import failures, interrupts
+from bgsub.cli import messages
 from bgsub.cli.help import program_epilog
-from bgsub.cli.logs import Session
+from bgsub.cli.messages import Session
 from bgsub.errors import Interrupted
 from bgsub.version import __version__
 
@@ -117,7 +117,7 @@ class Application(click.Group):
                 result = super().invoke(ctx)
             except KeyboardInterrupt as error:
                 # Click would turn it into an empty line and an Abort.
-                raise Interrupted(str(error) or failures.INTERRUPTED) from error
+                raise Interrupted(str(error) or messages.INTERRUPTED) from error
             sys.stdout.flush()
             return result
 
@@ -148,11 +148,11 @@ class Application(click.Group):
         try:
             result = call()
             code = result if isinstance(result, int) else 0
-            interrupts.work_is_done()
+            messages.work_is_done()
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of all errors
             # A usage error may come before the options are read.
             session.log_json = session.log_json or "--log-json" in arguments
-            code = failures.log_error(error, session)
+            code = messages.log_error(error, session)
         sys.exit(code)
 
 
@@ -162,7 +162,7 @@ def _stdout_may_close() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError as error:
-        failures.silence_stdout()
+        messages.silence_stdout()
         raise click.exceptions.Exit(0) from error
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
 from bgsub.cli.files import check_free
 from bgsub.cli.help import Command, examples
-from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.messages import current_session, log_options
 from bgsub.errors import UsageError
 from bgsub.pipeline.plate_options import PICTURE, PlateOptions
 
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
         "bgsub background yard.mp4 --coverage seen.png -o yard.png",
     ),
 )
-@click.argument("footage", type=values.PATH, metavar="INPUT")
+@click.argument("footage", type=shared.PATH, metavar="INPUT")
 @shared.out_option(
-    "The picture, .png or .tif, without loss.", metavar="FILE", kind=values.ByRule(PICTURE)
+    "The picture, .png or .tif, without loss.", metavar="FILE", kind=shared.ByRule(PICTURE)
 )
 @shared.section("Results", kind=PlateOptions)
 @shared.named("force", "seed", section="Results")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from bgsub.cli.logs import Session
+from bgsub.cli.messages import Session
 from bgsub.options import RunOptions
 from bgsub.pipeline.needs import needs_fit, needs_masks, needs_objects
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
 from bgsub.cli.help import Command, examples, option
-from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.messages import current_session, log_options
 from bgsub.cli.progress import duration, make_progress
 from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
@@ -33,7 +32,7 @@ SCHEMA_VERSION = 1
         "bgsub info door.mp4 --json | jq .estimate.memory_bytes",
     ),
 )
-@click.argument("path", type=values.PATH, metavar="INPUT")
+@click.argument("path", type=shared.PATH, metavar="INPUT")
 @option("Results", "--json", "as_json", is_flag=True, help="Print one JSON object.")
 @shared.named("k", "fit_frames", "segment")
 @shared.source_options

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bgsub.cli.logs import Session
+from bgsub.cli.messages import Session
 from bgsub.robustpca.competitors.methods import COMPARED
 from bgsub.wording import plural
 
