@@ -69,13 +69,7 @@ def apply_command(
 
 
 def _model_in(place: Path) -> Path:
-    """Give the model of a results folder, that folder if it has several, or the file given.
-
-    Raises
-    ------
-    InputError
-        If the run of the folder wrote none.
-    """
+    """Return the model of a results folder, that folder if it has several, or the file given."""
     if not place.is_dir():
         return place
     if not (place / "model.npz").is_file():

@@ -94,7 +94,7 @@ def _check_names(asked: list[Path], own: PlateOptions, *, force: bool) -> None:
 
 
 def _names(path: Path, plates: list[Plate], own: PlateOptions) -> list[Path]:
-    """Give the path of a picture of the scene, or a numbered one for each of its states."""
+    """Return the path of a picture of the scene, or a numbered one for each of its states."""
     if not own.per_state:
         return [path]
     return [path.with_stem(f"{path.stem}-{number}") for number in range(1, len(plates) + 1)]
@@ -103,7 +103,7 @@ def _names(path: Path, plates: list[Plate], own: PlateOptions) -> list[Path]:
 def _coverages(
     path: Path, plates: list[Plate], own: PlateOptions
 ) -> list[tuple[Path, NDArray[np.uint16], str]]:
-    """Give the pictures of how often the scene is seen: where, what, and what to say of each."""
+    """Return the pictures of how often the scene is seen: where, what, and what to say of each."""
     from bgsub.pipeline.plate import seen_in_all
 
     counts = [(one.seen, one.frames) for one in plates]

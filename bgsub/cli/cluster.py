@@ -145,7 +145,6 @@ class _Film:
 
     Attributes
     ----------
-    job : Job
     plan : SegmentPlan or None
         None where it is one piece.
     waiting : set of int
@@ -176,33 +175,14 @@ class _Unit:
 
 
 class ClusterRun:
-    """One call of ``bgsub run --scheduler``.
-
-    Parameters
-    ----------
-    pool : Pool
-    options : RunOptions
-    session : Session
-    """
+    """One call of ``bgsub run --scheduler``."""
 
     def __init__(self, pool: Pool, options: RunOptions, session: Session) -> None:
         self._pool, self._options, self._session = pool, options, session
         self._outcomes: list[Outcome] = []
 
     def do(self, jobs: Sequence[Job], skip: Recipe | None) -> None:
-        """Do all jobs, join what is in segments, and sum up.
-
-        Raises
-        ------
-        BatchError
-            If some of several jobs failed.
-        Exit
-            With the exit code of the only one, if that failed.
-        NoWorkersError
-            If there is nobody to do it; what is finished is kept.
-        Interrupted
-            If it was stopped; likewise.
-        """
+        """Do all jobs, join what is in segments, and sum up."""
         from bgsub.cluster.pool import NoWorkersError
 
         try:
@@ -223,7 +203,7 @@ class ClusterRun:
             raise click.exceptions.Exit(outcomes[0].exit_code)  # what is wrong was said
 
     def _so_far(self, jobs: Sequence[Job]) -> str:
-        """Say how much is done as the run ends early."""
+        """Return how much is done as the run ends early."""
         self._session.input = self._session.label = None
         done = sum(outcome.status != "failed" for outcome in self._outcomes)
         advice = "--skip-existing (--resume with --segment) goes on from there"
@@ -275,7 +255,7 @@ class ClusterRun:
         return Task(do_in_child, (_MODULE, request, self._pool.slots()), "bgsub-run")
 
     def _is_passing(self, reply: Any) -> bool:
-        """Say whether another try may succeed."""
+        """Return whether another try may succeed."""
         if not isinstance(reply, dict):
             return False
         if "died" in reply:

@@ -107,7 +107,7 @@ def manifest(
     options: dict[str, Any],
     stages: dict[str, float],
 ) -> dict[str, Any]:
-    """Give what run.json says of a comparison."""
+    """Return what run.json says of a comparison."""
     from bgsub.pipeline.manifest import input_identity
 
     return {

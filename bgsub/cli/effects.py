@@ -50,11 +50,9 @@ def name_idle(options: RunOptions, typed: Collection[str], session: Session) -> 
 
     Parameters
     ----------
-    options : RunOptions
     typed : collection of str
         Names of the options that stand on the command line. What an earlier run was given
         (--from-json) may be superfluous.
-    session : Session
     """
     outputs = ",".join(sorted(options.outputs))
     idle = {name: f"with {reason}" for name, reason in options.without_effect(typed).items()}

@@ -36,7 +36,6 @@ class Loaded:
 
     Attributes
     ----------
-    table : ErrorTable
     name : str
         Of the footage, for people.
     footage : str, optional
@@ -88,12 +87,6 @@ def load(given: str, footage: str | None, params: Mapping[str, Any], session: Se
         The second one, which goes with a model.
     params : mapping
         The command's parameters.
-    session : Session
-
-    Raises
-    ------
-    BgsubError
-        Of the kind that says what is wrong.
     """
     check_plain(given)
     path = Path(given)
@@ -180,7 +173,7 @@ def _refuse(names: set[str], reason: str) -> None:
 
 
 def _is_model(path: Path) -> bool:
-    """Check whether a file is a saved model rather than frames in an .npz file."""
+    """Return whether a file is a saved model rather than frames in an .npz file."""
     try:
         with zipfile.ZipFile(path) as archive:
             return "bgsub_model.npy" in archive.namelist()

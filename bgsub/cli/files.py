@@ -47,7 +47,7 @@ def write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
 
 
 def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Give what run.json begins with, whatever the command."""
+    """Return what run.json begins with, whatever the command."""
     from bgsub.pipeline import manifest as manifests
     from bgsub.pipeline.schema import SCHEMA_VERSION
     from bgsub.version import __version__
@@ -80,16 +80,10 @@ def load_selected(folder: Path, params: Mapping[str, Any], *, always: bool = Fal
 
     Parameters
     ----------
-    folder : Path
     params : mapping
         Of a command with `selection_options`.
     always : bool
         Form events anew where no option was given, too.
-
-    Raises
-    ------
-    UsageError, InputError
-        For options that contradict each other, and files that cannot be read.
     """
     from bgsub.export.run_data import load_run
     from bgsub.tracking.choosing import EventFilter, Selection
@@ -122,15 +116,7 @@ def load_selected(folder: Path, params: Mapping[str, Any], *, always: bool = Fal
 
 
 def find_region(places: PlaceOptions) -> Region | None:
-    """Read the region that ``--region`` names; None where it names none.
-
-    Raises
-    ------
-    UsageError
-        If there is no such region.
-    InputError
-        If the file cannot be read.
-    """
+    """Read the region that ``--region`` names; None where it names none."""
     from bgsub.tracking.regions import read_regions
 
     name, file = places.region, places.regions
@@ -149,16 +135,8 @@ def read_ignored(
 
     Parameters
     ----------
-    places : PlaceOptions
     size : tuple of int, optional
         Width and height that the image must have, those of the input.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    UsageError
-        If it has another size.
     """
     from bgsub.video.images import read_image
 
@@ -179,7 +157,7 @@ def read_ignored(
 def results_of(
     given: str, outputs: frozenset[str], params: Mapping[str, Any], session: Session
 ) -> Iterator[Path]:
-    """Give the folder that was named if a run wrote it, else one that is gone afterwards.
+    """Yield the folder that was named if a run wrote it, else one that is gone afterwards.
 
     Parameters
     ----------
@@ -189,7 +167,6 @@ def results_of(
         What is made of an input.
     params : mapping
         Options of a run.
-    session : Session
     """
     from bgsub.pipeline import run as pipeline
     from bgsub.pipeline.directory import has_results

@@ -56,15 +56,7 @@ def info_command(path: str, as_json: bool, **params: Any) -> None:
 
 
 def _examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]:
-    """Decode an input; give what is known of it, and the warnings of its decoder.
-
-    Raises
-    ------
-    BgsubError
-        As `open_source`.
-    MemoryLimitError
-        If one picture alone is larger than the memory limit.
-    """
+    """Decode an input; give what is known of it, and the warnings of its decoder."""
     from bgsub.pipeline.inputs import open_frames
 
     source = open_frames(path, options.source, threads=options.threads)

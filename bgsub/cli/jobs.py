@@ -89,8 +89,6 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
 
     Parameters
     ----------
-    inputs : sequence of str
-    out : Path
     subfolders : bool
         Give each a folder of its own in `out`, named after it: ``water``, and where a name is taken
         ``water-2``, ``water-3``, … in the order of the inputs.
@@ -160,7 +158,7 @@ def _recover(folder: Path) -> None:
 
 
 def belongs(folder: Path, given: str) -> bool:
-    """Check whether complete results are those of this input, by its path or else by its content.
+    """Return whether complete results are those of this input, by its path or else by its content.
 
     Results whose manifest does not say are taken to be.
     """
@@ -189,8 +187,6 @@ class Recipe:
 
     Attributes
     ----------
-    command : str
-    options : RunOptions
     model : str, optional
         The model.npz of `bgsub apply`.
     """
@@ -200,13 +196,7 @@ class Recipe:
     model: str | None = None
 
     def differences(self, folder: Path) -> list[str]:
-        """Say in which options whole results were made otherwise, such as ``--k 2``.
-
-        Raises
-        ------
-        InputError
-            If their run.json is damaged.
-        """
+        """List the options that whole results were made with instead, such as ``--k 2``."""
         from bgsub.pipeline.manifest import input_identity, load_manifest
 
         manifest = load_manifest(folder)
@@ -277,13 +267,7 @@ def log_start(job: Job, session: Session) -> None:
 
 
 def do_job(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> bool:
-    """Do one job; False if it was left alone because its complete results are there.
-
-    Raises
-    ------
-    OutputError
-        If results are there that were made with other options and may not be replaced.
-    """
+    """Do one job; False if it was left alone because its complete results are there."""
     with session.about(job.input, label=job.label):
         if skip is not None and is_done(job, session, skip):
             return False
@@ -292,13 +276,7 @@ def do_job(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> bo
 
 
 def is_done(job: Job, session: Session, skip: Recipe) -> bool:
-    """Check whether the complete results of a job are there, and say so.
-
-    Raises
-    ------
-    OutputError
-        If they were made with other options and may not be replaced.
-    """
+    """Return whether the complete results of a job are there, and say so."""
     _recover(job.out)
     if not _is_complete(job.out) or not belongs(job.out, job.input):
         return False
@@ -324,13 +302,6 @@ def read_list(name: str) -> list[str]:
     ----------
     name : str
         A text file, or ``-`` for stdin. Relative paths are relative to the working directory.
-
-    Raises
-    ------
-    InputError
-        If the list cannot be read.
-    EmptySelectionError
-        If no path is in it.
     """
     if name == "-":
         data = sys.stdin.buffer.read()
@@ -355,7 +326,7 @@ def read_list(name: str) -> list[str]:
 
 
 def _is_text(path: Path) -> bool:
-    """Check whether a file may be a list; a film given by mistake is not read to its end."""
+    """Return whether a file may be a list; a film given by mistake is not read to its end."""
     with path.open("rb") as file:
         return b"\0" not in file.read(1 << 16)
 
@@ -367,21 +338,12 @@ def run_batch(
 
     Parameters
     ----------
-    jobs : sequence of Job
     work : callable
         Does one job, and raises when it fails.
-    session : Session
     skip : Recipe, optional
         Leave jobs alone whose complete results are there, if they were made so.
     processes : int
         Jobs that are done side by side; what is said of them comes in the order of the jobs.
-
-    Raises
-    ------
-    BatchError
-        At the end, if some of several jobs failed; a job that is alone raises its own error.
-    Interrupted
-        If the batch was stopped.
     """
     if len(jobs) == 1:
         do_job(jobs[0], work, session, skip=skip)
@@ -427,12 +389,7 @@ _PATIENCE_S = 1.0
 
 @dataclass
 class KeptSession(Session):
-    """Keeps what is said until the input is done; only progress is said at once.
-
-    Attributes
-    ----------
-    lines : list of str
-    """
+    """Keeps what is said until the input is done; only progress is said at once."""
 
     lines: list[str] = field(default_factory=list)
 
@@ -454,22 +411,13 @@ def attempt_side_by_side(
 
     Parameters
     ----------
-    jobs : sequence of Job
     work : callable
         Goes to the processes, so it must be picklable.
-    session : Session
-    skip : Recipe, optional
-    processes : int
 
     Yields
     ------
     Outcome
         In the order of the jobs, when all that was said of the job has been written.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        When it comes, after all processes have cleared up and ended.
     """
     from concurrent.futures import FIRST_COMPLETED, wait
 
@@ -550,7 +498,7 @@ class _Worker:
             theirs.close()
 
     def result(self, future: Future[_Done], job: Job, session: Session) -> _Done:
-        """Give what became of a job; replace a process that was killed."""
+        """Return what became of a job; replace a process that was killed."""
         from concurrent.futures.process import BrokenProcessPool
 
         try:
@@ -624,13 +572,7 @@ def do(job: Job, work: Work, session: KeptSession, *, skip: Recipe | None) -> _D
 def run_side_by_side(
     session: Session, job: Job, processes: int, plan: SegmentPlan, numbers: Sequence[int]
 ) -> None:
-    """Run segments in so many processes; what is said of them comes in their order.
-
-    Raises
-    ------
-    BgsubError
-        If one failed, with its exit code; the others are done, and kept.
-    """
+    """Run segments in so many processes; what is said of them comes in their order."""
     from bgsub.segments.plan import segment_folder
 
     label, total = f"{plan.identity['name']}, segment", len(numbers)

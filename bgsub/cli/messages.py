@@ -141,7 +141,7 @@ class Session:
 
 
 def one_line(text: object) -> str:
-    r"""Give a text as one line.
+    r"""Return a text as one line.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def reporting(session: Session) -> Iterator[None]:
 
 
 def current_session() -> Session:
-    """Give the session of the command that is running."""
+    """Return the session of the command that is running."""
     return click.get_current_context().ensure_object(Session)
 
 
@@ -302,7 +302,7 @@ _NO_MEMORY = re.compile(
 
 
 def describe(error: BaseException) -> tuple[str, int]:
-    """Give the message of an error, one line, and the exit code that goes with it."""
+    """Return the message of an error, one line, and the exit code that goes with it."""
     message, code = _describe(error)
     return one_line(_ENDLESS_WORD.sub(r"\1…", message)), code
 
@@ -342,7 +342,7 @@ def _describe_system(error: OSError) -> tuple[str, int] | None:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """Check whether a lack of memory is at the root of an error.
+    """Return whether a lack of memory is at the root of an error.
 
     An input that cannot be read stays one: its header may ask for more than there is anywhere.
     """

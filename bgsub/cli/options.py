@@ -24,12 +24,7 @@ else:  # it has a type parameter only since click 8.4
 
 
 class ByRule(ParamType):
-    """A value that a rule reads; what it refuses is a UsageError.
-
-    Parameters
-    ----------
-    rule : Rule
-    """
+    """A value that a rule reads; what it refuses is a UsageError."""
 
     name = "value"
 
@@ -80,7 +75,7 @@ PATH = click.Path(readable=False)
 
 
 def click_type(rule: Rule) -> ParamType:
-    """Give the type of a rule, one of click's own where that shows the values in the help."""
+    """Return the type of a rule, one of click's own where that shows the values in the help."""
     if isinstance(rule, Integer):
         return _IntegerRange(rule)
     if isinstance(rule, Number) and (rule.least, rule.most) != (None, None):
@@ -219,15 +214,6 @@ def run_options(params: Mapping[str, Any]) -> RunOptions:
     ----------
     params : mapping
         Parameters of a command by name; those that are no option of a run are ignored.
-
-    Returns
-    -------
-    RunOptions
-
-    Raises
-    ------
-    UsageError
-        If a value is refused, or no output is left.
     """
     given = {name: value for name, value in params.items() if value is not None}
     outputs = given.get("outputs", DEFAULT_OUTPUTS)
@@ -260,7 +246,7 @@ def chosen(kind: type[D], params: Mapping[str, Any]) -> D:
 
 
 def as_defaults(options: RunOptions) -> dict[str, Any]:
-    """Give a run's options as defaults of the command's parameters, by name.
+    """Return a run's options as defaults of the command's parameters, by name.
 
     Those that are not to be repeated stay behind: that an earlier run replaced results is no leave
     to replace more, and `jobs` is about the batch that the run was in.

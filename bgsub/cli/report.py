@@ -191,7 +191,7 @@ def _write_report(folder: Path, path: Path, session: Session, how: How, *, force
 
 @contextlib.contextmanager
 def _copies_of(path: Path, how: How, *, force: bool) -> Iterator[Path | None]:
-    """Give the folder for copies of videos: beside the page, or one that goes with a preview."""
+    """Yield the folder for copies of videos: beside the page, or one that goes with a preview."""
     beside = path.with_name(f"{path.stem}_files")
     if not how.copies:
         yield None

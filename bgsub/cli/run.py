@@ -28,8 +28,6 @@ class PartOfRun:
 
     Attributes
     ----------
-    part : Part
-    options : RunOptions
     processes : int
         That work on this part.
     """
@@ -45,15 +43,8 @@ class PartOfRun:
         ----------
         given : sequence of str
             All inputs, of all parts.
-        out : Path
         work : callable
             Does an input.
-        session : Session
-
-        Raises
-        ------
-        BgsubError
-            If something of this part failed.
         """
         if self.options.force:
             message = f"--part {self.part}: --force would remove what other parts have made"
@@ -309,15 +300,7 @@ def do_all(
 
 
 def _checked_out(given: list[str], out: str | None) -> Path:
-    """Give the folder for results, if there are inputs and it can be one.
-
-    Raises
-    ------
-    UsageError
-        If there is no input, or no folder.
-    OutputError
-        If nothing can be written there.
-    """
+    """Return the folder for results, if there are inputs and it can be one."""
     if not given:
         message = "no INPUT is given; name a video or a folder of images, or use --from-file"
         raise UsageError(message)

@@ -105,7 +105,7 @@ def _made(folder: Path, session: Session) -> dict[str, bytes]:
 
 
 def _has_display() -> bool:
-    """Say whether a browser that is opened would be seen."""
+    """Return whether a browser that is opened would be seen."""
     if sys.platform in {"darwin", "win32"}:
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

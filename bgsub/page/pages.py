@@ -137,10 +137,8 @@ class DrawnTrack:
 
     Attributes
     ----------
-    number : int
     frame : int
         Its first frame.
-    label : str
     pieces : list of (str, str)
         Colour and the points of a polyline.
     start : (float, float)
@@ -155,7 +153,7 @@ class DrawnTrack:
 
 
 def time_color(share: float) -> str:
-    """Give the colour of a time, from 0 for the first frame to 1 for the last.
+    """Return the colour of a time, from 0 for the first frame to 1 for the last.
 
     Examples
     --------
@@ -171,12 +169,7 @@ def time_color(share: float) -> str:
 
 
 def draw_tracks(result: Result) -> list[DrawnTrack]:
-    """Draw the longest tracks in order of their numbers, thinned where there are many points.
-
-    Parameters
-    ----------
-    result : Result
-    """
+    """Draw the longest tracks in order of their numbers, thinned where there are many points."""
     by_track: dict[int, list[Observation]] = defaultdict(list)
     for seen in result.objects:
         by_track[seen.track].append(seen)
@@ -236,14 +229,10 @@ class Row:
 
     Attributes
     ----------
-    name : str
-    folder : Path
     page : Path
         Its own page.
     thumbnail : str
         Address of a small picture, empty where there is none.
-    headline : str
-    events, frames : int
     outliers : int or None
         Outlier frames; None where no frame was fitted.
     cautions : list of str
@@ -289,7 +278,6 @@ def make_index(rows: Sequence[Row], path: Path) -> str:
 
     Parameters
     ----------
-    rows : sequence of Row
     path : Path
         Where it will be: its links are relative to it.
 
@@ -310,11 +298,10 @@ _NOTEBOOK_EVENTS = 10
 
 
 def as_html(folder: Path, manifest: Mapping[str, Any]) -> str:
-    """Give a piece of HTML about a result, with all that it shows inside.
+    """Return a piece of HTML about a result, with all that it shows inside.
 
     Parameters
     ----------
-    folder : Path
     manifest : mapping
         Its run.json.
     """
@@ -349,9 +336,6 @@ class Page:
 
     Attributes
     ----------
-    html : str
-    result : Result
-    views : list of Shown
     thumbnail : str
         Address of a small picture, empty where there is none.
     """
@@ -398,16 +382,6 @@ def make_page(
         Which events and objects are shown; all of them without it.
     announce : callable, optional
         Called with the preview's number of frames and expected bytes before it is made.
-    progress : callable, optional
-
-    Returns
-    -------
-    Page
-
-    Raises
-    ------
-    InputError
-        If the folder holds no run, or what it holds is damaged.
 
     Notes
     -----
@@ -486,7 +460,7 @@ def _selected(result: Result, selection: Selection | None) -> list[str]:
 
 
 def encode_page(html: str) -> bytes:
-    """Give the bytes of a page; bytes of file names that are no letters become question marks."""
+    """Return the bytes of a page; bytes of file names that are no letters become question marks."""
     return html.encode("utf-8", "replace")
 
 

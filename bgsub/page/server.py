@@ -41,7 +41,6 @@ def parse_range(header: str | None, size: int) -> Span | None:
 
     Parameters
     ----------
-    header : str or None
     size : int
         Bytes of the file.
 
@@ -50,11 +49,6 @@ def parse_range(header: str | None, size: int) -> Span | None:
     Span or None
         None for the whole file: without a header, and for what a server may ignore (several ranges,
         other units).
-
-    Raises
-    ------
-    ValueError
-        If no byte of the file is in the range.
 
     Examples
     --------
@@ -77,7 +71,7 @@ def parse_range(header: str | None, size: int) -> Span | None:
 
 
 def _is_of_this_machine(host: str) -> bool:
-    """Say whether a host is an address, or a name that this machine has for itself."""
+    """Return whether a host is an address, or a name that this machine has for itself."""
     with contextlib.suppress(ValueError):
         return bool(ipaddress.ip_address(host))
     return host in {"localhost", socket.gethostname().lower()}
@@ -88,18 +82,12 @@ class FolderServer(ThreadingHTTPServer):
 
     Parameters
     ----------
-    folder : Path
     host : str
         Address to listen on.
     port : int
         0 takes a free one.
     made : mapping of str to bytes
         Pages that are in no file, by their path below the folder.
-
-    Raises
-    ------
-    OSError
-        If that address cannot be listened on.
 
     Notes
     -----
@@ -134,7 +122,7 @@ class FolderServer(ThreadingHTTPServer):
         return name if port == 80 else f"{name}:{port}"
 
     def knows(self, authority: str | None) -> bool:
-        """Say whether a Host header names this server.
+        """Return whether a Host header names this server.
 
         Where it listens on all addresses, each of them and the machine's name do: another name may
         be one that a foreign page was loaded from.
