@@ -83,7 +83,7 @@ class MemoryLimitError(BgsubError):
     meaning = "the memory limit is too small for this input"
 
 
-class OutliersFound(BgsubError):
+class OutliersFound(BgsubError):  # noqa: N818 - a finding, not a failure
     """Outlier frames were found and the caller asked for that to be a failure."""
 
     exit_code = 8
@@ -92,7 +92,7 @@ class OutliersFound(BgsubError):
     )
 
 
-class Interrupted(BgsubError):
+class Interrupted(BgsubError):  # noqa: N818 - an event, not a failure
     """The run was stopped by Ctrl-C or SIGTERM."""
 
     exit_code = 130

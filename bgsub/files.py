@@ -27,7 +27,7 @@ def check_plain(path: str | os.PathLike[str]) -> None:
         For a pipe, a device or a socket, and for a name that the system refuses.
     """
     try:
-        kind = _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))
+        kind = _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))  # noqa: PTH116 - Path("") is the folder
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.EACCES}:
             return

@@ -9,10 +9,10 @@ __all__ = ["cli", "main"]
 
 def main() -> None:
     """Run `bgsub` on the arguments of the process, and exit with its code."""
-    from bgsub.cli import interrupts, streams
+    from bgsub.cli import messages
     from bgsub.runtime import tuning
 
-    streams.prepare()
+    messages.prepare()
     tuning.tune()
-    interrupts.install()
+    messages.install()
     cli.main()

@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from bgsub.cli import failures, interrupts
+from bgsub.cli import messages
 from bgsub.cli.help import program_epilog
-from bgsub.cli.logs import Session
+from bgsub.cli.messages import Session
 from bgsub.errors import Interrupted
 from bgsub.version import __version__
 
@@ -69,11 +69,11 @@ COMMANDS = {
 class Application(click.Group):
     """The group of all commands, which are imported only when they are called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the names of the commands."""
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of the commands."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import a command; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
@@ -94,7 +94,7 @@ class Application(click.Group):
             raise click.UsageError(message, ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
@@ -117,7 +117,7 @@ class Application(click.Group):
                 result = super().invoke(ctx)
             except KeyboardInterrupt as error:
                 # Click would turn it into an empty line and an Abort.
-                raise Interrupted(str(error) or failures.INTERRUPTED) from error
+                raise Interrupted(str(error) or messages.INTERRUPTED) from error
             sys.stdout.flush()
             return result
 
@@ -148,11 +148,11 @@ class Application(click.Group):
         try:
             result = call()
             code = result if isinstance(result, int) else 0
-            interrupts.work_is_done()
-        except (Exception, KeyboardInterrupt) as error:
+            messages.work_is_done()
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of all errors
             # A usage error may come before the options are read.
             session.log_json = session.log_json or "--log-json" in arguments
-            code = failures.log_error(error, session)
+            code = messages.log_error(error, session)
         sys.exit(code)
 
 
@@ -162,7 +162,7 @@ def _stdout_may_close() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError as error:
-        failures.silence_stdout()
+        messages.silence_stdout()
         raise click.exceptions.Exit(0) from error
 
 

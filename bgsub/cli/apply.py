@@ -11,14 +11,11 @@ from typing import Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
-from bgsub.cli.batch import read_list
 from bgsub.cli.help import Command, examples
-from bgsub.cli.jobs import Job, Recipe
-from bgsub.cli.logs import Session, current_session, log_options
+from bgsub.cli.jobs import Job, Recipe, read_list, show_result
+from bgsub.cli.messages import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.cli.run import batch_options, do_all, processes_for
-from bgsub.cli.run_input import show_result
 from bgsub.errors import InputError
 from bgsub.options import RunOptions
 
@@ -31,8 +28,8 @@ from bgsub.options import RunOptions
         "bgsub apply monday/model.npz *.avi --only mask,errors --out week/",
     ),
 )
-@click.argument("model", type=values.PATH, metavar="MODEL")
-@click.argument("inputs", nargs=-1, type=values.PATH, metavar="INPUT...")
+@click.argument("model", type=shared.PATH, metavar="MODEL")
+@click.argument("inputs", nargs=-1, type=shared.PATH, metavar="INPUT...")
 @batch_options
 @shared.source_options
 @shared.section("Masks", without=["model"])
@@ -72,13 +69,7 @@ def apply_command(
 
 
 def _model_in(place: Path) -> Path:
-    """Give the model of a results folder, that folder if it has several, or the file given.
-
-    Raises
-    ------
-    InputError
-        If the run of the folder wrote none.
-    """
+    """Return the model of a results folder, that folder if it has several, or the file given."""
     if not place.is_dir():
         return place
     if not (place / "model.npz").is_file():

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
 from bgsub.cli.files import check_free
 from bgsub.cli.help import Command, examples
-from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.messages import current_session, log_options
 from bgsub.errors import UsageError
 from bgsub.pipeline.plate_options import PICTURE, PlateOptions
 
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
         "bgsub background yard.mp4 --coverage seen.png -o yard.png",
     ),
 )
-@click.argument("footage", type=values.PATH, metavar="INPUT")
+@click.argument("footage", type=shared.PATH, metavar="INPUT")
 @shared.out_option(
-    "The picture, .png or .tif, without loss.", metavar="FILE", kind=values.ByRule(PICTURE)
+    "The picture, .png or .tif, without loss.", metavar="FILE", kind=shared.ByRule(PICTURE)
 )
 @shared.section("Results", kind=PlateOptions)
 @shared.named("force", "seed", section="Results")
@@ -95,7 +94,7 @@ def _check_names(asked: list[Path], own: PlateOptions, *, force: bool) -> None:
 
 
 def _names(path: Path, plates: list[Plate], own: PlateOptions) -> list[Path]:
-    """Give the path of a picture of the scene, or a numbered one for each of its states."""
+    """Return the path of a picture of the scene, or a numbered one for each of its states."""
     if not own.per_state:
         return [path]
     return [path.with_stem(f"{path.stem}-{number}") for number in range(1, len(plates) + 1)]
@@ -104,7 +103,7 @@ def _names(path: Path, plates: list[Plate], own: PlateOptions) -> list[Path]:
 def _coverages(
     path: Path, plates: list[Plate], own: PlateOptions
 ) -> list[tuple[Path, NDArray[np.uint16], str]]:
-    """Give the pictures of how often the scene is seen: where, what, and what to say of each."""
+    """Return the pictures of how often the scene is seen: where, what, and what to say of each."""
     from bgsub.pipeline.plate import seen_in_all
 
     counts = [(one.seen, one.frames) for one in plates]

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
-from bgsub.cli.analysed import results_of
-from bgsub.cli.files import check_free, preamble
+from bgsub.cli.files import check_free, load_selected, preamble, results_of, selection_options
 from bgsub.cli.help import Command, examples
-from bgsub.cli.logs import current_session, log_options
-from bgsub.cli.places import load_selected, selection_options
+from bgsub.cli.messages import current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.export.options import ClipOptions
 from bgsub.wording import plural
@@ -44,7 +41,7 @@ _FACTS = ("folder", "name", "path", "width", "height", "frames", "rate", "region
         "bgsub clips results/ --before 5 --after 5 --max-events 20 --out clips/",
     ),
 )
-@click.argument("given", type=values.PATH, metavar="RESULTS|INPUT")
+@click.argument("given", type=shared.PATH, metavar="RESULTS|INPUT")
 @shared.out_option("Folder for the clips.")
 @shared.section("Results", kind=ClipOptions)
 @shared.named("force", section="Results")

@@ -1,29 +1,136 @@
-"""Let a cluster do the inputs of a batch and their segments: ``bgsub run --scheduler``."""
+"""Let a cluster do the inputs of a batch and their segments: ``bgsub run --scheduler``.
+
+A worker starts ``python -m bgsub.cli.cluster`` for each unit of work. A request comes on stdin as
+one line of JSON, a reply goes to stdout: what became of it, and what was said. When stdin ends,
+whoever asked is gone, and the work is stopped.
+"""
 
 from __future__ import annotations
 
+import functools
+import json
+import os
+import signal
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import failures
-from bgsub.cli.batch import summarize
-from bgsub.cli.jobs import Job, Outcome, Recipe, is_done
-from bgsub.cli.logs import Session, write_line
-from bgsub.cli.parallel import KILLED
-from bgsub.cli.run_input import show_result
-from bgsub.cli.unit import request_for
-from bgsub.errors import BatchError, BgsubError, Interrupted, OutputError
+from bgsub.cli import messages
+from bgsub.cli.jobs import (
+    KILLED,
+    Job,
+    KeptSession,
+    Outcome,
+    Recipe,
+    Work,
+    begin,
+    do,
+    is_done,
+    run_one,
+    show_result,
+    summarize,
+)
+from bgsub.cli.messages import Event, Session, write_line
+from bgsub.errors import BatchError, BgsubError, Interrupted, OutputError, UsageError
 from bgsub.options import RunOptions
+from bgsub.version import __version__
 
 if TYPE_CHECKING:
     from bgsub.cluster.pool import Pool, Task
     from bgsub.segments.plan import SegmentPlan
 
-_MODULE = "bgsub.cli.unit"
+
+_SESSION = ("quiet", "verbose", "log_json", "debug")
+
+
+class _UnitSession(KeptSession):
+    """Keeps what is said; nobody sees progress here, or when a unit begins."""
+
+    def put(self, line: str, event: Event) -> None:
+        """Keep a line."""
+        if event not in {"progress", "start"}:
+            self.lines.append(line)
+
+
+def request_for(
+    job: Job, options: RunOptions, session: Session, number: int | None
+) -> dict[str, Any]:
+    """Make the request for an input, or for the segment of that number.
+
+    Parameters
+    ----------
+    job : Job
+        Its folder is that of the results of the film.
+    """
+    return {
+        "version": __version__,
+        "directory": os.getcwd(),  # noqa: PTH109 - text
+        "input": job.input,
+        "out": str(job.out),
+        "name": job.input,
+        "place": (job.number, job.of),
+        "segment": number,
+        "options": options.to_json(),
+        "session": {name: getattr(session, name) for name in _SESSION},
+    }
+
+
+def main() -> None:
+    """Do what is asked for."""
+    # Whatever a library prints is no reply.
+    reply = os.dup(1)
+    os.dup2(2, 1)
+    request = json.loads(_line())
+    begin(Connection(os.dup(0), writable=False))
+    session = _UnitSession(**request["session"], bars=False)
+    out, there = Path(request["out"]), Path(request["directory"])
+    if there.is_dir():
+        os.chdir(there)  # for all that was given by a relative path
+    else:
+        out = there / out
+    number, of = request["place"]
+    job = Job(request["name"], out, number, of)
+    outcome, lines = do(job, functools.partial(_work, request), session, skip=None)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is done
+    answer = {"status": outcome.status, "exit_code": outcome.exit_code, "lines": lines}
+    with os.fdopen(reply, "w", encoding="utf-8") as file:
+        file.write(json.dumps(answer) + "\n")
+    sys.stderr.flush()
+    os._exit(0)  # a thread waits for stdin
+
+
+def _line() -> bytes:
+    """Read a line, and nothing behind it."""
+    line = b""
+    while not line.endswith(b"\n"):
+        more = os.read(0, 1 << 16)
+        if not more:
+            break
+        line += more
+    return line
+
+
+def _work(request: Mapping[str, Any], job: Job, session: Session) -> None:
+    if request["version"] != __version__:
+        message = f"bgsub {__version__} is on this worker, and {request['version']} asks it"
+        raise UsageError(f"{message}; install the same everywhere")
+    if request["segment"] is not None:
+        from bgsub.segments.run import run_segment
+
+        run_segment(job.out, request["segment"], footage=request["input"], jobs=request["jobs"])
+        return
+    options = RunOptions.from_json(request["options"] | {"jobs": request["jobs"]})
+    work: Work = functools.partial(run_one, options, None, 1)
+    work(job, session)
+
+
+_MODULE = "bgsub.cli.cluster"
 
 # Exit codes of what may succeed on another machine, or a moment later.
 _PASSING = {BgsubError.exit_code, OutputError.exit_code}
@@ -38,7 +145,6 @@ class _Film:
 
     Attributes
     ----------
-    job : Job
     plan : SegmentPlan or None
         None where it is one piece.
     waiting : set of int
@@ -69,40 +175,21 @@ class _Unit:
 
 
 class ClusterRun:
-    """One call of ``bgsub run --scheduler``.
-
-    Parameters
-    ----------
-    pool : Pool
-    options : RunOptions
-    session : Session
-    """
+    """One call of ``bgsub run --scheduler``."""
 
     def __init__(self, pool: Pool, options: RunOptions, session: Session) -> None:
         self._pool, self._options, self._session = pool, options, session
         self._outcomes: list[Outcome] = []
 
     def do(self, jobs: Sequence[Job], skip: Recipe | None) -> None:
-        """Do all jobs, join what is in segments, and sum up.
-
-        Raises
-        ------
-        BatchError
-            If some of several jobs failed.
-        Exit
-            With the exit code of the only one, if that failed.
-        NoWorkersError
-            If there is nobody to do it; what is finished is kept.
-        Interrupted
-            If it was stopped; likewise.
-        """
+        """Do all jobs, join what is in segments, and sum up."""
         from bgsub.cluster.pool import NoWorkersError
 
         try:
             films = [film for job in jobs if (film := self._prepared(job, skip)) is not None]
             self._work(films)
         except (KeyboardInterrupt, Interrupted) as error:
-            raise Interrupted(f"{failures.INTERRUPTED}; {self._so_far(jobs)}") from error
+            raise Interrupted(f"{messages.INTERRUPTED}; {self._so_far(jobs)}") from error
         except NoWorkersError as error:
             message = f"{error}; {self._so_far(jobs)}"
             if any(outcome.status != "failed" for outcome in self._outcomes):
@@ -116,7 +203,7 @@ class ClusterRun:
             raise click.exceptions.Exit(outcomes[0].exit_code)  # what is wrong was said
 
     def _so_far(self, jobs: Sequence[Job]) -> str:
-        """Say how much is done as the run ends early."""
+        """Return how much is done as the run ends early."""
         self._session.input = self._session.label = None
         done = sum(outcome.status != "failed" for outcome in self._outcomes)
         advice = "--skip-existing (--resume with --segment) goes on from there"
@@ -135,7 +222,7 @@ class ClusterRun:
             except Interrupted:
                 raise
             except Exception as error:  # noqa: BLE001 - one bad input must not stop the others
-                code = failures.log_error(error, self._session)
+                code = messages.log_error(error, self._session)
                 self._outcomes.append(Outcome(job, "failed", code))
                 return None
         film = _Film(job, plan, {0} if plan is None else set(plan.missing(job.out)))
@@ -168,7 +255,7 @@ class ClusterRun:
         return Task(do_in_child, (_MODULE, request, self._pool.slots()), "bgsub-run")
 
     def _is_passing(self, reply: Any) -> bool:
-        """Say whether another try may succeed."""
+        """Return whether another try may succeed."""
         if not isinstance(reply, dict):
             return False
         if "died" in reply:
@@ -205,7 +292,7 @@ class ClusterRun:
         else:
             error = _in_words(reply)
         with session.about(unit.film.job.input, label=unit.name):
-            code = failures.log_error(error, session)
+            code = messages.log_error(error, session)
         session.input = session.label = None
         return code
 
@@ -241,7 +328,7 @@ class ClusterRun:
                 except Interrupted:
                     raise
                 except Exception as error:  # noqa: BLE001 - the others go on
-                    code = failures.log_error(error, session)
+                    code = messages.log_error(error, session)
             session.input = session.label = None
         self._outcomes.append(Outcome(job, "failed" if code else "done", code))
 
@@ -265,3 +352,7 @@ def _in_words(error: BaseException) -> BaseException:
         message = f"a worker cannot import bgsub, or has another one ({error})"
         return BgsubError(f"{message}; install the same bgsub on all workers")
     return error
+
+
+if __name__ == "__main__":
+    main()

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
 from bgsub.cli.files import preamble, write
 from bgsub.cli.help import Command, examples
-from bgsub.cli.interrupts import log_results
-from bgsub.cli.logs import Session, current_session, log_options
+from bgsub.cli.messages import Session, current_session, log_options, log_results
 from bgsub.cli.progress import make_progress
 from bgsub.paper.options import COLUMNS, CompareOptions
 from bgsub.report.tables import list_rows
@@ -35,7 +33,7 @@ SCHEMA_VERSION = 1
         "bgsub compare water.avi --out comparison/ --format latex > table.tex",
     ),
 )
-@click.argument("path", type=values.PATH, metavar="INPUT")
+@click.argument("path", type=shared.PATH, metavar="INPUT")
 @shared.table_options
 @shared.section("Comparison", kind=CompareOptions)
 @shared.named("support_fraction", "fit_frames", "seed", section="Comparison")
@@ -109,7 +107,7 @@ def manifest(
     options: dict[str, Any],
     stages: dict[str, float],
 ) -> dict[str, Any]:
-    """Give what run.json says of a comparison."""
+    """Return what run.json says of a comparison."""
     from bgsub.pipeline.manifest import input_identity
 
     return {

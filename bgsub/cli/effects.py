@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from bgsub.cli.logs import Session
+from bgsub.cli.messages import Session
 from bgsub.options import RunOptions
 from bgsub.pipeline.needs import needs_fit, needs_masks, needs_objects
 
@@ -50,11 +50,9 @@ def name_idle(options: RunOptions, typed: Collection[str], session: Session) -> 
 
     Parameters
     ----------
-    options : RunOptions
     typed : collection of str
         Names of the options that stand on the command line. What an earlier run was given
         (--from-json) may be superfluous.
-    session : Session
     """
     outputs = ",".join(sorted(options.outputs))
     idle = {name: f"with {reason}" for name, reason in options.without_effect(typed).items()}

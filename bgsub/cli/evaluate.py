@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
 from bgsub.cli.files import make_folder
 from bgsub.cli.help import Command, examples, option, together
-from bgsub.cli.logs import Session, current_session, log_options
+from bgsub.cli.messages import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.evaluation.options import EvaluationOptions
@@ -28,7 +27,7 @@ _matching_options = together(
     option(
         "Matching",
         "--offset",
-        type=values.click_type(Integer(-(10**9), 10**9)),
+        type=shared.click_type(Integer(-(10**9), 10**9)),
         multiple=True,
         metavar="N",
         help="Frame = number of the truth + N: 1 where the truth counts from 0. Once for all "
@@ -38,7 +37,7 @@ _matching_options = together(
         "Matching",
         "--input",
         "footage",
-        type=values.PATH,
+        type=shared.PATH,
         multiple=True,
         metavar="INPUT",
         help="What the masks were made from: the names of its images number the frames, and "
@@ -60,7 +59,7 @@ _result_options = together(
     option(
         "Results",
         "--per-frame",
-        type=values.PATH,
+        type=shared.PATH,
         metavar="FILE",
         help="Write the measures of every frame to FILE, as CSV.",
     ),
@@ -71,7 +70,7 @@ _result_options = together(
     option(
         "Results",
         "--plot",
-        type=values.PLOT,
+        type=shared.PLOT,
         metavar="FILE",
         help="With --scores: draw precision against recall to FILE (.png or .svg).",
     ),
@@ -90,7 +89,7 @@ _result_options = together(
     ),
 )
 @click.argument(
-    "places", type=values.PATH, metavar="MASKS TRUTH [MASKS TRUTH]...", nargs=-1, required=True
+    "places", type=shared.PATH, metavar="MASKS TRUTH [MASKS TRUTH]...", nargs=-1, required=True
 )
 @_matching_options
 @shared.named("common", kind=EvaluationOptions)

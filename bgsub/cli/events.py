@@ -8,11 +8,9 @@ from typing import Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
-from bgsub.cli.analysed import results_of
+from bgsub.cli.files import load_selected, results_of, selection_options
 from bgsub.cli.help import Command, examples, option
-from bgsub.cli.logs import current_session, log_options
-from bgsub.cli.places import load_selected, selection_options
+from bgsub.cli.messages import current_session, log_options
 from bgsub.errors import OutliersFound
 
 _OUTPUTS = frozenset({"objects", "tracks", "events", "errors"})
@@ -29,7 +27,7 @@ _OUTPUTS = frozenset({"objects", "tracks", "events", "errors"})
         "bgsub events street/ --by track --format csv > objects.csv   a line for each object",
     ),
 )
-@click.argument("given", type=values.PATH, metavar="RESULTS|INPUT")
+@click.argument("given", type=shared.PATH, metavar="RESULTS|INPUT")
 @shared.event_format_option
 @option(
     "Results",

@@ -11,11 +11,9 @@ import click
 
 from bgsub.cli import compare as comparing
 from bgsub.cli import options as shared
-from bgsub.cli import values
 from bgsub.cli.files import preamble, write
 from bgsub.cli.help import Command, examples
-from bgsub.cli.interrupts import log_results
-from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.messages import current_session, log_options, log_results
 from bgsub.cli.progress import make_progress
 from bgsub.paper.options import (
     DigitOptions,
@@ -143,7 +141,7 @@ def digits_command(out: str, form: str, force: bool, **params: Any) -> None:
         "bgsub experiment background door.mp4 --every 5 --k 1,5 --timeout 600 --out table1/",
     ),
 )
-@click.argument("path", type=values.PATH, metavar="INPUT")
+@click.argument("path", type=shared.PATH, metavar="INPUT")
 @shared.table_options
 @shared.section("Comparison", kind=TimesOptions)
 @shared.named("fit_frames", "seed", section="Comparison")
@@ -196,7 +194,7 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
         "--out moved/",
     ),
 )
-@click.argument("path", type=values.PATH, metavar="INPUT")
+@click.argument("path", type=shared.PATH, metavar="INPUT")
 @shared.table_options
 @shared.section("Comparison", kind=MovedObjectOptions)
 @shared.named("fit_frames", "seed", section="Comparison")

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
+from bgsub.cli.files import load_selected, selection_options
 from bgsub.cli.help import Command, examples, option
-from bgsub.cli.interrupts import log_results
-from bgsub.cli.logs import current_session, log_options
-from bgsub.cli.places import load_selected, selection_options
+from bgsub.cli.messages import current_session, log_options, log_results
 from bgsub.errors import UsageError
 from bgsub.rules import Choice
 
@@ -39,12 +37,12 @@ NAMES = (
         "bgsub export results/ --to lossless-cut             beside the film, where it is found",
     ),
 )
-@click.argument("results", type=values.PATH, metavar="RESULTS")
+@click.argument("results", type=shared.PATH, metavar="RESULTS")
 @option(
     "Results",
     "--to",
     "form",
-    type=values.click_type(Choice(NAMES)),
+    type=shared.click_type(Choice(NAMES)),
     required=True,
     help="Boxes: via, mot, cvat, yolo (a folder), megadetector. Pixels: coco, labels. Events: edl, "
     "ffconcat, csv-seconds, lossless-cut.",

@@ -35,7 +35,7 @@ def exit_code_table() -> list[tuple[int, str]]:
 
 
 def examples(*lines: str) -> str:
-    """Give an epilog of example commands, each on a line of its own."""
+    """Return an epilog of example commands, each on a line of its own."""
     return verbatim("Examples:\n" + "\n".join(f"  {line}" for line in lines))
 
 
@@ -45,7 +45,7 @@ def verbatim(text: str) -> str:
 
 
 def program_epilog() -> str:
-    """Give what stands at the end of ``bgsub --help``: examples, exit codes, shell completion."""
+    """Return what stands at the end of ``bgsub --help``: examples, exit codes, shell completion."""
     codes = "\n".join(f"  {code:3d}  {meaning}" for code, meaning in exit_code_table())
     first_steps = (
         "Examples:\n"
@@ -81,7 +81,7 @@ class Command(click.Command):
 
 
 def option(section: str, *names: str, **settings: Any) -> Callable[[F], F]:
-    """Give a decorator that adds an option under a heading of the help."""
+    """Return a decorator that adds an option under a heading of the help."""
     return click.option(*names, cls=Option, section=section, **settings)
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
 from bgsub.cli.help import Command, examples, option
-from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.messages import current_session, log_options
 from bgsub.cli.progress import duration, make_progress
 from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
@@ -33,7 +32,7 @@ SCHEMA_VERSION = 1
         "bgsub info door.mp4 --json | jq .estimate.memory_bytes",
     ),
 )
-@click.argument("path", type=values.PATH, metavar="INPUT")
+@click.argument("path", type=shared.PATH, metavar="INPUT")
 @option("Results", "--json", "as_json", is_flag=True, help="Print one JSON object.")
 @shared.named("k", "fit_frames", "segment")
 @shared.source_options
@@ -57,15 +56,7 @@ def info_command(path: str, as_json: bool, **params: Any) -> None:
 
 
 def _examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]:
-    """Decode an input; give what is known of it, and the warnings of its decoder.
-
-    Raises
-    ------
-    BgsubError
-        As `open_source`.
-    MemoryLimitError
-        If one picture alone is larger than the memory limit.
-    """
+    """Decode an input; give what is known of it, and the warnings of its decoder."""
     from bgsub.pipeline.inputs import open_frames
 
     source = open_frames(path, options.source, threads=options.threads)

@@ -1,19 +1,53 @@
-"""Plan where the results of each input go, and do one job after the other."""
+"""Plan and do the inputs of a command: one, one after the other, or side by side."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
+import signal
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from types import FrameType
+from typing import TYPE_CHECKING, Literal
 
-from bgsub.cli import failures
-from bgsub.cli.logs import Session
+from bgsub.cli import messages
+from bgsub.cli.messages import (
+    INTERRUPTED,
+    Event,
+    Session,
+    log_error,
+    log_results,
+    reporting,
+    work_is_done,
+    write_line,
+)
+from bgsub.cli.progress import make_progress, speed
 from bgsub.declared import declared_fields, flag
-from bgsub.errors import InputError, Interrupted, OutputError
+from bgsub.errors import (
+    BatchError,
+    BgsubError,
+    EmptySelectionError,
+    InputError,
+    Interrupted,
+    OutputError,
+)
+from bgsub.files import check_plain
 from bgsub.options import RunOptions
+from bgsub.runtime.signals import held_back_in_children
+from bgsub.runtime.tuning import tune
 from bgsub.source_options import SourceOptions
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing.connection import Connection
+
+    from bgsub.pipeline.outcome import RunResult
+    from bgsub.segments.plan import SegmentPlan
 
 
 @dataclass(frozen=True)
@@ -55,8 +89,6 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
 
     Parameters
     ----------
-    inputs : sequence of str
-    out : Path
     subfolders : bool
         Give each a folder of its own in `out`, named after it: ``water``, and where a name is taken
         ``water-2``, ``water-3``, … in the order of the inputs.
@@ -126,7 +158,7 @@ def _recover(folder: Path) -> None:
 
 
 def belongs(folder: Path, given: str) -> bool:
-    """Check whether complete results are those of this input, by its path or else by its content.
+    """Return whether complete results are those of this input, by its path or else by its content.
 
     Results whose manifest does not say are taken to be.
     """
@@ -155,8 +187,6 @@ class Recipe:
 
     Attributes
     ----------
-    command : str
-    options : RunOptions
     model : str, optional
         The model.npz of `bgsub apply`.
     """
@@ -166,13 +196,7 @@ class Recipe:
     model: str | None = None
 
     def differences(self, folder: Path) -> list[str]:
-        """Say in which options whole results were made otherwise, such as ``--k 2``.
-
-        Raises
-        ------
-        InputError
-            If their run.json is damaged.
-        """
+        """List the options that whole results were made with instead, such as ``--k 2``."""
         from bgsub.pipeline.manifest import input_identity, load_manifest
 
         manifest = load_manifest(folder)
@@ -204,7 +228,7 @@ def check_out(out: Path) -> None:
     """Raise OutputError if results can certainly not be written there, before any work."""
     try:
         present = next((p for p in (out, *out.absolute().parents) if p.exists()), out)
-        os.stat(out)
+        os.stat(out)  # noqa: PTH116 - Path.exists hides names that are refused from Python 3.14 on
     except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, ValueError) as error:
@@ -232,8 +256,8 @@ def attempt(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> O
             done = do_job(job, work, session, skip=skip)
         except Interrupted:
             raise
-        except Exception as error:
-            return Outcome(job, "failed", failures.log_error(error, session))
+        except Exception as error:  # noqa: BLE001 - one bad input must not stop a thousand others
+            return Outcome(job, "failed", messages.log_error(error, session))
     return Outcome(job, "done" if done else "skipped")
 
 
@@ -243,13 +267,7 @@ def log_start(job: Job, session: Session) -> None:
 
 
 def do_job(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> bool:
-    """Do one job; False if it was left alone because its complete results are there.
-
-    Raises
-    ------
-    OutputError
-        If results are there that were made with other options and may not be replaced.
-    """
+    """Do one job; False if it was left alone because its complete results are there."""
     with session.about(job.input, label=job.label):
         if skip is not None and is_done(job, session, skip):
             return False
@@ -258,13 +276,7 @@ def do_job(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> bo
 
 
 def is_done(job: Job, session: Session, skip: Recipe) -> bool:
-    """Check whether the complete results of a job are there, and say so.
-
-    Raises
-    ------
-    OutputError
-        If they were made with other options and may not be replaced.
-    """
+    """Return whether the complete results of a job are there, and say so."""
     _recover(job.out)
     if not _is_complete(job.out) or not belongs(job.out, job.input):
         return False
@@ -278,3 +290,355 @@ def is_done(job: Job, session: Session, skip: Recipe) -> bool:
         advice = "replace them with --force, or choose another --out"
         raise OutputError(f"{message}; {advice}")
     return False
+
+
+_NAMED_FAILURES = 10
+
+
+def read_list(name: str) -> list[str]:
+    """Read inputs from a list, one path a line; blank lines and lines that begin with # are not.
+
+    Parameters
+    ----------
+    name : str
+        A text file, or ``-`` for stdin. Relative paths are relative to the working directory.
+    """
+    if name == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        check_plain(name)
+        try:
+            data = Path(name).read_bytes() if _is_text(Path(name)) else b"\0"
+        except OSError as error:
+            message = f"{name}: the list of inputs cannot be read ({error.strerror})"
+            raise InputError(message) from error
+    if b"\0" in data:
+        message = f"{name}: is binary data and no list of inputs; give a video without --from-file"
+        raise InputError(message)
+    # As the system decodes file names, so that any name survives.
+    lines = [os.fsdecode(line).strip() for line in data.removeprefix(b"\xef\xbb\xbf").splitlines()]
+    paths = [line for line in lines if line and not line.startswith("#")]
+    if not paths:
+        where = "stdin" if name == "-" else name
+        message = f"{where}: the list names no input; write one path a line"
+        raise EmptySelectionError(message)
+    return paths
+
+
+def _is_text(path: Path) -> bool:
+    """Return whether a file may be a list; a film given by mistake is not read to its end."""
+    with path.open("rb") as file:
+        return b"\0" not in file.read(1 << 16)
+
+
+def run_batch(
+    jobs: Sequence[Job], work: Work, session: Session, *, skip: Recipe | None, processes: int = 1
+) -> None:
+    """Do all jobs; where there are several, one that fails does not stop the others.
+
+    Parameters
+    ----------
+    work : callable
+        Does one job, and raises when it fails.
+    skip : Recipe, optional
+        Leave jobs alone whose complete results are there, if they were made so.
+    processes : int
+        Jobs that are done side by side; what is said of them comes in the order of the jobs.
+    """
+    if len(jobs) == 1:
+        do_job(jobs[0], work, session, skip=skip)
+        return
+    outcomes: list[Outcome] = []
+    try:
+        if processes > 1:
+            done = attempt_side_by_side(jobs, work, session, skip=skip, processes=processes)
+        else:
+            done = (attempt(job, work, session, skip=skip) for job in jobs)
+        outcomes.extend(done)
+    except (KeyboardInterrupt, Interrupted) as error:
+        session.input = session.label = None
+        message = f"{messages.INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were finished"
+        raise Interrupted(f"{message}, --skip-existing goes on from there") from error
+    summarize(outcomes, session)
+
+
+def summarize(outcomes: Sequence[Outcome], session: Session) -> None:
+    """Say how a batch ended; raises BatchError if some of it failed."""
+    failed = [outcome.job.input for outcome in outcomes if outcome.status == "failed"]
+    skipped = sum(outcome.status == "skipped" for outcome in outcomes)
+    done = len(outcomes) - len(failed) - skipped
+    if not failed:
+        left = f", {skipped} skipped" if skipped else ""
+        session.log("summary", f"{len(outcomes)} inputs: {done} done{left}")
+        return
+    names = ", ".join(failed[:_NAMED_FAILURES])
+    if len(failed) > _NAMED_FAILURES:
+        names += f" and {len(failed) - _NAMED_FAILURES} more"
+    message = f"{len(failed)} of {len(outcomes)} inputs failed: {names}"
+    raise BatchError(message)
+
+
+KILLED = (
+    "the process that worked on it was killed, perhaps for lack of memory; "
+    "use fewer --jobs or less --memory"
+)
+
+# Waiting without end cannot be interrupted on every system.
+_PATIENCE_S = 1.0
+
+
+@dataclass
+class KeptSession(Session):
+    """Keeps what is said until the input is done; only progress is said at once."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def put(self, line: str, event: Event) -> None:
+        """Keep a line, or write it if it is of progress."""
+        if event == "progress":
+            write_line(line)
+        else:
+            self.lines.append(line)
+
+
+_Done = tuple[Outcome, list[str]]
+
+
+def attempt_side_by_side(
+    jobs: Sequence[Job], work: Work, session: Session, *, skip: Recipe | None, processes: int
+) -> Iterator[Outcome]:
+    """Do jobs in several processes; see `bgsub.cli.jobs.attempt`.
+
+    Parameters
+    ----------
+    work : callable
+        Goes to the processes, so it must be picklable.
+
+    Yields
+    ------
+    Outcome
+        In the order of the jobs, when all that was said of the job has been written.
+    """
+    from concurrent.futures import FIRST_COMPLETED, wait
+
+    workers = [_Worker() for _ in range(min(processes, len(jobs)))]
+    idle, ahead = list(workers), iter(enumerate(jobs))
+    running: dict[Future[_Done], tuple[int, _Worker]] = {}
+    done: dict[int, _Done] = {}
+    written = 0
+    try:
+        with make_progress(session) as progress:
+            while written < len(jobs):
+                for worker, (index, job) in zip(idle[:], ahead, strict=False):
+                    idle.remove(worker)
+                    running[worker.submit(job, work, _kept(session), skip=skip)] = (index, worker)
+                ready, _ = wait(running, timeout=_PATIENCE_S, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    index, worker = running.pop(future)
+                    done[index] = worker.result(future, jobs[index], session)
+                    idle.append(worker)
+                if sys.stderr.isatty():
+                    progress("batch", len(done), len(jobs))
+                while written in done:
+                    outcome, lines = done[written]
+                    for line in lines:
+                        write_line(line)
+                    written += 1
+                    yield outcome
+    except BaseException:
+        for worker in workers:
+            worker.interrupt()
+        raise
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def _kept(session: Session) -> KeptSession:
+    return KeptSession(**asdict(session) | {"bars": False})
+
+
+class _Worker:
+    """One process, started when there is work, and started anew when it was killed."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._line: Connection | None = None
+
+    def submit(
+        self, job: Job, work: Work, session: KeptSession, *, skip: Recipe | None
+    ) -> Future[_Done]:
+        """Hand a job to the process."""
+        from concurrent.futures.process import BrokenProcessPool
+
+        if self._pool is not None:
+            try:
+                return self._pool.submit(do, job, work, session, skip=skip)
+            except BrokenProcessPool:  # killed while it had nothing to do
+                self.close()
+        return self._start(job, work, session, skip=skip)
+
+    def _start(
+        self, job: Job, work: Work, session: KeptSession, *, skip: Recipe | None
+    ) -> Future[_Done]:
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+
+        # Forked copies of a process with threads (BLAS has some) may hang.
+        context = multiprocessing.get_context("spawn")
+        # When this end of the line is closed, or this process ends whatever the way, so does the
+        # other one.
+        theirs, self._line = context.Pipe(duplex=False)
+        self._pool = ProcessPoolExecutor(1, context, initializer=begin, initargs=(theirs,))
+        try:
+            # A terminal sends Ctrl-C to all processes: this one decides what it means.
+            with held_back_in_children("SIGINT", "SIGHUP"):
+                return self._pool.submit(do, job, work, session, skip=skip)
+        finally:
+            theirs.close()
+
+    def result(self, future: Future[_Done], job: Job, session: Session) -> _Done:
+        """Return what became of a job; replace a process that was killed."""
+        from concurrent.futures.process import BrokenProcessPool
+
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            self.close()
+            kept = _kept(session)
+            with kept.about(job.input, label=job.label):
+                log_start(job, kept)
+                code = log_error(BgsubError(KILLED), kept)
+            return Outcome(job, "failed", code), kept.lines
+
+    def interrupt(self) -> None:
+        """Let the process stop its work and clear up."""
+        if self._line is not None:
+            self._line.close()
+
+    def close(self) -> None:
+        """Wait until the process has ended."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        self.interrupt()
+        self._pool = self._line = None
+
+
+class _Child:
+    """What this process is doing, if it is one of several."""
+
+    is_working = False
+
+
+def begin(line: Connection) -> None:
+    """Prepare a process: it stops when asked to, or when its parent is gone."""
+    tune()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _stop)
+    threading.Thread(target=_watch, args=(line,), name="bgsub-line", daemon=True).start()
+
+
+def _watch(line: Connection) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        line.recv_bytes()
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    else:
+        import _thread
+
+        _thread.interrupt_main(signal.SIGTERM)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if not _Child.is_working:
+        os._exit(Interrupted.exit_code)
+    raise KeyboardInterrupt
+
+
+def do(job: Job, work: Work, session: KeptSession, *, skip: Recipe | None) -> _Done:
+    """Do a job in a process of its own."""
+    try:
+        _Child.is_working = True
+        with reporting(session):
+            outcome = attempt(job, work, session, skip=skip)
+        _Child.is_working = False
+    except (KeyboardInterrupt, Interrupted):
+        # All is cleared up; nobody waits for a result.
+        os._exit(Interrupted.exit_code)
+    return outcome, session.lines
+
+
+def run_side_by_side(
+    session: Session, job: Job, processes: int, plan: SegmentPlan, numbers: Sequence[int]
+) -> None:
+    """Run segments in so many processes; what is said of them comes in their order."""
+    from bgsub.segments.plan import segment_folder
+
+    label, total = f"{plan.identity['name']}, segment", len(numbers)
+    jobs = [
+        Job(f"{label} {number}", segment_folder(job.out, number), place, total)
+        for place, number in enumerate(numbers, start=1)
+    ]
+    work = functools.partial(_run_one, job.input, job.out, min(processes, total))
+    done = attempt_side_by_side(jobs, work, session, skip=None, processes=processes)
+    failed = [outcome for outcome in done if outcome.status == "failed"]
+    if failed:
+        names = ", ".join(outcome.job.out.name.lstrip("0") for outcome in failed[:5])
+        message = f"{len(failed)} of {total} segments failed ({names})"
+        error = BgsubError(f"{message}; those that are finished are kept, --resume goes on")
+        error.exit_code = failed[0].exit_code
+        raise error
+
+
+def _run_one(footage: str, out: Path, jobs: int, job: Job, session: Session) -> None:  # noqa: ARG001 - a `Work`
+    from bgsub.segments.run import run_segment
+
+    run_segment(out, int(job.out.name), footage=footage, jobs=jobs)
+
+
+def run_one(
+    options: RunOptions, digest: str | None, processes: int, job: Job, session: Session
+) -> None:
+    """Run one input; `digest` is the SHA-256 that a repeated input should have.
+
+    Segments of the only input are run in so many processes.
+    """
+    from bgsub.segments.plan import FOLDER
+    from bgsub.segments.run import run
+
+    work, began = functools.partial(run_side_by_side, session, job, processes), time.monotonic()
+    try:
+        with make_progress(session) as progress:
+            result = run(
+                job.input,
+                job.out,
+                options,
+                progress=progress,
+                work=work if processes > 1 else None,
+            )
+    except (KeyboardInterrupt, Interrupted) as error:
+        if not (job.out / FOLDER).is_dir():
+            raise
+        message = f"{INTERRUPTED}; --resume goes on with the segments that are finished"
+        raise Interrupted(message) from error
+    found = result.manifest.get("input", {}).get("sha256")
+    if digest and found and found != digest:
+        session.log("warning", f"{job.input} is not the same file as in the run that was repeated")
+    show_result(result, session, began)
+
+
+def show_result(result: RunResult, session: Session, began: float | None = None) -> None:
+    """Log what a run found, and its speed, where the monotonic time of its beginning is known."""
+    if session.label is None:
+        work_is_done()
+    for warning in result.warnings:
+        session.log("warning", warning)
+    for finding in result.findings:
+        session.log("finding", finding)
+    for hint in result.hints:
+        session.log("hint", hint)
+    log_results(result.out, session)
+    frames = result.manifest.get("frames", {}).get("used")
+    if began is not None and frames:
+        session.log("summary", speed(frames, time.monotonic() - began))

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from bgsub.cli import values
+from bgsub.cli import options as shared
 from bgsub.cli.help import Command, examples
-from bgsub.cli.interrupts import log_results
-from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.messages import current_session, log_options, log_results
 from bgsub.cli.progress import make_progress
 
 
@@ -21,7 +20,7 @@ from bgsub.cli.progress import make_progress
         "bgsub join day/                                         when all are done",
     ),
 )
-@click.argument("out", type=values.PATH, metavar="DIR")
+@click.argument("out", type=shared.PATH, metavar="DIR")
 @log_options
 def join_command(out: str) -> None:
     """Put together what `bgsub run --part` wrote to DIR, or say what is missing and how to make it.

@@ -8,7 +8,7 @@ import sys
 import click
 
 from bgsub.cli.help import Command, examples
-from bgsub.cli.logs import log_options
+from bgsub.cli.messages import log_options
 from bgsub.cli.options import format_option
 from bgsub.report.tables import list_rows, values_text
 from bgsub.robustpca.competitors.methods import METHODS

@@ -9,10 +9,8 @@ from typing import Any
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
 from bgsub.cli.help import Command, examples, option
-from bgsub.cli.interrupts import log_results
-from bgsub.cli.logs import current_session, log_options
+from bgsub.cli.messages import current_session, log_options, log_results
 from bgsub.cli.progress import make_progress
 from bgsub.errors import UsageError
 from bgsub.input_rules import Rate
@@ -28,12 +26,12 @@ from bgsub.input_rules import Rate
         "bgsub objects masks/ --fps 30 --out objects/   a folder of images",
     ),
 )
-@click.argument("given", type=values.PATH, metavar="RESULTS|MASKS")
+@click.argument("given", type=shared.PATH, metavar="RESULTS|MASKS")
 @shared.out_option("Folder for the tables.  [default: RESULTS/objects]", required=False)
 @option(
     "Results",
     "--fps",
-    type=values.ByRule(Rate()),
+    type=shared.ByRule(Rate()),
     metavar="RATE",
     help="Frames a second, where the masks do not say it.",
 )

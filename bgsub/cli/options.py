@@ -1,21 +1,92 @@
-"""Make click's options from what `bgsub.options` declares, and RunOptions from their values."""
+"""Declare the options of commands by those of `bgsub.options`; each mistake is one line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from bgsub.cli.help import F, option, together
-from bgsub.cli.values import PATH, ParamType, click_type
 from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.errors import UsageError
+from bgsub.input_rules import File, FileOfKind, Folder
 from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions
-from bgsub.rules import Choice, Switch
+from bgsub.rules import Choice, Integer, Number, Rule, Switch
 from bgsub.source_options import SourceOptions
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:  # it has a type parameter only since click 8.4
+    ParamType = click.ParamType
+
+
+class ByRule(ParamType):
+    """A value that a rule reads; what it refuses is a UsageError."""
+
+    name = "value"
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,  # noqa: ARG002 - click's signature
+    ) -> Any:
+        """Read text of the command line, or a value that an earlier run has written."""
+        name = max(param.opts, key=len) if param is not None else "value"
+        return (self.rule.parse if isinstance(value, str) else self.rule.read)(name, value)
+
+
+class _ReadByRule:
+    """Let a rule read what one of click's own types would: the help and the shell have the type."""
+
+    _by_rule: ByRule
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the value; what the rule refuses is a UsageError."""
+        return self._by_rule.convert(value, param, ctx)
+
+
+class _IntegerRange(_ReadByRule, click.IntRange):
+    def __init__(self, rule: Integer) -> None:
+        super().__init__(rule.least, rule.most)
+        self._by_rule = ByRule(rule)
+
+
+class _NumberRange(_ReadByRule, click.FloatRange):
+    def __init__(self, rule: Number) -> None:
+        super().__init__(rule.least, rule.most, min_open=rule.open_least, max_open=rule.open_most)
+        self._by_rule = ByRule(rule)
+
+
+class _Choice(_ReadByRule, click.Choice[str]):
+    def __init__(self, rule: Choice) -> None:
+        super().__init__(rule.names)
+        self._by_rule = ByRule(rule)
+
+
+#: Whether a file can be read or written is for the library to find out, with its exit codes.
+PATH = click.Path(readable=False)
+
+
+def click_type(rule: Rule) -> ParamType:
+    """Return the type of a rule, one of click's own where that shows the values in the help."""
+    if isinstance(rule, Integer):
+        return _IntegerRange(rule)
+    if isinstance(rule, Number) and (rule.least, rule.most) != (None, None):
+        return _NumberRange(rule)
+    if isinstance(rule, Choice):
+        return _Choice(rule)
+    return PATH if type(rule) in {File, Folder} else ByRule(rule)
+
+
+PLOT = ByRule(FileOfKind((".png", ".svg")))
+
 
 D = TypeVar("D", bound=Declared)
 
@@ -143,15 +214,6 @@ def run_options(params: Mapping[str, Any]) -> RunOptions:
     ----------
     params : mapping
         Parameters of a command by name; those that are no option of a run are ignored.
-
-    Returns
-    -------
-    RunOptions
-
-    Raises
-    ------
-    UsageError
-        If a value is refused, or no output is left.
     """
     given = {name: value for name, value in params.items() if value is not None}
     outputs = given.get("outputs", DEFAULT_OUTPUTS)
@@ -184,7 +246,7 @@ def chosen(kind: type[D], params: Mapping[str, Any]) -> D:
 
 
 def as_defaults(options: RunOptions) -> dict[str, Any]:
-    """Give a run's options as defaults of the command's parameters, by name.
+    """Return a run's options as defaults of the command's parameters, by name.
 
     Those that are not to be repeated stay behind: that an earlier run replaced results is no leave
     to replace more, and `jobs` is about the batch that the run was in.

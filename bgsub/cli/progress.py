@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bgsub.cli.logs import Session
+from bgsub.cli.messages import Session
 from bgsub.robustpca.competitors.methods import COMPARED
 from bgsub.wording import plural
 
@@ -151,7 +151,7 @@ class BarProgress(Progress):
 
 
 def _unit(stage: str) -> str:
-    """Say what a bar counts; a stage named after a method counts its iterations."""
+    """Return what a bar counts; a stage named after a method counts its iterations."""
     if stage.split(" k=", maxsplit=1)[0] in COMPARED:
         return " iterations"
     return _UNITS.get(stage, " frames")
@@ -188,7 +188,7 @@ def describe(
 
 
 def duration(seconds: float) -> str:
-    """Give a length of time in words.
+    """Return a length of time in words.
 
     Examples
     --------

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import failures, values
+from bgsub.cli import messages
 from bgsub.cli import options as shared
-from bgsub.cli.files import check_free
+from bgsub.cli.files import check_free, load_selected, selection_options
 from bgsub.cli.help import Command, examples, option
-from bgsub.cli.interrupts import log_results
-from bgsub.cli.logs import Session, current_session, log_options
-from bgsub.cli.places import load_selected, selection_options
+from bgsub.cli.messages import Session, current_session, log_options, log_results
 from bgsub.cli.progress import make_progress
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError
 from bgsub.files import check_plain
@@ -53,7 +51,7 @@ class How:
         "bgsub report batch/                          of all results in a folder",
     ),
 )
-@click.argument("results", nargs=-1, required=True, type=values.PATH, metavar="RESULTS...")
+@click.argument("results", nargs=-1, required=True, type=shared.PATH, metavar="RESULTS...")
 @shared.out_option(
     "The page, or the list of several.  [default: report.html in RESULTS]",
     metavar="FILE",
@@ -193,7 +191,7 @@ def _write_report(folder: Path, path: Path, session: Session, how: How, *, force
 
 @contextlib.contextmanager
 def _copies_of(path: Path, how: How, *, force: bool) -> Iterator[Path | None]:
-    """Give the folder for copies of videos: beside the page, or one that goes with a preview."""
+    """Yield the folder for copies of videos: beside the page, or one that goes with a preview."""
     beside = path.with_name(f"{path.stem}_files")
     if not how.copies:
         yield None
@@ -218,7 +216,7 @@ def _rows(folders: list[Path], session: Session, how: How, *, force: bool) -> li
             try:
                 rows.append(_one_of_several(folder, session, how, force=force))
             except BgsubError as error:
-                failures.log_error(error, session)
+                messages.log_error(error, session)
     return rows
 
 

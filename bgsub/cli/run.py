@@ -1,23 +1,123 @@
-"""``bgsub run``: fit videos and write their results."""
+"""``bgsub run``: fit videos and write their results, or one part of them."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bgsub.cli import options as shared
-from bgsub.cli import values
-from bgsub.cli.batch import read_list, run_batch
 from bgsub.cli.help import Command, examples, option, together
-from bgsub.cli.jobs import Recipe, Work, check_out, plan
-from bgsub.cli.logs import current_session, log_options
-from bgsub.cli.run_input import run_one
+from bgsub.cli.jobs import Job, Recipe, Work, check_out, do_job, plan, read_list, run_batch, run_one
+from bgsub.cli.messages import Session, current_session, log_options
+from bgsub.cli.progress import make_progress
 from bgsub.errors import BgsubError, UsageError
 from bgsub.options import RunOptions
+
+if TYPE_CHECKING:
+    from bgsub.cluster.parts import Part
+
+
+@dataclass(frozen=True)
+class PartOfRun:
+    """What all parts have in common, and which one this is.
+
+    Attributes
+    ----------
+    processes : int
+        That work on this part.
+    """
+
+    part: Part
+    options: RunOptions
+    processes: int
+
+    def do(self, given: Sequence[str], out: Path, work: Work, session: Session) -> None:
+        """Do every N-th of several inputs, or of the segments of one film.
+
+        Parameters
+        ----------
+        given : sequence of str
+            All inputs, of all parts.
+        work : callable
+            Does an input.
+        """
+        if self.options.force:
+            message = f"--part {self.part}: --force would remove what other parts have made"
+            raise UsageError(f"{message}; remove {out} yourself, and leave --force out")
+        recipe = Recipe("run", self.options)
+        if len(given) == 1:
+            (job,) = plan(given, out, subfolders=False, keep=True)
+            own = functools.partial(self._do_film, work)
+            if not do_job(job, own, session, skip=recipe):
+                return
+        else:
+            jobs = self._jobs(given, out)
+            mine = self.part.pick(jobs)
+            if len(mine) == 1:
+                do_job(mine[0], work, session, skip=recipe)
+            elif mine:
+                run_batch(mine, work, session, skip=recipe, processes=self.processes)
+            if not mine:
+                self._say_idle(session, f"there are only {len(jobs)} inputs")
+        advice = f"when all are, `bgsub join {out}` checks and joins them"
+        session.log("summary", f"part {self.part} is done; {advice}")
+
+    def _jobs(self, given: Sequence[str], out: Path) -> list[Job]:
+        """Decide where the results of each input go, as the first part did that came."""
+        from bgsub.cluster.parts import PartsList, Unit, load_parts
+
+        jobs = plan(given, out, subfolders=True, keep=True)
+        earlier = load_parts(out)
+        units = tuple(Unit(job.input, job.out.name) for job in jobs)
+        if earlier is not None and [unit.input for unit in earlier.units] == list(given):
+            units = earlier.units
+        PartsList(units, self.part.of).save(out)
+        return [
+            Job(unit.input, out / unit.folder, number, len(units))
+            for number, unit in enumerate(units, start=1)
+        ]
+
+    def _do_film(self, work: Work, job: Job, session: Session) -> None:
+        """Do some segments of a film; a film that is one piece belongs to the first part."""
+        from bgsub.cluster.parts import PartsList, Unit, common_plan
+        from bgsub.segments.run import announce, is_one_piece
+
+        PartsList((Unit(job.input, "."),), self.part.of).save(job.out)
+        if not is_one_piece(job.input, self.options):
+            film = common_plan(job.input, job.out, self.options)
+            if len(film.segments) > 1:
+                announce(film, job.out)
+                missing = set(film.missing(job.out))
+                mine = self.part.pick([segment.number for segment in film.segments])
+                self._do_segments(job, [one for one in mine if one in missing], session)
+                if not mine:
+                    self._say_idle(session, f"there are only {len(film.segments)} segments")
+                return
+        if self.part.number == 1:
+            work(job, session)
+        else:
+            self._say_idle(session, "the film is one piece, which part 1 does")
+
+    def _do_segments(self, job: Job, numbers: Sequence[int], session: Session) -> None:
+        from bgsub.cli.jobs import run_side_by_side
+        from bgsub.segments.plan import load_plan
+        from bgsub.segments.run import run_segments
+
+        film = load_plan(job.out)
+        if self.processes > 1 and len(numbers) > 1:
+            run_side_by_side(session, job, self.processes, film, numbers)
+            return
+        with make_progress(session) as progress:
+            run_segments(job.input, job.out, film, numbers, progress)
+
+    def _say_idle(self, session: Session, what: str) -> None:
+        session.log("note", f"part {self.part} has nothing to do: {what}")
+
 
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
 
@@ -28,7 +128,7 @@ batch_options = together(
     option(
         "Results",
         "--from-file",
-        type=values.PATH,
+        type=shared.PATH,
         metavar="LIST",
         help="Read inputs from a file, one path a line, or from stdin (-).",
     ),
@@ -105,13 +205,13 @@ def _repeat(ctx: click.Context, _param: click.Parameter, value: str | None) -> _
         "bgsub run --from-json results/run.json --out again/   the same run again",
     ),
 )
-@click.argument("inputs", nargs=-1, type=values.PATH, metavar="INPUT...")
+@click.argument("inputs", nargs=-1, type=shared.PATH, metavar="INPUT...")
 @batch_options
 @_cluster_options
 @option(
     "Results",
     "--from-json",
-    type=values.PATH,
+    type=shared.PATH,
     metavar="RUN.JSON",
     is_eager=True,
     callback=_repeat,
@@ -170,7 +270,6 @@ def run_command(
             ClusterRun(pool, options, current_session()).do(planned, skip)
         return
     if part is not None:
-        from bgsub.cli.parts import PartOfRun
         from bgsub.cluster.parts import parse_part
 
         mine = PartOfRun(parse_part(part), options, jobs)
@@ -201,15 +300,7 @@ def do_all(
 
 
 def _checked_out(given: list[str], out: str | None) -> Path:
-    """Give the folder for results, if there are inputs and it can be one.
-
-    Raises
-    ------
-    UsageError
-        If there is no input, or no folder.
-    OutputError
-        If nothing can be written there.
-    """
+    """Return the folder for results, if there are inputs and it can be one."""
     if not given:
         message = "no INPUT is given; name a video or a folder of images, or use --from-file"
         raise UsageError(message)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from bgsub.cli import values
+from bgsub.cli import options as shared
 from bgsub.cli.help import Command, examples, option
-from bgsub.cli.logs import Session, current_session, log_options
+from bgsub.cli.messages import Session, current_session, log_options
 from bgsub.errors import InputError, UsageError
 from bgsub.rules import Integer
 
@@ -25,7 +25,7 @@ from bgsub.rules import Integer
         "bgsub view results/ --host 192.168.0.7   for other machines of a network that you trust",
     ),
 )
-@click.argument("results", type=values.PATH, metavar="RESULTS")
+@click.argument("results", type=shared.PATH, metavar="RESULTS")
 @option(
     "Server",
     "--host",
@@ -37,7 +37,7 @@ from bgsub.rules import Integer
 @option(
     "Server",
     "--port",
-    type=values.click_type(Integer(0, 65535)),
+    type=shared.click_type(Integer(0, 65535)),
     default=0,
     metavar="N",
     help="Port to listen on.  [default: a free one]",
@@ -105,7 +105,7 @@ def _made(folder: Path, session: Session) -> dict[str, bytes]:
 
 
 def _has_display() -> bool:
-    """Say whether a browser that is opened would be seen."""
+    """Return whether a browser that is opened would be seen."""
     if sys.platform in {"darwin", "win32"}:
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import interrupts
+from bgsub.cli import messages
+from bgsub.cli.files import find_region, read_ignored
 from bgsub.cli.help import Command, examples
-from bgsub.cli.logs import Session, current_session, log_options
+from bgsub.cli.messages import Session, current_session, log_options
 from bgsub.cli.options import chosen, named, out_option, section
-from bgsub.cli.places import find_region, read_ignored
 from bgsub.errors import Interrupted
 from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.rules import check_areas
@@ -66,7 +66,7 @@ def watch_command(source: str, out: str, **params: Any) -> None:
             note=lambda text, kind: session.log(kind, text),
             sought=sought,
         )
-        with interrupts.asked_to_stop() as stop:
+        with messages.asked_to_stop() as stop:
             watcher.run(stop)
         _sum_up(watcher.status.events, session)
         if stop.is_set():

@@ -75,10 +75,6 @@ class SequenceScore:
 
     Attributes
     ----------
-    name : str
-    pair : Pair
-    masks : MaskFiles
-    matching : Matching
     frames : list of FrameCounts
         In order; those without any scored pixel left out.
     counts : Counts
@@ -114,7 +110,6 @@ class Evaluation:
 
     Attributes
     ----------
-    sequences : list of SequenceScore
     total : Counts
         Summed over the sequences; of scores those at the one threshold that is best for all.
     means : Means
@@ -150,20 +145,8 @@ def evaluate(
     ----------
     pairs : sequence of Pair
         One a sequence.
-    options : EvaluationOptions, optional
     progress : callable, optional
         Called with a stage, how much of it is done, and of how much.
-
-    Returns
-    -------
-    Evaluation
-
-    Raises
-    ------
-    UsageError
-        If there is no pair.
-    InputError
-        If something cannot be read, or sizes or numbers do not match; names both.
 
     Notes
     -----
@@ -200,7 +183,7 @@ def _pooled(opened: Sequence[_Sequence], done: Sequence[SequenceScore]) -> Score
 
 
 def _distinct(sequences: list[_Sequence]) -> list[_Sequence]:
-    """Give sequences of one name the masks' paths as names; those that a user gave stay."""
+    """Name sequences of one name by their masks' paths; names that a user gave stay."""
     names = [sequence.name for sequence in sequences]
     for sequence in sequences:
         if names.count(sequence.name) > 1 and sequence.pair.name is None:
@@ -342,7 +325,7 @@ class _Sequence:
 
 
 def _level(threshold: float) -> int:
-    """Give the lowest whole level at or above a threshold."""
+    """Return the lowest whole level at or above a threshold."""
     return int(np.ceil(threshold))
 
 
@@ -351,13 +334,7 @@ def _size(shape: tuple[int, ...]) -> str:
 
 
 def footage_frames(one: SequenceScore) -> dict[int, NDArray[np.uint8]]:
-    """Give the pictures of a sequence's worst frames, by frame number, where they can be had.
-
-    Raises
-    ------
-    InputError
-        If the footage cannot be read.
-    """
+    """Return the pictures of a sequence's worst frames, by frame number, where they can be had."""
     if one.footage is None or not one.worst:
         return {}
     numbers = [bad.frame for bad in one.worst]

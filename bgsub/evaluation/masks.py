@@ -54,18 +54,12 @@ class GreyPictures(Protocol):
         ...
 
     def pick(self, positions: Sequence[int]) -> Iterator[Image]:
-        """Give the pictures at some positions, in increasing order, as (h, w) of 8 or 16 bits."""
+        """Return the pictures at some positions, in increasing order, as (h, w) of 8 or 16 bits."""
         ...
 
 
 def open_grey(path: str) -> GreyPictures:
-    """Open images (a folder, glob, printf pattern or file), a video or an array as grey pictures.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or images have no numbers in their names, or two have the same.
-    """
+    """Open images (folder, glob, printf pattern, file), a video or an array as grey frames."""
     place = Path(path)
     if place.is_dir() and not is_zarr(place):
         return GreyImages(path, list_directory(place))
@@ -79,7 +73,7 @@ def open_grey(path: str) -> GreyPictures:
 
 
 def numbers_of(files: Sequence[Path]) -> list[int | None]:
-    """Give the number in each file's name: of the last group of digits that tells them apart.
+    """Return the number in each file's name: of the last group of digits that tells them apart.
 
     Examples
     --------
@@ -96,7 +90,7 @@ def numbers_of(files: Sequence[Path]) -> list[int | None]:
 
 
 def to_grey(image: Image) -> Image:
-    """Give a picture as grey, (h, w), with as many bits as it has."""
+    """Return a picture as grey, (h, w), with as many bits as it has."""
     if image.ndim == 2:
         return image
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
@@ -131,7 +125,7 @@ class GreyImages:
         return len(self.files)
 
     def label(self, position: int) -> str:
-        """Give the path of an image."""
+        """Return the path of an image."""
         return str(self.files[position])
 
     def pick(self, positions: Sequence[int]) -> Iterator[Image]:
@@ -208,7 +202,7 @@ def _count(source: FrameSource) -> int:
 
 
 def footage_pictures(path: str, frames: Sequence[int]) -> dict[int, NDArray[np.uint8]]:
-    """Give some frames of footage as pictures of three channels in OpenCV's order.
+    """Return some frames of footage as pictures of three channels in OpenCV's order.
 
     Parameters
     ----------
@@ -259,7 +253,6 @@ class Truth:
         As it was given.
     name : str
         Of the sequence, guessed from the folders.
-    pictures : GreyPictures
     numbers : ndarray of int64, shape (n,)
         In the names of its images; positions from 1 in a video.
     counts_from_0 : bool
@@ -296,7 +289,7 @@ class Truth:
 
     @property
     def is_video(self) -> bool:
-        """Say whether it is a video, which has a picture for every frame."""
+        """Return whether it is a video, which has a picture for every frame."""
         return self.pictures.numbers is None
 
     def scored(self) -> NDArray[np.bool_]:
@@ -316,11 +309,6 @@ def open_truth(path: str) -> Truth:
         A folder of images, or one that holds them in a folder ``groundtruth`` (CDnet, SBI), with
         ``ROI.bmp``, ``temporalROI.txt`` and ``input`` beside it; an image; a glob; a video; or an
         array (.npy, .npz, .zarr).
-
-    Raises
-    ------
-    InputError
-        If it cannot be read or is not understood.
     """
     check_plain(path)
     place = Path(path)
@@ -373,7 +361,7 @@ def _numbering(pictures: GreyPictures) -> tuple[NDArray[np.int64], bool, bool]:
 
 
 def counts_from_0(file: Path) -> bool:
-    """Say whether a name is one of those that are known to number the first frame 0.
+    """Return whether a name is one of those that are known to number the first frame 0.
 
     Examples
     --------
@@ -437,11 +425,6 @@ def classify(image: Image, label: str, threshold: float | None = None) -> NDArra
     -------
     ndarray of uint8, shape (h, w)
         `BACKGROUND`, `FOREGROUND` or `UNSCORED`.
-
-    Raises
-    ------
-    InputError
-        If the picture holds a level that has no meaning.
     """
     levels = _to_8_bit(image)
     if threshold is not None:
@@ -468,7 +451,6 @@ class MaskFiles:
     ----------
     path : str
         As it was given.
-    pictures : GreyPictures
     numbers : ndarray of int64, shape (n,)
         Frame numbers, increasing: of a run those of its errors.csv and of a video positions, both
         counted from 1; of images the numbers in their names.
@@ -503,11 +485,6 @@ def open_masks(path: str, kind: Kind = "mask") -> MaskFiles:
         A folder of results of bgsub, its mask (or scores) alone; any other video; or images.
     kind : {"mask", "scores"}
         Which output of a results folder is meant.
-
-    Raises
-    ------
-    InputError
-        If they cannot be read, or it cannot be told which frames they are of.
     """
     check_plain(path)
     place = Path(path)
@@ -526,13 +503,7 @@ def open_masks(path: str, kind: Kind = "mask") -> MaskFiles:
 
 
 def masks_as_truth(path: str) -> Truth | None:
-    """Open the masks of a results folder as truth for those of another run; None for all else.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no masks.
-    """
+    """Open the masks of a results folder as truth for those of another run; None for all else."""
     check_plain(path)
     place = Path(path)
     if not has_results(place):
@@ -587,7 +558,7 @@ def _output(folder: Path, kind: Kind) -> Path:
 def _frame_numbers(
     folder: Path, chosen: Path, used: int, count: int, *, plain: bool
 ) -> NDArray[np.int64]:
-    """Give the frames of the input that the pictures of a run belong to."""
+    """Return the frames of the input that the pictures of a run belong to."""
     table = folder / "errors.csv"
     if table.is_file():
         numbers = read_csv(table).frames
@@ -613,7 +584,7 @@ def _size_note(options: dict[str, Any]) -> str:
 
 
 def footage_numbers(footage: str | None) -> NDArray[np.int64] | None:
-    """Give the numbers in the names of a folder of input images, in the order of its frames.
+    """Return the numbers in the names of a folder of input images, in the order of its frames.
 
     None for any other footage, and where the numbers do not grow with the frames.
     """
@@ -668,8 +639,6 @@ def match(
 
     Parameters
     ----------
-    masks : MaskFiles
-    truth : Truth
     offset : int, optional
         Frame number of the masks less number of the truth.
     footage : str, optional
@@ -677,11 +646,6 @@ def match(
         default.
     common : bool
         Let either have pictures that the other lacks.
-
-    Raises
-    ------
-    InputError
-        If no number is in both, or some number is missing in one of them; names both.
     """
     keys, offset, rule = _keys(masks, truth, offset, footage)
     wanted = truth.scored()
@@ -708,7 +672,7 @@ def match(
 def _keys(
     masks: MaskFiles, truth: Truth, offset: int | None, footage: str | None
 ) -> tuple[Numbers, int | None, str]:
-    """Give the number of the truth for each mask, the offset and the rule that gave it."""
+    """Return the number of the truth for each mask, the offset and the rule that gave it."""
     if offset is not None:
         return masks.numbers - offset, offset, f"by number with offset {offset}"
     named = _by_footage(masks, truth, footage)

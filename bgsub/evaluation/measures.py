@@ -102,7 +102,7 @@ class Counts(NamedTuple):
         return _ratio(100 * self.wrong, self.pixels)
 
     def measures(self) -> dict[str, float | None]:
-        """Give all measures by name."""
+        """Return all measures by name."""
         return {name: getattr(self, name) for name in MEASURES}
 
 
@@ -176,7 +176,7 @@ class ScoreCurve:
 
     @classmethod
     def empty(cls) -> Self:
-        """Give a curve of no pixels."""
+        """Return a curve of no pixels."""
         return cls(np.zeros(LEVELS, np.int64), np.zeros(LEVELS, np.int64))
 
     def add(self, scores: NDArray[np.uint8] | NDArray[np.uint16], truth: NDArray[np.uint8]) -> None:
@@ -215,7 +215,7 @@ class ScoreCurve:
     def precision_recall(
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Give thresholds, decreasing, with their precision and recall, shape (m,) each.
+        """Return thresholds, decreasing, with their precision and recall, shape (m,) each.
 
         Empty where the truth holds no foreground.
         """

@@ -125,7 +125,7 @@ def _sequence(one: SequenceScore, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _curve(curve: ScoreCurve, threshold: float | None) -> dict[str, Any]:
-    """Give threshold, average precision and at most `_CURVE_POINTS` points of the curve."""
+    """Return threshold, average precision and at most `_CURVE_POINTS` points of the curve."""
     levels, precision, recall = curve.precision_recall()
     step = max(1, -(-levels.size // _CURVE_POINTS))
     points = [
@@ -146,7 +146,7 @@ def _curve(curve: ScoreCurve, threshold: float | None) -> dict[str, Any]:
 
 
 def _rows(evaluation: Evaluation) -> list[Row]:
-    """Give a row for each sequence; of several, also their total and the mean."""
+    """Return a row for each sequence; of several, also their total and the mean."""
     with_curve = evaluation.curve is not None
     rows = [
         _row(one.name, len(one.frames), one.counts, one.threshold, one.curve, with_curve=with_curve)
@@ -187,13 +187,13 @@ def _row(
 
 
 def _values(counts: Counts) -> Row:
-    """Give the measures, then the counts that they are made of."""
+    """Return the measures, then the counts that they are made of."""
     measures = {name: _rounded(value) for name, value in counts.measures().items()}
     return {**measures, **dict(zip(_COUNTS, counts, strict=True))}
 
 
 def _cells(evaluation: Evaluation) -> list[list[str]]:
-    """Give header and rows as people read them."""
+    """Return header and rows as people read them."""
     rows = _rows(evaluation)
     return [
         [_TITLES[name] for name in rows[0]],
@@ -231,7 +231,7 @@ def _n_frames(evaluation: Evaluation) -> int:
 
 
 def summary(one: SequenceScore) -> str:
-    """Say in one line what was compared with what."""
+    """Return in one line what was compared with what."""
     n = len(one.frames)
     first = one.frames[0]
     text = f"{one.name}: {plural(n, 'frame')} scored, matched {one.matching.rule}"
@@ -271,7 +271,6 @@ def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, titl
         Codes of `bgsub.evaluation.measures.Verdict`.
     frame : ndarray of uint8, shape (h, w, 3), optional
         What the mask is of, in OpenCV's order.
-    counts : Counts
     title : str
         ASCII.
 
@@ -294,7 +293,7 @@ def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, titl
 
 
 def colored(verdicts: Picture) -> Picture:
-    """Give each verdict its colour, shape (h, w, 3)."""
+    """Return verdicts in their colours, shape (h, w, 3)."""
     palette = np.empty((6, 3), np.uint8)
     palette[Verdict.TN], palette[Verdict.TP] = TRUE_NEGATIVE, TRUE_POSITIVE
     palette[Verdict.FP], palette[Verdict.FN] = FALSE_POSITIVE, FALSE_NEGATIVE

@@ -500,7 +500,7 @@ def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
             FORMATS[form].write(run, staged)
             sync_all([staged])
             _check_free(path, force=force)
-            os.replace(staged, path)
+            os.replace(staged, path)  # noqa: PTH105 - replaces on Windows too
         finally:
             claim.remove()
     except OSError as error:

@@ -64,10 +64,10 @@ class EventHook:
         arguments = []
         for argument in self._arguments:
             for name, value in values.items():
-                argument = argument.replace(f"{{{name}}}", value)
+                argument = argument.replace(f"{{{name}}}", value)  # noqa: PLW2901 - one after the other
             arguments.append(argument)
         try:
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: S603 - what the user asked for, without a shell
                 arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
             )
         except OSError:
@@ -169,7 +169,7 @@ class MetricsServer:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, format: str, *args: object) -> None:
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - theirs
                 """Say nothing on stderr."""
 
         try:

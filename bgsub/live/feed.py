@@ -439,7 +439,7 @@ class Feed:
         # A terminal sends Ctrl-C to all processes, to one that still imports its modules as well.
         with held_back_in_children("SIGINT", "SIGTERM"):
             code = "from bgsub.live.decoding import main; main()"
-            started = subprocess.Popen(
+            started = subprocess.Popen(  # noqa: S603 - our own module, and settings without a shell
                 [sys.executable, "-c", code, self._settings],
                 stdin=None if is_stdin else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

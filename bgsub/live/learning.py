@@ -174,7 +174,7 @@ def main() -> None:
 def _learn(window: Window, workers: Workers) -> object:
     try:
         return window.learn(workers)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the last model goes on serving
         return NotLearned(str(error) or type(error).__name__)
 
 

@@ -43,7 +43,6 @@ class Shown:
 
     Attributes
     ----------
-    view : str
     film : Film or None
         Its pictures are those of the frames that the run used, in their order.
     reason : str
@@ -65,12 +64,10 @@ def find_views(
 
     Parameters
     ----------
-    result : Result
     footage : str or None
         What the run was made of, where it is still known.
     copies : Path or None
         The folder in which copies are made of what browsers do not play; None makes none.
-    progress : callable
 
     Returns
     -------
@@ -105,12 +102,12 @@ def _find(
 
 
 def _existing(footage: str | None) -> Path | None:
-    """Give footage that is still there."""
+    """Return footage that is still there."""
     return None if footage is None or not is_there(footage) else Path(footage)
 
 
 def _played_footage(result: Result, path: Path | None) -> Film | None:
-    """Give the footage itself where browsers show it as the run saw it."""
+    """Return the footage itself where browsers show it as the run saw it."""
     facts = result.manifest
     is_cut = facts["options"]["source"].get("roi") is not None or bool(facts["bad_frames"])
     film = None if path is None or is_cut else open_film(path)
@@ -133,7 +130,7 @@ def _copy(result: Result, view: View, own: Path, copies: Path, progress: Progres
 
 
 def source_options(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the options by which a run read its input; masks do not change what is shown."""
+    """Return the options by which a run read its input; masks do not change what is shown."""
     plain = {**manifest["options"]["source"], "mask_image": None}
     options = SourceOptions.from_json(plain).to_json()
     return {name: value for name, value in options.items() if value is not None}
@@ -167,12 +164,10 @@ def pack_series(
 
     Parameters
     ----------
-    result : Result
     films : mapping
         The film of each view, None where there is none; the mask is decoded once.
     events : sequence of SceneEvent
         Those that are listed: their peaks are drawn however many frames there are.
-    progress : callable
 
     Returns
     -------
@@ -210,7 +205,7 @@ def pack_series(
 
 
 def describe_event(result: Result, event: SceneEvent) -> dict[str, Any]:
-    """Give an event with the places of its frames."""
+    """Return an event with the places of its frames."""
     return {
         "number": event.number,
         "kind": event.kind,
@@ -227,7 +222,7 @@ def describe_film(
     events: Sequence[SceneEvent],
     excerpt: NDArray[np.int64] | None,
 ) -> dict[str, Any]:
-    """Give what a page needs to show a view."""
+    """Return what a page needs to show a view."""
     view = {"view": shown.view}
     if shown.film is None:
         pictures = stills(shown.unplayed, result, events) if shown.unplayed is not None else {}

@@ -55,20 +55,12 @@ def read_frame(
 
     Parameters
     ----------
-    folder : Path
     manifest : mapping
         Its run.json.
     number : int
         From 1 in the input.
     footage : str or None
         What the run was made of; where it is gone, input.mp4 is read if the run wrote one.
-
-    Raises
-    ------
-    UsageError
-        If the run did not use that frame.
-    InputError
-        If a file is damaged.
 
     Notes
     -----

@@ -159,7 +159,6 @@ class Film:
 
     Attributes
     ----------
-    path : Path
     width, height : int
         Of its pictures in pixels.
     stamps : ndarray of int64, shape (n,)
@@ -181,7 +180,7 @@ class Film:
     shortest: int
 
     def describe(self, src: str) -> dict[str, Any]:
-        """Give what a page needs to play it and to find a picture, as plain JSON."""
+        """Return what a page needs to play it and to find a picture, as plain JSON."""
         return {
             "src": src,
             "width": self.width,
@@ -231,18 +230,12 @@ def of_results(folder: Path, view: View) -> Path | None:
 
 
 def select(film: Film, numbers: NDArray[np.int64]) -> Film:
-    """Give a film of which only some pictures are meant.
+    """Return a film of which only some pictures are meant.
 
     Parameters
     ----------
-    film : Film
     numbers : ndarray of int64
         Of the pictures, from 1.
-
-    Raises
-    ------
-    InputError
-        If it has no such picture.
     """
     if numbers.size == 0 or numbers[-1] > film.stamps.size:
         message = f"{film.path}: holds {film.stamps.size} frames; it is not the film of this run"
@@ -251,7 +244,7 @@ def select(film: Film, numbers: NDArray[np.int64]) -> Film:
 
 
 def link(target: Path, page: Path) -> str:
-    """Give the address of a file as seen from a page: relative, and escaped for a link.
+    """Return the address of a file as seen from a page: relative, and escaped for a link.
 
     Examples
     --------
@@ -278,7 +271,6 @@ def pictures_of(film: Film, places: Sequence[int]) -> Iterator[tuple[int, Bytes]
 
     Parameters
     ----------
-    film : Film
     places : sequence of int
         From 0, increasing.
 
@@ -313,7 +305,7 @@ def pictures_of(film: Film, places: Sequence[int]) -> Iterator[tuple[int, Bytes]
 
 
 def shares_of(film: Film) -> Iterator[float]:
-    """Give the share of each picture of a mask that is foreground, decoding all of them."""
+    """Yield the share of each picture of a mask that is foreground, decoding all of them."""
     with pyav.open_input(film.path.absolute()) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
@@ -353,7 +345,6 @@ def excerpt_places(result: Result, events: Sequence[SceneEvent]) -> NDArray[np.i
 
     Parameters
     ----------
-    result : Result
     events : sequence of SceneEvent
         Where they are many, those that come first.
 
@@ -386,7 +377,6 @@ def embed(film: Film, places: NDArray[np.int64]) -> dict[str, Any]:
 
     Parameters
     ----------
-    film : Film
     places : ndarray of int64
         Its pictures, increasing.
 
@@ -527,12 +517,6 @@ def copy_footage(
         Keywords of `bgsub.open_source`: those of the run, so that the frames are the same.
     rate : Fraction, optional
         Frames a second, for footage that does not say.
-    progress : callable
-
-    Raises
-    ------
-    BgsubError
-        If the footage cannot be read, or the file not be written; nothing is left then.
 
     Notes
     -----
@@ -546,7 +530,7 @@ def copy_footage(
         staged = claim.path / target.name
         try:
             _encode(source, staged, source.rate or rate, progress)
-            os.replace(staged, target)
+            os.replace(staged, target)  # noqa: PTH105 - replaces on Windows too
         finally:
             claim.remove()
     except OSError as error:

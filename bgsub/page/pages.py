@@ -108,8 +108,8 @@ def fill(
         .render(
             **values,
             policy=policy,
-            scripts=[Markup(code) for code in codes],
-            styles=[Markup(look) for look in looks],
+            scripts=[Markup(code) for code in codes],  # noqa: S704 - files of this package
+            styles=[Markup(look) for look in looks],  # noqa: S704 - the same
             version=__version__,
         )
     )
@@ -136,10 +136,8 @@ class DrawnTrack:
 
     Attributes
     ----------
-    number : int
     frame : int
         Its first frame.
-    label : str
     pieces : list of (str, str)
         Colour and the points of a polyline.
     start : (float, float)
@@ -154,7 +152,7 @@ class DrawnTrack:
 
 
 def time_color(share: float) -> str:
-    """Give the colour of a time, from 0 for the first frame to 1 for the last.
+    """Return the colour of a time, from 0 for the first frame to 1 for the last.
 
     Examples
     --------
@@ -170,12 +168,7 @@ def time_color(share: float) -> str:
 
 
 def draw_tracks(result: Result) -> list[DrawnTrack]:
-    """Draw the longest tracks in order of their numbers, thinned where there are many points.
-
-    Parameters
-    ----------
-    result : Result
-    """
+    """Draw the longest tracks in order of their numbers, thinned where there are many points."""
     by_track: dict[int, list[Observation]] = defaultdict(list)
     for seen in result.objects:
         by_track[seen.track].append(seen)
@@ -235,14 +228,10 @@ class Row:
 
     Attributes
     ----------
-    name : str
-    folder : Path
     page : Path
         Its own page.
     thumbnail : str
         Address of a small picture, empty where there is none.
-    headline : str
-    events, frames : int
     outliers : int or None
         Outlier frames; None where no frame was fitted.
     cautions : list of str
@@ -288,7 +277,6 @@ def make_index(rows: Sequence[Row], path: Path) -> str:
 
     Parameters
     ----------
-    rows : sequence of Row
     path : Path
         Where it will be: its links are relative to it.
 
@@ -309,11 +297,10 @@ _NOTEBOOK_EVENTS = 10
 
 
 def as_html(folder: Path, manifest: Mapping[str, Any]) -> str:
-    """Give a piece of HTML about a result, with all that it shows inside.
+    """Return a piece of HTML about a result, with all that it shows inside.
 
     Parameters
     ----------
-    folder : Path
     manifest : mapping
         Its run.json.
     """
@@ -348,9 +335,6 @@ class Page:
 
     Attributes
     ----------
-    html : str
-    result : Result
-    views : list of Shown
     thumbnail : str
         Address of a small picture, empty where there is none.
     """
@@ -397,16 +381,6 @@ def make_page(
         Which events and objects are shown; all of them without it.
     announce : callable, optional
         Called with the preview's number of frames and expected bytes before it is made.
-    progress : callable, optional
-
-    Returns
-    -------
-    Page
-
-    Raises
-    ------
-    InputError
-        If the folder holds no run, or what it holds is damaged.
 
     Notes
     -----
@@ -485,7 +459,7 @@ def _selected(result: Result, selection: Selection | None) -> list[str]:
 
 
 def encode_page(html: str) -> bytes:
-    """Give the bytes of a page; bytes of file names that are no letters become question marks."""
+    """Return the bytes of a page; bytes of file names that are no letters become question marks."""
     return html.encode("utf-8", "replace")
 
 

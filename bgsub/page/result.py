@@ -96,7 +96,6 @@ class Result:
 
     Attributes
     ----------
-    folder : Path
     manifest : mapping
         What its run.json says.
     numbers : ndarray of int64, shape (n,)
@@ -105,8 +104,6 @@ class Result:
         Their seconds in the input.
     table : ErrorTable or None
         Their errors, where the run fitted them.
-    events : list of SceneEvent
-    tracks : list of Track
     objects : list of Observation
         In order of time.
     """
@@ -134,19 +131,19 @@ class Result:
         return int(x), int(y), int(width), int(height)
 
     def place(self, number: int) -> int:
-        """Give the place of a frame among those that were used, from 0, or of the next one."""
+        """Return the place of a frame among those that were used, from 0, or of the next one."""
         found = int(np.searchsorted(self.numbers, number))
         return min(found, self.numbers.size - 1)
 
     def score(self, event: SceneEvent) -> float | None:
-        """Give the highest score of an event's frames; None where no frame was fitted."""
+        """Return the highest score of an event's frames; None where no frame was fitted."""
         if self.table is None:
             return None
         first, last = self.place(event.first_frame), self.place(event.last_frame)
         return float(self.table.highest[first : last + 1].max())
 
     def trust(self, event: SceneEvent) -> float | None:
-        """Give the mean trust that masks of an event's frames deserve; None if nothing says."""
+        """Return the mean trust that masks of an event's frames deserve; None if nothing says."""
         total, frames = 0.0, 0
         for first, last, trust in self.manifest.get("mask_trust") or []:
             both = min(last, event.last_frame) - max(first, event.first_frame) + 1
@@ -162,16 +159,10 @@ def read_result(
 
     Parameters
     ----------
-    folder : Path
     manifest : mapping
         Its run.json, as `bgsub.pipeline.manifest.load_manifest` gives it.
     selection : Selection, optional
         Which of its events and objects are wanted; all of them without it.
-
-    Raises
-    ------
-    InputError
-        If it is no run, none of its frames is left, or a table is damaged.
     """
     if manifest.get("command", "run") not in {"run", "apply"}:
         message = f"{folder}: was written by bgsub {manifest['command']}"
@@ -234,7 +225,7 @@ def _events(folder: Path, manifest: Mapping[str, Any]) -> list[SceneEvent]:
 
 
 def headline(manifest: Mapping[str, Any]) -> str:
-    """Say in a sentence what was found.
+    """Return in a sentence what was found.
 
     Examples
     --------

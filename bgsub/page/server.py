@@ -41,7 +41,6 @@ def parse_range(header: str | None, size: int) -> Span | None:
 
     Parameters
     ----------
-    header : str or None
     size : int
         Bytes of the file.
 
@@ -50,11 +49,6 @@ def parse_range(header: str | None, size: int) -> Span | None:
     Span or None
         None for the whole file: without a header, and for what a server may ignore (several ranges,
         other units).
-
-    Raises
-    ------
-    ValueError
-        If no byte of the file is in the range.
 
     Examples
     --------
@@ -77,7 +71,7 @@ def parse_range(header: str | None, size: int) -> Span | None:
 
 
 def _is_of_this_machine(host: str) -> bool:
-    """Say whether a host is an address, or a name that this machine has for itself."""
+    """Return whether a host is an address, or a name that this machine has for itself."""
     with contextlib.suppress(ValueError):
         return bool(ipaddress.ip_address(host))
     return host in {"localhost", socket.gethostname().lower()}
@@ -88,18 +82,12 @@ class FolderServer(ThreadingHTTPServer):
 
     Parameters
     ----------
-    folder : Path
     host : str
         Address to listen on.
     port : int
         0 takes a free one.
     made : mapping of str to bytes
         Pages that are in no file, by their path below the folder.
-
-    Raises
-    ------
-    OSError
-        If that address cannot be listened on.
 
     Notes
     -----
@@ -126,7 +114,7 @@ class FolderServer(ThreadingHTTPServer):
 
     @property
     def _shown_host(self) -> str:
-        return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)
+        return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)  # noqa: S104 - nothing is bound
 
     def _authority(self, host: str) -> str:
         name = f"[{host}]" if ":" in host else host
@@ -134,7 +122,7 @@ class FolderServer(ThreadingHTTPServer):
         return name if port == 80 else f"{name}:{port}"
 
     def knows(self, authority: str | None) -> bool:
-        """Say whether a Host header names this server.
+        """Return whether a Host header names this server.
 
         Where it listens on all addresses, each of them and the machine's name do: another name may
         be one that a foreign page was loaded from.
@@ -170,7 +158,7 @@ class FolderServer(ThreadingHTTPServer):
             return None
         return self.made.get("/".join(parts))
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 - the base's
         """Note what went wrong: readers of videos hang up in the middle as they please."""
         _log.debug("a request was not answered to its end", exc_info=True)
 
@@ -270,6 +258,6 @@ class _FolderHandler(BaseHTTPRequestHandler):
         """Say who answers, without versions."""
         return "bgsub"
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Note a request where --debug asks for it."""
         _log.debug("%s: %s", self.address_string(), format % args)

@@ -59,30 +59,21 @@ class SharedFile:
     A context manager, which frees the disk. Where files without a name cannot be handed on
     (Windows), it has one that only this user can read.
 
-    Parameters
-    ----------
-    folder : Path
-
     Attributes
     ----------
     file : binary file
         Positions are shared with the processes that have it.
-
-    Raises
-    ------
-    OutputError
-        If no file can be made there.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
             if os.name == "nt":
-                self.file: IO[bytes] = tempfile.NamedTemporaryFile(
+                self.file: IO[bytes] = tempfile.NamedTemporaryFile(  # noqa: SIM115 - see close
                     prefix="bgsub-compare-", dir=folder, delete=False
                 )
             else:
-                self.file = tempfile.TemporaryFile(dir=folder)
+                self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - see close
         except OSError as error:
             message = f"{folder}: frames cannot be kept there ({error.strerror}); use --temp"
             raise OutputError(message) from error
@@ -96,7 +87,7 @@ class SharedFile:
     def __setstate__(self, state: dict[str, Any]) -> None:
         handed = state["handed"]
         self.folder = state["folder"]
-        self.file = open(handed if os.name == "nt" else handed.detach(), "rb")
+        self.file = open(handed if os.name == "nt" else handed.detach(), "rb")  # noqa: PTH123, SIM115 - a name or a descriptor, see close
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +114,6 @@ class FrameFile:
         n·p bytes, row by row.
     numbers, times : ndarray of shape (n,)
         Frame numbers from 1, and seconds.
-    height, width : int
     pixel_mask : ndarray of shape (h, w), bool, or None
         Pixels that take part; only these are in the file.
     total : int
@@ -149,7 +139,7 @@ class FrameFile:
         return np.memmap(self.file.file, dtype=np.uint8, mode="r", shape=self.shape)
 
     def picture(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give a row of p values as a picture of shape (h, w), 0 outside the mask."""
+        """Return a row of p values as a picture of shape (h, w), 0 outside the mask."""
         if self.pixel_mask is None:
             return row.reshape(self.height, self.width)
         picture = np.zeros((self.height, self.width))
@@ -169,25 +159,12 @@ def write_frames(
 
     Parameters
     ----------
-    source : FrameSource
     file : SharedFile
         Empty.
-    progress : callable
     most : int, optional
         Longer inputs are sampled; None is `AUTO_FIT_FRAMES`.
     seed : int
         Of the sample.
-
-    Returns
-    -------
-    FrameFile
-
-    Raises
-    ------
-    OutputError
-        If the disk is too small.
-    BgsubError
-        As reading the source raises.
 
     Notes
     -----
@@ -273,8 +250,6 @@ def fit_stream(estimator: OnlineTRPCA, X: NDArray[Any], rows: tuple[int, ...]) -
 
     Parameters
     ----------
-    estimator : OnlineTRPCA
-    X : ndarray of shape (n, p), uint8
     rows : tuple of int
         Frames whose backgrounds are wanted.
     """
@@ -325,7 +300,6 @@ class FitTask:
         Components.
     also : tuple of int
         Fewer components that the same fit serves, for nested methods.
-    seed : int
     rows : tuple of int
         Frames whose backgrounds are wanted.
     """
@@ -345,8 +319,6 @@ class FitOutcome:
     ----------
     seconds : float
         Of the fit alone: from the Gram matrix, or the frames, to scores and errors.
-    iterations : int
-    converged : bool
     notes : list of str
         Warnings.
     fitted : dict of int to FittedFrames
@@ -370,16 +342,10 @@ def fit_task(
 
     Parameters
     ----------
-    task : FitTask
-    X : ndarray of shape (n, p), uint8
     gram : Gram
         Of X.
     progress : callable, optional
         Called with the iterations done and the residual by the methods that need the pixels.
-
-    Returns
-    -------
-    FitOutcome
     """
     entry = task.entry
     method = COMPARED[entry.method]
@@ -458,7 +424,6 @@ class FitProcess:
 
     Parameters
     ----------
-    frames : FrameFile
     gram_file : SharedFile
         What `save_gram` wrote.
     """
@@ -497,15 +462,8 @@ class FitProcess:
 
         Parameters
         ----------
-        task : FitTask
         timeout : float, optional
             Seconds; starting the process does not count.
-        progress : callable
-
-        Raises
-        ------
-        FitError
-            If the fit failed, took too long, or its process died.
         """
         connection = self._started()
         stage = f"{task.entry.name} k={task.k}"
@@ -534,7 +492,7 @@ class FitProcess:
             raise FitError(message) from error
 
     def _started(self) -> Connection:
-        """Give the connection to a process that waits for tasks."""
+        """Return the connection to a process that waits for tasks."""
         if self._connection is None:
             ours, theirs = self._context.Pipe()
             process = self._context.Process(
@@ -555,13 +513,7 @@ class FitProcess:
 
 
 def save_gram(gram: Gram, file: SharedFile) -> None:
-    """Write a Gram matrix for a `FitProcess`.
-
-    Raises
-    ------
-    OutputError
-        If the disk is too small.
-    """
+    """Write a Gram matrix for a `FitProcess`."""
     try:
         np.savez(file.file, values=gram.values, offset=gram.offset, n_features=gram.n_features)
         file.file.flush()
@@ -610,7 +562,7 @@ def _attempt(task: FitTask, X: Any, gram: Gram, connection: Connection) -> FitOu
         )
     except MemoryError:
         return "out of memory"
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the row says it, and the others go on
         text = " ".join(str(error).split())
         return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 
@@ -630,18 +582,11 @@ def compare(
     ----------
     path : str
         A video file, image directory, glob, printf pattern or .npy/.npz file; its luma is fitted.
-    options : CompareOptions
-    progress : callable, optional
 
     Returns
     -------
     Comparison
         A method that failed or took too long has a row that says why.
-
-    Raises
-    ------
-    BgsubError
-        If the frames or the truth cannot be read, or k is not below the number of frames.
 
     Notes
     -----
@@ -703,7 +648,7 @@ def compare(
 def _pictured(
     frames: FrameFile, found: list[MethodRow], pictures: list[Floats]
 ) -> dict[str, list[Floats]]:
-    """Give the backgrounds that each method found for the chosen frames, as pictures."""
+    """Return the backgrounds that each method found for the chosen frames, as pictures."""
     return {
         row.name: [_filled(frames, *pair) for pair in zip(row.backgrounds, pictures, strict=True)]
         for row in found
@@ -712,7 +657,7 @@ def _pictured(
 
 
 def _filled(frames: FrameFile, background: Floats, picture: Floats) -> Floats:
-    """Give a background as a picture, with the frame's own pixels outside the mask."""
+    """Return a background as a picture, with the frame's own pixels outside the mask."""
     whole = frames.picture(background)
     return whole if frames.pixel_mask is None else np.where(frames.pixel_mask, whole, picture)
 
@@ -749,7 +694,7 @@ class _Judge:
         self._labels = labels
 
     def refusal(self, method: MethodInfo, k: int) -> str | None:
-        """Say why a fit is not begun, if it is not."""
+        """Return why a fit is not begun, if it is not."""
         needed = PROGRAM_BYTES + method.memory_bytes(*self.shape, k)
         if needed <= self.limit:
             return None

@@ -52,7 +52,6 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
 
     Parameters
     ----------
-    center : array_like of shape (p,)
     components : array_like of shape (k, p)
         Orthonormal rows.
     T : ndarray of shape (|T|, p)
@@ -96,11 +95,6 @@ def auc(errors: ArrayLike, outliers: ArrayLike) -> float:
     float
         In [0, 1]; 0.5 for a score that knows nothing.
 
-    Raises
-    ------
-    ValueError
-        If the lengths differ, or there is no outlier or nothing else.
-
     Examples
     --------
     >>> auc([0.1, 0.2, 0.9], [False, False, True])
@@ -133,11 +127,6 @@ def average_precision(errors: ArrayLike, outliers: ArrayLike) -> float:
     -------
     float
         In (0, 1]; the share of outliers for a score that knows nothing.
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ, or there is no outlier or nothing else.
 
     Examples
     --------
@@ -187,7 +176,6 @@ class Digits:
         A picture a row, scaled so that the largest magnitude is 1.
     labels : ndarray of shape (n,), int64
         The digit, 0 … 9.
-    name : str
     """
 
     X: NDArray[np.float64]
@@ -202,11 +190,6 @@ def load_digits(path: Path | None) -> Digits:
     ----------
     path : Path, optional
         A file or folder; None is the 8×8 digits of scikit-learn.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or scikit-learn is not installed; says how to get it.
     """
     if path is None:
         return _shipped()
@@ -262,7 +245,7 @@ def _read(path: Path, count: int = -1) -> bytes:
 
 
 def _is_idx(path: Path) -> bool:
-    """Say whether a file begins with the magic number of IDX bytes."""
+    """Return whether a file begins with the magic number of IDX bytes."""
     if not path.is_file():
         return False
     head = _read(path, 4)
@@ -287,13 +270,7 @@ def _read_idx_pair(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """Read an IDX file of bytes, compressed or not.
-
-    Raises
-    ------
-    InputError
-        If it is none, or is cut off.
-    """
+    """Read an IDX file of bytes, compressed or not."""
     data = _read(path)
     dimensions = data[3] if len(data) >= 4 and data[:3] == b"\0\0\x08" else 0
     start = 4 + 4 * dimensions
@@ -318,11 +295,6 @@ def read_libsvm(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         Values that a line leaves out are 0.
     labels : ndarray of shape (n,), int64
         Digits.
-
-    Raises
-    ------
-    InputError
-        If it is in no such format; names the line.
     """
     try:
         lines = _read(path).decode("ascii").splitlines()
@@ -356,18 +328,7 @@ def read_libsvm(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 def _read_arrays(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Read pictures and digits from the arrays of an .npz file.
-
-    Returns
-    -------
-    X : ndarray of shape (n, p), float64
-    labels : ndarray of shape (n,), int64
-
-    Raises
-    ------
-    InputError
-        If it holds no such arrays, or they do not go together.
-    """
+    """Read pictures and digits from the arrays of an .npz file."""
     try:
         with ArrayArchive(path) as arrays:
             names = next((pair for pair in _ARRAY_NAMES if set(pair) <= set(arrays)), None)
@@ -491,8 +452,6 @@ class Score:
     ----------
     tre : float
         Reconstruction error of the true observations above that of their own PCA.
-    seconds : float
-    converged : bool
     """
 
     tre: float
@@ -505,11 +464,8 @@ def judge(variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: 
 
     Parameters
     ----------
-    variant : Variant
-    X : ndarray of shape (n, p)
     labels : ndarray of shape (n,), bool
         True for true observations.
-    k, seed : int
     """
     estimator = variant.make(k, float(labels.mean()), seed)
     with warnings.catch_warnings():
@@ -549,14 +505,10 @@ class DigitPoint:
 
     Attributes
     ----------
-    true : int
-    outliers : str
     k, n : int
         Components, and pictures.
-    share : float
     variant, method, t : str
         See `bgsub.paper.curves.Variant`.
-    sets : int
     tre_mean, tre_std : float
         Over the draws; pictures are scaled to a largest magnitude of 1.
     seconds : float
@@ -593,22 +545,10 @@ def run_digits(
 ) -> list[DigitPoint]:
     """Fit every variant to every draw.
 
-    Parameters
-    ----------
-    digits : Digits
-    options : DigitOptions, optional
-    variants : tuple of Variant
-    progress : callable, optional
-
     Returns
     -------
     list of DigitPoint
         Panel by panel, share by share. The same seed gives the same numbers, but for the seconds.
-
-    Raises
-    ------
-    UsageError
-        If there are too few pictures of a digit.
     """
     options = options or DigitOptions()
     progress = progress or (lambda _stage, _done, _total: None)
@@ -709,12 +649,10 @@ class SyntheticPoint:
     ----------
     data : str
         ``Data1`` or ``Data2``.
-    p : int
     share : float
         λ.
     variant, method, t : str
         See `bgsub.paper.curves.Variant`.
-    sets : int
     tre_mean, tre_std : float
         Over the data sets; the standard deviation is that of the sample.
     seconds : float
@@ -747,12 +685,6 @@ def run_synthetic(
     progress: Progress | None = None,
 ) -> list[SyntheticPoint]:
     """Fit every variant to every data set.
-
-    Parameters
-    ----------
-    options : SyntheticOptions, optional
-    variants : tuple of Variant
-    progress : callable, optional
 
     Returns
     -------

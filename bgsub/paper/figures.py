@@ -230,13 +230,7 @@ class TrePoint(Protocol):
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves that share axes.
-
-    Attributes
-    ----------
-    title : str
-    points : sequence of TrePoint
-    """
+    """Curves that share axes."""
 
     title: str
     points: Sequence[TrePoint]
@@ -348,7 +342,6 @@ def render_sheet(
 
     Parameters
     ----------
-    comparison : Comparison
     scaling : str
         ``own`` spreads every picture from its darkest to its brightest value, with a bar below it
         that says which; ``common`` shows all pictures on one scale.
@@ -423,7 +416,7 @@ def _draw(axes: Axes, picture: Floats, title: str, limits: tuple[float, float] |
 
 
 def _limits(comparison: Comparison) -> tuple[float, float]:
-    """Give the lowest and the highest value of all pictures."""
+    """Return the lowest and the highest value of all pictures."""
     pictures = list(_pictures(comparison))
     return min(float(p.min()) for p in pictures), max(float(p.max()) for p in pictures)
 
@@ -527,12 +520,12 @@ MOVED_COLUMNS = ("frames", *COLUMNS)
 
 
 def of_whole(options: MovedObjectOptions) -> CompareOptions:
-    """Give the options of the comparison on all frames: TRPCA alone, and no pictures asked for."""
+    """Return the options of the comparison on all frames: TRPCA alone, and no pictures."""
     return replace(options, methods=("trpca",), frames=(), pcp_lambda=MovedObjectOptions.pcp_lambda)
 
 
 def of_part(options: MovedObjectOptions) -> CompareOptions:
-    """Give the options of the comparison on the frames up to the end of the part."""
+    """Return the options of the comparison on the frames up to the end of the part."""
     source = replace(options.run.source, end=options.part)
     return replace(options, run=replace(options.run, source=source))
 
@@ -558,10 +551,6 @@ _NOTES = {
 
 def time_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Make the rows of times.csv: our seconds and the paper's.
-
-    Parameters
-    ----------
-    comparison : Comparison
 
     Returns
     -------
@@ -634,13 +623,11 @@ def tre_table(
 
     Parameters
     ----------
-    points : sequence of TrePoint
     panel : sequence of str
         Attributes of the points that tell one panel from another.
 
     Returns
     -------
-    header : list of str
     rows : list of dict
         Panel by panel, variant by variant; tre to two digits, 0 for what rounding leaves.
     """
@@ -660,6 +647,6 @@ def _share_column(point: TrePoint) -> str:
 
 
 def _first(points: Sequence[TrePoint], point: TrePoint, panel: Sequence[str]) -> int:
-    """Give the place of a panel among the panels."""
+    """Return the place of a panel among the panels."""
     places = [[getattr(each, name) for name in panel] for each in points]
     return places.index([getattr(point, name) for name in panel])

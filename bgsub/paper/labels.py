@@ -33,7 +33,6 @@ def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
 
     Parameters
     ----------
-    path : Path
     numbers : ndarray of shape (n,)
         Frame numbers, from 1.
 
@@ -41,12 +40,6 @@ def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
     -------
     ndarray of shape (n,), int8
         1 for outliers, 0 for ordinary frames, `UNKNOWN` for those not listed.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is in no such form, or does not mark some of the frames as
-        outliers and some as ordinary; names the line where one is wrong.
     """
     check_plain(path)
     try:

@@ -138,7 +138,7 @@ class CompareOptions(Declared):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give the options that matter as plain JSON values."""
+        """Return the options that matter as plain JSON values."""
         run, own = self.run.to_json(), super().to_json()
         shared = ("source", "support_fraction", "seed", "cutoff", "threads", "memory", "temp")
         own["k"] = own.pop("ks")
@@ -151,15 +151,12 @@ class MethodRow:
 
     Attributes
     ----------
-    method : str
     variant : str
         See `Entry`.
     k, t : int
         Components, and frames that the objective is the mean of.
     seconds : float, optional
         Of the fit alone.
-    iterations : int, optional
-    converged : bool, optional
     objective : float, optional
         Mean of the t smallest r_i, in grey levels².
     auc, average_precision : float, optional
@@ -196,11 +193,11 @@ class MethodRow:
 
     @property
     def failed(self) -> bool:
-        """Say whether there is no result."""
+        """Return whether there is no result."""
         return self.errors is None
 
     def cells(self) -> dict[str, Any]:
-        """Give the values of compare.csv by the names of its columns."""
+        """Return the values of compare.csv by the names of its columns."""
         return {name: getattr(self, name) for name in COLUMNS}
 
 
@@ -212,7 +209,6 @@ class Comparison:
     ----------
     name : str
         Of the input.
-    rows : list of MethodRow
     numbers, times : ndarray of shape (n,)
         Frame numbers and seconds.
     pixels : int
@@ -229,7 +225,6 @@ class Comparison:
         Seconds of what was done once: ``decode`` and ``gram``.
     facts : dict
         Of the input, for a manifest.
-    warnings : list of str
     """
 
     name: str
@@ -454,13 +449,7 @@ class MovedObjectOptions(TimesOptions):
     )
 
     def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
-        """Read the true outliers, or take those of the paper's recording.
-
-        Raises
-        ------
-        UsageError
-            If there is no file, and the frames are not those of the paper's recording.
-        """
+        """Read the true outliers, or take those of the paper's recording."""
         if self.truth is not None:
             return super().labels(numbers)
         labels = (0 * numbers).astype("int8")
@@ -476,13 +465,7 @@ class MovedObjectOptions(TimesOptions):
 
 
 def _true_share(labels: NDArray[np.int8]) -> float:
-    """|T|/n, of the frames that are labelled.
-
-    Raises
-    ------
-    UsageError
-        If it is below a half.
-    """
+    """|T|/n, of the frames that are labelled."""
     known = labels[labels >= 0]
     true = int((known == 0).sum())
     if 2 * true < known.size:

@@ -71,7 +71,7 @@ def input_identity(footage: Footage) -> dict[str, Any]:
     path = os.fsdecode(footage)
     root = Path(path)
     name = root.name or root.resolve().name
-    absolute = os.path.abspath(path)
+    absolute = os.path.abspath(path)  # noqa: PTH100 - Path.absolute keeps the dots
     facts: dict[str, Any] = {"path": path, "absolute_path": absolute, "name": name}
     facts |= {"size_bytes": None, "sha256": None}
     # What cannot be read is for the source to complain about: it may be a picture not selected.
@@ -206,4 +206,4 @@ def recorded_path(manifest: Mapping[str, Any], typed: str | None) -> str | None:
     if typed is None or "directory" not in manifest:
         return typed
     there = os.path.normpath(Path(manifest["directory"]) / typed)
-    return typed if os.path.exists(typed) and not os.path.exists(there) else there
+    return typed if os.path.exists(typed) and not os.path.exists(there) else there  # noqa: PTH110 - Path.exists raises for some

@@ -168,7 +168,7 @@ def finish(
         "bgsub_version": __version__,
         "options": options.to_json(),
         "seed": options.seed,
-        "directory": os.getcwd(),
+        "directory": os.getcwd(),  # noqa: PTH109 - text
         **facts,
         "frames": frames,
         **errors,

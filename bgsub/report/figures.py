@@ -51,7 +51,6 @@ def render(
         Draws on the figure that it is given.
     size : tuple of float
         Width and height in inches, of 100 pixels each.
-    plot_format : {"png", "svg"}
     letters : int
         Their size in points, where `draw` does not say another.
     """

@@ -276,7 +276,6 @@ def plot_errors(
 
     Parameters
     ----------
-    table : ErrorTable
     events : list of Event
         Are shaded and numbered.
     path : Path
@@ -287,11 +286,6 @@ def plot_errors(
         A PNG file has 1200 × 500 pixels.
     film : Film, optional
         Of which the table is a part, thinned out.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
     """
     data = render_errors(table, events, title=title, plot_format=plot_format, film=film)
     try:
@@ -314,15 +308,7 @@ def render_errors(
 
 
 def draw_errors(axes: Axes, table: ErrorTable, events: list[Event], *, title: str) -> None:
-    """Draw the error of every frame, its outliers and the events on axes of somebody's own.
-
-    Parameters
-    ----------
-    axes : matplotlib Axes
-    table : ErrorTable
-    events : list of Event
-    title : str
-    """
+    """Draw the error of every frame, its outliers and the events on axes of somebody's own."""
     _draw_errors(axes, table, events)
     axes.set_xlabel("frame")
     add_title(axes, title, *_counts(table), len(events))
@@ -362,7 +348,7 @@ def _draw(
 
 
 def _counts(table: ErrorTable) -> tuple[int, int]:
-    """Give the numbers of frames and of outliers among them."""
+    """Return the numbers of frames and of outliers among them."""
     return table.frames.size, int(outlier_frames(table).sum())
 
 

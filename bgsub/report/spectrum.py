@@ -35,7 +35,6 @@ def plot_spectrum(
 
     Parameters
     ----------
-    choice : RankChoice
     used : int
         The k of the fit, which is that of the choice unless another was asked for.
     path : Path
@@ -46,11 +45,6 @@ def plot_spectrum(
         A PNG file has 900 × 400 pixels.
     parts : sequence of RankChoice
         Of the segments of a film, whose curves are drawn as the area that they fill.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
     """
     data = render(lambda figure: _draw(figure, choice, used, title, parts), _SIZE, plot_format)
     try:
@@ -98,7 +92,7 @@ def _draw_rule(axes: Axes, choice: RankChoice, used: int) -> None:
 
 
 def _charged(choice: RankChoice) -> NDArray[np.float64]:
-    """Give the sum that the rank maximises, in per cent, for 1, 2, … components."""
+    """Return the sum that the rank maximises, in per cent, for 1, 2, … components."""
     charge = choice.least_gain * np.arange(1, choice.gains.size + 1)
     return np.asarray(100.0 * (np.cumsum(choice.gains) - charge))
 

@@ -46,7 +46,6 @@ def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: A
 
     Parameters
     ----------
-    form : str
     columns : sequence of str
         Keys of the rows, and the header.
     rows : sequence of mapping
@@ -131,7 +130,7 @@ def values_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Give one line a row below a header, the values as they are."""
+    """Return one line a row below a header, the values as they are."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -151,7 +150,7 @@ def as_markdown(columns: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def markdown_text(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
-    """Give lines of cells, the first of them the header, as a table in Markdown."""
+    """Return lines of cells, the first of them the header, as a table in Markdown."""
     header, *rows = [[cell.replace("|", r"\|") for cell in line] for line in lines]
     rules = ["---:" if to_right else "---" for to_right in right]
     return "".join(f"| {' | '.join(line)} |\n" for line in (header, rules, *rows))
@@ -268,7 +267,7 @@ def _as_frames(events: list[Event], table: ErrorTable) -> str:
 
 
 def as_ffmpeg(spans: Sequence[tuple[int, int]]) -> str:
-    """Give a filter for ``ffmpeg -vf`` that leaves spans of frames and nothing else.
+    """Return a filter for ``ffmpeg -vf`` that leaves spans of frames and nothing else.
 
     Examples
     --------
@@ -299,7 +298,6 @@ def summary(events: list[Event], table: ErrorTable, name: str) -> str:
     ----------
     events : list of Event
         Those that are listed.
-    table : ErrorTable
     name : str
         What the frames are of.
     """
@@ -338,7 +336,7 @@ _TRACKS_SHOWN = 8
 
 
 def sightings_table(events: Sequence[SceneEvent]) -> str:
-    """Give columns for people; nothing at all where there is no event."""
+    """Return columns for people; nothing at all where there is no event."""
     if not events:
         return ""
     columns = ("event", "kind", "first", "last", "start", "end", "peak", "area", "tracks")
@@ -368,7 +366,7 @@ def _first_of(tracks: Sequence[int]) -> str:
 
 
 def sightings_csv(events: Sequence[SceneEvent]) -> str:
-    """Give one line an event below a header, as events.csv has them; by region with its name."""
+    """Return one line an event below a header, as events.csv has them; by region with its name."""
     if any(event.region is not None for event in events):
         rows = ([*event_row(event), event.region] for event in events)
         return csv_text([*EVENT_COLUMNS, "region"], rows)
@@ -376,7 +374,7 @@ def sightings_csv(events: Sequence[SceneEvent]) -> str:
 
 
 def list_sightings(form: str, events: Sequence[SceneEvent], name: str) -> str:
-    """Give events in one of the forms "table", "csv", "json", "frames" and "ffmpeg"."""
+    """Return events in one of the forms "table", "csv", "json", "frames" and "ffmpeg"."""
     forms: dict[str, Callable[[], str]] = {
         "table": lambda: sightings_table(events),
         "csv": lambda: sightings_csv(events),

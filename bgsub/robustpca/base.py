@@ -60,7 +60,7 @@ class AffineEstimator(Conventions):
         """Fit in a space; the first fit is the result, others are formed meanwhile."""
         raise NotImplementedError
 
-    def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:
+    def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Fit centre and components.
 
         Parameters
@@ -140,7 +140,7 @@ class AffineEstimator(Conventions):
         self.center_weights_, self.component_weights_ = fits[0].weights, alive(fits[0].basis)
         return self
 
-    def _check(self, n_samples: int) -> None:
+    def _check(self, n_samples: int) -> None:  # noqa: ARG002 - for subclasses
         check_components(self.n_components)
 
     def _set_fit(self, fit: Fit) -> None:
@@ -200,7 +200,7 @@ class AffineEstimator(Conventions):
         """r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,); O(npk) operations, a block of rows at a time."""
         return residuals(self._matrix(X), self.center_, self.components_)
 
-    def score(self, X: NDArray[Any], y: object = None) -> float:
+    def score(self, X: NDArray[Any], y: object = None) -> float:  # noqa: ARG002 - convention
         """Minus the mean of the t smallest reconstruction errors of the rows of X.
 
         What `GridSearchCV` makes large, with t from ``support_fraction`` where the method has one,

@@ -18,7 +18,7 @@ def check_components(n_components: int) -> None:
     """Raise ValueError unless n_components is an integer of at least 1."""
     if isinstance(n_components, bool) or not isinstance(n_components, (int, np.integer)):
         message = f"n_components={n_components!r}: an integer is needed"
-        raise ValueError(message)
+        raise ValueError(message)  # noqa: TRY004 - one kind for every parameter out of range
     if n_components < 1:
         message = f"n_components={n_components}: at least 1 is needed"
         raise ValueError(message)

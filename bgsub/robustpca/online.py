@@ -109,7 +109,7 @@ class OnlineTRPCA(TRPCA):
         self.reweight_cutoff = reweight_cutoff
         self.threads = threads
 
-    def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:
+    def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Forget all rows, and take in those of X as a stream that begins with a whole window.
 
         Parameters
@@ -130,7 +130,7 @@ class OnlineTRPCA(TRPCA):
         self._begin(rows)
         return self._stream(rows, self.window)
 
-    def partial_fit(self, X: NDArray[Any], y: object = None) -> Self:
+    def partial_fit(self, X: NDArray[Any], y: object = None) -> Self:  # noqa: ARG002 - convention
         """Take in rows in place of the oldest, and renew the fit.
 
         Parameters

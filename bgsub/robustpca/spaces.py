@@ -145,7 +145,7 @@ class RowSpace:
         self._pool.map(fill, range(0, self.n_samples, _STRIP))
         return products.T
 
-    def metric(self, C: Floats, projected: Floats) -> Floats:
+    def metric(self, C: Floats, projected: Floats) -> Floats:  # noqa: ARG002 - the other space needs it
         """K C, which is the projection."""
         return projected
 
@@ -242,7 +242,7 @@ class FeatureSpace:
         """X₀ C."""
         return np.concatenate(list(self._of_blocks(lambda _, block: block @ C)))
 
-    def metric(self, C: Floats, projected: Floats) -> Floats:
+    def metric(self, C: Floats, projected: Floats) -> Floats:  # noqa: ARG002 - the other space needs it
         """C itself."""
         return C
 
@@ -262,7 +262,7 @@ class FeatureSpace:
         self,
         rows: NDArray[np.bool_],
         n_components: int,
-        scores: Floats | None = None,
+        scores: Floats | None = None,  # noqa: ARG002 - the other space needs them
     ) -> Fit:
         """PCA of the marked rows from the eigenvectors of their scatter matrix, O(np²).
 

@@ -56,7 +56,7 @@ class Block:
 
 
 def small_luma(frame: Frame) -> Bytes:
-    """Give the luma of a frame, scaled down."""
+    """Return the luma of a frame, scaled down."""
     layout = frame.layout
     luma = np.ascontiguousarray(layout.luma(frame.data)).reshape(layout.height, layout.width)
     scale = min(1.0, (_SMALL / luma.size) ** 0.5)
@@ -119,7 +119,7 @@ _OTHER_LIGHT = 12.0
 
 
 def reason_of(before: Floats, after: Floats, mask: Flags, input_size: tuple[int, int]) -> str:
-    """Say what has changed, and where.
+    """Return what has changed, and where.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def reason_of(before: Floats, after: Floats, mask: Flags, input_size: tuple[int,
 
 
 def _displacement(before: Floats, after: Floats) -> tuple[float, float] | None:
-    """Give by how much the picture was displaced, in its small pixels; None if that is not it.
+    """Return by how much the picture was displaced, in its small pixels; None if that is not it.
 
     The middle of the later picture is looked for in the earlier one by correlation, which does not
     depend on light. (cv2.phaseCorrelate finds smooth rooms badly, and writes its window into the
@@ -182,7 +182,7 @@ def _floats(picture: NDArray[Any]) -> Floats:
 
 
 def _beside_peak(values: Floats, peak: int) -> float:
-    """Give how far the top of the parabola through a peak and its neighbours is from it."""
+    """Return how far the top of the parabola through a peak and its neighbours is from it."""
     if not 0 < peak < values.size - 1:
         return 0.0
     before, at, behind = (float(value) for value in values[peak - 1 : peak + 2])
@@ -191,7 +191,7 @@ def _beside_peak(values: Floats, peak: int) -> float:
 
 
 def _difference(before: Floats, after: Floats) -> float:
-    """Give the mean difference of two pictures, grey levels, but for their light."""
+    """Return the mean difference of two pictures, grey levels, but for their light."""
     gain, offset = fit_light(before.ravel(), after.ravel())
     return float(np.abs(after - gain * before - offset).mean())
 
@@ -231,7 +231,6 @@ class Change:
     ----------
     first : int
         Number of the first frame behind it.
-    reason : str
     """
 
     first: int
@@ -282,7 +281,7 @@ class _Candidate:
     settled: Block | None = None
 
     def goes_on(self, block: Block, changed: Flags) -> bool:
-        """Say whether a block shows the same change still."""
+        """Return whether a block shows the same change still."""
         limit = np.maximum(_LEAST_CHANGE, _LIVELY_CHANGE * np.maximum(self.first.stir, block.stir))
         same = np.abs(block.median - self.first.median) <= limit
         mask = self.mask & changed & same
@@ -292,7 +291,7 @@ class _Candidate:
         return True
 
     def stirs(self, block: Block) -> bool:
-        """Say whether somebody moves in it or beside it."""
+        """Return whether somebody moves in it or beside it."""
         return bool((_around(self.mask) & ~block.quiet).sum() > _STIR * self.mask.sum())
 
 
@@ -304,8 +303,6 @@ class _Found:
     ----------
     low, high : int
         Frames between which it is.
-    before, after : ndarray of float32, shape (h, w)
-    mask : ndarray of bool, shape (h, w)
     """
 
     low: int
@@ -317,10 +314,6 @@ class _Found:
 
 def find_changes(film: Film) -> list[Change]:
     """Look quickly through a film for lasting changes of its scene.
-
-    Parameters
-    ----------
-    film : Film
 
     Returns
     -------

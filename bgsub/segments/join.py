@@ -56,7 +56,6 @@ def read_overview(path: Path, rows: int, cutoff: float) -> ErrorTable:
         As bgsub wrote it.
     rows : int
         How many there are.
-    cutoff : float
 
     Returns
     -------
@@ -85,7 +84,7 @@ def read_overview(path: Path, rows: int, cutoff: float) -> ErrorTable:
 def _parts(
     reader: Iterator[list[str]], columns: list[int], size: int
 ) -> Iterator[NDArray[np.float64]]:
-    """Give the rows in stretches of so many."""
+    """Yield the rows in stretches of so many."""
     while chunk := list(islice(reader, max(size, 1))):
         yield np.array([[float(row[column]) for column in columns] for row in chunk])
 
@@ -126,7 +125,6 @@ class FilmFacts:
         What is said of the film by its first segment.
     segments : list of dict
         What is said of each.
-    rate : str or None
     """
 
     plan: SegmentPlan
@@ -213,7 +211,7 @@ class FilmFacts:
         return change
 
     def to_json(self) -> dict[str, Any]:
-        """Give the run.json of the film, but for its objects and outputs."""
+        """Return the run.json of the film, but for its objects and outputs."""
         facts: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "bgsub_version": __version__,
@@ -297,15 +295,7 @@ class _Damage:
 
 
 def join_facts(out: Path, plan: SegmentPlan) -> FilmFacts:
-    """Sum up the run.json of all segments; memory grows with the number of segments and events.
-
-    Raises
-    ------
-    InputError
-        If one is damaged.
-    OutputError
-        If a segment is missing.
-    """
+    """Sum up the run.json of all segments; memory grows with the number of segments and events."""
     missing = plan.missing(out)
     if missing:
         shown = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
@@ -349,15 +339,7 @@ _SPEED_S = 0.5
 
 
 def join_errors(parts: Sequence[Path], out: Path) -> None:
-    """Write the rows of several errors.csv under one header.
-
-    Raises
-    ------
-    InputError
-        If their columns differ.
-    OutputError
-        If the file cannot be written.
-    """
+    """Write the rows of several errors.csv under one header."""
     try:
         with out.open("wb") as target:
             header = b""
@@ -439,7 +421,7 @@ class TrackNumbers:
                 taken.add(number)
 
     def number(self, seen: Observation) -> Observation:
-        """Give an object its number in the film."""
+        """Return an object with its number in the film."""
         if seen.track not in self._own:
             self._last += 1
             self._own[seen.track] = self._last
@@ -473,16 +455,10 @@ def join_objects(
         Where the files are written.
     area : tuple of four ints
         x, y, width and height of what was looked at.
-    options : ObjectOptions
     frame_events : sequence of Event
         Events of whole frames, to be listed too.
     end_s : float
         Time of the film's last frame, whether it shows objects or not.
-
-    Raises
-    ------
-    InputError
-        If a table is damaged.
     """
     tables = ObjectTables(folder, area, options)
     numbers = TrackNumbers(options.max_gap_s)
@@ -529,16 +505,8 @@ def join_segments(
 
     Parameters
     ----------
-    out : Path
     results : ResultsDirectory
         Of `out`, with the names that `joined_names` gives.
-    plan : SegmentPlan
-    watch : Stopwatch
-
-    Raises
-    ------
-    OutputError
-        If a segment is missing, or something cannot be written.
 
     Notes
     -----

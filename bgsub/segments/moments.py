@@ -32,7 +32,6 @@ class Moments:
     ----------
     numbers : ndarray of int64, shape (n,)
         From 1 in the film.
-    times : ndarray of float64, shape (n,)
     """
 
     numbers: NDArray[np.int64]
@@ -42,21 +41,12 @@ class Moments:
 class Film:
     """A film whose frames are looked up: by seeking where that is exact, or else in one pass.
 
-    Parameters
-    ----------
-    source : FrameSource
-
     Attributes
     ----------
     moments : Moments
         Of the frames that are selected.
     from_the_start : str
         Why every stretch is decoded from the beginning; empty if frames can be sought.
-
-    Raises
-    ------
-    EmptySelectionError
-        If no frame is selected.
     """
 
     def __init__(self, source: FrameSource) -> None:
@@ -93,7 +83,7 @@ class Film:
 
     @property
     def can_seek(self) -> bool:
-        """Say whether single frames are had without those before them."""
+        """Return whether single frames are had without those before them."""
         return self._index is not None or isinstance(self.source, IndexedSource)
 
     @cached_property
@@ -153,9 +143,9 @@ class Film:
         return self.places(numbers.tolist(), cheaply=True)
 
     def entry(self, number: int) -> Entry | None:
-        """Give where decoding of a stretch may begin; None is the start of the film."""
+        """Return where decoding of a stretch may begin; None is the start of the film."""
         return None if self._index is None else self._index.entry(number)
 
     def frames(self, places: Sequence[Place]) -> Iterator[Frame]:
-        """Give the frames of some places, in order; those that are damaged are left out."""
+        """Return the frames of some places, in order; those that are damaged are left out."""
         return frames_at(self.source, places)

@@ -45,7 +45,6 @@ class Bound:
     ----------
     first : int
         Number of its first frame in the film.
-    reason : str
     state : int
         Of the scene, from 1; segments of one state follow each other.
     """
@@ -60,7 +59,6 @@ def divide(film: Film, options: RunOptions) -> list[Bound]:
 
     Parameters
     ----------
-    film : Film
     options : RunOptions
         ``segment`` is ``auto`` or a length.
 
@@ -87,7 +85,7 @@ def divide(film: Film, options: RunOptions) -> list[Bound]:
 
 
 def _states(film: Film) -> list[tuple[int, str]]:
-    """Give the places among the frames at which the states of the scene begin, and why."""
+    """Return the places among the frames at which the states of the scene begin, and why."""
     from bgsub.segments.changes import find_changes  # a film in one piece needs none
 
     numbers = film.moments.numbers
@@ -107,7 +105,6 @@ def equal_parts(moments: Moments, length: Position) -> NDArray[np.int64]:
 
     Parameters
     ----------
-    moments : Moments
     length : Position
         In frames or in seconds.
 
@@ -169,10 +166,8 @@ def share_sample(film: Film, bounds: Sequence[Bound], options: RunOptions) -> li
 
     Parameters
     ----------
-    film : Film
     bounds : sequence of Bound
         Where its segments begin.
-    options : RunOptions
     """
     numbers = film.moments.numbers
     edges = np.append(np.searchsorted(numbers, [bound.first for bound in bounds]), numbers.size)
@@ -250,7 +245,7 @@ class Segment:
     after: tuple[Place, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         return {**asdict(self), "entry": None if self.entry is None else list(self.entry)}
 
     @classmethod
@@ -293,7 +288,7 @@ class SegmentPlan:
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
 
     def segment_options(self, number: int) -> RunOptions:
-        """Give the options with which a segment is an ordinary run.
+        """Return the options with which a segment is an ordinary run.
 
         What is drawn of all frames is made when segments are joined, from their tables.
         """
@@ -316,12 +311,12 @@ class SegmentPlan:
         )
 
     def missing(self, out: Path) -> list[int]:
-        """Give the numbers of the segments that are not finished."""
+        """Return the numbers of the segments that are not finished."""
         numbers = (segment.number for segment in self.segments)
         return [number for number in numbers if not is_complete(segment_folder(out, number))]
 
     def to_json(self) -> dict[str, Any]:
-        """Give the plan as plain JSON values."""
+        """Return the plan as plain JSON values."""
         return {
             "version": _VERSION,
             "bgsub_version": __version__,
@@ -334,13 +329,7 @@ class SegmentPlan:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
-        """Make a plan from what `to_json` gave.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError, BgsubError
-            If it is something else.
-        """
+        """Make a plan from what `to_json` gave."""
         if plain["version"] != _VERSION:
             raise ValueError(f"it is of version {plain['version']!r}")
         options = RunOptions.from_json(plain["options"])
@@ -351,13 +340,7 @@ class SegmentPlan:
         return plan
 
     def save(self, out: Path) -> None:
-        """Write the plan into the hidden folder of `out`; it is there completely, or not at all.
-
-        Raises
-        ------
-        OutputError
-            If it cannot be written.
-        """
+        """Write the plan into the hidden folder of `out`; it is there completely, or not at all."""
         path = out / FOLDER / PLAN
         partial = path.with_name(f".{PLAN}.{os.getpid()}")
         try:
@@ -398,13 +381,7 @@ def clear(out: Path) -> bool:
 
 
 def load_plan(out: Path) -> SegmentPlan:
-    """Read the plan of a folder of results.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is damaged or of another version of bgsub.
-    """
+    """Read the plan of a folder of results."""
     path = out / FOLDER / PLAN
     try:
         return SegmentPlan.from_json(json.loads(path.read_text(encoding="utf-8")))
@@ -420,7 +397,7 @@ def load_plan(out: Path) -> SegmentPlan:
 
 def draft_plan(footage: Footage, options: RunOptions) -> SegmentPlan:
     """Begin a plan, without segments yet: what the film is, and what is asked for."""
-    directory = os.getcwd()
+    directory = os.getcwd()  # noqa: PTH109 - text
     return SegmentPlan(input_identity(footage), options, (), directory)
 
 
@@ -430,13 +407,7 @@ def divided(plan: SegmentPlan, footage: Footage) -> SegmentPlan:
 
 
 def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
-    """Divide a film into segments; it is one where the film is too short for two.
-
-    Raises
-    ------
-    BgsubError
-        As for `bgsub.open_source`.
-    """
+    """Divide a film into segments; it is one where the film is too short for two."""
     film = Film(open_input(footage, options))
     bounds = divide(film, options)
     if film.from_the_start and len(bounds) > 1:

@@ -426,7 +426,7 @@ class ArraySource(IndexedSource):
             raise self._nothing_selected(count, float((count - 1) / self._per_second))
         self._plan((frames.shape[2], frames.shape[1]), "bgr" if is_color else "gray")
 
-    def _items(self, notes: list[str]) -> Generator[Item, None, None]:
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:  # noqa: ARG002 - the base's
         for index in range(self._frames.shape[0]):
             load = partial(self._picture, index)
             yield Item(index + 1, float(index / self._per_second), load)

@@ -54,7 +54,7 @@ class Options:
     fps: Fraction | None = None
 
 
-class BadPicture(Exception):
+class BadPicture(Exception):  # noqa: N818 - a finding that the iteration handles
     """A single picture cannot be decoded; the text is the reason."""
 
 

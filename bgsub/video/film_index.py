@@ -347,7 +347,7 @@ def _units(data: bytes, size: int) -> Iterator[int]:
         place = data.find(b"\0\0\1", place + 3)
 
 
-class Unexpected(Exception):
+class Unexpected(Exception):  # noqa: N818 - the film is then read in another way
     """A film does not do what its packets announce."""
 
 

@@ -63,7 +63,7 @@ class _Line:
                 if not self._put(item):
                     return
             self._put(_END)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             self._put(_Failure(error))
         finally:
             close = getattr(iterator, "close", None)

@@ -158,7 +158,7 @@ class QueuedSink:
                 del item  # or the frame would be held while waiting for the next
             if not self._aborted:
                 self._sink.close()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             self._error = error
         finally:
             with self._changed:

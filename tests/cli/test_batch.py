@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.cli.batch import read_list
-from bgsub.cli.failures import INTERRUPTED
+from bgsub.cli.jobs import read_list
+from bgsub.cli.messages import INTERRUPTED
 from bgsub.errors import EmptySelectionError, InputError, Interrupted, OutputError
 
 

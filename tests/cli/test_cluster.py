@@ -6,7 +6,7 @@ import pytest
 from bgsub.cli import cluster
 from bgsub.cli.cluster import ClusterRun
 from bgsub.cli.jobs import Job
-from bgsub.cli.logs import Session
+from bgsub.cli.messages import Session
 from bgsub.cluster.pool import TaskLostError
 from bgsub.errors import BatchError
 from bgsub.pipeline.run import run

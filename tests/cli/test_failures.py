@@ -10,7 +10,7 @@ import click
 import pytest
 
 from bgsub import errors
-from bgsub.cli.failures import describe
+from bgsub.cli.messages import describe
 
 
 def raising(error: BaseException):

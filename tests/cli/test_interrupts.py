@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from bgsub.cli.failures import INTERRUPTED
+from bgsub.cli.messages import INTERRUPTED
 
 WAITING = """
 import sys, time, types
@@ -78,7 +78,7 @@ def test_an_ignored_interrupt_is_heard_and_an_ignored_hangup_is_not(tmp_path) ->
 DONE = """
 import os, signal, sys, time, types
 from pathlib import Path
-import bgsub.cli.logs as logs
+import bgsub.cli.messages as logs
 from bgsub.pipeline.outcome import RunResult
 moment = sys.argv.pop(1)
 def hit():

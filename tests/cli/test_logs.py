@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from bgsub.cli.logs import NOTES, Session, reporting
+from bgsub.cli.messages import NOTES, Session, reporting
 from bgsub.errors import RankWarning
 from bgsub.pipeline import inputs
 

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bgsub.cli.jobs import Job, Outcome, attempt
-from bgsub.cli.logs import Session
-from bgsub.cli.parallel import KILLED, KeptSession, attempt_side_by_side
+from bgsub.cli.jobs import KILLED, Job, KeptSession, Outcome, attempt, attempt_side_by_side
+from bgsub.cli.messages import Session
 from bgsub.errors import InputError
 
 # What the processes do; they have to import it by name.
@@ -45,11 +44,9 @@ def wait(job, session):
 
 if __name__ == "__main__":
     import helper_of_parallel
-    from bgsub.cli import interrupts
-    from bgsub.cli.batch import run_batch
-    from bgsub.cli.failures import log_error
-    from bgsub.cli.logs import Session
-    interrupts.install()
+    from bgsub.cli.jobs import run_batch
+    from bgsub.cli.messages import Session, install, log_error
+    install()
     jobs = [Job(str(n), Path(sys.argv[1]) / str(n), n, 4) for n in range(1, 5)]
     session = Session()
     try:

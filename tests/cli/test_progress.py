@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bgsub.cli.logs import Session
+from bgsub.cli.messages import Session
 from bgsub.cli.progress import BarProgress, LineProgress, Progress, make_progress
 
 

@@ -17,8 +17,7 @@ import av.error
 import numpy as np
 import pytest
 
-from bgsub.cli.failures import describe
-from bgsub.cli.logs import Session, reporting
+from bgsub.cli.messages import Session, describe, reporting
 from bgsub.errors import InputError, OutputError
 from bgsub.video.images import write_image
 from tests.video.damaged_films import film

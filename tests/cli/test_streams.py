@@ -60,6 +60,6 @@ def test_letters_that_the_encoding_lacks_are_replaced(tmp_path: Path) -> None:
 
 def test_names_that_are_no_text_come_out_as_they_are(clip: Path) -> None:
     name = b"cl\xffp.npy"
-    os.rename(clip / "clip.npy", os.fsencode(clip) + b"/" + name)
+    os.rename(clip / "clip.npy", os.fsencode(clip) + b"/" + name)  # noqa: PTH104 - no Path has such a name
     done = bgsub("info *.npy", clip, PYTHONIOENCODING="utf-8")
     assert (done.returncode, done.stderr) == (0, b"")

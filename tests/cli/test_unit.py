@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bgsub.cli.cluster import request_for
 from bgsub.cli.jobs import Job
-from bgsub.cli.logs import Session
-from bgsub.cli.unit import request_for
+from bgsub.cli.messages import Session
 from bgsub.cluster.parts import common_plan
 from bgsub.version import __version__
 from tests.conftest import make_options, make_scene
@@ -33,7 +33,7 @@ def ask(tmp_path):
 
 def begin():
     return subprocess.Popen(
-        [sys.executable, "-m", "bgsub.cli.unit"],
+        [sys.executable, "-m", "bgsub.cli.cluster"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from bgsub.cli import values
+from bgsub.cli import options
 from bgsub.errors import UsageError
 from bgsub.input_rules import File, Folder, Rectangle
 from bgsub.rules import POSITIVE, Choice, Integer, Number, OrAuto, Switch
@@ -18,34 +18,34 @@ K = click.Option(["--k"])
     [
         (Integer(1, 9), click.IntRange),
         (POSITIVE, click.FloatRange),
-        (Number("a number"), values.ByRule),
+        (Number("a number"), options.ByRule),
         (Choice(("a", "b")), click.Choice),
         (File(), click.Path),
         (Folder(), click.Path),
-        (OrAuto(Integer(1)), values.ByRule),
-        (Rectangle(), values.ByRule),
+        (OrAuto(Integer(1)), options.ByRule),
+        (Rectangle(), options.ByRule),
     ],
 )
 def test_click_s_own_types_where_they_say_the_same(rule, kind) -> None:
-    assert isinstance(values.click_type(rule), kind)
+    assert isinstance(options.click_type(rule), kind)
 
 
 def test_ranges_have_the_bounds_of_the_rule() -> None:
-    assert values.click_type(Integer(1, 9)).convert("9", K, None) == 9
-    assert values.click_type(POSITIVE).convert("0.5", K, None) == 0.5
+    assert options.click_type(Integer(1, 9)).convert("9", K, None) == 9
+    assert options.click_type(POSITIVE).convert("0.5", K, None) == 0.5
     for rule, bad in ((Integer(1, 9), "10"), (POSITIVE, "0"), (Choice(("a", "b")), "c")):
         with pytest.raises(UsageError, match=f"^--k {bad}: must be "):
-            values.click_type(rule).convert(bad, K, None)
+            options.click_type(rule).convert(bad, K, None)
 
 
 @pytest.mark.parametrize("value", ["nan", "inf"])
 def test_numbers_are_finite(value) -> None:
     with pytest.raises(UsageError, match="must be a number above 0"):
-        values.click_type(POSITIVE).convert(value, K, None)
+        options.click_type(POSITIVE).convert(value, K, None)
 
 
 def test_what_a_rule_refuses_names_the_option() -> None:
-    rank = values.click_type(OrAuto(Integer(1)))
+    rank = options.click_type(OrAuto(Integer(1)))
     assert [rank.convert(value, K, None) for value in ("7", 7, "Auto")] == [7, 7, "auto"]
     for bad in ("0", 0, "seven", 2.5):
         with pytest.raises(UsageError, match=f"^--k {bad}: must be a whole number of 1 or more"):
@@ -54,4 +54,4 @@ def test_what_a_rule_refuses_names_the_option() -> None:
 
 def test_switches_need_no_type() -> None:
     with pytest.raises(UsageError, match="must be true or false"):
-        values.click_type(Switch()).convert("yes", K, None)
+        options.click_type(Switch()).convert("yes", K, None)

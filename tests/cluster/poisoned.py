@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from bgsub.cli import unit
+from bgsub.cli import cluster
 
 
 def main():
-    line = unit._line()
+    line = cluster._line()
     request = json.loads(line)
     path = Path(request.get("directory", ""), request["input"])
     if path.stem == "poison":
@@ -26,8 +26,8 @@ def main():
             time.sleep(0.01)
         path.with_suffix(".end").write_text("stopped")
         sys.exit()
-    unit._line = lambda: line
-    unit.main()
+    cluster._line = lambda: line
+    cluster.main()
 
 
 if __name__ == "__main__":

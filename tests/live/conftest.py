@@ -207,7 +207,7 @@ class Watched:
     def _run(self):
         try:
             self.watcher.run(self.stop)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - looked at by the test
             self.error = error
 
     def wait(self, condition, patience_s=60.0):

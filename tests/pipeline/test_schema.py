@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.cli.errors_input import Loaded
+from bgsub.cli.errors import Loaded
 from bgsub.errors import InputError, UsageError
 from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.pipeline.schema import check_facts

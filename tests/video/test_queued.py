@@ -122,12 +122,12 @@ def test_frames_are_let_go_while_waiting_for_more():
 @pytest.mark.parametrize("limit", [1, 8])
 def test_an_error_reaches_the_next_write(limit):
     queued = QueuedSink(Recorder(fail_at=3), limit)
-    with pytest.raises(OutputError, match="disk is full"):
+    with pytest.raises(OutputError, match="disk is full"):  # noqa: PT012 - some write or other
         for _ in range(1000):
             queued.write(frame())
-    with pytest.raises(OutputError, match="disk is full"):
+    with pytest.raises(OutputError, match="disk is full"):  # noqa: PT012 - some write or other
         queued.write(frame())
-    with pytest.raises(OutputError, match="disk is full"):
+    with pytest.raises(OutputError, match="disk is full"):  # noqa: PT012 - some write or other
         queued.close()
     queued.abort()
     assert queued._sink.aborted
@@ -296,7 +296,7 @@ def test_an_interrupt_while_the_file_is_finished_waits_for_its_writer(caplog):
     queued.write(frame())
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come at any moment
             signal.setitimer(signal.ITIMER_REAL, 0.1)
             queued.close()
     finally:

@@ -48,11 +48,11 @@ class PixelMethod(AffineEstimator):
         """Centre (p,) and at most k components (c, p), linearly independent."""
         raise NotImplementedError
 
-    def _check(self, n_samples: int) -> None:
+    def _check(self, n_samples: int) -> None:  # noqa: ARG002 - same for any number
         check_components(self.n_components)
         check_iteration(self.tol, self.max_iter)
 
-    def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:
+    def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Fit centre and components.
 
         Parameters
@@ -84,7 +84,7 @@ class PixelMethod(AffineEstimator):
         self.error_location_, self.error_scale_ = location_and_scale(errors)
         return self
 
-    def fit_gram(self, gram: Gram) -> NoReturn:
+    def fit_gram(self, gram: Gram) -> NoReturn:  # noqa: ARG002 - there is no such way
         """Raise TypeError: this method needs the pixels."""
         message = f"{type(self).__name__} needs the pixels: use fit"
         raise TypeError(message)
