@@ -15,15 +15,15 @@ from training import scenes
 Bytes = NDArray[np.uint8]
 Singles = NDArray[np.float32]
 
-SIDE = 128
+SIDE = 192
 """Pixels of a crop's side."""
 
-_IMAGES = ("frame", "before", "after", "first", "second")
+_IMAGES = ("frame", "before", "first", "second")
 
 
 @dataclass
 class Crop:
-    """What is cut out of an example: images (5, h, w, 3), maps and truth, as float32."""
+    """What is cut out of an example: images (4, h, w, 3), maps and truth, as float32."""
 
     images: Singles
     shares: Singles
@@ -72,7 +72,7 @@ class Examples:
         file = self._files[index]
         which = int(rng.integers(len(file["truth"])))
         height, width = file["truth"].shape[1:]
-        scale = float(np.exp(rng.uniform(np.log(0.7), np.log(1.5)))) if rng.random() < 0.6 else 1.0
+        scale = float(np.exp(rng.uniform(np.log(0.55), np.log(1.6)))) if rng.random() < 0.6 else 1.0
         tall = min(height, round(SIDE / scale))
         wide = min(width, round(SIDE / scale * (rng.uniform(0.85, 1.18) if scale != 1 else 1)))
         top, left = rng.integers(height - tall + 1), rng.integers(width - wide + 1)
@@ -129,15 +129,18 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
         crop = _shaken(crop, rng)
     crop = _recolored(crop, rng)
     crop = _noisy(crop, rng)
-    frame, before, after, first, second = np.clip(np.rint(crop.images), 0, 255).astype(np.uint8)
+    frame, before, first, second = np.clip(np.rint(crop.images), 0, 255).astype(np.uint8)
     if rng.random() < 0.1:
         quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(25, 90))]
-        frame, before, after = (
+        frame, before = (
             np.asarray(cv2.imdecode(cv2.imencode(".jpg", one, quality)[1], 1), np.uint8)
-            for one in (frame, before, after)
+            for one in (frame, before)
         )
-    maps = (np.clip(np.rint(one), 0, 255).astype(np.uint8) for one in (crop.noise, crop.activity))
-    return features(frame, first, second, before, after, crop.shares, *maps), crop.truth
+    shares, noise, activity = (
+        np.clip(np.rint(one), 0, 255).astype(np.uint8)
+        for one in (255 * crop.shares, crop.noise, crop.activity)
+    )
+    return features(frame, first, second, before, shares, noise, activity), crop.truth
 
 
 def _turned(crop: Crop, rng: np.random.Generator) -> Crop:
@@ -146,22 +149,12 @@ def _turned(crop: Crop, rng: np.random.Generator) -> Crop:
     if rng.random() < 0.5:
         images, shares = images[:, :, ::-1], shares[:, :, ::-1]
         noise, activity, truth = noise[:, ::-1], activity[:, ::-1], truth[:, ::-1]
-    order, sides = [0, 1, 2, 3, 4], [0, 1, 2, 3]
-    if rng.random() < 0.3:  # backwards in time
-        order, sides = [0, 2, 1, 3, 4], [1, 0, 3, 2]
-    images, shares = images[order].copy(), shares[sides].copy()
-    kind = rng.random()
-    if kind < 0.2:  # live: nobody knows what comes
-        images[2], shares[1], shares[3] = images[0], shares[0], shares[2]
-    elif kind < 0.25:
+    images, shares = images.copy(), shares.copy()
+    if rng.random() < 0.06:  # the first frame, or one after a pause
         images[1] = images[0]
-    elif kind < 0.3:  # no time at all
-        images[1] = images[2] = images[0]
-        shares[0] = shares[1] = (shares[0] + shares[1]) / 2
-        shares[2] = shares[3] = (shares[2] + shares[3]) / 2
     if rng.random() < 0.05:
-        images[4] = images[3]
-        shares[2:] = 0
+        images[3] = images[2]
+        shares[1] = 0
     return Crop(images, shares, noise.copy(), activity.copy(), truth.copy())
 
 
@@ -186,7 +179,7 @@ def _shape(rng: np.random.Generator, height: int, width: int) -> Singles:
 
 
 def _object(examples: Examples, rng: np.random.Generator) -> Cutout:
-    low, high = (0.5 * SIDE, 1.3 * SIDE) if rng.random() < 0.2 else (4, 0.5 * SIDE)
+    low, high = (0.5 * SIDE, 1.3 * SIDE) if rng.random() < 0.2 else (4, 0.4 * SIDE)
     height = round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
     if examples.cutouts and rng.random() < 0.6:
         kind = examples.cutouts[rng.integers(len(examples.cutouts))]
@@ -251,7 +244,7 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
     inside = opacity[..., 0] > 0.5
     if not inside.any():
         return crop
-    first = images[3]
+    first = images[2]
     if rng.random() < 0.35:  # colours close to the place's
         mean, near = colors[inside].mean(0), first[inside].mean(0)
         if rng.random() < 0.5:
@@ -267,38 +260,28 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
         # It stays, or stayed, for a share of the film: it is one of the hypotheses itself.
         share = rng.uniform(0.08, 0.92)
         there = rng.random() < 0.5
-        side = rng.random()
-        both = np.array([share, share])
-        if side < 0.6:  # all before or all after
-            edge = rng.integers(2)
-            both = np.array([0.0, 0.0])
-            both[edge] = min(1.0, share * rng.uniform(1.0, 2.0))
         own = opacity[..., 0] > 0.35
-        place, place_shares = images[3].copy(), shares[:2].copy()
-        leads = both.mean() > 0.5
+        place, place_share = images[2].copy(), shares[0].copy()
         shown = place * (1 - opacity) + opacity * colors
-        if leads:
-            images[4] = np.where(own[..., None], place, images[4])
-            images[3] = shown
-            for i in range(2):
-                shares[i] = np.where(own, both[i] * rng.uniform(0.9, 1), shares[i])
-                shares[2 + i] = np.where(own, (1 - both[i]) * place_shares[i], shares[2 + i])
+        if share > 0.5:
+            images[3] = np.where(own[..., None], place, images[3])
+            images[2] = shown
+            shares[0] = np.where(own, share * rng.uniform(0.9, 1), shares[0])
+            shares[1] = np.where(own, (1 - share) * place_share, shares[1])
         else:
-            images[4] = np.where(own[..., None], shown, images[4])
-            for i in range(2):
-                shares[2 + i] = np.where(own, both[i], shares[2 + i])
-                shares[i] = np.where(own, (1 - both[i]) * place_shares[i], shares[i])
+            images[3] = np.where(own[..., None], shown, images[3])
+            shares[1] = np.where(own, share, shares[1])
+            shares[0] = np.where(own, (1 - share) * place_share, shares[0])
         if not there:
             return replace(crop, images=images, shares=shares)
-        for i in range(3):
-            images[i] = images[i] * (1 - opacity) + opacity * colors
+        images[:2] = images[:2] * (1 - opacity) + opacity * colors
     else:
         right, down = rng.uniform(-8, 8), rng.uniform(-2.5, 2.5)
         if rng.random() < 0.25:
             right = down = 0.0
         if rng.random() < 0.55:
             images, truth = _shaded(images, truth, one, (top, left), (right, down), rng)
-        for i, step in ((0, 0.0), (1, -rng.uniform(0.6, 1.4)), (2, rng.uniform(0.6, 1.4))):
+        for i, step in ((0, 0.0), (1, -rng.uniform(0.6, 1.4))):
             alpha, paint = opacity, colors
             if step and (right or down):
                 alpha, paint = (_moved(p, step * right, step * down) for p in (opacity, colors))
@@ -342,7 +325,7 @@ def _shaded(
     shape = cv2.GaussianBlur(shape, (0, 0), rng.uniform(0.6, 4))[..., None]
     depth = rng.uniform(0.1, 0.75) * rng.uniform(0.92, 1.08, 3).astype(np.float32)
     images = images.copy()
-    for i, step in ((0, 0.0), (1, -1.0), (2, 1.0)):
+    for i, step in ((0, 0.0), (1, -1.0)):
         moved = _moved(shape, step * move[0], step * move[1]) if step else shape
         images[i] = images[i] * (1 - moved * depth)
     dark = (shape[..., 0] > 0.4) & (truth == scenes.BACKGROUND)
@@ -356,12 +339,12 @@ def _lit(crop: Crop, rng: np.random.Generator) -> Crop:
     field = 1 + rng.standard_normal((cells, cells)).astype(np.float32) * spread
     field = cv2.resize(field, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC)[..., None]
     images = crop.images.copy()
-    images[:3] *= np.clip(field, 0.3, 2.5)
+    images[:2] *= np.clip(field, 0.3, 2.5)
     if rng.random() < 0.3:  # exposure that the fit of the light has missed
         power = rng.uniform(0.8, 1.25)
-        images[:3] = 255 * (np.clip(images[:3], 0, 255) / 255) ** power * rng.uniform(0.9, 1.1, 3)
+        images[:2] = 255 * (np.clip(images[:2], 0, 255) / 255) ** power * rng.uniform(0.9, 1.1, 3)
     if rng.random() < 0.3:
-        images[1 + rng.integers(2)] *= rng.uniform(0.9, 1.1)
+        images[1] *= rng.uniform(0.9, 1.1)
     return replace(crop, images=images)
 
 
@@ -369,7 +352,7 @@ def _shaken(crop: Crop, rng: np.random.Generator) -> Crop:
     """Displace the frames by parts of a pixel, as registration leaves them."""
     images = crop.images.copy()
     right, down = rng.uniform(-1.2, 1.2, 2)
-    for i in range(3):
+    for i in range(2):
         images[i] = cv2.warpAffine(
             images[i],
             np.array([[1, 0, right], [0, 1, down]], np.float32),
@@ -409,18 +392,18 @@ def _noisy(crop: Crop, rng: np.random.Generator) -> Crop:
     if rng.random() < 0.2:
         sigma = rng.uniform(0.3, 1.1)
         images = np.stack(
-            [cv2.GaussianBlur(one, (0, 0), sigma) if i < 3 else one for i, one in enumerate(images)]
+            [cv2.GaussianBlur(one, (0, 0), sigma) if i < 2 else one for i, one in enumerate(images)]
         )
     if rng.random() < 0.5:
         deviation = rng.uniform(0.3, 1) ** 2 * 7
-        noise = rng.standard_normal((3, SIDE, SIDE, 3)).astype(np.float32) * deviation
+        noise = rng.standard_normal((2, SIDE, SIDE, 3)).astype(np.float32) * deviation
         seen = 1.3
         if rng.random() < 0.4:
             noise, seen = np.repeat(noise.mean(-1, keepdims=True) * 1.7, 3, axis=-1), 0.8
         if rng.random() < 0.3:
             noise = np.stack([cv2.GaussianBlur(one, (0, 0), 0.8) for one in noise]) * 1.8
         images = images.copy()
-        images[:3] += noise
+        images[:2] += noise
         added = (8 * seen * deviation) ** 2
         crop = replace(
             crop,

@@ -41,21 +41,18 @@ _LOOSE = {"fog_traffic", "ocean", "rain", "zodiac", "flock", "chopper"}
 
 @dataclass
 class Target:
-    """A frame to be masked, with those beside it, and its truth (values of `training.scenes`)."""
+    """A frame to be masked, with the one before it, and its truth (values of `training.scenes`)."""
 
-    time: float
     before: Bytes
     frame: Bytes
-    after: Bytes
     truth: Bytes
 
 
 @dataclass
 class Made:
-    """A made film: a sample of its frames in order, their times from 0 to 1, and its targets."""
+    """A made film: a sample of its frames in order, and its targets."""
 
     frames: Bytes
-    times: NDArray[np.float64]
     targets: list[Target]
     facts: dict[str, object]
 
@@ -102,7 +99,9 @@ class Sources:
             for file in sorted((pictures / "shapes").glob("*.png")):
                 shape = cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
                 if shape is not None and shape.ndim == 3 and shape.shape[2] == 4:
-                    bgr, alpha = (np.ascontiguousarray(a, np.uint8) for a in np.split(shape, [3], 2))
+                    bgr, alpha = (
+                        np.ascontiguousarray(a, np.uint8) for a in np.split(shape, [3], 2)
+                    )
                     self.shapes.append(Cutout(bgr, alpha[..., 0], "clip art", 0))
         rng = np.random.default_rng(0)
         white = rng.standard_normal((640, 700, 3)).astype(np.float32)
@@ -216,9 +215,7 @@ def _reduced(frame: Bytes) -> Bytes:
     return np.asarray(_resize(frame, round(frame.shape[0] * scale), 400), np.uint8)
 
 
-def _window(
-    rng: Generator, shape: tuple[int, ...], like: tuple[int, ...], share: float
-) -> Area:
+def _window(rng: Generator, shape: tuple[int, ...], like: tuple[int, ...], share: float) -> Area:
     """Return a random window of an aspect, whose longer side has a share of what is possible."""
     scale = min(shape[0] / like[0], shape[1] / like[1]) * share
     height, width = (min(max(2, int(scale * v)), s) for v, s in zip(like, shape, strict=False))
@@ -255,7 +252,10 @@ def _invented(rng: Generator, height: int, width: int) -> Singles:
     """Return a place of smooth fields and some plain shapes."""
     place = np.full((height, width, 3), rng.uniform(50, 200), np.float32)
     for cells, size in ((3, 40), (9, 20), (40, 8)):
-        grey = rng.standard_normal((cells, cells, 1)) * size + rng.standard_normal((cells, cells, 3)) * size / 4
+        grey = (
+            rng.standard_normal((cells, cells, 1)) * size
+            + rng.standard_normal((cells, cells, 3)) * size / 4
+        )
         wide = cv2.resize(grey.astype(np.float32), (width, height), interpolation=cv2.INTER_CUBIC)
         place += wide * np.float32(rng.uniform(0, 1))
     for _ in range(rng.integers(0, 12)):
@@ -267,7 +267,9 @@ def _invented(rng: Generator, height: int, width: int) -> Singles:
 
 def _invented_shape(rng: Generator, crowd: str) -> list[Singles]:
     """Return outlines of one object: a walker, a four-legged animal, a vehicle, a blob or a box."""
-    kind = rng.choice(["walker", "animal", "car", "blob", "ellipse", "box"], p=[0.3, 0.15, 0.15, 0.2, 0.1, 0.1])
+    kind = rng.choice(
+        ["walker", "animal", "car", "blob", "ellipse", "box"], p=[0.3, 0.15, 0.15, 0.2, 0.1, 0.1]
+    )
     kind = "walker" if crowd == "upright" else kind
     side, stout, shapes = 96, rng.uniform(0.7, 1.4), []
     phases = np.arange(6 if kind in {"walker", "animal"} else 1) / 6 * 2 * np.pi
@@ -394,7 +396,9 @@ class _Director:
             return self.w + 0.8 * size, y + self.rng.normal(0, 0.1) * self.h
         return self.rng.uniform(0, self.w), -2.0 if side < 0.88 else self.h + size + 2
 
-    def _actor(self, points: list[tuple[float, float, float]], size: float, **more: object) -> Actor:
+    def _actor(
+        self, points: list[tuple[float, float, float]], size: float, **more: object
+    ) -> Actor:
         """Return an object that goes by (time, x, y); nearer ones, lower down, are larger."""
         t, x, y = (np.array(v, float) for v in zip(*points, strict=True))
         depth = self.perspective + (1 - self.perspective) * np.clip(y / self.h, 0, 1)
@@ -443,7 +447,11 @@ class _Director:
     def _stay(self, share: float) -> Actor:
         """Return an object that rests for a share of the film: comes, is there first, or is put."""
         rng, size, (x, y) = self.rng, self._height(), self._inside()
-        rest, (ax, ay), (bx, by) = share * self.length, self._outside(size, y), self._outside(size, y)
+        rest, (ax, ay), (bx, by) = (
+            share * self.length,
+            self._outside(size, y),
+            self._outside(size, y),
+        )
         come, go = self._duration(abs(x - ax)), self._duration(abs(x - bx))
         come, go = min(come, 0.3 * self.length), min(go, 0.3 * self.length)
         how = rng.random()
@@ -455,7 +463,12 @@ class _Director:
             points = [(start, x, y), (start + rest + 1, x, y)]
         else:
             start = rng.uniform(0, self.length - rest)
-            points = [(start - come, ax, ay), (start, x, y), (start + rest, x, y), (start + rest + go, bx, by)]
+            points = [
+                (start - come, ax, ay),
+                (start, x, y),
+                (start + rest, x, y),
+                (start + rest + go, bx, by),
+            ]
         return self._actor(points, size)
 
     def _traffic(self) -> list[Actor]:
@@ -532,7 +545,9 @@ class _Shade:
         if kind == "reflection":
             length = -rng.uniform(0.5, 1)
         light = rng.uniform(0.25, 0.9) ** rng.uniform(0.9, 1.1, 3)
-        return _Shade(kind, rng.uniform(-1.3, 1.3), length, rng.uniform(0.5, 3), light.astype(np.float32))
+        return _Shade(
+            kind, rng.uniform(-1.3, 1.3), length, rng.uniform(0.5, 3), light.astype(np.float32)
+        )
 
     def cast(self, scene: Singles, truth: Bytes, look: Look, x: float, y: float) -> None:
         """Darken a scene where an object's shadow falls, or mirror the object."""
@@ -541,10 +556,21 @@ class _Shade:
         slant = 0.0 if self.kind == "reflection" else self.slant
         if self.kind == "blob":
             opacity = np.zeros((h, w), np.float32)
-            cv2.ellipse(opacity, (w // 2, int(h * 0.93)), (max(1, int(w * 0.45)), max(1, h // 7)), 0, 0, 360, 1.0, -1)
+            cv2.ellipse(
+                opacity,
+                (w // 2, int(h * 0.93)),
+                (max(1, int(w * 0.45)), max(1, h // 7)),
+                0,
+                0,
+                360,
+                1.0,
+                -1,
+            )
             matrix = np.array([[1, 0, x - w / 2], [0, 1, y - h]])
         else:
-            matrix = np.array([[1, -slant, x - w / 2 + slant * h], [0, self.length, y - self.length * h]])
+            matrix = np.array(
+                [[1, -slant, x - w / 2 + slant * h], [0, self.length, y - self.length * h]]
+            )
         corners = matrix @ np.array([[0, w, 0, w], [0, 0, h, h], [1, 1, 1, 1]])
         pad = 2 * self.soft + 2
         box = _clipped(*(corners.min(1) - pad), *(corners.max(1) + pad), scene.shape)
@@ -553,7 +579,9 @@ class _Shade:
         area, (left, top) = box
         matrix[:, 2] -= [left, top]
         size = (area[1].stop - left, area[0].stop - top)
-        dark = _blur(np.asarray(cv2.warpAffine(opacity, matrix, size), np.float32), self.soft)[..., None]
+        dark = _blur(np.asarray(cv2.warpAffine(opacity, matrix, size), np.float32), self.soft)[
+            ..., None
+        ]
         part = scene[area]
         if self.kind == "reflection":
             mirrored = cv2.warpAffine(colors, matrix, size)
@@ -575,7 +603,13 @@ def _clipped(
 
 
 def _put(
-    scene: Singles, truth: Bytes, look: Look, x: float, y: float, smear: tuple[float, float], least: float
+    scene: Singles,
+    truth: Bytes,
+    look: Look,
+    x: float,
+    y: float,
+    smear: tuple[float, float],
+    least: float,
 ) -> None:
     """Draw an object with its foot at (x, y), smeared by its motion; its rim is not scored."""
     h, w = look[1].shape
@@ -613,7 +647,9 @@ def _fields(rng: Generator, count: int, cells: tuple[int, int]) -> Singles:
 
 
 def _wave(rng: Generator, count: int) -> tuple[Singles, Singles]:
-    return rng.uniform(0.05, 1.5, count).astype(np.float32), rng.uniform(0, 6.3, count).astype(np.float32)
+    return rng.uniform(0.05, 1.5, count).astype(np.float32), rng.uniform(0, 6.3, count).astype(
+        np.float32
+    )
 
 
 class _Light:
@@ -621,7 +657,9 @@ class _Light:
 
     def __init__(self, rng: Generator, length: int, thermal: bool) -> None:
         self.rng, self.length = rng, length
-        odd = rng.random(6) < ([0.5, 0.25, 0.15, 0.0, 0.2, 0.1] if thermal else [0.5, 0.3, 0.16, 0.17, 0.25, 0.2])
+        odd = rng.random(6) < (
+            [0.5, 0.25, 0.15, 0.0, 0.2, 0.1] if thermal else [0.5, 0.3, 0.16, 0.17, 0.25, 0.2]
+        )
         self.flicker = rng.uniform(0.002, 0.05) if odd[0] else 0.0
         self.drift = rng.normal(0, 0.15, 4) if odd[1] else np.zeros(4)
         self.cloud = rng.uniform(0.05, 0.3) if odd[2] else 0.0
@@ -630,7 +668,9 @@ class _Light:
         self.gamma = rng.uniform(-0.25, 0.25) if odd[5] else 0.0
         self.band = rng.uniform(0.005, 0.03) if rng.random() < 0.08 else 0.0
         self.fields = _fields(rng, 2, (4, 9))
-        self.speed = rng.uniform(0.5, 6) / length if rng.random() < 0.6 else rng.uniform(0.001, 0.05)
+        self.speed = (
+            rng.uniform(0.5, 6) / length if rng.random() < 0.6 else rng.uniform(0.001, 0.05)
+        )
         self.states: list[Singles] = []
         self.changes = [0.0, float(length)]
         if self.switch:
@@ -642,7 +682,11 @@ class _Light:
             self.states = [plain, np.clip(other, 0.05, 1.25)]
             if rng.random() < 0.5:
                 self.states.reverse()
-            cuts = [rng.uniform(0.16, 0.84)] if rng.random() < 0.6 else [rng.uniform(0.1, 0.4), rng.uniform(0.56, 0.9)]
+            cuts = (
+                [rng.uniform(0.16, 0.84)]
+                if rng.random() < 0.6
+                else [rng.uniform(0.1, 0.4), rng.uniform(0.56, 0.9)]
+            )
             self.changes = [0.0, *(float(c * length) for c in cuts), float(length)]
 
     def names(self) -> list[str]:
@@ -655,7 +699,9 @@ class _Light:
         """Return gains at a time, of shape (3,) where they are alike everywhere, or (6, 8, 3)."""
         share = time / self.length
         slow = self.drift[:3] * 0.2 + self.drift[3]
-        gain = np.exp(slow * np.sin(2.2 * share + self.drift[0] * 9) + self.rng.normal(0, self.flicker + 1e-9))
+        gain = np.exp(
+            slow * np.sin(2.2 * share + self.drift[0] * 9) + self.rng.normal(0, self.flicker + 1e-9)
+        )
         light = gain.astype(np.float32)
         if self.switch:
             part = int(np.searchsorted(self.changes, time, "right")) - 1
@@ -663,7 +709,9 @@ class _Light:
         if self.cloud:
             place = time * self.speed
             i, mix = int(place) % 9, np.float32(place % 1)
-            moved = np.roll(self.fields[0], i, 1) * (1 - mix) + np.roll(self.fields[0], i + 1, 1) * mix
+            moved = (
+                np.roll(self.fields[0], i, 1) * (1 - mix) + np.roll(self.fields[0], i + 1, 1) * mix
+            )
             wide = cv2.resize(moved, (8, 6), interpolation=cv2.INTER_LINEAR)
             light = light * np.exp(self.cloud * np.asarray(wide, np.float32))[..., None]
         return np.asarray(light, np.float32)
@@ -673,13 +721,23 @@ class _Place:
     """The empty place of a film with what moves in it: leaves, water, flags, monitors, rain, smoke."""
 
     def __init__(
-        self, rng: Generator, sources: Sources, shape: tuple[int, int], thermal: bool, length: int, grey: bool
+        self,
+        rng: Generator,
+        sources: Sources,
+        shape: tuple[int, int],
+        thermal: bool,
+        length: int,
+        grey: bool,
     ) -> None:
         self.rng, self.shape, self.length = rng, shape, length
         h, w = shape
         self.flip, self.grey = rng.random() < 0.5, grey
         self.runs = self.long = None
-        self.lut = (255 * (np.arange(256) / 255) ** rng.uniform(0.7, 1.4) * rng.uniform(0.7, 1.1)).clip(0, 255).astype(np.uint8)
+        self.lut = (
+            (255 * (np.arange(256) / 255) ** rng.uniform(0.7, 1.4) * rng.uniform(0.7, 1.1))
+            .clip(0, 255)
+            .astype(np.uint8)
+        )
         self.tint = rng.normal(1, 0.06, 3).astype(np.float32)
         self.base = "thermal" if thermal else "plate"
         if sources.moving and not thermal and rng.random() < 0.22:
@@ -689,22 +747,32 @@ class _Place:
         else:
             picture = sources.place(rng)
         self.area = _window(rng, picture.shape[:2], shape, rng.uniform(0.6, 1.0))
-        self.thermal = (rng.uniform(2, 12), rng.uniform(0.08, 0.45), rng.uniform(50, 190)) if thermal else None
+        self.thermal = (
+            (rng.uniform(2, 12), rng.uniform(0.08, 0.45), rng.uniform(50, 190)) if thermal else None
+        )
         self.plate = self._seen(picture)
         kinds = ["leaves", "water", "flag", "monitor", "rain", "smoke"]
-        chance = np.array([0.3, 0.08, 0.05, 0.05, 0.05, 0.05]) * (0.7 if thermal else 1)
-        self.moves = [str(k) for k, c in zip(kinds, chance, strict=True) if rng.random() < c and self.base != "film"]
+        chance = np.array([0.3, 0.14, 0.06, 0.06, 0.06, 0.06]) * (0.7 if thermal else 1)
+        self.moves = [
+            str(k)
+            for k, c in zip(kinds, chance, strict=True)
+            if rng.random() < c and self.base != "film"
+        ]
         self.boxes = {kind: self._box(kind) for kind in self.moves}
         self.low = {kind: _fields(rng, 6, (int(rng.integers(5, 22)),) * 2) for kind in self.moves}
         self.waves = {kind: _wave(rng, 6) for kind in self.moves}
-        self.amount = {kind: float(np.exp(rng.uniform(np.log(0.5), np.log(4.5)))) for kind in self.moves}
+        self.amount = {
+            kind: float(np.exp(rng.uniform(np.log(0.5), np.log(6)))) for kind in self.moves
+        }
         if "monitor" in self.moves:
             area = self.boxes["monitor"]
             size = (area[0].stop - area[0].start, area[1].stop - area[1].start)
             self.screens = [sources.texture(rng, *size) for _ in range(int(rng.integers(2, 6)))]
             self.pace = length / rng.integers(3, 40)
         if "rain" in self.moves:
-            drops = _blur((rng.random((h + 200, w + 200)) < rng.uniform(0.001, 0.006)).astype(np.float32), 0.6)
+            drops = _blur(
+                (rng.random((h + 200, w + 200)) < rng.uniform(0.001, 0.006)).astype(np.float32), 0.6
+            )
             kernel = np.eye(int(rng.integers(3, 16)), dtype=np.float32)
             kernel[:, 1:] = 0 if rng.random() < 0.5 else kernel[:, 1:]
             kernel[:, 0] = 1 if not kernel[1, 1] else kernel[:, 0]
@@ -740,7 +808,9 @@ class _Place:
         if self.runs is not None and self.long is not None:
             last = len(self.long) - 1
             back = last - abs(last - int(time) % (2 * last))
-            scene = self._seen(self.long[back] if run < 0 else self.runs[run % len(self.runs), step])
+            scene = self._seen(
+                self.long[back] if run < 0 else self.runs[run % len(self.runs), step]
+            )
         else:
             scene = self.plate.copy()
         for kind in self.moves:
@@ -763,19 +833,36 @@ class _Place:
             return
         gust = self.amount[kind] * (0.3 + abs(np.sin(0.011 * time * speed[0] + phase[1])))
         both = np.dstack([swing[:3].sum(0), swing[3:].sum(0)]) * np.float32(gust)
-        edge = np.minimum(1, np.minimum(*np.ogrid[0:4:5j, 0:4:5j])) * np.minimum(1, np.minimum(*np.ogrid[4:0:5j, 4:0:5j]))
+        edge = np.minimum(1, np.minimum(*np.ogrid[0:4:5j, 0:4:5j])) * np.minimum(
+            1, np.minimum(*np.ogrid[4:0:5j, 4:0:5j])
+        )
         wide = np.asarray(cv2.resize(both, (w, h), interpolation=cv2.INTER_CUBIC), np.float32)
         wide *= np.asarray(cv2.resize(edge.astype(np.float32), (w, h)), np.float32)[..., None]
         yy, xx = np.mgrid[0:h, 0:w].astype(np.float32)
         if kind in {"flag", "water"}:
-            ripple = np.sin((xx if kind == "flag" else yy) * (0.15 + 0.2 * speed[2]) - 0.8 * time + 3 * wide[..., 0])
+            ripple = np.sin(
+                (xx if kind == "flag" else yy) * (0.15 + 0.2 * speed[2])
+                - 0.8 * time
+                + 3 * wide[..., 0]
+            )
             wide[..., 1] += np.float32(gust * 0.7) * ripple
-        part[:] = cv2.remap(part, xx + wide[..., 0], yy + wide[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT_101)
+        part[:] = cv2.remap(
+            part,
+            xx + wide[..., 0],
+            yy + wide[..., 1],
+            cv2.INTER_LINEAR,
+            borderMode=cv2.BORDER_REFLECT_101,
+        )
         if kind == "water":
             part *= (1 + np.float32(0.02 * gust) * ripple)[..., None]
             if speed[3] > 1.0:
                 glints = self.rng.random((h // 2 + 1, w // 2 + 1)).astype(np.float32) > 0.985
-                part += 50 * np.asarray(cv2.resize(glints.astype(np.float32), (w, h)), np.float32)[..., None]
+                part += (
+                    50
+                    * np.asarray(cv2.resize(glints.astype(np.float32), (w, h)), np.float32)[
+                        ..., None
+                    ]
+                )
 
     def rain(self, scene: Singles) -> None:
         """Let rain or snow fall before everything."""
@@ -792,15 +879,25 @@ class _Camera:
     def __init__(self, rng: Generator, length: int, size: tuple[int, int], thermal: bool) -> None:
         self.rng, self.length, self.size = rng, length, size
         how = rng.random()
-        self.motion = "still" if how < 0.72 else "shake" if how < 0.87 else "knock" if how < 0.94 else "drift"
-        self.amount = float(np.exp(rng.uniform(np.log(0.3), np.log(4)))) if self.motion == "shake" else 0.0
+        self.motion = (
+            "still" if how < 0.72 else "shake" if how < 0.87 else "knock" if how < 0.94 else "drift"
+        )
+        self.amount = (
+            float(np.exp(rng.uniform(np.log(0.3), np.log(4)))) if self.motion == "shake" else 0.0
+        )
         self.turn = rng.uniform(0, 0.4) if rng.random() < 0.5 else 0.0
         self.knock = rng.normal(0, 5, 2) if self.motion in {"knock", "drift"} else np.zeros(2)
         self.when = rng.uniform(0, 1) if rng.random() < 0.7 else rng.uniform(0, 0.1)
-        self.margin = int(min(24, 3 * self.amount + np.abs(self.knock).max() + 3)) if self.motion != "still" else 0
+        self.margin = (
+            int(min(24, 3 * self.amount + np.abs(self.knock).max() + 3))
+            if self.motion != "still"
+            else 0
+        )
         self.hand = np.zeros(3)
         self.blur = rng.uniform(0.3, 1.2) if rng.random() < 0.6 else 0.0
-        self.sigma = float(np.exp(rng.uniform(np.log(0.3), np.log(6 if rng.random() < 0.3 else 2.5))))
+        self.sigma = float(
+            np.exp(rng.uniform(np.log(0.3), np.log(6 if rng.random() < 0.3 else 2.5)))
+        )
         self.sigma = rng.uniform(1.5, 7) if thermal else self.sigma
         self.shot = rng.uniform(0, 1) if rng.random() < 0.5 else 0.0
         self.grain = int(rng.integers(4))
@@ -810,7 +907,9 @@ class _Camera:
         self.native = float(rng.choice([1, 0.5, 0.75], p=[0.72, 0.18, 0.1]))
         kinds = ["none", "jpeg", "h264"]
         self.coder = str(rng.choice(kinds, p=[0.4, 0.25, 0.35]))
-        self.quality = int(rng.integers(30, 93)) if self.coder == "jpeg" else int(rng.integers(18, 39))
+        self.quality = (
+            int(rng.integers(30, 93)) if self.coder == "jpeg" else int(rng.integers(18, 39))
+        )
 
     def matrix(self, time: float) -> NDArray[np.float64] | None:
         """Return where the film's frame lies in the larger place at a time."""
@@ -840,7 +939,9 @@ class _Camera:
         if self.fog < 1:
             scene = scene * np.float32(self.fog) + np.float32(170 * (1 - self.fog))
         if self.stretch:
-            scene = (scene - 128) * np.float32(1 + rng.normal(0, self.stretch)) + np.float32(128 + rng.normal(0, 60 * self.stretch))
+            scene = (scene - 128) * np.float32(1 + rng.normal(0, self.stretch)) + np.float32(
+                128 + rng.normal(0, 60 * self.stretch)
+            )
         h, w = scene.shape[:2]
         tile = noise[self.grain]
         y, x = rng.integers(tile.shape[0] - h + 1), rng.integers(tile.shape[1] - w + 1)
@@ -856,12 +957,18 @@ class _Camera:
         """Return the frames after coding, at the film's size."""
         if self.coder == "jpeg":
             setting = [cv2.IMWRITE_JPEG_QUALITY, self.quality]
-            frames = [np.asarray(cv2.imdecode(cv2.imencode(".jpg", f, setting)[1], 1), np.uint8) for f in frames]
+            frames = [
+                np.asarray(cv2.imdecode(cv2.imencode(".jpg", f, setting)[1], 1), np.uint8)
+                for f in frames
+            ]
         elif self.coder == "h264":
             frames = _h264(frames, self.quality, int(self.rng.choice([12, 50, 250])))
         if self.native != 1:
             way = cv2.INTER_LINEAR if self.grain % 2 else cv2.INTER_CUBIC
-            frames = [np.asarray(cv2.resize(f, self.size[::-1], interpolation=way), np.uint8) for f in frames]
+            frames = [
+                np.asarray(cv2.resize(f, self.size[::-1], interpolation=way), np.uint8)
+                for f in frames
+            ]
         return frames
 
 
@@ -916,10 +1023,10 @@ def make(rng: Generator, sources: Sources) -> Made:
 
     sample = np.unique(np.linspace(0, length - 1, count).round().astype(int))
     wanted = _wanted(rng, actors, length, light.changes[1:-1])
-    seconds = {t + k: (number, k + 1) for number, t in enumerate(wanted) for k in (-1, 1)}
+    seconds = {t - 1: (number, 0) for number, t in enumerate(wanted)}
     seconds |= {t: (number, 1) for number, t in enumerate(wanted)}
-    beside = {min(max(t + k, 0), length - 1) for t in wanted for k in (-1, 0, 1)}
-    times = sorted({int(t) for t in sample} | beside)
+    before = {max(t - 1, 0) for t in wanted}
+    times = sorted({int(t) for t in sample} | before | set(wanted))
     runs = 0 if place.runs is None else len(place.runs)
     usual = float(place.plate.mean())
 
@@ -930,12 +1037,18 @@ def make(rng: Generator, sources: Sources) -> Made:
         truth = np.zeros(shape, np.uint8)
         now = light.at(time)
         least = _least(camera, float(now.mean()))
-        _stage(rng, actors, time, (scene, truth), place, sources, shade, shutter, camera.sigma, least)
+        _stage(
+            rng, actors, time, (scene, truth), place, sources, shade, shutter, camera.sigma, least
+        )
         if grey:
             scene = np.repeat(scene.mean(2, keepdims=True), 3, 2)
         if light.exposure:
             now = now * np.float32((usual / max(float(scene.mean()), 1)) ** light.exposure)
-        scene *= now if now.ndim == 1 else np.asarray(cv2.resize(now, shape[::-1], interpolation=cv2.INTER_CUBIC))
+        scene *= (
+            now
+            if now.ndim == 1
+            else np.asarray(cv2.resize(now, shape[::-1], interpolation=cv2.INTER_CUBIC))
+        )
         if light.gamma:
             power = float(np.exp(light.gamma * np.sin(5 * time / length + usual)))
             scene = 255 * np.asarray(cv2.pow(np.clip(scene, 0, 255) / 255, power), np.float32)
@@ -946,7 +1059,9 @@ def make(rng: Generator, sources: Sources) -> Made:
         matrix = camera.matrix(time)
         if matrix is not None:
             scene = np.asarray(cv2.warpAffine(scene, matrix, size[::-1]), np.float32)
-            truth = np.asarray(cv2.warpAffine(truth, matrix, size[::-1], flags=cv2.INTER_NEAREST), np.uint8)
+            truth = np.asarray(
+                cv2.warpAffine(truth, matrix, size[::-1], flags=cv2.INTER_NEAREST), np.uint8
+            )
         picture = camera.record(scene, sources.noise)
         if grey and not camera.shot:
             picture = np.repeat(picture[..., 1:2], 3, 2)
@@ -958,10 +1073,7 @@ def make(rng: Generator, sources: Sources) -> Made:
     at = dict(zip(times, camera.coded(frames), strict=True))
     if grey:
         at = {t: np.repeat(f[..., 1:2], 3, 2) for t, f in at.items()}
-    last = max(1, length - 1)
-    targets = [
-        Target(t / last, at[max(t - 1, 0)], at[t], at[min(t + 1, length - 1)], marks[t]) for t in wanted
-    ]
+    targets = [Target(at[max(t - 1, 0)], at[t], marks[t]) for t in wanted]
     facts: dict[str, object] = {
         "base": place.base, "size": size, "length": length, "sample": len(sample), "grey": grey,
         "objects": director.kind, "actors": len(actors), "faint": director.faint,
@@ -971,13 +1083,15 @@ def make(rng: Generator, sources: Sources) -> Made:
         "noise": round(camera.sigma, 2), "fog": round(camera.fog, 2), "native": camera.native,
         "coder": camera.coder, "quality": camera.quality,
     }  # fmt: skip
-    return Made(np.stack([at[int(t)] for t in sample]), sample / last, targets, facts)
+    return Made(np.stack([at[int(t)] for t in sample]), targets, facts)
 
 
 def _least(camera: _Camera, gain: float) -> Callable[[float], float]:
     """Return, by an object's height, the contrast in the scene below which it cannot be seen."""
     noise = camera.sigma * np.sqrt(1 + camera.shot)
-    return lambda height: (0.7 + noise * (0.3 if height > 14 else 0.7)) / max(gain * camera.fog, 0.05)
+    return lambda height: (
+        (0.7 + noise * (0.3 if height > 14 else 0.7)) / max(gain * camera.fog, 0.05)
+    )
 
 
 def _wanted(rng: Generator, actors: list[Actor], length: int, changes: list[float]) -> list[int]:
@@ -1017,7 +1131,9 @@ def _stage(
     drawn = []
     for actor in present:
         x, y, height = actor.at(time)
-        if not (-2 * height < x < scene.shape[1] + 2 * height and -2 < y < scene.shape[0] + 2 * height):
+        if not (
+            -2 * height < x < scene.shape[1] + 2 * height and -2 < y < scene.shape[0] + 2 * height
+        ):
             continue
         if not actor.looks:
             _dress(rng, actor, sources, place.plate, sigma)
@@ -1033,9 +1149,8 @@ def _stage(
 
 def _save(path: Path, made: Made) -> None:
     targets = made.targets
-    columns = {k: np.stack([getattr(t, k) for t in targets]) for k in ("before", "frame", "after", "truth")}
-    moments = np.array([t.time for t in targets])
-    np.savez(path, frames=made.frames, times=made.times, target_times=moments, facts=np.array(str(made.facts)), **columns)
+    columns = {k: np.stack([getattr(t, k) for t in targets]) for k in ("before", "frame", "truth")}
+    np.savez(path, frames=made.frames, facts=np.array(str(made.facts)), **columns)
 
 
 def _sheet(films: list[Made]) -> Bytes:
@@ -1046,7 +1161,14 @@ def _sheet(films: list[Made]) -> Bytes:
         tiles = [made.frames[0]]
         for target in made.targets[:: max(1, len(made.targets) // 4)][:4]:
             tiles += [target.frame, colors[target.truth]]
-        rows.append(np.hstack([np.asarray(cv2.resize(t, (176, 132), interpolation=cv2.INTER_AREA), np.uint8) for t in tiles]))
+        rows.append(
+            np.hstack(
+                [
+                    np.asarray(cv2.resize(t, (176, 132), interpolation=cv2.INTER_AREA), np.uint8)
+                    for t in tiles
+                ]
+            )
+        )
     return np.vstack(rows)
 
 

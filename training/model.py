@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-CHANNELS = 20
+CHANNELS = 17
 """Planes of `bgsub.segmenter.features`."""
 
 

@@ -21,21 +21,18 @@ SAMPLE = 100
 """Frames that a background is learned from, at most."""
 
 
-def example(
-    background: Background, time: float, around: tuple[Bytes, Bytes, Bytes], truth: Bytes
-) -> dict[str, Bytes]:
+def example(background: Background, before: Bytes, frame: Bytes, truth: Bytes) -> dict[str, Bytes]:
     """Return what the network sees of a frame, and its truth, at the working size and aligned.
 
     Parameters
     ----------
     background : Background
-    time : float
-    around : tuple of three ndarray of uint8, shape (h, w, 3)
-        The frame before, the frame, and the one after it.
+    before, frame : ndarray of uint8, shape (h, w, 3)
+        The frame and the one before it.
     truth : ndarray of uint8, shape (h, w)
     """
-    before, frame, after = (at_working_size(one) for one in around)
-    found = background.of(frame, time)
+    before, frame = (at_working_size(one) for one in (before, frame))
+    found = background.of(frame)
     motion, shape = found.aligned.motion, frame.shape[:2]
     small = cv2.resize(truth, shape[::-1], interpolation=cv2.INTER_NEAREST)
     if motion != type(motion)():
@@ -47,15 +44,12 @@ def example(
             borderMode=cv2.BORDER_CONSTANT,
             borderValue=scenes.UNSCORED,
         )
-    beside = [align(background.registration, one).frame for one in (before, after)]
-    shares = np.rint(255 * np.clip(found.plates.shares(time), 0, 1)).astype(np.uint8)
     return {
         "frame": found.aligned.frame,
         "first": found.first,
         "second": found.second,
-        "before": beside[0],
-        "after": beside[1],
-        "shares": shares,
+        "before": align(background.registration, before).frame,
+        "shares": found.plates.shares,
         "noise": found.plates.noise,
         "activity": found.plates.activity,
         "truth": np.asarray(small, np.uint8),
@@ -66,7 +60,7 @@ def scene_examples(data: Path, name: str, most: int = 100) -> list[dict[str, Byt
     """Return examples of a scene with truth."""
     film = scenes.Film(data, name)
     picks = np.unique(np.linspace(0, len(film) - 1, min(SAMPLE, len(film))).round().astype(int))
-    background = Background.learn(np.stack([at_working_size(film[i]) for i in picks]), picks)
+    background = Background.learn(np.stack([at_working_size(film[i]) for i in picks]))
     wanted = list(scenes.truths(data, name, film))
     if len(wanted) > most:
         wanted = [wanted[i] for i in np.linspace(0, len(wanted) - 1, most).round().astype(int)]
@@ -74,19 +68,13 @@ def scene_examples(data: Path, name: str, most: int = 100) -> list[dict[str, Byt
     wanted += [
         (i, np.full(shape, scenes.BACKGROUND, np.uint8)) for i in scenes.empty(name, 30, len(film))
     ]
-    return [
-        example(background, index, (film[index - 1], film[index], film[index + 1]), truth)
-        for index, truth in wanted
-    ]
+    return [example(background, film[index - 1], film[index], truth) for index, truth in wanted]
 
 
 def made_examples(made: Made) -> list[dict[str, Bytes]]:
     """Return examples of a made film."""
-    background = Background.learn(made.frames, made.times)
-    return [
-        example(background, one.time, (one.before, one.frame, one.after), one.truth)
-        for one in made.targets
-    ]
+    background = Background.learn(made.frames)
+    return [example(background, one.before, one.frame, one.truth) for one in made.targets]
 
 
 def save(path: Path, examples: list[dict[str, Bytes]]) -> None:

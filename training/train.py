@@ -20,8 +20,11 @@ from training import scenes
 from training.augment import Examples, augmented
 from training.model import MaskNet
 
-BATCH, FRESH, KEPT = 16, 6, 1500
+BATCH, FRESH, KEPT = 8, 3, 800
 """Crops of a batch, new ones among them, and crops that are kept to be shown again."""
+
+_SMALL, _MOST_WEIGHT = 400, 6
+"""Pixels of an object below which it has more weight, and the most that it has."""
 
 
 def files_of(cache: Path, left_out: set[str], only: str) -> tuple[list[Path], list[float]]:
@@ -53,40 +56,54 @@ def files_of(cache: Path, left_out: set[str], only: str) -> tuple[list[Path], li
     return files, weights
 
 
-class Batches(IterableDataset[tuple[Tensor, Tensor]]):
+def weights_of(truth: np.ndarray) -> np.ndarray:
+    """Return the weights of pixels: those of small objects count more, (h, w)."""
+    mask = (truth == scenes.OBJECT).astype(np.uint8)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
+    areas = np.maximum(stats[:, cv2.CC_STAT_AREA], 1)
+    factors = np.clip((_SMALL / areas) ** 0.5, 1, _MOST_WEIGHT).astype(np.float32)
+    factors[0] = 1
+    # What lies around a small object counts as much, or it would only grow.
+    return cv2.dilate(factors[labels], np.ones((5, 5), np.uint8)) if count > 1 else factors[labels]
+
+
+class Batches(IterableDataset[tuple[Tensor, Tensor, Tensor]]):
     """Endless batches of crops."""
 
     def __init__(self, files: list[Path], weights: list[float], seed: int) -> None:
         self._files, self._weights, self._seed = files, weights, seed
 
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         cv2.setNumThreads(1)
         torch.set_num_threads(1)
         rng = np.random.default_rng(self._seed)
         examples = Examples(self._files, self._weights)
-        kept: list[tuple[np.ndarray, np.ndarray]] = []
+        kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         while True:
-            fresh = FRESH if len(kept) >= 100 else BATCH
+            fresh = FRESH if len(kept) >= 50 else BATCH
             crops = []
             for _ in range(fresh):
                 planes, truth = augmented(examples.draw(rng), examples, rng)
-                crops.append((planes.astype(np.float16), truth))
+                crops.append((planes.astype(np.float16), truth, weights_of(truth)))
             batch = crops + [kept[i] for i in rng.integers(len(kept) or 1, size=BATCH - fresh)]
             for one in crops:
                 if len(kept) < KEPT:
                     kept.append(one)
                 else:
                     kept[rng.integers(KEPT)] = one
-            planes = torch.from_numpy(np.stack([one[0] for one in batch]))
-            yield planes, torch.from_numpy(np.stack([one[1] for one in batch]))
+            planes, truths, weights = (
+                torch.from_numpy(np.stack([one[i] for one in batch])) for i in range(3)
+            )
+            yield planes, truths, weights
 
 
-def loss_of(logits: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
+def loss_of(logits: Tensor, truth: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Return the loss, and the cross entropy of objects alone."""
     scored = (truth != scenes.UNSCORED).float()
     is_object, is_shadow = (truth == scenes.OBJECT).float(), (truth == scenes.SHADOW).float()
     entropy = functional.binary_cross_entropy_with_logits(logits[:, 0], is_object, reduction="none")
-    entropy = (entropy * scored).sum() / scored.sum().clamp(min=1)
+    weights = scored * weights
+    entropy = (entropy * weights).sum() / weights.sum().clamp(min=1)
     chance = logits[:, 0].sigmoid() * scored
     common = (chance * is_object).sum((1, 2))
     dice = 1 - (2 * common + 20) / (chance.sum((1, 2)) + is_object.sum((1, 2)) + 20)
@@ -110,8 +127,8 @@ def judge(net: nn.Module, cache: Path, names: list[str]) -> dict[str, float]:
             one = {key: value[i] for key, value in arrays.items()}
             truth = one["truth"]
             planes = features(
-                *(one[key] for key in ("frame", "first", "second", "before", "after")),
-                one["shares"].astype(np.float32) / 255,
+                *(one[key] for key in ("frame", "first", "second", "before")),
+                one["shares"],
                 one["noise"],
                 one["activity"],
             )
@@ -188,9 +205,9 @@ def main() -> None:
         rate = arguments.rate * min(1, (step + 1) / 50) * (0.5 * (1 + np.cos(np.pi * done)) + 0.004)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        planes, truth = next(loader)
+        planes, truth, weights = next(loader)
         logits = net(planes.float().contiguous(memory_format=torch.channels_last))
-        loss, entropy = loss_of(logits, truth)
+        loss, entropy = loss_of(logits, truth, weights)
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 2.0)

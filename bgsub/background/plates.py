@@ -1,8 +1,9 @@
-"""Hypotheses of the background: the commonest colours of every pixel, how often and when."""
+"""Hypotheses of the background: the commonest colours of every pixel, and their shares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,9 +33,6 @@ _MOST_ENLARGED = 3.0
 
 _MULTIPLE = 16
 """Pixels of which both sides are multiples: the network halves them four times."""
-
-_BINS = 8
-"""Stretches of time in which the visits of a colour are counted."""
 
 _CANDIDATES = 16
 """Frames whose colours are tried for each hypothesis."""
@@ -82,12 +80,10 @@ class Plates:
     ----------
     colors : ndarray of uint8, shape (2, h, w, 3)
         The commonest colour of each pixel and the second one; the first again where there is none.
-    visits : ndarray of uint8, shape (2, bins + 1, h, w)
-        Frames of the sample that show each, counted up to the end of each stretch of the film.
-    frames : ndarray of int, shape (bins + 1,)
-        Frames of the sample up to there.
-    edges : ndarray of float, shape (bins + 1,)
-        Ends of the stretches, in frames of the video.
+    shares : ndarray of uint8, shape (2, h, w)
+        Share of the frames that show each, of 255.
+    frames : int
+        Frames of the sample that show this state.
     noise : ndarray of uint8, shape (h, w)
         Mean difference of a place at rest, in eighths of a grey level.
     activity : ndarray of uint8, shape (h, w)
@@ -97,32 +93,11 @@ class Plates:
     """
 
     colors: Bytes
-    visits: Bytes
-    frames: NDArray[np.int64]
-    edges: NDArray[np.float64]
+    shares: Bytes
+    frames: int
     noise: Bytes
     activity: Bytes
     thumbnail: Singles
-
-    def shares(self, time: float | None) -> Singles:
-        """Return the shares of the frames before and after a time, shape (4, h, w).
-
-        Of the first colour before and after, then of the second. None is any time: those of all
-        frames.
-        """
-        if time is None:
-            total = self.visits[:, -1] / np.float32(max(self.frames[-1], 1))
-            return np.repeat(total, 2, axis=0).astype(np.float32)
-        at = int(np.searchsorted(self.edges[1:-1], time, side="right"))
-        # Half of the stretch counts for either side.
-        before = (self.frames[at] + self.frames[at + 1]) / 2
-        after = self.frames[-1] - before
-        found = np.empty((4, *self.noise.shape), np.float32)
-        for i, visits in enumerate(self.visits):
-            passed = (visits[at].astype(np.float32) + visits[at + 1]) / 2
-            found[2 * i] = passed / max(before, 0.5)
-            found[2 * i + 1] = (visits[-1] - passed) / max(after, 0.5)
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +111,6 @@ class Hypothesis:
     first, second : ndarray of uint8, shape (h, w, 3)
     plates : Plates
     light : Light
-    time : float or None
-        Of the frame, in frames of the video; None where it is one of another video.
     """
 
     aligned: Aligned
@@ -145,7 +118,6 @@ class Hypothesis:
     second: Bytes
     plates: Plates
     light: Light
-    time: float | None
 
 
 class Background:
@@ -173,7 +145,6 @@ class Background:
     def learn(
         cls,
         frames: Bytes,
-        times: Sequence[float] | NDArray[np.float64],
         each: Callable[..., Iterable[Any]] = map,
     ) -> Background:
         """Learn the background from a sample.
@@ -182,8 +153,6 @@ class Background:
         ----------
         frames : ndarray of uint8, shape (n, h, w, 3)
             At the working size, in order of time, spread over the video; at most 255.
-        times : sequence of float, length n
-            Position of each in the video; any unit that `of` takes too.
         each : callable, optional
             `map`, or what does the same in threads.
 
@@ -200,14 +169,14 @@ class Background:
         shake = max(one.motion.furthest(*one.frame.shape[:2]) for one in placed)
         thumbnails = np.stack([thumbnail(one.frame) for one in placed])
         found = find_states(thumbnails)
-        moments, states = np.asarray(times, np.float64), []
+        states = []
         for state in range(len(found.plates)):
             members = np.flatnonzero(found.members == state)
             sample = np.stack([lit(placed[i].frame, found.lights[i].inverse()) for i in members])
-            states.append(_plates(sample, moments[members], (moments[0], moments[-1])))
+            states.append(_plates(sample))
         return cls(states, registration, shake)
 
-    def of(self, frame: Bytes, time: float | None) -> Hypothesis:
+    def of(self, frame: Bytes) -> Hypothesis:
         """Return the hypotheses behind a frame, (h, w, 3) at the working size."""
         aligned = align(self.registration, frame)
         small = thumbnail(aligned.frame)
@@ -215,7 +184,7 @@ class Background:
         best = max(range(len(lights)), key=lambda i: lights[i].explained)
         plates, light = self.states[best], lights[best]
         first, second = (lit(one, light) for one in plates.colors)
-        return Hypothesis(aligned, first, second, plates, light, time)
+        return Hypothesis(aligned, first, second, plates, light)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return it as arrays by name, for an .npz file."""
@@ -225,6 +194,7 @@ class Background:
         }
         for i, state in enumerate(self.states):
             found |= {f"background_{name}_{i}": getattr(state, name) for name in _ARRAYS}
+            found[f"background_frames_{i}"] = np.array(state.frames)
         return found | ({} if self.registration is None else self.registration.arrays())
 
     @classmethod
@@ -238,13 +208,12 @@ class Background:
         """
         states: list[Plates] = []
         for i in range(int(arrays["background_states"])):
-            plates = Plates(**{name: arrays[f"background_{name}_{i}"] for name in _ARRAYS})
+            found = {name: arrays[f"background_{name}_{i}"] for name in _ARRAYS}
+            plates = Plates(**found, frames=int(arrays[f"background_frames_{i}"]))
             height, width = plates.noise.shape
             shapes = {
                 "colors": (2, height, width, 3),
-                "visits": (2, _BINS + 1, height, width),
-                "frames": (_BINS + 1,),
-                "edges": (_BINS + 1,),
+                "shares": (2, height, width),
                 "noise": (height, width),
                 "activity": (height, width),
                 "thumbnail": (3, *THUMBNAIL[::-1]),
@@ -253,7 +222,7 @@ class Background:
                 array = getattr(plates, name)
                 if array.shape != shape or array.dtype != _ARRAYS[name]:
                     raise ValueError(name)
-            if not (np.isfinite(plates.edges).all() and np.isfinite(plates.thumbnail).all()):
+            if plates.frames < 1 or not np.isfinite(plates.thumbnail).all():
                 raise ValueError(i)
             if states and plates.noise.shape != states[0].noise.shape:
                 raise ValueError(i)
@@ -265,21 +234,19 @@ class Background:
 
 _ARRAYS: dict[str, type[np.generic]] = {
     "colors": np.uint8,
-    "visits": np.uint8,
-    "frames": np.int64,
-    "edges": np.float64,
+    "shares": np.uint8,
     "noise": np.uint8,
     "activity": np.uint8,
     "thumbnail": np.float32,
 }
 
 
-def _plates(sample: Bytes, times: NDArray[np.float64], span: tuple[float, float]) -> Plates:
+def _plates(sample: Bytes) -> Plates:
     """Count the colours of every pixel among frames in one light."""
     n, height, width = sample.shape[:3]
     # One plane below the other: differences of bytes and their maxima then run at full speed.
     planes = np.ascontiguousarray(sample.transpose(0, 3, 1, 2)).reshape(n, 3 * height, width)
-    steps = np.stack([_apart(a, b) for a, b in zip(planes[:-1], planes[1:], strict=True)])
+    steps = np.stack([_apart(a, b) for a, b in itertools.pairwise(planes)])
     rest = column_median(steps.reshape(n - 1, -1)).reshape(height, width)
     rest = np.minimum(rest, cv2.medianBlur(rest, 5))
     tolerance = np.clip(_TOLERANCE * rest, _NEAREST, _FURTHEST).astype(np.uint8)
@@ -297,19 +264,12 @@ def _plates(sample: Bytes, times: NDArray[np.float64], span: tuple[float, float]
         near += off * shown
         spread += np.minimum(np.minimum(off, other), _LONGEST)
     count = np.maximum(np.count_nonzero(shows_first, axis=0), 1)
-    edges = np.linspace(*span, _BINS + 1)
-    until = np.append(np.searchsorted(times, edges[:-1], side="left"), n)
-    visits = np.zeros((2, _BINS + 1, height, width), np.uint8)
-    for i, shown in enumerate((shows_first, shows_second)):
-        for stretch in range(_BINS):
-            here = shown[until[stretch] : until[stretch + 1]]
-            visits[i, stretch + 1] = visits[i, stretch] + np.count_nonzero(here, axis=0)
+    shares = [np.count_nonzero(shown, axis=0) * (255 / n) for shown in (shows_first, shows_second)]
     colors = np.stack([one.reshape(3, height, width).transpose(1, 2, 0) for one in (first, second)])
     return Plates(
         np.ascontiguousarray(colors),
-        visits,
-        until.astype(np.int64),
-        edges,
+        np.rint(shares).astype(np.uint8),
+        n,
         np.clip(np.rint(NOISE_UNIT * near / count), 0, 255).astype(np.uint8),
         np.clip(np.rint(_ACTIVITY_UNIT * spread / n), 0, 255).astype(np.uint8),
         thumbnail(np.ascontiguousarray(colors[0])),
@@ -329,7 +289,7 @@ def _commonest(
     planes: Bytes, tries: NDArray[np.int64], open_: Flags, tolerance: Bytes
 ) -> tuple[Bytes, Flags]:
     """Return the colour that most frames show where they are open, and which do, (n, h, w)."""
-    n, height, width = open_.shape
+    _, height, width = open_.shape
     most = np.zeros((height, width), np.uint8)
     color = planes[tries[0]].copy()
     wide = color.reshape(3, height, width)

@@ -48,7 +48,7 @@ class Scene:
 
     def state_of(self, frame: Bytes) -> tuple[int, Light, Motion]:
         """Return the state of the scene that a frame shows, its light, and how it lies."""
-        found = self.background.of(at_working_size(frame), None)
+        found = self.background.of(at_working_size(frame))
         state = self.number_of(found.plates)
         return state, found.light, found.aligned.motion.scaled(*self.factors)
 
@@ -67,14 +67,14 @@ class Scene:
     def facts(self) -> dict[str, Any]:
         """Return what was learned of the scene, as JSON values for run.json."""
         states = self.background.states
-        total = sum(int(state.frames[-1]) for state in states)
+        total = sum(state.frames for state in states)
         notes = [f"{len(states)} states of the scene"] if len(states) > 1 else []
         return {
             "mask_notes": notes,
             "mask_states": [
                 {
-                    "sample_frames": int(state.frames[-1]),
-                    "share": round(int(state.frames[-1]) / max(total, 1), 4),
+                    "sample_frames": state.frames,
+                    "share": round(state.frames / total, 4),
                     "noise": round(float(np.median(state.noise)) / NOISE_UNIT, 2),
                     "level": round(float(state.colors[0].mean()), 2),
                 }

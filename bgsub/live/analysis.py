@@ -204,8 +204,7 @@ class Analysis:
             raise RuntimeError(_NO_MODEL)
         small = at_working_size(frame)
         before, self._before = self._before, small
-        beside = (small if before is None else before), small
-        return self._model.masks.look(frame, small=small, beside=beside)
+        return self._model.masks.look(frame, small=small, before=before)
 
     def _least_area(self) -> int:
         least = self._sought.min_area

@@ -125,9 +125,7 @@ class Window:
             self._fit.partial_fit(np.stack([_shrunk(layout.luma(row)).ravel() for row in new]))
         chosen = self._chosen(np.array([time_s for time_s, _ in frames]))
         pictures = np.stack([layout.to_bgr(frames[i][1]) for i in chosen])
-        masks = MaskModel.fit(
-            pictures, [frames[i][0] for i in chosen], self._options, plates=False, each=workers.map
-        )
+        masks = MaskModel.fit(pictures, self._options, plates=False, each=workers.map)
         learned = LiveModel(masks, frames[-1][0], len(frames))
         if support_size(self._fit.errors_.size, None) < _FRAMES_A_COMPONENT * _COMPONENTS:
             return learned

@@ -100,7 +100,7 @@ def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> list[s
 
 
 def mask_hints(tally: MaskTally | None, threshold: float | None) -> list[str]:
-    """Say what looks wrong about the masks, and what to do; the network has no threshold in grey levels."""
+    """Return hints on masks that look wrong; only those of the formula have a threshold."""
     if tally is None or tally.frames == 0:
         return []
     if tally.empty == tally.frames:

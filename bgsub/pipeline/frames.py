@@ -95,7 +95,7 @@ class SceneFrame:
         self._rules = rules
         self.number, self.time_s, self.outlier_score = number, time_s, outlier_score
         self.row, self._estimate = row, own
-        self.neighbors: tuple[SceneFrame | None, SceneFrame | None] = None, None
+        self.previous: SceneFrame | None = None
         self._backdrop: Backdrop | None = None
         self._rested: Bytes | None = None
 
@@ -132,12 +132,6 @@ class SceneFrame:
     def small(self) -> Bytes:
         """The frame at the size at which objects are looked for, (h', w', 3)."""
         return at_working_size(self.seen)
-
-    @property
-    def beside(self) -> tuple[Bytes, Bytes]:
-        """The frames before and after it at that size; the frame itself at an end."""
-        before, after = self.neighbors
-        return (before or self).small, (after or self).small
 
     @Once
     def background(self) -> Bytes:

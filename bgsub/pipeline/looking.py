@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from bgsub.fit.store import FrameBlock
@@ -59,39 +58,16 @@ class Looker:
         if masker is None or masker.needs_background:
             yield from groups
             return
-        for group in _with_neighbors(groups):
-            size, frames = masker.frames_at_once, group.frames
-            parts = [frames[start : start + size] for start in range(0, len(frames), size)]
-            yield _told(group, workers.map(self._look_all, parts))
-
-    def _look_all(self, frames: list[SceneFrame]) -> list[Seen]:
-        return self._learned.look_all(frames, self._inside, with_scores=self._with_scores)
-
-
-def _with_neighbors(groups: Iterable[FrameGroup]) -> Iterator[FrameGroup]:
-    """Tell frames which ones are before and after them: a group waits for the next one."""
-    last: SceneFrame | None = None
-    waiting: FrameGroup | None = None
-    for group in chain(groups, [None]):
-        if waiting is not None:
-            own = waiting.frames
-            after = [] if group is None else group.frames[:1]
-            line = [last, *own, *after, None]
-            for i, frame in enumerate(own):
-                frame.neighbors = line[i], line[i + 2]
-            yield waiting
-            # Frames that knew each other would keep all before them in memory.
-            for frame in own:
-                frame.neighbors = None, None
-            last = own[-1] if own else last
-        waiting = group
-
-
-def _told(group: FrameGroup, found: Iterable[list[Seen]]) -> FrameGroup:
-    """Tell the frames of a group what they show."""
-    for frame, seen in zip(group.frames, chain.from_iterable(found), strict=True):
-        frame.decide(seen)
-    return group
+        last: SceneFrame | None = None
+        for group in groups:
+            for frame in group.frames:
+                frame.previous, last = last, frame
+            found = workers.map(self.decide, group.frames)
+            for frame, seen in zip(group.frames, found, strict=True):
+                frame.decide(seen)
+                # Frames that knew each other would keep all before them in memory.
+                frame.previous = None
+            yield group
 
 
 def in_threads(

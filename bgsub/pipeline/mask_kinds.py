@@ -5,7 +5,6 @@ A kind is a class here, a `Masker`, and a line in `MASKERS`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,11 +42,10 @@ class ResidualMasker(Masker):
     def learn(
         self,
         background: BackgroundModel | None,
-        moments: Sequence[tuple[int, float]],
         workers: Workers,
     ) -> None:
         """Take the threshold of the background."""
-        del moments, workers
+        del workers
         if background is not None:
             self.load(background)
 
@@ -89,7 +87,6 @@ class NetworkMasker(Masker):
         self._options = MaskOptions(settings.shadows, settings.sensitivity, least, fill)
         self._sample: Sample | None = None
         self._model: MaskModel | None = None
-        self._same_video = False
 
     @classmethod
     def sample_size(cls, height: int, width: int) -> int:
@@ -120,22 +117,18 @@ class NetworkMasker(Masker):
     def learn(
         self,
         background: BackgroundModel | None,
-        moments: Sequence[tuple[int, float]],
         workers: Workers,
     ) -> None:
         """Learn the background of the sample."""
         if self._sample is not None:
-            times = [moments[i][0] for i in self._sample.rows.tolist()]
             self._use(
                 MaskModel.fit(
                     self._sample,
-                    times,
                     self._options,
                     plates=background is not None,
                     each=workers.map,
                 )
             )
-            self._same_video = True
         self._sample = None
 
     def load(self, background: BackgroundModel) -> None:
@@ -161,8 +154,7 @@ class NetworkMasker(Masker):
             frame.seen,
             inside,
             small=frame.small,
-            beside=frame.beside,
-            time=frame.number if self._same_video else None,
+            before=None if frame.previous is None else frame.previous.small,
             with_scores=with_scores,
         )
 

@@ -8,7 +8,6 @@ of every frame.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -116,7 +115,6 @@ class Masker(Protocol):
     def learn(
         self,
         background: BackgroundModel | None,
-        moments: Sequence[tuple[int, float]],
         workers: Workers,
     ) -> None:
         """Learn from the frames that have passed.
@@ -125,8 +123,6 @@ class Masker(Protocol):
         ----------
         background : BackgroundModel or None
             What a fit says of the same frames, if there was one.
-        moments : sequence of (int, float)
-            Number in the input, from 1, and time in seconds of each frame.
         workers : Workers
         """
 
@@ -136,17 +132,6 @@ class Masker(Protocol):
     def keep(self, background: BackgroundModel) -> BackgroundModel:
         """Give a model that holds what was learned too, so that it can be saved."""
         return background
-
-    @property
-    def frames_at_once(self) -> int:
-        """Frames that `look_all` looks at in few steps together; 1 where it takes each alone."""
-        return 1
-
-    def look_all(
-        self, frames: Sequence[SceneFrame], inside: Flags | None, *, with_scores: bool
-    ) -> list[Seen]:
-        """Give what `look` gives for each of some frames."""
-        return [self.look(frame, inside, with_scores=with_scores) for frame in frames]
 
     @abstractmethod
     def look(self, frame: SceneFrame, inside: Flags | None, *, with_scores: bool) -> Seen:

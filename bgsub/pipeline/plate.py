@@ -92,15 +92,7 @@ def empty_scene(
     pictures = np.stack([frame.layout.to_bgr(frame.data) for frame in frames])
     with Workers(threads) as workers:
         model = MaskModel.fit(pictures, each=workers.map, plates=False)
-        numbers = np.arange(len(pictures)) + 1.0
-        empty = np.stack(
-            list(
-                workers.map(
-                    lambda i: model.look(pictures[i], time=numbers[i], with_scores=False).mask == 0,
-                    range(len(pictures)),
-                )
-            )
-        )
+        empty = np.stack(list(workers.map(lambda one: model.mask(one) == 0, pictures)))
     return plates_of(model, pictures, empty)
 
 

@@ -163,7 +163,7 @@ def learn_scene(
         )
         background = replace(background, scorer=scorer)
     if masker is not None:
-        masker.learn(background, store.fit_moments, workers)
+        masker.learn(background, workers)
         give_back()
         background = None if background is None else masker.keep(background)
     measured = None if scores is None else scores.measured

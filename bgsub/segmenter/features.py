@@ -10,7 +10,7 @@ from bgsub.video.frames import Bytes
 
 Singles = NDArray[np.float32]
 
-CHANNELS = 20
+CHANNELS = 17
 """Planes that `features` returns."""
 
 
@@ -19,8 +19,7 @@ def features(
     first: Bytes,
     second: Bytes,
     before: Bytes,
-    after: Bytes,
-    shares: Singles,
+    shares: Bytes,
     noise: Bytes,
     activity: Bytes,
 ) -> Singles:
@@ -28,17 +27,17 @@ def features(
 
     Parameters
     ----------
-    frame, first, second, before, after : ndarray of uint8, shape (h, w, 3)
-        The frame, both hypotheses in its light, and the frames beside it; all aligned.
+    frame, first, second, before : ndarray of uint8, shape (h, w, 3)
+        The frame, both hypotheses in its light, and the frame before it; all aligned.
     shares, noise, activity
         See `bgsub.background.plates.Plates`.
 
     Returns
     -------
-    ndarray of float32, shape (20, h, w)
+    ndarray of float32, shape (17, h, w)
         Colours; signed differences to both hypotheses; their size in units of the noise; the log
-        ratio of the light; changes since the frame before and until the next; shares before and
-        after; noise and activity. Differences d are squashed to d / (|d| + c).
+        ratio of the light; the change since the frame before; shares of the hypotheses; noise and
+        activity. Differences d are squashed to d / (|d| + c).
     """
     height, width = frame.shape[:2]
     planes = np.empty((CHANNELS, height, width), np.float32)
@@ -55,12 +54,11 @@ def features(
         np.divide(apart, size, out=planes[at : at + 3])
     ratio = (own[0] + own[1] + own[2] + 24) / (one[0] + one[1] + one[2] + 24)
     np.clip(np.log(ratio), -1.5, 1.5, out=planes[11])
-    for at, beside in ((12, before), (13, after)):
-        change = _largest(frame, beside)
-        np.divide(change, change + np.float32(8), out=planes[at])
-    planes[14:18] = shares
-    np.divide(noise, noise + np.float32(32), out=planes[18])
-    np.divide(activity, activity + np.float32(48), out=planes[19])
+    change = _largest(frame, before)
+    np.divide(change, change + np.float32(8), out=planes[12])
+    np.multiply(shares, np.float32(1 / 255), out=planes[13:15])
+    np.divide(noise, noise + np.float32(32), out=planes[15])
+    np.divide(activity, activity + np.float32(48), out=planes[16])
     return planes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -96,9 +96,6 @@ class MaskModel:
         Pixels that an object covers, at least.
     """
 
-    delay = 1
-    """Frames after one that its mask depends on."""
-
     def __init__(self, scene: Scene, options: MaskOptions | None = None) -> None:
         self.scene, self.options = scene, options or MaskOptions()
         least = self.options.min_area
@@ -110,7 +107,6 @@ class MaskModel:
     def fit(
         cls,
         frames: Bytes | Sample,
-        times: Sequence[float] | None = None,
         options: MaskOptions | None = None,
         *,
         plates: bool = True,
@@ -122,8 +118,6 @@ class MaskModel:
         ----------
         frames : ndarray of uint8, shape (n, h, w, 3) or (n, h, w), or Sample
             In order of time, spread over the video.
-        times : sequence of float, optional
-            Number of each frame of the sample in the video; counted from 1 by default.
         options : MaskOptions, optional
         plates : bool, optional
             Whether the empty scene is wanted at the size of the frames; masks need none.
@@ -131,42 +125,36 @@ class MaskModel:
             `map`, or what does the same in threads.
         """
         sample = frames if isinstance(frames, Sample) else Sample.of(frames)
-        moments = (
-            np.arange(len(sample.rows)) + 1.0 if times is None else np.asarray(times, np.float64)
-        )
-        background = Background.learn(sample.small, moments, each)
+        background = Background.learn(sample.small, each)
         model = cls(Scene(background, [], sample.shape), options)
         if plates:
-            model.scene.plates = model._composed(sample, moments, each)
+            model.scene.plates = model._composed(sample, each)
         return model
 
     @classmethod
     def learned(
         cls,
         small: Bytes,
-        times: Sequence[float],
         shape: tuple[int, int],
         options: MaskOptions | None = None,
         *,
         each: Callable[..., Iterable[Any]] = map,
     ) -> MaskModel:
         """Learn from frames at the working size, (n, h', w', 3), of those of a shape."""
-        return cls(Scene(Background.learn(small, times, each), [], shape), options)
+        return cls(Scene(Background.learn(small, each), [], shape), options)
 
     def with_options(self, options: MaskOptions) -> MaskModel:
         """Return the same model, drawing masks in another way."""
         return MaskModel(self.scene, options)
 
-    def _composed(
-        self, sample: Sample, moments: NDArray[np.float64], each: Callable[..., Iterable[Any]]
-    ) -> list[Bytes]:
+    def _composed(self, sample: Sample, each: Callable[..., Iterable[Any]]) -> list[Bytes]:
         """Compose the empty scene of each state of the frames that are kept at their size."""
         full, kept = sample.full, sample.kept
 
         def place(index: int) -> tuple[int, Bytes, Flags]:
             own = sample.small[kept[index]]
-            found = self.scene.background.of(own, float(moments[kept[index]]))
-            said = answer(self.scene.background, found, (own, own))
+            found = self.scene.background.of(own)
+            said = answer(self.scene.background, found, None)
             chance = enlarged(np.maximum(said.objects, said.shadows), full[index])
             hidden = cv2.dilate((chance > _SUSPECT).astype(np.uint8), np.ones((3, 3), np.uint8))
             motion = found.aligned.motion.scaled(*self.scene.factors)
@@ -193,8 +181,7 @@ class MaskModel:
         inside: Flags | None = None,
         *,
         small: Bytes | None = None,
-        beside: tuple[Bytes, Bytes] | None = None,
-        time: float | None = None,
+        before: Bytes | None = None,
         with_scores: bool = True,
         with_shadows: bool = False,
     ) -> Seen:
@@ -207,10 +194,8 @@ class MaskModel:
             Pixels outside are never foreground.
         small : ndarray of uint8, optional
             The frame at the working size, if it is known.
-        beside : tuple of two ndarray, optional
-            The frames before and after it, at the working size; without them nothing moves.
-        time : float, optional
-            Number of the frame in the video that was learned from; None for other videos.
+        before : ndarray of uint8, optional
+            The frame before it, at the working size; without one nothing moves.
         with_scores, with_shadows : bool, optional
             Whether probabilities and shadows are wanted.
 
@@ -219,8 +204,8 @@ class MaskModel:
         Seen
         """
         small = at_working_size(frame) if small is None else small
-        found = self.scene.background.of(small, time)
-        said = answer(self.scene.background, found, beside or (small, small))
+        found = self.scene.background.of(small)
+        said = answer(self.scene.background, found, before)
         return self.decide(said, frame, inside, with_scores=with_scores, with_shadows=with_shadows)
 
     def decide(

@@ -40,7 +40,7 @@ class Answer(NamedTuple):
     shadows: Singles
 
 
-def answer(background: Background, found: Hypothesis, beside: tuple[Bytes, Bytes]) -> Answer:
+def answer(background: Background, found: Hypothesis, before: Bytes | None) -> Answer:
     """Return what the network says of a frame, at the working size, where the frame lies.
 
     Parameters
@@ -48,18 +48,16 @@ def answer(background: Background, found: Hypothesis, beside: tuple[Bytes, Bytes
     background : Background
     found : Hypothesis
         Of the frame.
-    beside : tuple of two ndarray of uint8, shape (h, w, 3)
-        The frames before and after it at the working size; the frame itself where there is none.
+    before : ndarray of uint8, shape (h, w, 3), or None
+        The frame before it at the working size; without one nothing moves.
     """
-    before, after = (align(background.registration, one).frame for one in beside)
-    plates = found.plates
+    own, plates = found.aligned.frame, found.plates
     planes = features(
-        found.aligned.frame,
+        own,
         found.first,
         found.second,
-        before,
-        after,
-        plates.shares(found.time),
+        own if before is None else align(background.registration, before).frame,
+        plates.shares,
         plates.noise,
         plates.activity,
     )

@@ -132,7 +132,7 @@ class Subtractor:
         self._is_grey, self._is_fitted = pictures.ndim == 3, True
         self._shape = pictures.shape[1:]
         with Workers(self._threads) as workers:
-            self._model = MaskModel.fit(pictures, None, self._options, each=workers.map)
+            self._model = MaskModel.fit(pictures, self._options, each=workers.map)
         return self
 
     def apply(
@@ -178,11 +178,10 @@ class Subtractor:
         if self._model is None:
             mask = np.zeros(frame.shape[:2], np.uint8)
         else:
-            beside = (small if before is None else before), small
             seen = self._model.look(
                 frame,
                 small=small,
-                beside=beside,
+                before=before,
                 with_scores=False,
                 with_shadows=self._detects_shadows,
             )
@@ -206,11 +205,9 @@ class Subtractor:
         if self._seen < self._due or len(self._kept) < 2:
             return
         self._due = self._seen + min(self._seen, self._history // 2)
-        numbers, frames = zip(*self._kept, strict=True)
+        frames = np.stack([one for _, one in self._kept])
         with Workers(self._threads) as workers:
-            self._model = MaskModel.learned(
-                np.stack(frames), numbers, shape, self._options, each=workers.map
-            )
+            self._model = MaskModel.learned(frames, shape, self._options, each=workers.map)
 
     def scores(self, frame: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the probability that each pixel of a frame shows an object, (h, w).

@@ -125,9 +125,9 @@ def test_an_error_reaches_the_next_write(limit):
     with pytest.raises(OutputError, match="disk is full"):  # noqa: PT012 - some write or other
         for _ in range(1000):
             queued.write(frame())
-    with pytest.raises(OutputError, match="disk is full"):  # noqa: PT012 - some write or other
+    with pytest.raises(OutputError, match="disk is full"):
         queued.write(frame())
-    with pytest.raises(OutputError, match="disk is full"):  # noqa: PT012 - some write or other
+    with pytest.raises(OutputError, match="disk is full"):
         queued.close()
     queued.abort()
     assert queued._sink.aborted
