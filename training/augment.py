@@ -150,7 +150,7 @@ def _turned(crop: Crop, rng: np.random.Generator) -> Crop:
         images, shares = images[:, :, ::-1], shares[:, :, ::-1]
         noise, activity, truth = noise[:, ::-1], activity[:, ::-1], truth[:, ::-1]
     images, shares = images.copy(), shares.copy()
-    if rng.random() < 0.06:  # the first frame, or one after a pause
+    if rng.random() < 0.1:  # the first frame, or one after a pause
         images[1] = images[0]
     if rng.random() < 0.05:
         images[3] = images[2]
@@ -256,9 +256,10 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
         colors = first + off * rng.uniform(0.6, 1.2, 3)
     colors = np.clip(colors, 0, 255).astype(np.float32)
     staying = rng.random()
-    if staying < 0.22:
+    if staying < 0.3:
         # It stays, or stayed, for a share of the film: it is one of the hypotheses itself.
-        share = rng.uniform(0.08, 0.92)
+        # Of two colours the commoner one is the place, as a rule.
+        share = rng.uniform(0.5, 0.92) if rng.random() < 0.15 else rng.uniform(0.03, 0.5)
         there = rng.random() < 0.5
         own = opacity[..., 0] > 0.35
         place, place_share = images[2].copy(), shares[0].copy()

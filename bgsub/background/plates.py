@@ -246,8 +246,9 @@ def _plates(sample: Bytes) -> Plates:
     n, height, width = sample.shape[:3]
     # One plane below the other: differences of bytes and their maxima then run at full speed.
     planes = np.ascontiguousarray(sample.transpose(0, 3, 1, 2)).reshape(n, 3 * height, width)
-    steps = np.stack([_apart(a, b) for a, b in itertools.pairwise(planes)])
-    rest = column_median(steps.reshape(n - 1, -1)).reshape(height, width)
+    # A state of one frame says nothing of its noise.
+    steps = [_apart(a, b) for a, b in itertools.pairwise(planes)] or [_apart(planes[0], planes[0])]
+    rest = column_median(np.stack(steps).reshape(len(steps), -1)).reshape(height, width)
     rest = np.minimum(rest, cv2.medianBlur(rest, 5))
     tolerance = np.clip(_TOLERANCE * rest, _NEAREST, _FURTHEST).astype(np.uint8)
     tries = np.unique(np.linspace(0, n - 1, min(n, _CANDIDATES)).round().astype(int))

@@ -188,9 +188,10 @@ class Subtractor:
             mask = seen.mask
             if seen.shadows is not None:
                 mask[seen.shadows] = _SHADOW
-        if fgmask is not None:
-            fgmask[:] = mask
-        return mask
+        if fgmask is None:
+            return mask
+        fgmask[:] = mask
+        return fgmask
 
     def _learn(self, small: Bytes, shape: tuple[int, int]) -> None:
         """Remember a frame, and learn from all that are remembered where it is time."""
@@ -234,6 +235,21 @@ class Subtractor:
             If nothing is learned yet.
         """
         picture = self._learned().scene.plate()
+        if self._is_grey:
+            return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.uint8)
+        return picture
+
+    def background(self, frame: NDArray[np.uint8] | None = None) -> Bytes:
+        """Return the empty scene, in the light of a frame if one is given.
+
+        Raises
+        ------
+        UsageError
+            If nothing is learned yet, or the frame has another size than those before.
+        """
+        if frame is None:
+            return self.getBackgroundImage()
+        picture = self._learned().scene.background_of(self._checked(frame))
         if self._is_grey:
             return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.uint8)
         return picture

@@ -8,7 +8,7 @@ import pytest
 from bgsub.background.backdrop import Backdrop
 from bgsub.background.camera import Motion, moved
 from bgsub.background.model import BackgroundModel
-from bgsub.background.plates import Background, at_working_size
+from bgsub.background.plates import Background, at_working_size, working_size
 from bgsub.background.scene import Scene
 from bgsub.video.frames import Layout
 
@@ -30,7 +30,7 @@ def make(kind, pixel_mask=None):
     shown = np.asarray(layout.to_bgr(center.astype(np.uint8)))
     colors = shown if shown.ndim == 3 else np.stack([shown] * 3, axis=2)
     small = np.stack([at_working_size(colors)] * 3)
-    local = Scene(Background.learn(small, range(3)), [colors], (HEIGHT, WIDTH))
+    local = Scene(Background.learn(small), [colors], (HEIGHT, WIDTH))
     model = BackgroundModel(
         layout=layout,
         center=center,
@@ -194,8 +194,9 @@ def test_what_has_come_to_rest_is_background():
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_behind_objects_a_place_lies_where_a_moving_camera_shows_it(kind):
     model, _ = make(kind)
-    # Frames are looked for at the working size, which is twice theirs.
-    place = SimpleNamespace(find=lambda _: Motion(8, -4))
+    # Frames are looked for at the working size, which is larger than theirs.
+    tall, wide = working_size(HEIGHT, WIDTH)
+    place = SimpleNamespace(find=lambda _: Motion(4 * wide / WIDTH, -2 * tall / HEIGHT))
     background = Background(model.local.background.states, place)
     local = Scene(background, model.local.plates, (HEIGHT, WIDTH))
     usual = model.local.plates[0]

@@ -37,7 +37,7 @@ def test_run_with_any_method(name, scene, save, options, tmp_path, manifest_of):
     from bgsub.video.images import read_image
 
     background = read_image(out / "background" / "000005.png").astype(float)
-    assert np.abs(background - frames[4][..., ::-1]).mean() < 3.0
+    assert np.abs(background - frames[4][..., ::-1]).mean() < 6.0
 
 
 def test_pixel_methods_respect_the_mask(scene, save, options, tmp_path):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bgsub.local.params import MaskOptions
 
 from bgsub.live.decoding import LearningSettings
 from bgsub.live.learning import Learner, Schedule
+from bgsub.segmenter.masks import MaskOptions
 from bgsub.video.frames import Layout
 
 from .conftest import blocked_in, walk

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bgsub.local.params import MaskOptions
 
 from bgsub.live.learning import MOST_FRAMES, Schedule, Window
 from bgsub.runtime.threads import Workers
+from bgsub.segmenter.masks import MaskOptions
 from bgsub.video.frames import Layout
 
 

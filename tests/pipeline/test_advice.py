@@ -108,31 +108,6 @@ class TestMaskHints:
         assert "--threshold" in hint
 
 
-class TestNoise:
-    def test_a_film_of_noise_is_said_to_be_one_and_its_masks_are_not_trusted(
-        self, scene, save, options, tmp_path
-    ):
-        noisy = save(scene(n=40, visit=40, noise=60.0), "noisy.npy")
-        result = run(noisy, tmp_path / "noisy", options(outputs={"mask"}))
-        assert sum("hardly anything can be found" in hint for hint in result.hints) == 1
-        spans = result.manifest["mask_trust"]
-        assert max(trust for _, _, trust in spans) < 0.8
-
-    def test_a_calm_film_has_no_such_hint_and_every_mask_its_trust(
-        self, scene, save, options, tmp_path
-    ):
-        result = run(save(scene()), tmp_path / "out", options(outputs={"mask"}))
-        assert not any("noise" in hint for hint in result.hints)
-        spans = result.manifest["mask_trust"]
-        frames = [n for first, last, _ in spans for n in range(first, last + 1)]
-        assert frames == list(range(1, 49))
-        assert 0 < min(trust for _, _, trust in spans) <= 1
-
-    def test_the_formula_says_nothing_of_trust(self, scene, save, options, tmp_path):
-        result = run(save(scene(n=30)), tmp_path / "out", options(outputs={"mask"}, model="paper"))
-        assert "mask_trust" not in result.manifest
-
-
 def hints_of(frames, tmp_path, save, options, **changes):
     result = run(save(frames), tmp_path / "out", options(outputs={"mask", "errors"}, **changes))
     assert result.manifest["hints"] == result.hints
@@ -160,7 +135,7 @@ class TestFitHints:
         assert any("nearly full" in hint for hint in hints(frames, k=1, model="paper"))
 
     def test_restarts_that_disagree(self, hints, scene):
-        found = hints(scene(), max_iter=1)
+        found = hints(scene(n=60, visit=10), k=3, max_iter=1)
         assert any("random starts disagree" in hint and "--n-init 50" in hint for hint in found)
 
     @pytest.mark.parametrize(

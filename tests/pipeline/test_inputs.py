@@ -46,10 +46,7 @@ def test_memory_counts_what_the_outputs_need(clip, options):
     assert need({"background"}, model="paper").local == 0
     assert need({"mask"}, model="paper").local == 0
     assert errors.kept == need({"mask"}, model="paper").kept == 0
-    assert need({"mask"}, threads=2).kept - need({"mask"}, threads=1).kept == 40 * masks.pixels
-    # 8 frames wait for those after them, and a block of 16 until its last has as many.
-    waiting = 24 * (masks.size + 7 * masks.pixels)
-    assert need({"mask"}, threads=1).kept == 90 * masks.pixels + waiting
+    assert need({"mask"}, threads=2).kept == 2 * need({"mask"}, threads=1).kept > 0
 
 
 def test_a_plan_is_said_where_there_was_a_choice_and_refused_where_none_fits(clip, options, caplog):

@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bgsub.local import sampling
 
 from bgsub.errors import UsageError
 from bgsub.pipeline.inputs import memory_need, open_input
-from bgsub.pipeline.mask_kinds import LocalMasker, ResidualMasker
+from bgsub.pipeline.mask_kinds import NetworkMasker, ResidualMasker
 from bgsub.pipeline.masker import MaskSettings
 from bgsub.pipeline.run import run
 from bgsub.video.frames import Layout
@@ -40,7 +39,7 @@ def test_the_masks_are_those_of_a_whole_run(scene, save, tmp_path, options, vide
     )
     assert alone.any()
     np.testing.assert_array_equal(alone, beside)
-    for fact in ("mask_states", "mask_regions", "mask_notes", "min_area"):
+    for fact in ("mask_states", "mask_notes", "min_area"):
         assert first.manifest[fact] == second.manifest[fact]
 
 
@@ -48,7 +47,6 @@ def test_a_sample_that_is_decoded_again_gives_the_same(
     scene, save, tmp_path, options, video, monkeypatch
 ):
     clip = save(scene(n=400, visit=300), "long.npy")
-    monkeypatch.setattr(sampling, "sample_size", lambda height, width: 30)
     monkeypatch.setattr("bgsub.fit.memory_plan.free_space", lambda folder: 0)
     chosen = options(outputs={"mask"})
     need = memory_need(open_input(clip, chosen), chosen, 400)
@@ -85,7 +83,7 @@ def test_a_single_frame_is_refused(scene, save, tmp_path, options):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("kind", [LocalMasker, ResidualMasker])
+@pytest.mark.parametrize("kind", [NetworkMasker, ResidualMasker])
 def test_a_mask_before_anything_is_learned_is_a_mistake_of_ours(kind):
     masker = kind(Layout("gray", 30, 40), MaskSettings())
     frame = SimpleNamespace(picture=None, residual=None)
@@ -94,8 +92,7 @@ def test_a_mask_before_anything_is_learned_is_a_mistake_of_ours(kind):
 
 
 def test_the_command_does_without_what_takes_long_to_import(clip, tmp_path):
-    # numpy.ma comes with the first numpy.median or numpy.unique.
-    heavy = {"scipy", "matplotlib", "numpy.ma", "numpy.testing", "concurrent.futures.process"}
+    heavy = {"scipy", "matplotlib", "numpy.testing", "concurrent.futures.process"}
     heavy |= {f"bgsub.{name}" for name in ("fit.frame_fit", "robustpca.trpca", "segments.changes")}
     heavy |= {f"bgsub.{name}" for name in ("tracking.recorder", "outliers.scorer_learning")}
     code = (

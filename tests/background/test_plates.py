@@ -1,0 +1,73 @@
+"""Hypotheses of the background of samples."""
+
+import numpy as np
+import pytest
+
+from bgsub.background.plates import Background, at_working_size, working_size
+
+
+def sample(n, *, seed=0, noise=2.0):
+    rng = np.random.default_rng(seed)
+    ground = np.kron(rng.integers(60, 180, (6, 8, 3)), np.ones((8, 8, 1)))
+    frames = np.clip(ground + rng.normal(0, noise, (n, 48, 64, 3)), 0, 255).astype(np.uint8)
+    return np.stack([at_working_size(frame) for frame in frames])
+
+
+@pytest.mark.parametrize("shape", [(120, 160), (240, 320), (1080, 1920), (2160, 3840), (48, 64)])
+def test_the_working_size_has_the_shape_of_the_frame_and_about_as_many_pixels(shape):
+    height, width = working_size(*shape)
+    assert height % 16 == width % 16 == 0
+    assert height * width <= 1.15 * 320 * 240
+    assert width / height == pytest.approx(shape[1] / shape[0], rel=0.15)
+
+
+def test_the_second_colour_is_that_of_what_stood_there_for_a_while():
+    frames = sample(40)
+    frames[10:22, 40:80, 40:80] = (20, 30, 200)
+    (state,) = Background.learn(frames).states
+    inside = (slice(44, 76), slice(44, 76))
+    assert np.abs(state.colors[1][inside] - np.array([20, 30, 200.0])).mean() < 3
+    assert np.abs(state.colors[0][inside] - frames[0][inside].astype(float)).mean() < 4
+    assert state.shares[1][inside].mean() / 255 == pytest.approx(12 / 40, abs=0.02)
+    assert state.shares[0][inside].mean() / 255 == pytest.approx(28 / 40, abs=0.05)
+
+
+def test_what_passes_by_once_is_no_hypothesis():
+    frames = sample(60)
+    frames[10, 40:80, 40:80] = 255
+    (state,) = Background.learn(frames).states
+    np.testing.assert_array_equal(state.colors[0], state.colors[1])
+    assert not state.shares[1][44:76, 44:76].any()
+
+
+def test_another_look_of_the_whole_scene_for_a_quarter_of_the_film_is_a_state():
+    frames = sample(40)
+    frames[30:] = 250 - frames[30:]
+    background = Background.learn(frames)
+    assert [state.frames for state in background.states] == [30, 10]
+    found = background.of(frames[35])
+    assert found.plates is background.states[1]
+    assert np.abs(found.first.astype(float) - frames[35]).mean() < 3
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_few_frames_are_enough(count):
+    background = Background.learn(sample(count))
+    assert sum(state.frames for state in background.states) == count
+
+
+def test_arrays_hold_all_of_it():
+    frames = sample(30)
+    background = Background.learn(frames)
+    again = Background.from_arrays(background.arrays())
+    one, two = background.of(frames[3]), again.of(frames[3])
+    np.testing.assert_array_equal(one.first, two.first)
+    np.testing.assert_array_equal(one.plates.shares, two.plates.shares)
+
+
+@pytest.mark.parametrize("name", ["colors_0", "shares_0", "noise_0", "thumbnail_0"])
+def test_arrays_of_another_shape_are_refused(name):
+    arrays = Background.learn(sample(20)).arrays()
+    arrays[f"background_{name}"] = arrays[f"background_{name}"][..., :-1]
+    with pytest.raises(ValueError, match="colors|shares|noise|thumbnail"):
+        Background.from_arrays(arrays)
