@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 from bgsub.declared import documented, option
@@ -254,6 +254,13 @@ class RunOptions(FitOptions):
             reason = "--model paper" if self.model == "paper" else reason
             idle |= dict.fromkeys(OF_LOCAL.intersection(given), reason)
         return idle
+
+    def with_names(self, **named: Any) -> Self:
+        """Return these options with some changed; those of ``source`` are named as plainly."""
+        of_input = {field.name for field in fields(SourceOptions)}
+        source = {name: value for name, value in named.items() if name in of_input}
+        rest = {name: value for name, value in named.items() if name not in of_input}
+        return replace(self, source=replace(rest.pop("source", self.source), **source), **rest)
 
     @property
     def mask_model(self) -> str:

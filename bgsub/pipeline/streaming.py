@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from bgsub.fit.frame_fit import fit_frames, load_libraries
 from bgsub.fit.store import FrameStore
@@ -18,7 +19,9 @@ from bgsub.video.frames import Bytes, Frame
 from bgsub.video.source import Footage
 
 
-def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple[Frame, Bytes]]:
+def masks(
+    footage: Footage, options: RunOptions | None = None, **named: Any
+) -> Iterator[tuple[Frame, Bytes]]:
     """Give every frame of a film with its mask.
 
     Parameters
@@ -27,6 +30,8 @@ def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple
         As for `bgsub.run`.
     options : RunOptions, optional
         Its outputs have no effect.
+    **named
+        Options of a run or of its input by name, such as ``sensitivity="high", start=100``.
 
     Yields
     ------
@@ -45,7 +50,8 @@ def masks(footage: Footage, options: RunOptions | None = None) -> Iterator[tuple
     The film is read once to learn from, and what of it does not fit into ``options.memory`` is
     decoded again. Close the iterator (or let it end) to give the memory back.
     """
-    options = replace(options or RunOptions(), outputs=frozenset({"mask"}))
+    options = (options or RunOptions()).with_names(**named)
+    options = replace(options, outputs=frozenset({"mask"}))
     with Workers(options.threads, options.jobs) as workers:
         if needs_fit(options):
             load_libraries(workers)

@@ -46,7 +46,7 @@ _EPS = float(np.finfo(float).eps)
 # Where half of the errors are exactly alike any other is this many scales away, or more.
 _SURE = 1e-9
 # Errors are roots of squares, so smaller ones have underflowed; and no score overflows with it.
-_LEAST = 1e-200
+LEAST_SCALE = 1e-200
 
 
 class Reweighted(NamedTuple):
@@ -123,7 +123,7 @@ def location_and_scale(errors: Floats, *, resolution: float = 0.0) -> tuple[floa
     # Means of equal numbers are rounded, so what is as small as that is no difference.
     different = errors > half[-1] * (1.0 + 64 * _EPS)
     if scale <= _EPS * location and different.any():
-        scale = max(_SURE * float((errors[different] - half[-1]).min()), _LEAST)
+        scale = max(_SURE * float((errors[different] - half[-1]).min()), LEAST_SCALE)
     return location, scale
 
 

@@ -24,6 +24,7 @@ from bgsub.robustpca.descent import Descent, descend
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import (
+    LEAST_SCALE,
     REWEIGHT_CUTOFF,
     location_and_scale,
     predictive_errors,
@@ -64,8 +65,8 @@ class TRPCA(AffineEstimator):
     random_state : int, numpy.random.Generator or None
         Seed of the starts; the same seed gives the same result bit for bit on one machine.
     reweight_cutoff : float
-        Rows with a robust z-score up to this are inliers of the reweighting step; for frames of a
-        video use `bgsub.robustpca.reweight.FOOTAGE_CUTOFF`.
+        Rows with a robust z-score up to this are inliers of the reweighting step and of `predict`;
+        for frames of a video use `bgsub.robustpca.reweight.FOOTAGE_CUTOFF`.
     threads : int or None
         Threads to fit on; None is as many as the matrix library would use. The result is the same
         bit for bit on any number of them.
@@ -83,6 +84,8 @@ class TRPCA(AffineEstimator):
         Robust z-score of √r_i, see `robust_scores`.
     error_location_, error_scale_ : float
         What these scores are relative to.
+    offset_ : float
+        Minus ``reweight_cutoff``: rows with a lower `score_samples` are outliers of `predict`.
     scores_ : ndarray of shape (n, k)
         Y = (X − 1mᵀ)U.
     objective_ : float
@@ -124,6 +127,7 @@ class TRPCA(AffineEstimator):
     outlier_scores_: Floats
     error_location_: float
     error_scale_: float
+    offset_: float
     raw_center_: Floats
     raw_components_: Floats
     raw_support_: NDArray[np.bool_]
@@ -234,12 +238,36 @@ class TRPCA(AffineEstimator):
         errors, resolution = predictive_errors(fits[0]), rounding_level(space)
         self.outlier_scores_ = robust_scores(errors, resolution=resolution)
         self.error_location_, self.error_scale_ = location_and_scale(errors, resolution=resolution)
+        self.offset_ = -float(self.reweight_cutoff)
         logger.debug("objectives of %d starts: %s", len(descents), self.objectives_)
         return fits
 
     def _set_pixels(self, formed: list[tuple[Floats, Floats]]) -> None:
         super()._set_pixels(formed)
         self.raw_center_, self.raw_components_ = formed[-1]
+
+    def score_samples(self, X: NDArray[Any]) -> Floats:
+        """Return minus the robust z-score of √r_i, shape (n,): the lower, the more abnormal.
+
+        Rows are taken as new ones. For those that were fitted ``-outlier_scores_`` says how normal
+        each is among the others, which is a little less: it leaves the row itself out of the fit.
+        """
+        errors = np.sqrt(self.reconstruction_error(X))
+        # Where all errors of the fit are equal, only what is above their rounding differs.
+        least = max(64 * np.finfo(float).eps * self.error_location_, LEAST_SCALE)
+        return np.asarray((self.error_location_ - errors) / max(self.error_scale_, least))
+
+    def decision_function(self, X: NDArray[Any]) -> Floats:
+        """Return ``score_samples(X) - offset_``, shape (n,): negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: NDArray[Any]) -> NDArray[np.int64]:
+        """Return 1 for inliers and -1 for outliers, shape (n,)."""
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+
+    def fit_predict(self, X: NDArray[Any], y: object = None) -> NDArray[np.int64]:
+        """Fit, and return 1 for inliers and -1 for outliers among the same rows, shape (n,)."""
+        return self.fit(X, y).predict(X)
 
 
 def principal_axes(fit: Fit, squared_norms: Floats | float = 0.0) -> Fit:

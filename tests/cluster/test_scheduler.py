@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,25 @@ pytestmark = [
 ]
 
 FAST = ("--k", "1", "--only", "errors,mask,model", "--format", "mkv")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def surroundings():
+    """Let workers import modules of these tests, and let no test wait long for a worker."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "2m"}),
+    ):
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]), prepend=os.pathsep)
+        yield
+
+
+def wait_until(condition, step=0.02):
+    end = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError("nothing has come of it")
+        time.sleep(step)
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +132,7 @@ def test_a_worker_that_is_killed_is_replaced(cluster, address, film, alone, tmp_
     def kill():
         with distributed.Client(cluster, set_as_default=False) as client:
             workers = client.run(os.getpid)
-            while not list(out.glob(".segments/*/run.json")):
-                time.sleep(0.02)
+            wait_until(lambda: list(out.glob(".segments/*/run.json")))
             busy = [worker for worker, tasks in client.processing().items() if tasks]
             victim = workers[busy[0] if busy else next(iter(workers))]
             os.kill(victim, signal.SIGKILL)
@@ -152,11 +171,9 @@ def test_work_that_nobody_waits_for_is_stopped(address, tmp_path):
         others = Task(os.getpid, (), "quick")
         work = pool.do([Task(do_in_child, arguments, "sleep"), others])
         assert next(work)[0] == 1
-        while not (tmp_path / "sleeper.pid").exists():
-            time.sleep(0.02)
+        wait_until((tmp_path / "sleeper.pid").exists)
         work.close()
-        while not (tmp_path / "sleeper.end").exists():
-            time.sleep(0.02)
+        wait_until((tmp_path / "sleeper.end").exists)
 
 
 def test_results_that_are_put_elsewhere_are_missed(address, tmp_path, monkeypatch):
@@ -227,8 +244,7 @@ def test_a_worker_that_dies_as_it_joins_is_replaced(tmp_path):
             with subprocess.Popen(
                 [*command, "--no-nanny"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             ) as first:
-                while not cluster.scheduler.workers:
-                    time.sleep(0.001)
+                wait_until(lambda: cluster.scheduler.workers, step=0.001)
                 first.kill()
             cluster.scale(1)
 
@@ -251,16 +267,13 @@ def test_a_cluster_that_loses_all_workers_is_left_with_what_is_done(tmp_path, mo
     wait = dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"})
     settings = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
     with distributed.LocalCluster(**settings, memory_limit=0, silence_logs=50) as cluster:
-        # Not before: its worker runs a module of these tests, which it finds from this folder.
         monkeypatch.chdir(tmp_path)
         np.save("good.npy", make_scene(60))
         np.save("sleeper.npy", make_scene(60))
 
         def leave():
-            while not (tmp_path / "out" / "good" / "run.json").exists():
-                time.sleep(0.02)
-            while len(cluster.scheduler.tasks) > 1:  # its reply is still on its way
-                time.sleep(0.02)
+            wait_until((tmp_path / "out" / "good" / "run.json").exists)
+            wait_until(lambda: len(cluster.scheduler.tasks) == 1)  # not while its reply travels
             cluster.scale(0)
 
         thread = threading.Thread(target=leave, daemon=True)
@@ -287,8 +300,7 @@ def test_a_scheduler_that_goes_is_told(tmp_path, monkeypatch):
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]
     command += ["--no-dashboard", "--host", "127.0.0.1", "--scheduler-file", "where.json"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as scheduler:
-        while not (tmp_path / "where.json").exists():
-            time.sleep(0.02)
+        wait_until((tmp_path / "where.json").exists)
         time.sleep(0.2)
         address = json.loads((tmp_path / "where.json").read_text())["address"]
         killer = threading.Timer(3.0, scheduler.kill)

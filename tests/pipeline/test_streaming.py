@@ -28,6 +28,20 @@ def test_an_array_is_footage_too_and_the_iterator_may_be_left(scene):
     iterator.close()
 
 
+def test_options_by_name_are_those_of_run_options(scene, options):
+    footage, chosen = scene(), options(sensitivity="high")
+    named = list(masks(footage, sensitivity="high", start=9, threads=1))
+    source = bgsub.SourceOptions(start=9)
+    given = list(masks(footage, bgsub.RunOptions(sensitivity="high", source=source, threads=1)))
+    assert [frame.number for frame, _ in named] == list(range(9, 49))
+    np.testing.assert_array_equal([m for _, m in named], [m for _, m in given])
+    assert next(masks(footage, chosen, color="gray"))[0].data.ndim <= 2
+    with pytest.raises(TypeError, match="sensitvity"):
+        next(masks(footage, sensitvity="high"))
+    with pytest.raises(bgsub.BgsubError, match="sensitivity"):
+        next(masks(footage, sensitivity="loud"))
+
+
 def test_objects_of_results_are_plain_values(scene, save, tmp_path, options):
     outputs = {"objects", "tracks", "events"}
     bgsub.run(save(scene()), tmp_path / "r", options(outputs=outputs))

@@ -195,6 +195,44 @@ def test_outlier_scores_tell_visitors():
     assert fit.error_scale_ > 0
 
 
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_new_rows_are_judged_as_an_outlier_detector_does(shape, solver):
+    X = contaminated(*shape, share=0.2)
+    fit = TRPCA(2, random_state=0, solver=solver).fit(X)
+    rng = np.random.default_rng(5)
+    usual = fit.center_ + rng.normal(size=(30, 2)) @ fit.components_
+    foreign = usual + rng.normal(scale=9, size=usual.shape)
+    assert fit.score_samples(usual).min() > fit.score_samples(foreign).max()
+    assert fit.predict(usual).tolist() == [1] * 30
+    assert fit.predict(foreign).tolist() == [-1] * 30
+    assert set(fit.fit_predict(X)) == {-1, 1}
+    assert fit.offset_ == -3.5
+    np.testing.assert_allclose(fit.decision_function(X), fit.score_samples(X) + 3.5)
+    # Rows that were not fitted are new ones, so both scores of them are the same.
+    np.testing.assert_allclose(
+        fit.score_samples(X)[~fit.support_], -fit.outlier_scores_[~fit.support_], rtol=1e-6
+    )
+    assert (fit.predict(X)[fit.support_] == 1).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_cutoff_of_predict_is_the_parameter(shape):
+    X = contaminated(*shape, share=0.2)
+    assert (TRPCA(2, random_state=0, reweight_cutoff=1e9).fit_predict(X) == 1).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_that_are_all_alike_are_normal_and_another_is_not(shape):
+    X = np.full(shape, 7.0)
+    with pytest.warns(RankWarning):
+        fit = TRPCA(1, random_state=0).fit(X)
+    other = X.copy()
+    other[0, 0] += 1
+    assert fit.predict(other).tolist() == [-1] + [1] * (shape[0] - 1)
+    assert np.isfinite(fit.score_samples(other)).all()
+
+
 @pytest.mark.parametrize("shape", [(80, 100_000), (40_000, 200)])
 def test_bytes_are_never_copied_as_a_whole_into_floats(shape):
     X = np.random.default_rng(0).integers(0, 90, shape, dtype=np.uint8)
