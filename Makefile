@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-browser test-servers test-cluster test-lowest test-older test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures notebook bench bench-masks bench-flags bench-pieces bench-growth bench-memory bench-long bench-tracks clean
+.PHONY: help demo test test-browser test-servers test-cluster test-lowest test-older test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures notebook bench bench-masks bench-flags bench-growth bench-memory bench-long bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -171,9 +171,6 @@ bench-masks: $(VENV)/.installed-dev  ## F-measure of masks beside classical subt
 
 bench-flags: $(VENV)/.installed-dev  ## what frame flags see, and are quiet about (DATA=folder)
 	$(BIN)/python -m benchmarks.flags $(DATA)
-
-bench-pieces: $(VENV)/.installed-dev  ## what each piece of the local masks brings (DATA=folder)
-	$(BIN)/python -m benchmarks.pieces $(DATA)
 
 bench-memory: $(VENV)/.installed-dev  ## estimated against measured peak memory
 	$(BIN)/python -m benchmarks.memory

@@ -76,7 +76,7 @@ class Sources:
     data : Path or None
         Folder of the scenes.
     names : list of str
-        Scenes to use, of `training.scenes.names` and `CLIPS`; others leave no trace in what is made.
+        Scenes to use, of `training.scenes.names` and `CLIPS`; others leave no trace.
     pictures : Path or None
         Folder of ``photos/`` and of ``shapes/`` (PNG with opacity); see ``SOURCES.md``.
     """
@@ -84,7 +84,7 @@ class Sources:
     def __init__(self, data: Path | None, names: list[str], pictures: Path | None = None) -> None:
         self.plates: list[Bytes] = []
         self.moving: list[tuple[Bytes, Bytes]] = []
-        """Frames of empty stretches: runs of three, (k, 3, h, w, 3), and a long run, (k, h, w, 3)."""
+        """Empty stretches: runs of three frames, (k, 3, h, w, 3), and a long one, (k, h, w, 3)."""
         self.photos: list[Bytes] = []
         self.cutouts: dict[str, list[Cutout]] = {}
         self.shapes: list[Cutout] = []
@@ -624,7 +624,7 @@ def _put(
     opacity = np.asarray(cv2.warpAffine(look[1], matrix, size), np.float32)
     if np.hypot(*smear) > 1.5:
         kernel = np.zeros((2 * pad + 1, 2 * pad + 1), np.float32)
-        a, b = (tuple(int(round(pad + sign * v / 2)) for v in smear) for sign in (-1, 1))
+        a, b = (tuple(round(pad + sign * v / 2) for v in smear) for sign in (-1, 1))
         cv2.line(kernel, a, b, 1.0)
         kernel /= kernel.sum()
         colors, opacity = (
@@ -718,7 +718,7 @@ class _Light:
 
 
 class _Place:
-    """The empty place of a film with what moves in it: leaves, water, flags, monitors, rain, smoke."""
+    """The empty place of a film and what moves in it: leaves, water, flags, monitors, rain."""
 
     def __init__(
         self,
@@ -804,7 +804,7 @@ class _Place:
         return np.s_[y : y + bh, x : x + bw]
 
     def at(self, time: float, run: int, step: int) -> Singles:
-        """Return the empty place at a time; films show a frame of a run, or of the long run (-1)."""
+        """Return the empty place at a time; films show a frame of a run, or of the long one (-1)."""
         if self.runs is not None and self.long is not None:
             last = len(self.long) - 1
             back = last - abs(last - int(time) % (2 * last))
@@ -1063,9 +1063,7 @@ def make(rng: Generator, sources: Sources) -> Made:
                 cv2.warpAffine(truth, matrix, size[::-1], flags=cv2.INTER_NEAREST), np.uint8
             )
         picture = camera.record(scene, sources.noise)
-        if grey and not camera.shot:
-            picture = np.repeat(picture[..., 1:2], 3, 2)
-        elif grey:
+        if grey:
             picture = np.repeat(picture[..., 1:2], 3, 2)
         frames.append(picture)
         marks[time] = truth
@@ -1077,7 +1075,8 @@ def make(rng: Generator, sources: Sources) -> Made:
     facts: dict[str, object] = {
         "base": place.base, "size": size, "length": length, "sample": len(sample), "grey": grey,
         "objects": director.kind, "actors": len(actors), "faint": director.faint,
-        "hidden": director.hidden, "hidden_share": round(float((hidden > len(times) / 2).mean()), 3),
+        "hidden": director.hidden,
+        "hidden_share": round(float((hidden > len(times) / 2).mean()), 3),
         "shade": shade.kind, "light": light.names(), "moves": place.moves, "motion": camera.motion,
         "shift": round(camera.amount or float(np.abs(camera.knock).max()), 2),
         "noise": round(camera.sigma, 2), "fog": round(camera.fog, 2), "native": camera.native,
@@ -1095,7 +1094,7 @@ def _least(camera: _Camera, gain: float) -> Callable[[float], float]:
 
 
 def _wanted(rng: Generator, actors: list[Actor], length: int, changes: list[float]) -> list[int]:
-    """Return frames to be masked: mostly with objects, some as they have gone or light has changed."""
+    """Return frames to be masked: mostly with objects, some after them or a change of light."""
     wanted: set[int] = set()
     for _ in range(int(rng.integers(6, 11))):
         how, time = rng.random(), rng.uniform(0, length)
@@ -1154,7 +1153,7 @@ def _save(path: Path, made: Made) -> None:
 
 
 def _sheet(films: list[Made]) -> Bytes:
-    """Return a picture of films, one a row: the first frame of the sample, and targets with truths."""
+    """Return a picture of films, one a row: the first frame, and targets with truths."""
     colors = np.array([(0, 0, 0), (255, 255, 255), (160, 80, 0), (0, 0, 200)], np.uint8)
     rows = []
     for made in films:

@@ -33,7 +33,7 @@ class MaskNet(nn.Module):
         self.second = _block(CHANNELS, a, stride=2)
         self.fourth = nn.Sequential(_block(a, b, stride=2), _block(b, b))
         self.eighth = nn.Sequential(_block(b, c, stride=2), _block(c, c))
-        # Dilated steps see a third of the frame, as who fills the picture has to be told from light.
+        # Dilated steps see a third of the frame: who fills it has to be told from light.
         self.sixteenth = nn.Sequential(
             _block(c, d, stride=2), _block(d, d, dilation=2), _block(d, d, dilation=4)
         )

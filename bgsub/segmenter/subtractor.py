@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Self, get_args
+from typing import Self, cast, get_args
 
 import cv2
 import numpy as np
@@ -226,7 +226,7 @@ class Subtractor:
             raise UsageError("nothing is learned yet; call fit first, or apply to two frames")
         return self._model
 
-    def getBackgroundImage(self) -> Bytes:
+    def getBackgroundImage(self) -> Bytes:  # noqa: N802 - the name in OpenCV
         """Return the empty scene as far as it is known, (h, w, 3), or (h, w) of grey frames.
 
         Raises
@@ -297,9 +297,8 @@ class Subtractor:
                 subtractor = cls()
                 subtractor._options = MaskOptions(**facts["options"])
                 subtractor._is_grey, subtractor._is_fitted = bool(facts["grey"]), True
-                scene = Scene.from_arrays(arrays)
-                if scene is None:
-                    raise KeyError(_MARK)
+                arrays["mask_shape"]  # a KeyError where no scene is in it
+                scene = cast(Scene, Scene.from_arrays(arrays))
                 subtractor._shape = scene.shape + (() if subtractor._is_grey else (3,))
                 subtractor._model = MaskModel(scene, subtractor._options)
         except OSError as error:

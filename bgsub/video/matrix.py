@@ -53,7 +53,9 @@ class FrameMatrix:
         self._file: IO[bytes] | None = None
         if self._directory is not None:
             try:
-                self._file = tempfile.TemporaryFile(prefix="bgsub-frames-", dir=self._directory)
+                self._file = tempfile.TemporaryFile(  # noqa: SIM115 - closed with the matrix
+                    prefix="bgsub-frames-", dir=self._directory
+                )
             except OSError as error:
                 raise self._no_room("no temporary file can be made here", error) from error
 

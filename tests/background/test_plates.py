@@ -69,5 +69,5 @@ def test_arrays_hold_all_of_it():
 def test_arrays_of_another_shape_are_refused(name):
     arrays = Background.learn(sample(20)).arrays()
     arrays[f"background_{name}"] = arrays[f"background_{name}"][..., :-1]
-    with pytest.raises(ValueError, match="colors|shares|noise|thumbnail"):
+    with pytest.raises(ValueError, match=r"colors|shares|noise|thumbnail"):
         Background.from_arrays(arrays)
