@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-browser test-servers test-cluster test-lowest test-older test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures notebook bench bench-masks bench-flags bench-growth bench-memory bench-long bench-tracks clean
+.PHONY: help demo train test test-browser test-servers test-cluster test-lowest test-older test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures notebook bench bench-masks bench-flags bench-growth bench-memory bench-long bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -91,6 +91,21 @@ $(VENV)/.installed-cluster: $(VENV)/.installed-dev
 
 test-cluster: $(VENV)/.installed-cluster  ## run films and segments on a Dask cluster of two processes, one of which is killed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/cluster -m cluster
+
+TRAINING ?= training/work
+MINUTES ?= 120
+PICTURES ?=
+
+$(VENV)/.installed-train: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train]'
+	@touch $@
+
+train: $(VENV)/.installed-train  ## footage to bgsub/segmenter/mask.onnx; goes on where it was stopped (DATA=folder, MINUTES=, PICTURES=folder)
+	$(BIN)/python -m training.prepare $(DATA) $(TRAINING)/examples
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.prepare $(DATA) $(TRAINING)/examples --made 640 --seed 7 $(if $(PICTURES),--pictures $(PICTURES))
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.train $(TRAINING)/examples $(TRAINING)/weights.pt --minutes $(MINUTES)
+	$(BIN)/python -m training.export $(TRAINING)/weights.pt bgsub/segmenter/mask.onnx
+	$(BIN)/python -m training.curves $(TRAINING)/weights.jsonl $(TRAINING)/curves.png
 
 FUZZ_SEED ?= 1
 FUZZ_TRIES ?= 1000

@@ -45,7 +45,7 @@ def ours(scene: Scene, found: Found) -> list[Observation]:
     decided = [
         tracker.update(t + 1, t / RATE, here, scene.frames[t]) for t, here in enumerate(found)
     ]
-    frames = chain(*decided, tracker.finish())
+    frames = chain.from_iterable(one.settled for one in [*decided, tracker.finish()])
     return [each for frame in frames for each in frame]
 
 

@@ -804,7 +804,7 @@ class _Place:
         return np.s_[y : y + bh, x : x + bw]
 
     def at(self, time: float, run: int, step: int) -> Singles:
-        """Return the empty place at a time; films show a frame of a run, or of the long one (-1)."""
+        """Return the empty place at a time; a film shows a frame of a run, or of the long one."""
         if self.runs is not None and self.long is not None:
             last = len(self.long) - 1
             back = last - abs(last - int(time) % (2 * last))

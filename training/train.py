@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--resume", type=Path)
+    parser.add_argument("--begin-with", type=Path, help="weights to begin with")
     parser.add_argument("--every", type=int, default=500)
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
@@ -172,18 +172,29 @@ def main() -> None:
         DataLoader(Batches(files, weights, arguments.seed), batch_size=None, num_workers=1)
     )
     net = MaskNet()
-    if arguments.resume:
-        net.load_state_dict(torch.load(arguments.resume))
+    if arguments.begin_with:
+        net.load_state_dict(torch.load(arguments.begin_with))
     net = net.to(memory_format=torch.channels_last)
     mean = {key: value.clone() for key, value in net.state_dict().items()}
     optimizer = torch.optim.AdamW(net.parameters(), lr=arguments.rate, weight_decay=1e-3)
-    start, step, recent = time.monotonic(), 0, list[float]()
+    spent, step, recent = 0.0, 0, list[float]()
+    stopped = arguments.out.with_suffix(".state")
+    if stopped.exists():
+        # What was stopped goes on where it was: --minutes are those of all sessions together.
+        state = torch.load(stopped)
+        net.load_state_dict(state["net"])
+        optimizer.load_state_dict(state["optimizer"])
+        mean, step, spent = state["mean"], state["step"], state["seconds"]
+    start = time.monotonic() - spent
     log = arguments.out.with_suffix(".jsonl").open("a")
     while True:
         done = max((time.monotonic() - start) / (60 * arguments.minutes), step / arguments.steps)
         finished = done >= 1
         if step and (step % arguments.every == 0 or finished):
             torch.save(mean, arguments.out)
+            state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "mean": mean}
+            seconds = time.monotonic() - start
+            torch.save(state | {"step": step, "seconds": seconds}, stopped)
             entry = {
                 "step": step,
                 "seconds": round(time.monotonic() - start),
@@ -201,6 +212,7 @@ def main() -> None:
             log.write(json.dumps(entry) + "\n")
             log.flush()
         if finished:
+            stopped.unlink(missing_ok=True)
             return
         rate = arguments.rate * min(1, (step + 1) / 50) * (0.5 * (1 + np.cos(np.pi * done)) + 0.004)
         for group in optimizer.param_groups:
