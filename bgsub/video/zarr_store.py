@@ -41,7 +41,7 @@ def check_zarr(what: str) -> None:
 
 
 def is_zarr(folder: Path) -> bool:
-    """Return whether a folder is meant as a Zarr store: it is one or has the name, and no images."""
+    """Return whether a folder is a Zarr store or has the name of one, and holds no images."""
     try:
         is_meant = folder.suffix.lower() == ".zarr" or _is_store(folder)
         return is_meant and not any(map(is_image_name, folder.iterdir()))
@@ -67,12 +67,8 @@ def open_zarr(path: Path, name: str, given: str, options: Options) -> ArraySourc
     """
     check_zarr(name)
     try:
-        if not _is_store(path):
-            raise _StoreError("it has no .zarray and no zarr.json")
         array = _array_of_frames(path, name)
-        if not holds_frames(array):
-            raise InputError(f"{name}: is {array.dtype} of shape {array.shape}; {EXPECTED}")
-        frames = ZarrFrames(array, path / array.path)
+        frames = ZarrFrames(array, path / array.path) if holds_frames(array) else None
     except InputError:
         raise
     # Neither the library nor its codecs have errors of their own for what makes no sense.
@@ -80,6 +76,8 @@ def open_zarr(path: Path, name: str, given: str, options: Options) -> ArraySourc
         text = " ".join(str(error).split())[:120] or type(error).__name__
         message = f"{name}: is no Zarr array that can be read: {text}"
         raise InputError(f"{message}; write it again with zarr or dask") from error
+    if frames is None:
+        raise InputError(f"{name}: is {array.dtype} of shape {array.shape}; {EXPECTED}")
     source = ArraySource(name, given, frames, options, codec="zarr")
     source.buffer_bytes = frames.buffer_bytes
     if frames.missing:
@@ -93,6 +91,8 @@ def open_zarr(path: Path, name: str, given: str, options: Options) -> ArraySourc
 def _array_of_frames(path: Path, name: str) -> Any:
     import zarr
 
+    if not _is_store(path):
+        raise _StoreError("it has no .zarray and no zarr.json")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of other files in the folder
         found = zarr.open(store=str(path), mode="r")
