@@ -213,18 +213,10 @@ def holds_frames(frames: FrameArray) -> bool:
 
 
 def open_array(path: Path, name: str, given: str, options: Options) -> ArraySource:
-    """Open the frames of a .npy or .npz file; never anything pickled.
+    """Open the frames of a .npy or .npz file, mapped into memory; never anything pickled.
 
-    Files are mapped, and what is compressed is unpacked into a temporary file and mapped there, so
-    that the frames may take more than the memory. In a .npz file they are its only array, or the
-    one called ``frames``.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or holds no such array, or there is no room to unpack it.
-    EmptySelectionError
-        If no frame is selected.
+    In a .npz file they are its only array, or the one called ``frames``. Raises InputError where
+    they cannot be read, EmptySelectionError where no frame is selected.
     """
     try:
         if path.suffix.lower() == ".npy":
@@ -246,23 +238,9 @@ def open_array(path: Path, name: str, given: str, options: Options) -> ArraySour
 
 
 class ArraySource(IndexedSource):
-    """An array as frames.
+    """Frames of uint8 or uint16, shape (n, h, w), (n, h, w, 1) or, in RGB, (n, h, w, 3).
 
-    Parameters
-    ----------
-    name, path : str
-    frames : ndarray of uint8 or uint16, shape (n, h, w), (n, h, w, 1) or (n, h, w, 3)
-        Grey, or red, green and blue. It is not copied.
-    options : Options
-    codec : str
-        What the array was read from.
-
-    Raises
-    ------
-    InputError
-        If the array has another shape or dtype, or no pixels.
-    EmptySelectionError
-        If no frame is selected.
+    Not copied.
     """
 
     kind = "array"

@@ -123,7 +123,7 @@ class BaseSource(ABC):
             raise UsageError(f"{message}; leave it out")
 
     def note_at_opening(self, warning: str) -> None:
-        """Say of every iteration what was found when the input was opened."""
+        """Warn, after every iteration, of what was found when the input was opened."""
         self._opening_warnings.append(warning)
 
     def __repr__(self) -> str:
@@ -202,7 +202,7 @@ class BaseSource(ABC):
             self._explain_nothing(last)
 
     def _doubts_among_given(self) -> Iterator[int]:
-        """Give the selected frames that were given before it was known that they may be wrong."""
+        """Yield the selected frames that were given before it was known that they may be wrong."""
         wants = self.options.selection.picker().wants
         return (number for number, time_s in self._late_doubts if wants(number, time_s))
 
@@ -280,7 +280,7 @@ class IndexedSource(BaseSource):
         return len(self._selected)
 
     def moments(self) -> list[tuple[int, float]]:
-        """Give number and seconds of every frame that is selected, without reading any."""
+        """Return number and seconds of every frame that is selected, without reading any."""
         return [(item.number, item.time_s) for item in self._selected]
 
     @overload

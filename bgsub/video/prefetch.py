@@ -14,17 +14,10 @@ _PATIENCE_S = 0.1
 
 
 class Prefetch(Generic[Item]):
-    """Iterates over another iterable, a few items ahead.
+    """Iterates over another iterable in a thread of its own, `depth` items ahead at most.
 
     An error of the iterable is raised where its item would have come. Leaving the loop early, or
     an exception in it, stops the thread and closes the iterable.
-
-    Parameters
-    ----------
-    items : iterable
-        Belongs to the thread from now on.
-    depth : int
-        Items that wait at most.
     """
 
     def __init__(self, items: Iterable[Item], depth: int = 4) -> None:

@@ -56,14 +56,8 @@ def _is_store(folder: Path) -> bool:
 def open_zarr(path: Path, name: str, given: str, options: Options) -> ArraySource:
     """Open the frames of a Zarr array, or of a group with one array or one called ``frames``.
 
-    Raises
-    ------
-    UsageError
-        If the library zarr is not installed.
-    InputError
-        If the store is damaged, or holds no frames.
-    EmptySelectionError
-        If no frame is selected.
+    Raises UsageError if the library zarr is missing, InputError if the store is damaged or holds
+    no frames, EmptySelectionError if no frame is selected.
     """
     check_zarr(name)
     try:
