@@ -22,13 +22,15 @@ from bgsub.source_options import SourceOptions
 OUTPUTS = (
     *("background", "foreground", "mask", "still", "errors", "plot", "model"),
     *("objects", "tracks", "events", "preview", "overlay", "spectrum", "scores"),
-    "report",
+    *("heatmap", "activity", "report"),
 )
 """What a run can write: three videos, background.png, errors.csv, errors.png, model.npz,
-objects.csv, tracks.csv, events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png, scores.mkv
-and report.html (with input.mp4)."""
+objects.csv, tracks.csv, events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png, scores.mkv,
+heatmap.png (and .npy), activity.csv and report.html (with input.mp4)."""
 
-EXTRA_OUTPUTS = frozenset({"preview", "overlay", "spectrum", "scores", "report"})
+EXTRA_OUTPUTS = frozenset(
+    {"preview", "overlay", "spectrum", "scores", "heatmap", "activity", "report"}
+)
 """Those that are only written when they are asked for."""
 
 DEFAULT_OUTPUTS = frozenset(OUTPUTS) - EXTRA_OUTPUTS

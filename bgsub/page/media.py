@@ -335,6 +335,7 @@ def data_uri(data: bytes, kind: str = "image/webp") -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
+_HEAT_WIDTH = 960
 _MOST_FRAMES = 400
 _WIDTH = 240
 _STILLS, _STILL_WIDTH = 40, 320
@@ -471,6 +472,15 @@ def _thumbnail_size(pictures: Sequence[Bytes]) -> tuple[int, int]:
         if mean * len(pictures) <= _THUMBNAIL_BYTES:
             return width, quality
     return _THUMBNAILS[-1]
+
+
+def picture_heat(folder: Path) -> str:
+    """Make a picture of the heat map of a run; empty where it wrote none."""
+    path = folder / "heatmap.png"
+    if not path.is_file():
+        return ""
+    shown = np.asarray(cv2.cvtColor(read_image(path), cv2.COLOR_BGR2RGB), dtype=np.uint8)
+    return data_uri(webp(shrunk(shown, _HEAT_WIDTH), 85))
 
 
 def picture_scene(result: Result, films: Mapping[View, Film | None]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import functools
 import hashlib
 from collections import defaultdict
@@ -33,6 +34,7 @@ from bgsub.page.media import (
     expected_bytes,
     link,
     make_thumbnails,
+    picture_heat,
     picture_scene,
 )
 from bgsub.page.result import (
@@ -328,6 +330,7 @@ _SCRIPTS = (
 _STYLES = ("uplot/uPlot.min.css", "page.css")
 
 _MOST_EVENTS = 1_500
+_MOST_BARS = 720
 
 
 @dataclass(frozen=True, eq=False)
@@ -419,11 +422,41 @@ def make_page(
         "views": views,
         "is_preview": standalone,
         "background": background,
+        "heat": picture_heat(folder),
+        "activity": _activity(folder),
     }
     html = fill("report.html", scripts=_SCRIPTS, styles=_STYLES, values=values)
     first = max(events, key=lambda event: result.score(event) or event.area, default=None)
     picture = thumbnails.get(first.number, "") if first is not None else ""
     return Page(html, result, views, picture or background)
+
+
+def _activity(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of activity.csv as charts: the minutes of the picture, then of each region.
+
+    The minutes of a film that is long for a page are thinned out to those of most foreground.
+    """
+    path = folder / "activity.csv"
+    if not path.is_file():
+        return []
+    charts: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            share = float(row["foreground"])
+            charts[row["region"]].append({**row, "minute": int(row["minute"]), "share": share})
+    first = min(row["minute"] for rows in charts.values() for row in rows)
+    last = max(row["minute"] for rows in charts.values() for row in rows)
+    every = -(-(last - first + 1) // _MOST_BARS)
+    made = []
+    for region, rows in charts.items():
+        bars: dict[int, dict[str, Any]] = {}
+        for row in rows:
+            place = (row["minute"] - first) // every
+            bars[place] = max(bars.get(place, row), row, key=lambda each: float(each["share"]))
+        top = max(row["share"] for row in rows)
+        places = (last - first) // every + 1
+        made.append({"region": region, "bars": bars, "top": top, "places": places})
+    return made
 
 
 def _shown_values(result: Result) -> dict[str, Any]:

@@ -95,6 +95,8 @@ def object_facts(outputs: FrameOutputs, table: ErrorTable | None) -> dict[str, A
     found = outputs.objects.finish([] if table is None else find_events(table))
     from bgsub.tracking.recorder import describe
 
+    if outputs.activity is not None:
+        outputs.activity.finish(found.events)
     kinds = [event.kind for event in found.events]
     return {
         "objects": {

@@ -19,11 +19,12 @@ from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
 from bgsub.pipeline import manifest as manifests
+from bgsub.pipeline.activity import join_activity, join_heatmaps
 from bgsub.pipeline.advice import EMPTY, describe_outliers, sight_findings
 from bgsub.pipeline.damage import damage_findings
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.manifest import Stopwatch, load_manifest
-from bgsub.pipeline.needs import VIDEOS
+from bgsub.pipeline.needs import VIDEOS, needs_still
 from bgsub.pipeline.objects import object_options
 from bgsub.pipeline.outcome import RunResult, commit
 from bgsub.pipeline.output_names import output_name, output_names
@@ -520,8 +521,11 @@ def join_segments(
     with watch.stage("join"):
         _join_frames(folders, film, results)
         facts |= _join_tables(folders, facts, results, plan.options)
-        if "still" in plan.options.outputs:
+        if needs_still(plan.options):
             _choose_still(folders, film, results)
+        if "heatmap" in plan.options.outputs:
+            frames = [int(each["frames"]["used"]) for each in film.segments]
+            join_heatmaps(folders, frames, results.stage(""))
         if "spectrum" in plan.options.outputs:
             _plot_spectrum(folders, facts, results, plan.options)
         if "model" in plan.options.outputs:
@@ -585,6 +589,9 @@ def _join_tables(
             frame_events=events,
             end_s=float(facts["segments"][-1]["span"]["last_time_s"]),
         )
+        if "activity" in options.outputs:
+            regions = object_options(options).regions
+            join_activity(folders, results.stage(""), regions, joined.events)
         kinds = [event.kind for event in joined.events]
         summary = describe(joined)
         found["objects"] = {

@@ -23,7 +23,7 @@ from bgsub.options import RunOptions
 from bgsub.pipeline.directory import is_complete
 from bgsub.pipeline.inputs import open_input
 from bgsub.pipeline.manifest import input_identity
-from bgsub.pipeline.needs import needs_fit
+from bgsub.pipeline.needs import needs_fit, needs_still
 from bgsub.segments.moments import Film, Moments
 from bgsub.version import __version__
 from bgsub.video.film_index import Entry, Place
@@ -296,8 +296,10 @@ class SegmentPlan:
         outputs = options.outputs - {"plot"}
         if needs_fit(options):
             outputs |= {"errors"}
-        if outputs & _OF_OBJECTS:
+        if outputs & {*_OF_OBJECTS, "activity"}:
             outputs |= _OF_OBJECTS
+        if needs_still(options):
+            outputs |= {"still"}
         last = options.source.end if segment.last is None else segment.last
         source = replace(options.source, start=segment.first, end=last)
         return replace(
