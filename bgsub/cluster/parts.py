@@ -178,10 +178,10 @@ def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
         if len(plan.segments) < 2:
             return plan
         folder = path.parent
-        if folder.is_dir() and any(entry.name.isdigit() for entry in folder.iterdir()):
-            if not path.exists():
-                message = f"{folder}: holds segments without a plan"
-                raise OutputError(f"{message}; remove it, and run all parts again")
+        segments = folder.is_dir() and any(entry.name.isdigit() for entry in folder.iterdir())
+        if segments and not path.exists():
+            message = f"{folder}: holds segments without a plan"
+            raise OutputError(f"{message}; remove it, and run all parts again")
         if put_in_place(path, json.dumps(plan.to_json(), indent=2) + "\n", keep=True):
             return plan
     earlier = load_plan(out)
