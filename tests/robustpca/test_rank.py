@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 
 import numpy as np
 import pytest
 
 from bgsub.robustpca.competitors.synthetic import data1, data2
 from bgsub.robustpca.gram import ArrayColumns, gram_matrix
-from bgsub.robustpca.rank import _reason, best_rank, choose_rank, share_for_rank
+from bgsub.robustpca.rank import best_rank, choose_rank, share_for_rank
 
 
 def scene(rank, n=120, p=480, *, noise=2.0, seed=0):
@@ -168,17 +167,3 @@ def test_matrices_are_checked():
 )
 def test_best_rank(gains, rank):
     assert best_rank(np.array(gains), 0.04) == rank
-
-
-@pytest.mark.parametrize(
-    ("rank", "gains", "words"),
-    [
-        (1, [], "there is no component to choose from"),
-        (1, [0.01, 0.005], "the first component explains 1.0 % .*, 4 % is asked for, but 1"),
-        (2, [0.5, 0.1], "component 2 explains 9.5 % .*; no more are looked for"),
-        (2, [0.5, 0.1, 0.02], "component 2 explains 9.5 % .*, the next 2.0 %; 4 % is asked for"),
-        (1, [0.5, -0.1], "component 1 explains 39.3 % .*, the next 0.0 %"),
-    ],
-)
-def test_the_reason_names_the_gains_that_decided(rank, gains, words):
-    assert re.match(words, _reason(rank, np.array(gains), 0.04))
