@@ -8,7 +8,7 @@ from typing import Literal
 from bgsub.fit.blocks import queue_frames, render_rows, sum_rows
 from bgsub.outliers.scorer_size import scorer_bytes
 from bgsub.robustpca.competitors.methods import METHODS
-from bgsub.robustpca.gram_tiles import TILE_ROWS
+from bgsub.robustpca.gram import TILE_ROWS
 
 Storage = Literal["memory", "spill", "sample"]
 """All frames in memory; all in a memory-mapped file; the fitted ones in memory, and all decoded

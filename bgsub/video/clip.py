@@ -94,16 +94,12 @@ def _copy(
             continue
         if packet.stream.index == stream.index:
             last = max(last, stamp)
-        _mux(target, packet, ours[packet.stream.index], begin)
+        shift = int(begin / base)
+        packet.pts = None if packet.pts is None else packet.pts - shift
+        packet.dts -= shift
+        packet.stream = ours[packet.stream.index]
+        target.mux(packet)
     return begin or 0.0, last
-
-
-def _mux(target: OutputContainer, packet: Packet[Any], own: Any, begin: float) -> None:
-    shift = int(begin / float(packet.time_base or 1))
-    packet.pts = None if packet.pts is None else packet.pts - shift
-    packet.dts = None if packet.dts is None else packet.dts - shift
-    packet.stream = own
-    target.mux(packet)
 
 
 def encode_excerpt(
@@ -164,7 +160,8 @@ def _heard(
 ) -> Iterator[av.AudioFrame]:
     """Decode the sound of a stretch; its first sample is that of the stretch's first frame."""
     resampler = av.AudioResampler(format="fltp", layout=sound.layout, rate=sound.rate)
-    for frame in _decode(container, sound):
+    packets = pyav.demux(container, sound)
+    for frame in (each for packet in packets for each in sound.codec_context.decode(packet)):
         stamp = pyav.seconds(frame.pts, frame.time_base)
         if stamp is None or stamp + frame.samples / frame.sample_rate < start:
             continue
@@ -179,11 +176,6 @@ def _heard(
             part.sample_rate, part.pts = plain.sample_rate, max(0, first)
             part.time_base = Fraction(1, plain.sample_rate)
             yield part
-
-
-def _decode(container: InputContainer, sound: AudioStream) -> Iterator[av.AudioFrame]:
-    for packet in pyav.demux(container, sound):
-        yield from sound.codec_context.decode(packet)
 
 
 def _sound_of(container: InputContainer) -> AudioStream | None:

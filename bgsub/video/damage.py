@@ -143,14 +143,9 @@ class Survey:
     broke_off: str = ""
 
     @property
-    def errors(self) -> int:
-        """Number of packets that could not be decoded."""
-        return sum(bool(packet.error) for packet in self.packets)
-
-    @property
     def is_odd_kind(self) -> bool:
-        """Whether nearly every frame departs from the standard: such a film is not damaged."""
-        return 2 * self.errors > len(self.packets)
+        """Whether nearly every frame departs from the standard: such a video is not damaged."""
+        return 2 * sum(bool(packet.error) for packet in self.packets) > len(self.packets)
 
     def end_s(self, header: FilmHeader) -> float:
         """Return when the last packet ends, on the stream's clock."""

@@ -22,7 +22,6 @@ from bgsub.video.base import BadPicture, IndexedSource, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import (
     DAMAGE,
-    Image,
     ImageError,
     ImageHeader,
     TiffPages,
@@ -35,7 +34,7 @@ from bgsub.video.images import (
 )
 
 _VIDEOS = frozenset(
-    {
+    [
         ".mp4",
         ".avi",
         ".mkv",
@@ -48,8 +47,12 @@ _VIDEOS = frozenset(
         ".webm",
         ".wmv",
         ".flv",
-    }
-    | {".y4m", ".gif", ".npy", ".npz", ".zarr"}
+        ".y4m",
+        ".gif",
+        ".npy",
+        ".npz",
+        ".zarr",
+    ]
 )
 _PLOTS = {"background.png", "errors.png", "spectrum.png"}
 """Pictures that bgsub writes beside run.json: no frames."""
@@ -94,21 +97,16 @@ def list_directory(folder: Path) -> list[Path]:
         message = f"{folder}: holds results of bgsub, and no frames"
         raise InputError(f"{message}; give the footage, or a video of these by its name")
     if not files:
-        _refuse_videos(folder)
+        found = Counter(path.suffix for path in folder.iterdir() if path.suffix.lower() in _VIDEOS)
+        if found:
+            suffix, count = found.most_common(1)[0]
+            what = "a video" if found.total() == 1 else f"{found.total()} videos"
+            others = "" if count == found.total() else ", and the others likewise"
+            message = f"{folder}: holds {what} and no images"
+            raise InputError(f"{message}; give them as {folder / '*'}{suffix}{others}")
         kinds = "png, jpg, bmp, tif, webp, pgm or ppm"
         raise InputError(f"{folder}: holds no images; give a folder with {kinds} files")
     return in_natural_order(files)
-
-
-def _refuse_videos(folder: Path) -> None:
-    """Raise InputError with how the videos of a folder are given, if there are any."""
-    found = Counter(path.suffix for path in folder.iterdir() if path.suffix.lower() in _VIDEOS)
-    if found:
-        suffix, count = found.most_common(1)[0]
-        what = "a video" if found.total() == 1 else f"{found.total()} videos"
-        message = f"{folder}: holds {what} and no images; give them as {folder / '*'}{suffix}"
-        others = "" if count == found.total() else ", and the others likewise"
-        raise InputError(f"{message}{others}")
 
 
 def is_printf(name: str) -> bool:
@@ -195,21 +193,18 @@ class ImageFilesSource(IndexedSource):
         message = f"{self.name}: none of its images can be decoded ({reason})"
         raise InputError(f"{message}; check that they open in a viewer")
 
-    def _read(self, file: Path) -> Image:
-        try:
-            return decode_image(file.read_bytes())
-        except OSError as error:
-            raise BadPicture((error.strerror or str(error)).lower()) from error
-        except ImageError as error:
-            raise BadPicture(str(error)) from error
-
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         for index, file in enumerate(self._files):
             load = partial(self._picture, file, notes)
             yield Item(index + 1, float(index / self._per_second), load)
 
     def _picture(self, file: Path, notes: list[str]) -> Picture:
-        image = self._read(file)
+        try:
+            image = decode_image(file.read_bytes())
+        except OSError as error:
+            raise BadPicture((error.strerror or str(error)).lower()) from error
+        except ImageError as error:
+            raise BadPicture(str(error)) from error
         size = (image.shape[1], image.shape[0])
         if size != self._native_size:
             first = "{}×{}".format(*self._native_size)
@@ -223,20 +218,13 @@ class ImageFilesSource(IndexedSource):
 
 
 class Pages(Protocol):
-    """The pictures of a file that is open."""
+    """The pictures of a file that is open; ImageError where one is damaged."""
 
     def __len__(self) -> int: ...
-
-    def header(self, page: int) -> ImageHeader:
-        """Say what a page is; ImageError if it is damaged."""
-        ...
-
-    def read(self, page: int) -> NDArray[Any]:
-        """Decode a page; ImageError if it is damaged."""
-        ...
-
+    def header(self, page: int) -> ImageHeader: ...  # noqa: D102
+    def read(self, page: int) -> NDArray[Any]: ...  # noqa: D102
     def seconds(self, page: int) -> float:
-        """Say how long a page is shown, 0 where the file does not say; ImageError as of `read`."""
+        """Return how long a page is shown, 0 where the file does not say."""
         ...
 
 

@@ -71,14 +71,9 @@ class Ratio(Protocol):
     """A fraction of FFmpeg's or of Python's."""
 
     @property
-    def numerator(self) -> int:
-        """The number above the line."""
-        ...
-
+    def numerator(self) -> int: ...  # noqa: D102
     @property
-    def denominator(self) -> int:
-        """The number below the line."""
-        ...
+    def denominator(self) -> int: ...  # noqa: D102
 
 
 @contextmanager
