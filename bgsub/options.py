@@ -151,6 +151,13 @@ class RunOptions(FitOptions):
         "gets a column with the region, and regions.csv counts entries, exits and seconds.",
         metavar="JSON",
     )
+    feedback: str | None = _objects(
+        None,
+        File(),
+        "File that `bgsub feedback` wrote: tracks that are like what it says is no object are "
+        "dropped from the tables, and that is said.",
+        metavar="JSON",
+    )
     line: tuple[tuple[str, float, float, float, float], ...] = _objects(
         (),
         Several(Segment(), separator=";"),

@@ -98,13 +98,15 @@ def object_facts(outputs: FrameOutputs, table: ErrorTable | None) -> dict[str, A
     if outputs.activity is not None:
         outputs.activity.finish(found.events)
     kinds = [event.kind for event in found.events]
+    feedback = outputs.objects.feedback
     return {
+        **({} if feedback is None else feedback.facts()),
         "objects": {
             "observations": found.observations,
             "tracks": len(found.tracks),
             "events": {kind: kinds.count(kind) for kind in ("object", "frame", "both")},
             "summary": describe(found),
-        }
+        },
     }
 
 

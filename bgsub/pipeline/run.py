@@ -292,7 +292,7 @@ def _objects(
     """Prepare to follow the objects of the masks, where anything is made of them."""
     if scene.masker is None or watched is None:
         return None
-    from bgsub.pipeline.objects import ObjectsOutput
+    from bgsub.pipeline.objects import ObjectsOutput, given_feedback
     from bgsub.tracking.recorder import ObjectRecorder
     from bgsub.tracking.view import View
 
@@ -301,7 +301,8 @@ def _objects(
     view = View((width, height), region, (source.layout.width, source.layout.height))
     rate = float(source.rate or 25)
     recorder = ObjectRecorder(results.stage(""), view, rate=rate, options=watched)
-    return ObjectsOutput(recorder, scene.masker)
+    feedback = given_feedback(options, source.input_size)
+    return ObjectsOutput(recorder, results.stage(""), scene.masker, feedback=feedback)
 
 
 __all__ = ["RunResult", "apply", "run"]

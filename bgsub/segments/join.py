@@ -25,12 +25,13 @@ from bgsub.pipeline.damage import damage_findings
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.manifest import Stopwatch, load_manifest
 from bgsub.pipeline.needs import VIDEOS, needs_still
-from bgsub.pipeline.objects import object_options
+from bgsub.pipeline.objects import given_feedback, object_options
 from bgsub.pipeline.outcome import RunResult, commit
 from bgsub.pipeline.output_names import output_name, output_names
 from bgsub.pipeline.schema import SCHEMA_VERSION
 from bgsub.robustpca.rank import RankChoice
 from bgsub.segments.plan import Segment, SegmentPlan, segment_folder
+from bgsub.tracking.feedback import drop_alike
 from bgsub.tracking.object_options import ObjectOptions
 from bgsub.tracking.object_tables import ObjectTables
 from bgsub.tracking.recorder import Recorded, describe
@@ -581,17 +582,15 @@ def _join_tables(
     if objects[0].is_file():
         source = facts["input"]
         area = options.source.roi or (0, 0, int(source["width"]), int(source["height"]))
-        joined = join_objects(
-            objects,
-            results.stage(""),
-            area,
-            object_options(options),
-            frame_events=events,
-            end_s=float(facts["segments"][-1]["span"]["last_time_s"]),
-        )
+        folder, watched = results.stage(""), object_options(options)
+        end_s = float(facts["segments"][-1]["span"]["last_time_s"])
+        joined = join_objects(objects, folder, area, watched, frame_events=events, end_s=end_s)
+        feedback = given_feedback(options, (int(source["width"]), int(source["height"])))
+        if feedback is not None:
+            joined = drop_alike(folder, joined, feedback, area, watched, events, end_s)
+            found |= feedback.facts()
         if "activity" in options.outputs:
-            regions = object_options(options).regions
-            join_activity(folders, results.stage(""), regions, joined.events)
+            join_activity(folders, folder, watched.regions, joined.events)
         kinds = [event.kind for event in joined.events]
         summary = describe(joined)
         found["objects"] = {
@@ -600,7 +599,8 @@ def _join_tables(
             "events": {kind: kinds.count(kind) for kind in ("object", "frame", "both")},
             "summary": summary,
         }
-        found["findings"] = [*facts["findings"], summary]
+        told = [found["feedback"]["summary"]] if "feedback" in found else []
+        found["findings"] = [*facts["findings"], summary, *told]
     return found
 
 

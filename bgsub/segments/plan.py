@@ -290,7 +290,7 @@ class SegmentPlan:
     def segment_options(self, number: int) -> RunOptions:
         """Return the options with which a segment is an ordinary run.
 
-        What is drawn of all frames is made when segments are joined, from their tables.
+        What is made of all frames, and what --feedback drops, is made when segments are joined.
         """
         segment, options = self.segments[number - 1], self.options
         outputs = options.outputs - {"plot"}
@@ -308,6 +308,7 @@ class SegmentPlan:
             outputs=outputs,
             fit_frames=options.fit_frames or segment.fit_frames,
             segment="off",
+            feedback=None,
             resume=False,
             force=False,
         )
