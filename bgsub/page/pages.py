@@ -394,6 +394,7 @@ def make_page(
     result = read_result(folder, manifest, selection)
     views = find_views(result, footage, copies, progress)
     films = {shown.view: shown.film for shown in views}
+    there = [shown for shown in views if not shown.is_absent]
     events = _largest(result)
     excerpt = _excerpt(result, views, announce) if standalone else None
     thumbnails = make_thumbnails(result, events, films)
@@ -401,7 +402,7 @@ def make_page(
     data = {
         **pack_series(result, films, events, progress),
         "events": [describe_event(result, event) for event in events],
-        "films": [describe_film(result, shown, path, events, excerpt) for shown in views],
+        "films": [describe_film(result, shown, path, events, excerpt) for shown in there],
         "boxes": pack_boxes(result),
         "region": result.region,
     }
@@ -419,7 +420,7 @@ def make_page(
             for event in events
         ],
         "left_out": len(result.events) - len(events),
-        "views": views,
+        "views": there,
         "is_preview": standalone,
         "background": background,
         "heat": picture_heat(folder),
