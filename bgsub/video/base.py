@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import EmptySelectionError, InputError, UsageError
+from bgsub.errors import EmptySelectionError, InputError
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, MaskImage, Orientation, Picture
 from bgsub.video.selection import Region, Selection, format_time
@@ -116,11 +116,11 @@ class BaseSource(ABC):
 
     _assumed_rate: Fraction | None = None
 
-    def _refuse_fps(self, what: str) -> None:
-        """Raise UsageError if a rate is given for frames that have times."""
+    def _warn_of_fps(self, what: str) -> None:
+        """Warn of a rate that is given for frames that have times."""
         if self.options.fps is not None:
             message = f"--fps has no effect on {self.name}, {what} with times of its own"
-            raise UsageError(f"{message}; leave it out")
+            self.note_at_opening(message)
 
     def note_at_opening(self, warning: str) -> None:
         """Warn, after every iteration, of what was found when the input was opened."""

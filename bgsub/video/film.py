@@ -63,7 +63,7 @@ class VideoFileSource(BaseSource):
 
     def __init__(self, path: Path, options: Options) -> None:
         super().__init__(path.name, str(path), options)
-        self._refuse_fps("a video")
+        self._warn_of_fps("a video")
         self._file = path
         self._timeline: Timeline | None = None
         self._entry: Entry | None = None

@@ -325,7 +325,7 @@ class PagesSource(IndexedSource):
             raise InputError(f"{name}: {error}; check that it opens in a viewer") from error
         self._is_timed = bool(shown)
         if shown:
-            self._refuse_fps("an animation")
+            self._warn_of_fps("an animation")
             self.rate = 1 / Fraction(shown).limit_denominator(1000)
         self.kind = "images" if shown else "array"
         self.codec = header.format
