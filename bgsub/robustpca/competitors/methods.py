@@ -93,7 +93,7 @@ def _load(module: str, name: str) -> Any:
 
 
 def _trimmed(module: str, name: str, settings: Settings) -> Any:
-    """Return TRPCA or its like: given the true t, the t rows are the inliers without reweighting."""
+    """Return TRPCA or its like: given the true t, its rows are the inliers without reweighting."""
     return _load(module, name)(
         settings.k,
         support_fraction=settings.support_fraction,
