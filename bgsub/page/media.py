@@ -316,12 +316,15 @@ def shares_of(film: Film) -> Iterator[float]:
             yield float(np.count_nonzero(luma >= 128)) / luma.size
 
 
+_TALLEST = 16383
+
+
 def shrunk(picture: Bytes, width: int) -> Bytes:
-    """Make a picture no wider than so many pixels."""
+    """Make a picture no wider than so many pixels, and no taller than WebP allows."""
     height, wide = picture.shape[:2]
-    if wide <= width:
+    if wide <= width and height <= _TALLEST:
         return picture
-    size = (width, max(1, round(height * width / wide)))
+    size = (min(width, wide), max(1, min(_TALLEST, round(height * min(1.0, width / wide)))))
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
 
