@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bgsub import TRPCA
-from bgsub.errors import ConvergenceWarning, RankWarning
+from bgsub.errors import ConvergenceWarning, PrecisionWarning, RankWarning
 from bgsub.paper.curves import tre
 from bgsub.robustpca.base import residuals
 from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
@@ -504,3 +504,27 @@ def test_synthetic_data_of_the_paper(make, p, share):
     starts = [random_orthonormal(p, 5, rng) for _ in range(10)]
     best = min(algorithm1(data.X, U, 100).objective for U in starts)
     assert fit.objective_ <= 1.01 * best
+
+
+def _beside_noise(ratio: float, shape: tuple[int, int], noise: float = 1.0):
+    rng = np.random.default_rng(0)
+    n, p = shape
+    U = np.linalg.qr(rng.normal(size=(p, 3)))[0].T
+    X = ratio * rng.normal(size=(n, 3)) @ U * np.sqrt(p) + noise * rng.normal(size=(n, p))
+    X[:6] += 20 * noise * rng.normal(size=(6, p))
+    return X
+
+
+@pytest.mark.parametrize("shape", [(100, 400), (400, 60)])
+class TestRowsMuchLargerThanTheirErrors:
+    @pytest.mark.parametrize("ratio", [1e7, 1e8, 1e9])
+    def test_are_warned_of_with_the_figure(self, shape, ratio):
+        with pytest.warns(PrecisionWarning, match=r"the rows are [1-3]e\+\d\d times as large"):
+            TRPCA(3, n_init=2, random_state=0).fit(_beside_noise(ratio, shape))
+
+    def test_are_right_and_silent_up_to_a_million(self, shape):
+        fit = TRPCA(3, n_init=2, random_state=0).fit(_beside_noise(1e6, shape))
+        assert not fit.support_[:6].any()
+
+    def test_are_silent_without_errors(self, shape):
+        TRPCA(3, n_init=2, random_state=0).fit(_beside_noise(1.0, shape, noise=0.0))
