@@ -111,5 +111,9 @@ class ConvergenceWarning(BgsubWarning):
     """An iteration stopped at its limit before it converged."""
 
 
+class PrecisionWarning(BgsubWarning):
+    """Float64 does not hold the digits that a result would need."""
+
+
 class NotFittedError(ValueError, AttributeError):
     """An estimator is used before `fit`; scikit-learn's error of this name if that is in use."""

@@ -22,13 +22,15 @@ from bgsub.source_options import SourceOptions
 OUTPUTS = (
     *("background", "foreground", "mask", "still", "errors", "plot", "model"),
     *("objects", "tracks", "events", "preview", "overlay", "spectrum", "scores"),
-    "report",
+    *("heatmap", "activity", "report"),
 )
 """What a run can write: three videos, background.png, errors.csv, errors.png, model.npz,
-objects.csv, tracks.csv, events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png, scores.mkv
-and report.html (with input.mp4)."""
+objects.csv, tracks.csv, events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png, scores.mkv,
+heatmap.png (and .npy), activity.csv and report.html (with input.mp4)."""
 
-EXTRA_OUTPUTS = frozenset({"preview", "overlay", "spectrum", "scores", "report"})
+EXTRA_OUTPUTS = frozenset(
+    {"preview", "overlay", "spectrum", "scores", "heatmap", "activity", "report"}
+)
 """Those that are only written when they are asked for."""
 
 DEFAULT_OUTPUTS = frozenset(OUTPUTS) - EXTRA_OUTPUTS
@@ -147,6 +149,13 @@ class RunOptions(FitOptions):
         File(),
         'File of named regions, {"arena 1": [[x, y], …], …} in pixels of the input: objects.csv '
         "gets a column with the region, and regions.csv counts entries, exits and seconds.",
+        metavar="JSON",
+    )
+    feedback: str | None = _objects(
+        None,
+        File(),
+        "File that `bgsub feedback` wrote: tracks that are like what it says is no object are "
+        "dropped from the tables, and that is said.",
         metavar="JSON",
     )
     line: tuple[tuple[str, float, float, float, float], ...] = _objects(

@@ -112,8 +112,8 @@ def test_bounds_are_included(values):
 
 
 def test_an_unknown_output_is_named_with_the_known_ones():
-    with pytest.raises(UsageError, match=r"--only heatmap: .*background, foreground"):
-        RunOptions(outputs=frozenset({"mask", "heatmap"}))
+    with pytest.raises(UsageError, match=r"--only heat: .*background, foreground"):
+        RunOptions(outputs=frozenset({"mask", "heat"}))
 
 
 def test_values_are_stored_in_their_own_types(tmp_path):

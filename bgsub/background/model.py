@@ -263,8 +263,6 @@ class BackgroundModel:
             ignored=read_array(arrays, "ignored", "b") if "ignored" in arrays else None,
             local=Scene.from_arrays(arrays),
         )
-        if "scorer_noise" in arrays:
-            model = replace(model, scorer=FrameScorer.from_arrays(arrays, model.light()))
         if model.local is not None and model.local.shape != (layout.height, layout.width):
             raise ValueError(model.local.shape)
         for mask in (model.pixel_mask, model.ignored, model.inside):
@@ -279,6 +277,8 @@ class BackgroundModel:
             fitted,
         )
         check_frames(model.support, model.frame_numbers)
+        if "scorer_noise" in arrays:
+            model = replace(model, scorer=FrameScorer.from_arrays(arrays, model.light()))
         return model
 
 

@@ -42,6 +42,10 @@ COMMANDS = {
         "bgsub.cli.export:export_command",
         "Write objects or events for other programs.",
     ),
+    "feedback": (
+        "bgsub.cli.feedback:feedback_command",
+        "Remember what is no object, for runs to drop what is like it.",
+    ),
     "report": ("bgsub.cli.report:report_command", "Make a web page of results."),
     "view": ("bgsub.cli.view:view_command", "Show results in a browser."),
     "info": ("bgsub.cli.info:info_command", "Describe an input and what a run would need."),

@@ -31,7 +31,7 @@ _RULES: tuple[tuple[frozenset[str], Callable[[RunOptions], bool], str], ...] = (
         "no mask is made",
     ),
     (
-        frozenset({"max_area", "min_track", "max_gap", "regions", "line"}),
+        frozenset({"max_area", "min_track", "max_gap", "regions", "line", "feedback"}),
         needs_objects,
         "no object is followed",
     ),

@@ -187,6 +187,20 @@ output_options = together(
     ),
     option(
         "Output",
+        "--heatmap/--no-heatmap",
+        default=None,
+        help="Write heatmap.png and heatmap.npy too: the share of frames in which each pixel was "
+        "foreground, over the empty scene.",
+    ),
+    option(
+        "Output",
+        "--activity/--no-activity",
+        default=None,
+        help="Write activity.csv too: the share of foreground, the objects and the events of every "
+        "minute, of --regions too.",
+    ),
+    option(
+        "Output",
         "--report/--no-report",
         default=None,
         help="Write report.html too, a page to look at in a browser, and input.mp4, which it "

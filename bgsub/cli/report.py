@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,7 +95,9 @@ def report_command(
             path = folders[0] / PAGE if out is None else Path(out)
             _check(path, force=force)
             how = How(copies=copies, standalone=standalone, selected=params)
-            _write_report(folders[0], path, session, how, force=force)
+            absent: Counter[str] = Counter()
+            _write_report(folders[0], path, session, how, absent, force=force)
+            _tell_absent(absent, session)
             log_results(path, session, "{} is written")
         return
     if standalone:
@@ -161,7 +164,10 @@ def _load(folder: Path) -> tuple[dict[str, Any], str | None]:
     return manifest, recorded_path(manifest, manifest["input"]["path"])
 
 
-def _write_report(folder: Path, path: Path, session: Session, how: How, *, force: bool) -> Row:
+def _write_report(
+    folder: Path, path: Path, session: Session, how: How, absent: Counter[str], *, force: bool
+) -> Row:
+    """Write a page; the views that the run did not write are counted."""
     from bgsub.page.pages import encode_page, make_page, make_row
 
     manifest, footage = _load(folder)
@@ -181,7 +187,9 @@ def _write_report(folder: Path, path: Path, session: Session, how: How, *, force
             )
         write_file(path, encode_page(page.html))
         for shown in page.views:
-            if shown.film is None:
+            if shown.is_absent:
+                absent[shown.view] += 1
+            elif shown.film is None:
                 session.log("warning", f"{shown.view} is not shown: {shown.reason}")
             elif shown.film.path.parent == beside and not how.standalone:
                 size = shown.film.path.stat().st_size / 1e6
@@ -208,19 +216,30 @@ def _announce(session: Session, frames: int, size: int) -> None:
     session.log("note", f"the preview of {frames} frames will add about {size / 1e6:.1f} MB")
 
 
+def _tell_absent(absent: Mapping[str, int], session: Session) -> None:
+    """Name the views that runs did not write, in one line for all pages."""
+    if absent:
+        named = ", ".join(f"{view} ({plural(n, 'page')})" for view, n in absent.items())
+        session.log("note", f"views that were not written are left out: {named}")
+
+
 def _rows(folders: list[Path], session: Session, how: How, *, force: bool) -> list[Row]:
     """Make the pages of several results; one that fails does not stop the others."""
     rows = []
+    absent: Counter[str] = Counter()
     for folder in folders:
         with session.about(str(folder), label=str(folder)):
             try:
-                rows.append(_one_of_several(folder, session, how, force=force))
+                rows.append(_one_of_several(folder, session, how, absent, force=force))
             except BgsubError as error:
                 messages.log_error(error, session)
+    _tell_absent(absent, session)
     return rows
 
 
-def _one_of_several(folder: Path, session: Session, how: How, *, force: bool) -> Row:
+def _one_of_several(
+    folder: Path, session: Session, how: How, absent: Counter[str], *, force: bool
+) -> Row:
     """Make a result's page, but keep one that its run has written."""
     from bgsub.page.pages import make_page, make_row
 
@@ -229,4 +248,4 @@ def _one_of_several(folder: Path, session: Session, how: How, *, force: bool) ->
     if PAGE in manifest.get("outputs", {}) and path.is_file():
         page = make_page(folder, manifest, path, selection=_selection(folder, how))
         return make_row(folder, manifest, path, len(page.result.events), page.thumbnail)
-    return _write_report(folder, path, session, how, force=force)
+    return _write_report(folder, path, session, how, absent, force=force)

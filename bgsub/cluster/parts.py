@@ -41,13 +41,7 @@ _PART = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 
 @dataclass(frozen=True)
 class Part:
-    """One of so many parts of some work: every `of`-th unit, from unit `number` on.
-
-    Attributes
-    ----------
-    number, of : int
-        1 ≤ number ≤ of.
-    """
+    """One of so many parts of some work: every `of`-th unit, from unit `number` (from 1) on."""
 
     number: int
     of: int
@@ -56,7 +50,7 @@ class Part:
         return f"{self.number}/{self.of}"
 
     def pick(self, units: Sequence[AnyUnit]) -> list[AnyUnit]:
-        """Give the units of this part.
+        """Return the units of this part.
 
         Examples
         --------
@@ -67,13 +61,7 @@ class Part:
 
 
 def parse_part(text: str) -> Part:
-    """Read ``i/N``.
-
-    Raises
-    ------
-    UsageError
-        If it is something else.
-    """
+    """Read ``i/N``; UsageError if it is something else."""
     match = _PART.fullmatch(text.strip())
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         message = f"--part {text}: must be i/N with i from 1 to N, such as 2/8"
@@ -94,30 +82,19 @@ class Unit:
 
 @dataclass(frozen=True)
 class PartsList:
-    """All units of a batch in parts.
-
-    Attributes
-    ----------
-    units : tuple of Unit
-        In the order of the inputs.
-    of : int
-        Parts that there are.
-    """
+    """All units of a batch, in the order of the inputs, and the number of parts."""
 
     units: tuple[Unit, ...]
     of: int
 
     def part_of(self, place: int) -> Part:
-        """Give the part that the unit at a place belongs to, from 0."""
+        """Return the part that the unit at a place, from 0, belongs to."""
         return Part(place % self.of + 1, self.of)
 
     def save(self, out: Path) -> None:
         """Write the list into a folder; another one for the same units is replaced.
 
-        Raises
-        ------
-        OutputError
-            If the folder cannot be written, or holds the list of other units.
+        OutputError if the folder cannot be written, or holds the list of other units.
         """
         earlier = load_parts(out)
         if earlier is not None and earlier.units != self.units:
@@ -130,13 +107,7 @@ class PartsList:
 
 
 def load_parts(out: Path) -> PartsList | None:
-    """Read the list of a folder of results; None if there is none.
-
-    Raises
-    ------
-    InputError
-        If it is damaged.
-    """
+    """Read the list of a folder of results, None if there is none; InputError if it is damaged."""
     path = out / LIST
     try:
         return _parsed(path.read_text(encoding="utf-8"))
@@ -170,23 +141,8 @@ def _name(folder: Any) -> str:
 def put_in_place(path: Path, text: str, *, keep: bool = False) -> bool:
     """Write a file that others may write at the same time, here or on other machines.
 
-    Parameters
-    ----------
-    path : Path
-        Its folder is made.
-    text : str
-    keep : bool
-        Leave a file alone that is there, be it since a moment ago.
-
-    Returns
-    -------
-    bool
-        Whether it is this text that is there.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
+    With `keep`, one that is there is left alone, be it since a moment ago. Return whether it is
+    this text that is there; OutputError if it cannot be written.
     """
     partial = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}")
     try:
@@ -211,29 +167,21 @@ def put_in_place(path: Path, text: str, *, keep: bool = False) -> bool:
 
 
 def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
-    """Give the plan of a film that all its parts follow: the first one that is made.
+    """Return the plan of a video that all its parts follow: the first one that is made.
 
-    Parameters
-    ----------
-    footage : str
-    out : Path
-        The folder of results, where the plan is kept if the film is divided.
-    options : RunOptions
-
-    Raises
-    ------
-    OutputError
-        If the folder holds segments of another film or other options, or cannot be written.
-    BgsubError
-        As for `bgsub.open_source`.
+    It is kept in the folder of results if the video is divided. OutputError if that holds segments
+    of another video or other options, or cannot be written; BgsubError as for `bgsub.open_source`.
     """
     path = out / FOLDER / PLAN
     if not path.exists():
         plan = divided(draft_plan(footage, options), footage)
         if len(plan.segments) < 2:
             return plan
-        if not path.exists():
-            _refuse_leftovers(out)
+        folder = path.parent
+        segments = folder.is_dir() and any(entry.name.isdigit() for entry in folder.iterdir())
+        if segments and not path.exists():
+            message = f"{folder}: holds segments without a plan"
+            raise OutputError(f"{message}; remove it, and run all parts again")
         if put_in_place(path, json.dumps(plan.to_json(), indent=2) + "\n", keep=True):
             return plan
     earlier = load_plan(out)
@@ -252,37 +200,12 @@ def _is_same_work(plan: SegmentPlan, footage: str, options: RunOptions) -> bool:
     return is_named and (not path.is_file() or path.stat().st_size == plan.identity["size_bytes"])
 
 
-def _refuse_leftovers(out: Path) -> None:
-    """Raise OutputError for segments of which no plan tells what they are."""
-    folder = out / FOLDER
-    if folder.is_dir() and any(entry.name.isdigit() for entry in folder.iterdir()):
-        if (folder / PLAN).exists():
-            return
-        message = f"{folder}: holds segments without a plan"
-        raise OutputError(f"{message}; remove it, and run all parts again")
-
-
-def forget_parts(out: Path) -> None:
-    """Remove the list of parts."""
-    with contextlib.suppress(OSError):
-        (out / LIST).unlink(missing_ok=True)
-
-
 _NAMED = 10
 
 
 @dataclass(frozen=True)
 class Joined:
-    """What was joined.
-
-    Attributes
-    ----------
-    out : Path
-    units : int
-        Inputs of a batch, or segments of a film; 0 where nothing was left to join.
-    what : str
-        "inputs", "segments", or "results" where they were complete already.
-    """
+    """What was joined: so many "inputs" or "segments", or "results" that were complete already."""
 
     out: Path
     units: int
@@ -290,70 +213,37 @@ class Joined:
 
 
 def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> Joined:
-    """Join the segments of a film, or check the results of a batch, that parts have made.
+    """Join the segments of a video, or check the results of a batch, that parts have made.
 
-    Parameters
-    ----------
-    out : Path
-        What the parts were given as --out.
-    progress : callable, optional
-        Called with the results that were checked and their number.
-
-    Raises
-    ------
-    BatchError
-        If something is missing or damaged, with the parts that make it.
-    InputError
-        If there is nothing to join.
-    OutputError
-        If the results cannot be written.
-
-    Notes
-    -----
-    Reads every file of a batch once, for its SHA-256.
+    Reads every file of a batch once, for its SHA-256; `progress` is called with the results that
+    were checked and their number. BatchError if something is missing or damaged, with the parts
+    that make it; InputError if there is nothing to join; OutputError if the results cannot be
+    written.
     """
     parts = load_parts(out)
     if (out / FOLDER / PLAN).exists():
         plan = load_plan(out)
-        missing = plan.missing(out)
-        if missing:
-            raise BatchError(_missing_segments(out, plan, missing, parts))
-        _check_segments(out, plan)
+        _check_segments(out, plan, parts)
         finish(out, plan)
-        forget_parts(out)
-        return Joined(out, len(plan.segments), "segments")
-    if parts is not None and not _is_film(parts):
+        joined = Joined(out, len(plan.segments), "segments")
+    elif parts is not None and (len(parts.units) > 1 or parts.units[0].folder != "."):
         _check_batch(out, parts, progress or (lambda _done, _total: None))
-        forget_parts(out)
-        return Joined(out, len(parts.units), "inputs")
-    if is_complete(out):
+        joined = Joined(out, len(parts.units), "inputs")
+    elif is_complete(out):
         _check_results(out)
-        forget_parts(out)
-        return Joined(out, 1, "results")
-    if parts is not None:
+        joined = Joined(out, 1, "results")
+    elif parts is not None:
         unit = shlex.quote(parts.units[0].input)
         message = f"{out}: nothing of {parts.units[0].input} is there yet"
         raise BatchError(f"{message}; run `bgsub run {unit} --part 1/{parts.of} …` again")
-    if not out.is_dir():
+    elif out.is_dir():
+        message = f"{out}: holds nothing to join"
+        raise InputError(f"{message}; it is for what `bgsub run --part` or --segment left there")
+    else:
         raise InputError(f"{out}: no such folder; name the --out of the parts")
-    message = f"{out}: holds nothing to join"
-    raise InputError(f"{message}; it is for what `bgsub run --part` or --segment has left there")
-
-
-def _is_film(parts: PartsList) -> bool:
-    """Say whether the parts are those of one film, whose results lie in the folder itself."""
-    return len(parts.units) == 1 and parts.units[0].folder == "."
-
-
-def _missing_segments(
-    out: Path, plan: SegmentPlan, missing: Sequence[int], parts: PartsList | None
-) -> str:
-    total, name = len(plan.segments), plan.identity["name"]
-    many = f"{len(missing)} of {total} segments of {name} {is_or_are(len(missing))} missing"
-    message = f"{out}: {many} ({_some(missing)})"
-    if parts is None:
-        return f"{message}; make them with the same `bgsub run` and --resume"
-    return f"{message}; run again {_parts([parts.part_of(number - 1) for number in missing])}"
+    with contextlib.suppress(OSError):
+        (out / LIST).unlink(missing_ok=True)
+    return joined
 
 
 def _some(names: Sequence[Any]) -> str:
@@ -366,8 +256,16 @@ def _parts(parts: Sequence[Part]) -> str:
     return f"--part {_some(different)}"
 
 
-def _check_segments(out: Path, plan: SegmentPlan) -> None:
-    """Raise BatchError if the results of a segment are not those that its run wrote."""
+def _check_segments(out: Path, plan: SegmentPlan, parts: PartsList | None) -> None:
+    """Raise BatchError unless all segments are there, as their runs wrote them."""
+    missing = plan.missing(out)
+    if missing:
+        total, name = len(plan.segments), plan.identity["name"]
+        many = f"{len(missing)} of {total} segments of {name} {is_or_are(len(missing))} missing"
+        advice = "make them with the same `bgsub run` and --resume"
+        if parts is not None:
+            advice = f"run again {_parts([parts.part_of(number - 1) for number in missing])}"
+        raise BatchError(f"{out}: {many} ({_some(missing)}); {advice}")
     for segment in plan.segments:
         folder = segment_folder(out, segment.number)
         try:
@@ -378,13 +276,7 @@ def _check_segments(out: Path, plan: SegmentPlan) -> None:
 
 
 def _check_results(folder: Path) -> None:
-    """Raise an error unless a folder holds all that its run.json says, to the bit.
-
-    Raises
-    ------
-    InputError
-        If something is missing or damaged.
-    """
+    """Raise InputError unless a folder holds all that its run.json says, to the bit."""
     for name, facts in load_manifest(folder)["outputs"].items():
         path = folder / name
         if not os.path.lexists(path):

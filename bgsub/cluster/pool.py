@@ -32,16 +32,9 @@ class NoWorkersError(UsageError):
 
 
 class Absence:
-    """How long a cluster has had no worker.
+    """How long the cluster of an address has had no worker.
 
-    Parameters
-    ----------
-    address : str
-        Of the scheduler, for messages.
-    most_s : float
-        Seconds after which nobody is waited for any more.
-    clock : callable, optional
-        Gives seconds.
+    After `most_s` seconds that is an error.
     """
 
     def __init__(
@@ -52,12 +45,9 @@ class Absence:
         self._said_s = 0.0
 
     def look(self, workers: int, tasks: int) -> None:
-        """Take notice of how many workers there are while so many tasks wait.
+        """Note how many workers there are while so many tasks wait.
 
-        Raises
-        ------
-        NoWorkersError
-            If there has been none for too long.
+        NoWorkersError after too long without.
         """
         now = self._clock()
         if workers:
@@ -77,7 +67,7 @@ class Absence:
             notes.warning(text, self._address, _in_words(away_s), tasks, waits)
 
     def ended(self) -> NoWorkersError:
-        """Make the error that ends the wait."""
+        """Return the error that ends the wait."""
         message = f"--scheduler {self._address}: had no worker for {_in_words(self._most_s)}"
         return NoWorkersError(f"{message}; start some with `dask worker {self._address}`")
 
@@ -113,14 +103,7 @@ class Task:
 
 
 class Pool:
-    """Workers of a cluster.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    address : str
-        As it was given, for messages.
-    """
+    """Workers of a cluster; its address stands in messages as it was given."""
 
     def __init__(self, client: Any, address: str) -> None:
         self._client, self._address = client, address
@@ -136,20 +119,12 @@ class Pool:
         return found
 
     def do(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
-        """Do tasks, and give the place and the result of each as it is ready.
+        """Do tasks, and yield the place and the result of each as it is ready.
 
-        A task whose worker dies is done by another one.
-
-        Yields
-        ------
-        int, Any
-            The result, or the error that the function raised, or TaskLostError.
-
-        Raises
-        ------
-        NoWorkersError
-            If the cluster has had no worker for an hour, or for as long as Dask's setting
-            ``distributed.scheduler.no-workers-timeout`` says here, or its scheduler is gone.
+        The result is what the function returns, the error that it raised, or TaskLostError; a task
+        whose worker dies is done by another one. NoWorkersError if the cluster has had no worker
+        for an hour, or for as long as Dask's ``distributed.scheduler.no-workers-timeout`` says, or
+        its scheduler is gone.
         """
         places = {}
         for place, task in enumerate(tasks):
@@ -167,7 +142,7 @@ class Pool:
                     self._client.cancel(list(places), force=True)
 
     def _completed(self, futures: Collection[Any]) -> Iterator[Any]:
-        """Give futures as they are ready, and look now and then whether anybody works on them."""
+        """Yield futures as they are ready, and look now and then whether anybody works on them."""
         import dask.config
         from dask.utils import parse_timedelta
         from distributed import as_completed
@@ -192,13 +167,7 @@ class Pool:
 
 
 def _call_of_version(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function on a worker, if that is of the version of who asks for it.
-
-    Raises
-    ------
-    BgsubError
-        If it is of another one, whose results may be others.
-    """
+    """Call a function on a worker; BgsubError if it has another bgsub, whose results may differ."""
     if version != __version__:
         message = f"a worker has bgsub {__version__}, and this is bgsub {version}"
         raise BgsubError(f"{message}; install the same bgsub on all workers")
@@ -219,17 +188,10 @@ def _result(future: Any) -> Any:
 
 @contextlib.contextmanager
 def connect(address: str) -> Iterator[Pool]:
-    """Connect to a scheduler, or start workers here; they end with the context.
+    """Connect to a scheduler (``tcp://HOST:PORT``), or start workers here (``local``, ``local:N``).
 
-    Parameters
-    ----------
-    address : str
-        ``tcp://HOST:PORT`` of a scheduler, ``local`` or ``local:N``.
-
-    Raises
-    ------
-    UsageError
-        If that is something else, Dask is not installed, or nobody answers there.
+    They end with the context. UsageError if the address is something else, Dask is not installed,
+    or nobody answers there.
     """
     local = _LOCAL.fullmatch(address)
     if (local is None and _REMOTE.fullmatch(address) is None) or (local and local[1] == "0"):
@@ -259,51 +221,37 @@ def connect(address: str) -> Iterator[Pool]:
                     silence_logs=logging.CRITICAL,
                 )
             )
-        client = stack.enter_context(_client(place, address))
+        client = _client(place, address, stack)
         if not client.nthreads():
             notes.info("%s has no worker yet; waiting for some", address)
         yield Pool(client, address)
 
 
-@contextlib.contextmanager
-def _client(place: Any, address: str) -> Iterator[Any]:
-    """Open a connection whose other end has the Dask that is here, and close it."""
+def _client(place: Any, address: str, stack: contextlib.ExitStack) -> Any:
+    """Open a connection whose other end has the Dask that is here; it is closed with the stack."""
     import distributed
     from distributed.versions import VersionMismatchWarning
 
-    with contextlib.ExitStack() as stack:
-        try:
-            with warnings.catch_warnings():
-                # Other versions are named below, without a table.
-                warnings.simplefilter("ignore", VersionMismatchWarning)
-                client = stack.enter_context(
-                    distributed.Client(place, timeout=_PATIENCE_S, set_as_default=False)
-                )
-            _check_versions(client.get_versions(), address)
-        except (OSError, TimeoutError, ValueError) as error:
-            message = f"--scheduler {address}: no Dask scheduler answers there"
-            advice = "check the address, and that `dask scheduler` runs the same version of Dask"
-            raise UsageError(f"{message}; {advice}") from error
-        except BgsubError:
-            raise
-        except Exception as error:
-            # What another version says may be misunderstood in any way.
-            reason = f"{type(error).__name__}: {error}"
-            message = f"--scheduler {address}: its answer cannot be understood ({reason})"
-            advice = f"it must run the Dask that is here, {distributed.__version__}"
-            raise UsageError(f"{message}; {advice}") from error
-        yield client
+    try:
+        with warnings.catch_warnings():
+            # Other versions are named below, without a table.
+            warnings.simplefilter("ignore", VersionMismatchWarning)
+            client = stack.enter_context(
+                distributed.Client(place, timeout=_PATIENCE_S, set_as_default=False)
+            )
+        found = client.get_versions()
+    except Exception as error:
+        # What another version says may be misunderstood in any way.
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+        message = f"--scheduler {address}: no Dask scheduler answers there ({reason})"
+        advice = f"check the address, and that it runs Dask {distributed.__version__}, as here"
+        raise UsageError(f"{message}; {advice}") from error
+    _check_versions(found, address)
+    return client
 
 
 def _check_versions(found: dict[str, Any], address: str) -> None:
-    """Raise UsageError if the scheduler or a worker has another Dask, which it cannot speak with.
-
-    Parameters
-    ----------
-    found : dict
-        As `distributed.Client.get_versions` gives it.
-    address : str
-    """
+    """Raise UsageError if the scheduler or a worker has another Dask."""
     own = found["client"]["packages"]["distributed"]
     others = {"the scheduler": found["scheduler"]}
     others |= {f"the worker {place}": facts for place, facts in found["workers"].items()}
@@ -315,7 +263,7 @@ def _check_versions(found: dict[str, Any], address: str) -> None:
 
 
 def cancelled() -> Callable[[], bool]:
-    """Give a function that says whether nobody waits any more for the task of this thread."""
+    """Return a predicate that tells whether the task of this thread was cancelled."""
     from distributed import get_worker
     from distributed.worker import thread_state
 
@@ -344,24 +292,13 @@ _TAIL = 4000
 
 
 def do_in_child(module: str, request: dict[str, Any], slots: dict[str, int]) -> dict[str, Any]:
-    """Run a module as a program, give it a request and get its reply, both JSON.
+    """Run a module as a program, send it a request and return its reply, both a line of JSON.
 
     What kills a process (a library that crashes, the system that needs memory) takes no worker with
-    it then, and memory is given back after each task. It stops when its worker is gone.
-
-    Parameters
-    ----------
-    module : str
-        Its program reads one line from stdin, writes one to stdout, and stops when stdin ends.
-    request : dict
-        ``jobs`` is added to it: the tasks that share this machine.
-    slots : dict of str to int
-        See `Pool.slots`.
-
-    Returns
-    -------
-    dict
-        The reply. Without one, ``died`` has the exit code and ``last_line`` what was said last.
+    it then, and memory is given back after each task. The program must stop when its stdin ends:
+    its worker is gone then. ``jobs`` is added to the request, the tasks that share this machine
+    (see `Pool.slots`). Without a reply, ``died`` has the exit code and ``last_line`` what was said
+    last.
     """
     is_cancelled = cancelled()
     line = json.dumps({**request, "jobs": slots_here(slots)}) + "\n"

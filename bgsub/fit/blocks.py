@@ -23,29 +23,23 @@ _QUEUE_BYTES, _MOST_QUEUED = 2 * 2**20, 64
 
 
 def render_rows(size: int) -> int:
-    """Give the number of frames that are reconstructed together.
-
-    Parameters
-    ----------
-    size : int
-        Bytes of a frame.
-    """
+    """Return how many frames of so many bytes are reconstructed together."""
     return max(1, min(RENDER_ROWS, _RENDER_BYTES // size))
 
 
 def sum_rows(size: int) -> int:
-    """Give the number of fitted frames that are summed together, a multiple of `render_rows`."""
+    """Return how many fitted frames are summed together, a multiple of `render_rows`."""
     rows = render_rows(size)
     return rows * max(1, min(SUM_BLOCKS, _SUM_BYTES // (rows * size)))
 
 
 def chunk_bytes(size: int) -> int:
-    """Give the bytes of a chunk of a frame matrix, such that no block lies across two chunks."""
+    """Return the bytes of a chunk of a frame matrix, such that no block lies across two chunks."""
     block = sum_rows(size) * size
     return block * max(1, CHUNK_BYTES // block)
 
 
 def queue_frames(size: int) -> int:
-    """Give the most frames that wait for an encoder."""
+    """Return the most frames that wait for an encoder."""
     small = min(_MOST_QUEUED, _QUEUE_BYTES // size)
     return max(2, small, min(_QUEUE_FRAMES, _RENDER_BYTES // size))

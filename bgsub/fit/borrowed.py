@@ -13,15 +13,7 @@ from bgsub.video.source import FrameSource
 
 @dataclass(frozen=True, eq=False)
 class Borrowed:
-    """Frames that a fit sees beside those of its own.
-
-    Attributes
-    ----------
-    source : FrameSource
-        One that selects all of them, in the layout of the run.
-    before, after : sequence of Place
-        In order.
-    """
+    """Frames before and after its own that a fit sees, and a source that selects all of them."""
 
     source: FrameSource
     before: Sequence[Place]
@@ -31,5 +23,5 @@ class Borrowed:
         return len(self.before) + len(self.after)
 
     def frames(self, places: Sequence[Place]) -> Iterator[Frame]:
-        """Give some of them; those that cannot be decoded are left out."""
+        """Yield some of them; those that cannot be decoded are left out."""
         return frames_at(self.source, places)

@@ -23,18 +23,7 @@ _DECODED_TIMES: dict[Storage, int] = {"memory": 1, "spill": 1, "sample": 3}
 def run_seconds(need: MemoryNeed, storage: Storage, fit_frames: int, decode_s: float) -> float:
     """Estimate the wall-clock seconds of a run, to a factor of two or so.
 
-    Parameters
-    ----------
-    need : MemoryNeed
-    storage : Storage
-    fit_frames : int
-        Frames that are fitted.
-    decode_s : float
-        Seconds that decoding all frames once took.
-
-    Returns
-    -------
-    float
+    So many frames are fitted, and decoding all of them once took `decode_s`.
     """
     frames, pixels = need.frames, need.pixels
     products = float(fit_frames**2 * pixels)

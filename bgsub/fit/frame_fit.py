@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, UsageError
-from bgsub.fit.fit_columns import FitColumns
 from bgsub.fit.method_fit import (
     background_coefficients,
     ordinary_frames,
@@ -19,7 +18,7 @@ from bgsub.fit.method_fit import (
     with_residual,
 )
 from bgsub.fit.settings import FitSettings
-from bgsub.fit.store import FrameStore
+from bgsub.fit.store import FitColumns, FrameStore
 from bgsub.fit_options import MOST_AUTO_COMPONENTS
 from bgsub.options import ProgressCallback
 from bgsub.outliers.errors_table import ErrorTable
@@ -49,27 +48,11 @@ logger = logging.getLogger(__name__)
 class FrameFit(FrameWeights):
     """What a fit says about the frames themselves.
 
-    Where the method needs the pixels, its weights and basis regress the planes of the frames of the
-    support on the coefficients: that is how the colours follow. For the luma the method's own
-    centre and components take their place.
-
-    Attributes
-    ----------
-    estimator : Estimator
-        Fitted from the Gram matrix, or to the pixels where the method needs them.
-    gram : Gram or None
-        None where the method needs the pixels.
-    table : ErrorTable
-        Reconstruction error and robust score of every frame. Without a Gram matrix a lasting change
-        of the scene is not looked for.
-    weights, basis, coefficients, support
-        See `bgsub.outliers.scorer_learning.FrameWeights`. The support are the frames that TRPCA
-        fitted, for other methods those below the cut-off (at least half).
-    notes : list of str
-        What the fit warned of, in words.
-    converged : bool
-    rank : RankChoice or None
-        How k was chosen, if it was or would have been.
+    Where the method needs the pixels, there is no Gram matrix and no search for a lasting change of
+    the scene, and the weights and basis regress the planes of the frames of the support on the
+    coefficients: that is how the colours follow. For the luma the method's own centre and
+    components take their place. The support are the frames that TRPCA fitted, for other methods
+    those below the cut-off (at least half).
     """
 
     estimator: Estimator
@@ -89,10 +72,7 @@ def fit_frames(
 ) -> FrameFit:
     """Fit the method that is asked for to the frames of a store, or to its sample of them.
 
-    Raises
-    ------
-    UsageError
-        If k is not below the number of frames.
+    UsageError if k is not below the number of frames.
     """
     least = 1 if settings.k == "auto" else settings.k
     check_rank(least, store.fit_numbers.size, settings.support_fraction, name=store.name)
@@ -152,7 +132,7 @@ def _row_weights(
     coefficients: NDArray[np.float64],
     support: NDArray[np.bool_],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the weights of the frames of which the centre and the components are sums."""
+    """Return the weights of the frames of which the centre and the components are sums."""
     if gram is None:
         return regression_weights(coefficients, support)
     return estimator.center_weights_, estimator.component_weights_
@@ -161,7 +141,7 @@ def _row_weights(
 def _fit(
     estimator: Estimator, columns: FitColumns, gram: Gram | None
 ) -> list[warnings.WarningMessage]:
-    """Fit an estimator from the Gram matrix, or to the pixels; give what it warned of."""
+    """Fit an estimator from the Gram matrix, or to the pixels; return what it warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if gram is None:

@@ -8,7 +8,7 @@ from typing import Literal
 from bgsub.fit.blocks import queue_frames, render_rows, sum_rows
 from bgsub.outliers.scorer_size import scorer_bytes
 from bgsub.robustpca.competitors.methods import METHODS
-from bgsub.robustpca.gram_tiles import TILE_ROWS
+from bgsub.robustpca.gram import TILE_ROWS
 
 Storage = Literal["memory", "spill", "sample"]
 """All frames in memory; all in a memory-mapped file; the fitted ones in memory, and all decoded
@@ -104,12 +104,12 @@ class MemoryNeed:
         return self.fit_frames or AUTO_FIT_FRAMES
 
     def scaled(self, factor: float) -> MemoryNeed:
-        """Give the need of the same run with frames of another size."""
+        """Return the need of the same run with frames of another size."""
         pixels, size = (max(1, round(count * factor**2)) for count in (self.pixels, self.size))
         return replace(self, pixels=pixels, size=size)
 
     def resident(self, storage: Storage, fit_frames: int) -> int:
-        """Give the bytes of frames that are in memory with a storage."""
+        """Return the bytes of frames that are in memory with a storage."""
         counts = {
             "memory": self.frames + self.borrowed,
             "spill": min(self.frames + self.borrowed, sum_rows(self.size)),
@@ -118,11 +118,11 @@ class MemoryNeed:
         return counts[storage] * self.size
 
     def _fits_some(self, fit_frames: int) -> bool:
-        """Say whether what is fitted is not just all the frames."""
+        """Return whether what is fitted is not just all the frames."""
         return self.borrowed > 0 or fit_frames < self.frames
 
     def total(self, storage: Storage, fit_frames: int, gram_threads: int | None = None) -> int:
-        """Give the peak bytes of a run: the most that one of its stages takes."""
+        """Return the peak bytes of a run: the most that one of its stages takes."""
         workers = min(gram_threads or self.threads, self.threads)
         frames = self.resident(storage, fit_frames)
         # While frames are fitted, a helper fits the local model to a copy of its pictures.

@@ -23,25 +23,10 @@ _COUNTLESS = 1 << 40
 
 @dataclass(frozen=True)
 class Plan:
-    """How a run keeps to its memory limit.
+    """How a run keeps to its memory limit: peak memory expected and allowed, in bytes.
 
-    Attributes
-    ----------
-    storage : Storage
-    fit_frames : int
-        Frames that are fitted, if the input has as many as it says.
-    most_fitted : int
-        Frames that are fitted at most, if it has more.
-    gram_threads : int
-        Threads for which the Gram matrix may be summed side by side.
-    bytes : int
-        Peak memory expected.
-    limit : int
-        Bytes that are allowed.
-    most_frames : int
-        Frames that may be read; an input may have more of them than it says.
-    reason : str
-        The choice in one line; empty where there was none to make.
+    An input may have more frames than it says: `most_fitted` of them are fitted and `most_frames`
+    read at most. The reason is empty where there was nothing to choose.
     """
 
     storage: Storage
@@ -64,22 +49,8 @@ def make_plan(
 ) -> Plan:
     """Choose the first storage that fits: memory, a file, a smaller sample decoded again.
 
-    Parameters
-    ----------
-    need : MemoryNeed
-    limit : int
-        Bytes.
-    temp : str or Path, optional
-        Where frames may be spilled to; None is `spill_folder`.
-    name : str
-        Of the input, for the message.
-    jobs : int
-        Runs that share what --memory says, for the message.
-
-    Raises
-    ------
-    MemoryLimitError
-        If no storage fits, with what is needed and what would help.
+    Frames may be spilled to `temp`, or `spill_folder`. MemoryLimitError if no storage fits, with
+    what is needed and what would help; that names the input, and the jobs that share the limit.
     """
     folder = spill_folder() if temp is None else Path(temp)
     spill = free_space(folder) > 1.1 * on_disk(need)
@@ -90,7 +61,7 @@ def make_plan(
 
 
 def on_disk(need: MemoryNeed) -> int:
-    """Give the bytes of a file with all frames, which grows chunk by chunk."""
+    """Return the bytes of a file with all frames, which grows chunk by chunk."""
     chunk = chunk_bytes(need.size)
     return -(-(need.frames + need.borrowed) * need.size // chunk) * chunk
 
@@ -130,7 +101,7 @@ def _first_that_fits(need: MemoryNeed, limit: int, folder: Path, *, spill: bool)
 
 
 def _storages(folder: Path, *, spill: bool) -> Iterator[tuple[Storage, str]]:
-    """Give the storages with which no smaller sample is fitted, in order of cost, and in words."""
+    """Yield the storages with which no smaller sample is fitted, in order of cost, and in words."""
     yield "memory", ""
     if spill:
         yield "spill", f"they are kept in {folder}"
@@ -175,7 +146,7 @@ def _reason(need: MemoryNeed, limit: int, what: str) -> str:
 def _refusal(
     need: MemoryNeed, limit: int, folder: Path, name: str, jobs: int, *, spill: bool
 ) -> str:
-    """Say what is needed, and which options would make it fit."""
+    """Return what is needed, and which options would make it fit."""
     sample, workers, least = need.sample, 1, _least_sample(need)
     storages = _storages(folder, spill=spill)
     totals = [need.total(storage, sample, workers) for storage, _ in storages]

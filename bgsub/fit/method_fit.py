@@ -21,18 +21,9 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class FittedFrames:
-    """Errors of frames, and the coefficients of their backgrounds.
+    """Errors of frames, location and scale of the ordinary √r, robust z-scores relative to these.
 
-    Attributes
-    ----------
-    errors : ndarray of shape (n,)
-        r_i, of the orthogonal projection on centre and components.
-    location, scale : float
-        Of the ordinary √r.
-    outlier_scores : ndarray of shape (n,)
-        Robust z-scores relative to these.
-    coefficients : ndarray of shape (n, c)
-        A background is the centre and these times the components.
+    A background is the centre and the coefficients of its frame times the components.
     """
 
     errors: Floats
@@ -54,7 +45,7 @@ class FittedFrames:
 
 
 def background_coefficients(estimator: Any) -> Floats:
-    """Give the coefficients of the background of every fitted frame, shape (n, c).
+    """Return the coefficients of the background of every fitted frame, shape (n, c).
 
     The orthogonal projection on the components for the row methods. The methods with outlying
     pixels have better ones of their own, which these pixels did not touch: `RobustSubspace` its
@@ -70,7 +61,7 @@ def background_coefficients(estimator: Any) -> Floats:
 
 
 def truncated(estimator: Any, k: int) -> FittedFrames:
-    """Give what a fit with the first k components alone says, for methods whose fits are nested.
+    """Return what a fit with the first k components alone says, for methods whose fits are nested.
 
     Leaving out components adds their squared scores to the errors.
     """
@@ -94,13 +85,7 @@ def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:
 
 
 def regression_weights(coefficients: Floats, ordinary: Flags) -> tuple[Floats, Floats]:
-    """Compute weights of frames that regress any of their planes on the coefficients.
-
-    Parameters
-    ----------
-    coefficients : ndarray of shape (n, k)
-    ordinary : ndarray of shape (n,), bool
-        The frames that take part.
+    """Compute weights of ordinary frames that regress any of their planes on the coefficients.
 
     Returns
     -------

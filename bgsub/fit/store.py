@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bgsub.errors import MemoryLimitError
 from bgsub.fit.blocks import chunk_bytes, render_rows, sum_rows
 from bgsub.fit.borrowed import Borrowed
-from bgsub.fit.fit_columns import FitColumns
 from bgsub.fit.memory_plan import Plan
 from bgsub.options import ProgressCallback
 from bgsub.runtime.limits import give_back, spill_folder
@@ -28,17 +27,7 @@ from bgsub.video.source import FrameSource
 class FrameBlock(NamedTuple):
     """Some frames in a row, as one matrix: what matrix products and decoders work on.
 
-    Attributes
-    ----------
-    rows : ndarray of uint8, shape (m, size)
-    numbers : ndarray of shape (m,)
-        Frame numbers from 1.
-    times : ndarray of shape (m,)
-        Seconds.
-    coefficients : ndarray of shape (m, k), or None
-        Of the frames' backgrounds; None where no background is fitted.
-    outlier_scores : ndarray of shape (m,), or None
-        Robust z-scores of the frames' errors; None likewise.
+    Coefficients and robust z-scores are None where no background is fitted.
     """
 
     rows: Bytes
@@ -48,36 +37,51 @@ class FrameBlock(NamedTuple):
     outlier_scores: NDArray[np.float64] | None = None
 
 
+class FitColumns:
+    """The luma of some rows of a frame matrix, inside the pixel mask."""
+
+    def __init__(
+        self,
+        matrix: FrameMatrix,
+        rows: NDArray[np.int64] | None,
+        pixel_mask: NDArray[np.bool_] | None,
+    ) -> None:
+        self._matrix, self._rows = matrix, rows
+        self._index = None if pixel_mask is None else np.flatnonzero(pixel_mask)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Frames and pixels of the fit."""
+        frames = len(self._matrix) if self._rows is None else self._rows.size
+        pixels = self._matrix.layout.pixels if self._index is None else self._index.size
+        return frames, pixels
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Always uint8."""
+        return np.dtype(np.uint8)
+
+    def columns(self, start: int, stop: int) -> Bytes:
+        """Return the pixels start to stop (exclusive) of all frames of the fit."""
+        if self._index is None:
+            return self._matrix.columns(start, stop, self._rows)
+        index = self._index[start:stop]
+        first = int(index[0])
+        return self._matrix.columns(first, int(index[-1]) + 1, self._rows)[:, index - first]
+
+
 class FrameStore:
     """The frames of one input, read once and kept as the plan says.
 
-    A context manager: leaving it frees memory and temporary files.
-
-    Parameters
-    ----------
-    source : FrameSource
-    plan : Plan
-    seed : int
-        Of the sample of fit frames.
-    temp : path, optional
-        Folder for a memory-mapped file.
-    progress : callable
-    fitted : int, optional
-        Where the plan has a sample of a sample: frames of the larger one.
-    borrowed : Borrowed, optional
-        Frames that are fitted with those of the input, and are none of it.
+    A context manager: leaving it frees memory and temporary files. Borrowed frames are fitted with
+    those of the input, and are none of it. Where the plan has a sample of a sample, `fitted` counts
+    the frames of the larger one.
 
     Attributes
     ----------
-    name : str
-        Of the input.
-    numbers, times : ndarray of shape (n,)
-        Frame numbers and seconds of all frames.
     fit_rows : ndarray of shape (m,)
         The frames that are fitted, by their places among those that are borrowed from before, all,
         and those borrowed from behind; doubtful ones are not, unless most are doubtful.
-    fit_numbers, fit_times : ndarray of shape (m,)
-        Frame numbers and seconds of these.
     gram_threads : int
         Threads that the plan has memory for while the Gram matrix is formed.
     """
@@ -128,7 +132,7 @@ class FrameStore:
 
     @property
     def fits_all(self) -> bool:
-        """Say whether every frame is fitted, and no others."""
+        """Whether every frame is fitted, and no others."""
         return self._borrowed is None and self.fit_rows.size == len(self)
 
     @property
@@ -210,12 +214,12 @@ class FrameStore:
             self._progress("decode", index + 1, len(self))
 
     def fit_columns(self, pixel_mask: NDArray[np.bool_] | None) -> FitColumns:
-        """Give the luma of the fitted frames, by columns."""
+        """Return the luma of the fitted frames, by columns."""
         all_fitted = len(self._matrix) == self.fit_numbers.size
         return FitColumns(self._matrix, None if all_fitted else self.fit_rows, pixel_mask)
 
     def fit_blocks(self) -> Iterator[tuple[int, Bytes]]:
-        """Give blocks of the fitted frames in order: index of the first among them, and rows."""
+        """Yield blocks of the fitted frames in order: index of the first among them, and rows."""
         wanted = self.fit_rows
         if self._plan.storage == "sample":
             wanted = np.arange(self.fit_numbers.size)
@@ -230,7 +234,7 @@ class FrameStore:
             self._matrix.release()
 
     def all_blocks(self) -> Iterator[FrameBlock]:
-        """Give blocks of all frames in order."""
+        """Yield blocks of all frames in order."""
         if self._plan.storage == "sample":
             yield from decoded_blocks(self._source)
             return
@@ -243,7 +247,7 @@ class FrameStore:
 
 
 def decoded_blocks(source: FrameSource) -> Iterator[FrameBlock]:
-    """Give blocks of the frames of a source as they are decoded."""
+    """Yield blocks of the frames of a source as they are decoded."""
     step = render_rows(source.layout.size)
     return _blocks(Prefetch(source, depth=max(1, step // 2)), step)
 
@@ -268,14 +272,6 @@ def _blocks(frames: Iterable[Frame], step: int) -> Iterator[FrameBlock]:
 
 
 def trusted_rows(numbers: NDArray[np.int64], doubtful: list[int]) -> NDArray[np.int64]:
-    """Pick the frames that may be fitted: all but the doubtful ones, unless those are most.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (n,)
-        Of all frames.
-    doubtful : list of int
-        Numbers of frames that depend on damaged ones.
-    """
+    """Return the frames that may be fitted: all but the doubtful ones, unless those are most."""
     trusted = np.flatnonzero(~np.isin(numbers, doubtful))
     return trusted if 2 * trusted.size >= numbers.size else np.arange(numbers.size)

@@ -142,6 +142,12 @@ class WatchOptions(Declared):
         2.0, Duration(), "End an event when nothing has been in sight for this long."
     )
     min_track: int = _events(3, Integer(1), "Frames in which an object must be seen to count.")
+    feedback: str | None = _events(
+        None,
+        File(),
+        "File that `bgsub feedback` wrote: what is like what it says is no object makes no event.",
+        metavar="JSON",
+    )
     on_event: str | None = _events(
         None,
         Text(),

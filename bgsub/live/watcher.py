@@ -18,6 +18,8 @@ from bgsub.live.decoding import Note
 from bgsub.live.events import EventHook, LiveEvent, LiveEvents, MetricsServer, Reason, Status, What
 from bgsub.live.feed import PAUSES_S, Feed, LiveSource, Lost, Opened, PacketRing, Seen
 from bgsub.live.options import WatchOptions, parse_keep
+from bgsub.tracking.feedback import Example, Feedback, read_feedback
+from bgsub.tracking.tracker import Observation
 from bgsub.wording import plural, was_or_were
 
 _RING_SLACK_S = 15.0
@@ -82,6 +84,10 @@ class Watcher:
         self._files = EventFiles(out, self._ring, options, self._fail_clip)
         self._opened: Opened | None = None
         self._lost_since: float | None = None
+        self._examples: list[Example] = []
+        if options.feedback is not None:
+            self._examples = read_feedback(Path(options.feedback))
+        self._feedback: Feedback | None = None
         self._learns_late = False
         self._told = {"minute": 0.0, "status": 0.0}
         self._told_dropped = 0
@@ -149,6 +155,9 @@ class Watcher:
         """Begin with a stream, or go on with one that is as it was."""
         before, self._opened = self._opened, opened
         header = opened.header
+        if self._examples and (before is None or before.header.size != header.size):
+            self._tell_dropped()
+            self._feedback = Feedback(self._examples, header.size, self._options.feedback or "")
         self._files.close()
         if not analysis.open(header):
             self._events.end("changed")
@@ -175,11 +184,16 @@ class Watcher:
             return
         status.state = "watching"
         for objects in found.frames:
-            self._events.see(objects, found.frame_score)
+            self._events.see(self._kept(objects), found.frame_score)
         self._files.add_mask(found.mask, seen.time_s)
         self._events.pass_time(seen.time_s)
         status.frames += 1
         status.latency_s = time.monotonic() - seen.came_s
+
+    def _kept(self, objects: Sequence[Observation]) -> list[Observation]:
+        """Leave out objects that are, so far, like what is none."""
+        feedback = self._feedback
+        return [each for each in objects if feedback is None or feedback.takes(each)]
 
     def _complain_late(self, now_s: float) -> None:
         """Say once that nothing can be reported yet, where a machine has no time to learn."""
@@ -275,13 +289,18 @@ class Watcher:
             except OutputError as error:
                 self._note(str(error), "warning")
 
+    def _tell_dropped(self) -> None:
+        if self._feedback is not None and self._feedback.dropped:
+            self._note(f"{self._source.name}: {self._feedback.describe()}", "note")
+
     def _finish(self, reason: Reason, feed: Feed, analysis: Analysis, now_s: float) -> None:
         """End what is open; the clip first, as there may be little time."""
         if reason == "over":
             for objects in analysis.finish():
-                self._events.see(objects, None)
+                self._events.see(self._kept(objects), None)
         self._events.end(reason)
         self._files.close()
+        self._tell_dropped()
         self._keep_few()
         self.status.state = "ended"
         self._tell_status(feed, now_s)

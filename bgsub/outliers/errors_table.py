@@ -29,6 +29,8 @@ WHOLE, PLACE, BOTH = "whole", "place", "both"
 # Above this not every whole number is a float.
 _MAX_FRAME = 2.0**53
 
+_MOST_PIXELS = 2.0**40
+
 
 @dataclass(frozen=True, eq=False)
 class ErrorTable:
@@ -235,6 +237,10 @@ def _parse_row(row: list[str], header: list[str], previous: float) -> dict[str, 
     for name in ("error", "rmse"):
         if numbers[name] < 0:
             raise ValueError(f"{name} {numbers[name]:g} is negative")
+    # p, the ratio, is a count of pixels; sums of rounded numbers may be a little off.
+    error, square = numbers["error"], numbers["rmse"] * numbers["rmse"]
+    if not square <= error * 1.000_001 or error > square * _MOST_PIXELS:
+        raise ValueError(f"error {texts['error']} does not belong to rmse {texts['rmse']}")
     if not 1 <= numbers["frame"] < _MAX_FRAME or numbers["frame"] % 1:
         raise ValueError(f"frame {row[0]} is not a whole number of 1 or more")
     if numbers["frame"] <= previous:

@@ -47,6 +47,9 @@ _OF_NEAR = 0.5
 # covers most of the picture is not.
 _MOST_NOISE = 4.0
 
+# A grey level is 255 at most, and the noise it is measured in well above 1e-6.
+_LARGEST = 1e9
+
 _AS_IT_IS = CleanLevel(0.0, 1.0)
 
 
@@ -153,20 +156,34 @@ class FrameScorer:
         shape, sides = light.center.shape, arrays["scorer_sides"]
         # Earlier versions laid windows of every size at all pixels of the picture.
         factors = arrays["scorer_factors"] if "scorer_factors" in arrays else np.ones_like(sides)
-        if sides.ndim != 1 or sides.dtype.kind not in "iu":
+        kinds = {sides.dtype.kind, factors.dtype.kind}
+        if sides.ndim != 1 or factors.shape != sides.shape or not kinds <= {"i", "u"}:
             raise ValueError("scorer_sides")
         if ((factors < 1) | (sides < factors) | (sides > min(shape))).any():
             raise ValueError("scorer_sides")
         shapes = [(shape[0] // factor, shape[1] // factor) for factor in factors.tolist()]
         sizes = [height * width for height, width in shapes]
-        for name, size in (
-            ("scorer_noise", light.center.size),
-            ("scorer_usual", sum(sizes)),
-            ("scorer_spread", sum(sizes)),
-            ("scorer_places", 3 * len(sizes)),
-            ("scorer_whole", 3),
+        for name in ("scorer_usual", "scorer_spread"):
+            if arrays[name].size != sum(sizes):
+                raise ValueError(name)
+        for name, expected in (
+            ("scorer_noise", shape),
+            ("scorer_places", (len(sizes), 3)),
+            ("scorer_whole", (3,)),
         ):
-            if arrays[name].size != size or not np.isfinite(arrays[name]).all():
+            if arrays[name].shape != expected:
+                raise ValueError(name)
+        # Scores are divided by these.
+        divisors = {
+            "scorer_noise": arrays["scorer_noise"],
+            "scorer_spread": arrays["scorer_spread"],
+            "scorer_places": arrays["scorer_places"][:, ::2],
+            "scorer_whole": arrays["scorer_whole"][::2],
+        }
+        for name in ("scorer_usual", *divisors):
+            _check_levels(name, arrays[name])
+        for name, values in divisors.items():
+            if not (values > 0.0).all():
                 raise ValueError(name)
         usual, spread = (
             np.split(arrays[name].astype(np.float32).ravel(), np.cumsum(sizes)[:-1])
@@ -188,15 +205,24 @@ class FrameScorer:
         noise = arrays["scorer_noise"].astype(np.float32).reshape(shape)
         if "scorer_clipped" in arrays:  # not in models of earlier versions
             clipped = arrays["scorer_clipped"]
-            if clipped.shape != (2, *shape) or not (clipped >= 0.0).all():
+            _check_levels("scorer_clipped", clipped)
+            if clipped.shape != (2, *shape) or ((clipped < 0.0) | (clipped > 1.0)).any():
                 raise ValueError("scorer_clipped")
             clipped = clipped.astype(np.float32)
             light = OwnLight(light.center, light.components, light.inside, clipped)
         # Earlier versions had no level of the highest of all windows.
         local = arrays["scorer_local"] if "scorer_local" in arrays else np.array([0.0, 1.0])
-        if local.shape != (2,) or not np.isfinite(local).all() or local[1] <= 0.0:
+        _check_levels("scorer_local", local)
+        if local.shape != (2,) or local[1] <= 0.0:
             raise ValueError("scorer_local")
         return cls(light, noise, usual_noise, windows, CleanLevel(*level), CleanLevel(*local))
+
+
+def _check_levels(name: str, values: NDArray[Any]) -> None:
+    """Raise ValueError for what no frame measures, and would overflow in a sum over a frame."""
+    # A comparison that NaN fails, in a type that holds the bound.
+    if values.dtype.kind not in "fiu" or not (np.abs(values.astype(float)) <= _LARGEST).all():
+        raise ValueError(name)
 
 
 def scene_light(

@@ -49,12 +49,15 @@ class Shown:
         Why there is no film.
     unplayed : Film, optional
         What stills are made of where browsers do not play it.
+    is_absent : bool
+        Whether the run did not write it: then the page does without.
     """
 
     view: View
     film: Film | None
     reason: str = ""
     unplayed: Film | None = None
+    is_absent: bool = False
 
 
 def find_views(
@@ -89,9 +92,9 @@ def _find(
         if film is not None:
             return Shown(view, _checked(film, result))
         if own is None:
-            gone = f"the run wrote no {view}"
-            if view == "input":
-                gone = "its film is not here" if footage is None else "the film of this run is gone"
+            if view != "input":
+                return Shown(view, None, f"the run wrote no {view}", is_absent=True)
+            gone = "its film is not here" if footage is None else "the film of this run is gone"
             return Shown(view, None, gone)
         if copies is None:
             reason = f"browsers do not play {own.name}"

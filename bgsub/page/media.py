@@ -316,12 +316,15 @@ def shares_of(film: Film) -> Iterator[float]:
             yield float(np.count_nonzero(luma >= 128)) / luma.size
 
 
+_TALLEST = 16383
+
+
 def shrunk(picture: Bytes, width: int) -> Bytes:
-    """Make a picture no wider than so many pixels."""
+    """Make a picture no wider than so many pixels, and no taller than WebP allows."""
     height, wide = picture.shape[:2]
-    if wide <= width:
+    if wide <= width and height <= _TALLEST:
         return picture
-    size = (width, max(1, round(height * width / wide)))
+    size = (min(width, wide), max(1, min(_TALLEST, round(height * min(1.0, width / wide)))))
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
 
@@ -335,6 +338,7 @@ def data_uri(data: bytes, kind: str = "image/webp") -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
+_HEAT_WIDTH = 960
 _MOST_FRAMES = 400
 _WIDTH = 240
 _STILLS, _STILL_WIDTH = 40, 320
@@ -471,6 +475,15 @@ def _thumbnail_size(pictures: Sequence[Bytes]) -> tuple[int, int]:
         if mean * len(pictures) <= _THUMBNAIL_BYTES:
             return width, quality
     return _THUMBNAILS[-1]
+
+
+def picture_heat(folder: Path) -> str:
+    """Make a picture of the heat map of a run; empty where it wrote none."""
+    path = folder / "heatmap.png"
+    if not path.is_file():
+        return ""
+    shown = np.asarray(cv2.cvtColor(read_image(path), cv2.COLOR_BGR2RGB), dtype=np.uint8)
+    return data_uri(webp(shrunk(shown, _HEAT_WIDTH), 85))
 
 
 def picture_scene(result: Result, films: Mapping[View, Film | None]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import functools
 import hashlib
 from collections import defaultdict
@@ -33,6 +34,7 @@ from bgsub.page.media import (
     expected_bytes,
     link,
     make_thumbnails,
+    picture_heat,
     picture_scene,
 )
 from bgsub.page.result import (
@@ -327,6 +329,7 @@ _SCRIPTS = (
 _STYLES = ("uplot/uPlot.min.css", "page.css")
 
 _MOST_EVENTS = 1_500
+_MOST_BARS = 720
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,6 +393,7 @@ def make_page(
     result = read_result(folder, manifest, selection)
     views = find_views(result, footage, copies, progress)
     films = {shown.view: shown.film for shown in views}
+    there = [shown for shown in views if not shown.is_absent]
     events = _largest(result)
     excerpt = _excerpt(result, views, announce) if standalone else None
     thumbnails = make_thumbnails(result, events, films)
@@ -397,7 +401,7 @@ def make_page(
     data = {
         **pack_series(result, films, events, progress),
         "events": [describe_event(result, event) for event in events],
-        "films": [describe_film(result, shown, path, events, excerpt) for shown in views],
+        "films": [describe_film(result, shown, path, events, excerpt) for shown in there],
         "boxes": pack_boxes(result),
         "region": result.region,
     }
@@ -415,14 +419,44 @@ def make_page(
             for event in events
         ],
         "left_out": len(result.events) - len(events),
-        "views": views,
+        "views": there,
         "is_preview": standalone,
         "background": background,
+        "heat": picture_heat(folder),
+        "activity": _activity(folder),
     }
     html = fill("report.html", scripts=_SCRIPTS, styles=_STYLES, values=values)
     first = max(events, key=lambda event: result.score(event) or event.area, default=None)
     picture = thumbnails.get(first.number, "") if first is not None else ""
     return Page(html, result, views, picture or background)
+
+
+def _activity(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of activity.csv as charts: the minutes of the picture, then of each region.
+
+    The minutes of a film that is long for a page are thinned out to those of most foreground.
+    """
+    path = folder / "activity.csv"
+    if not path.is_file():
+        return []
+    charts: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            share = float(row["foreground"])
+            charts[row["region"]].append({**row, "minute": int(row["minute"]), "share": share})
+    first = min(row["minute"] for rows in charts.values() for row in rows)
+    last = max(row["minute"] for rows in charts.values() for row in rows)
+    every = -(-(last - first + 1) // _MOST_BARS)
+    made = []
+    for region, rows in charts.items():
+        bars: dict[int, dict[str, Any]] = {}
+        for row in rows:
+            place = (row["minute"] - first) // every
+            bars[place] = max(bars.get(place, row), row, key=lambda each: float(each["share"]))
+        top = max(row["share"] for row in rows)
+        places = (last - first) // every + 1
+        made.append({"region": region, "bars": bars, "top": top, "places": places})
+    return made
 
 
 def _shown_values(result: Result) -> dict[str, Any]:

@@ -20,7 +20,7 @@ _OURS = re.compile(
     r"(background|foreground|mask|preview|overlay|scores)(\.mp4|\.mkv|\.zarr)?|input\.mp4|report\.html"
     r"|(errors|spectrum)\.(png|svg)|background\.png"
     r"|clip[0-9]{4,}_[0-9.-]+\.mp4|clips\.csv"
-    r"|(objects|tracks|regions|events)\.csv|events\.json"
+    r"|(objects|tracks|regions|events|activity)\.csv|events\.json|heatmap\.(png|npy)"
     r"|(errors|frame_errors|compare|synthetic|digits|times)\.csv"
     r"|(decomposition|synthetic|digits|times|frames-own|frames-common)\.png"
     r"|(errors-(whole|part)\.png|frame_errors-(whole|part)\.csv)"

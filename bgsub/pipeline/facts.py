@@ -95,14 +95,18 @@ def object_facts(outputs: FrameOutputs, table: ErrorTable | None) -> dict[str, A
     found = outputs.objects.finish([] if table is None else find_events(table))
     from bgsub.tracking.recorder import describe
 
+    if outputs.activity is not None:
+        outputs.activity.finish(found.events)
     kinds = [event.kind for event in found.events]
+    feedback = outputs.objects.feedback
     return {
+        **({} if feedback is None else feedback.facts()),
         "objects": {
             "observations": found.observations,
             "tracks": len(found.tracks),
             "events": {kind: kinds.count(kind) for kind in ("object", "frame", "both")},
             "summary": describe(found),
-        }
+        },
     }
 
 

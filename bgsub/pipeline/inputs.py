@@ -20,6 +20,7 @@ from bgsub.pipeline.needs import (
     needs_fit,
     needs_masks,
     needs_pixels,
+    needs_still,
     videos_of,
 )
 from bgsub.pipeline.still import still_bytes
@@ -169,7 +170,7 @@ def memory_need(
         fit_frames = min(fitted_at_most(options), kind.sample_size(*size) or frames)
     learning = kind.learning_bytes(frames + borrowed, *size) if needs_masks(options) else (0, 0)
     kept = kept_bytes(*size) if absorbed_after(options.still_objects) else 0
-    kept += still_bytes(frames, *size) if "still" in options.outputs else 0
+    kept += still_bytes(frames, *size) if needs_still(options) else 0
     threads = own_threads(options.threads, options.jobs)
     if needs_masks(options):
         kept += kind.masking_bytes(*size, threads)

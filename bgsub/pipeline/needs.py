@@ -17,8 +17,8 @@ VIDEOS = ("input", "background", "foreground", "mask", "preview", "overlay", "sc
 """Videos that a run can write, in the order in which they are."""
 
 _OF_ERRORS = {"errors", "plot", "spectrum"}
-_TABLES_OF_OBJECTS = {"objects", "tracks", "events"}
-_OF_MASKS = {"mask", "still", "scores", "overlay", "report", *_TABLES_OF_OBJECTS}
+_TABLES_OF_OBJECTS = {"objects", "tracks", "events", "activity"}
+_OF_MASKS = {"mask", "still", "scores", "overlay", "heatmap", "report", *_TABLES_OF_OBJECTS}
 
 
 def _with_masks(options: RunOptions) -> set[str]:
@@ -48,6 +48,11 @@ def needs_masks(options: RunOptions) -> bool:
 def needs_objects(options: RunOptions) -> bool:
     """Say whether objects are followed: for their tables, or to be drawn."""
     return bool(options.outputs & {*_TABLES_OF_OBJECTS, "overlay", "preview"})
+
+
+def needs_still(options: RunOptions) -> bool:
+    """Return whether a picture of the empty scene is made: as an output, or for the heat map."""
+    return bool(options.outputs & {"still", "heatmap"})
 
 
 def needs_fit(options: RunOptions) -> bool:

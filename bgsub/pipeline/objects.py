@@ -14,6 +14,7 @@ from bgsub.pipeline.consumers import Need
 from bgsub.pipeline.frames import SceneFrame
 from bgsub.pipeline.masker import Masker
 from bgsub.tracking.detections import Detection
+from bgsub.tracking.feedback import Feedback, drop_alike, read_feedback
 from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded
 from bgsub.tracking.regions import Line, read_regions
 from bgsub.tracking.tracker import Observation
@@ -43,6 +44,13 @@ def object_options(options: RunOptions) -> ObjectOptions:
     )
 
 
+def given_feedback(options: RunOptions, size: tuple[int, int]) -> Feedback | None:
+    """Read what is no object, where a file says so, for pictures of a size."""
+    if options.feedback is None:
+        return None
+    return Feedback(read_feedback(Path(options.feedback)), size, options.feedback)
+
+
 @dataclass(eq=False)
 class ObjectsOutput:
     """A consumer that follows the objects of the masks.
@@ -50,18 +58,27 @@ class ObjectsOutput:
     Attributes
     ----------
     recorder : ObjectRecorder
+    folder : Path
+        Where it writes.
     masker : Masker
         Says what the background of a frame is.
     found : Recorded or None
         Known when the run ends, see `finish`.
     listeners : list of callable
         Are told the objects of every frame, which are known some frames later.
+    feedback : Feedback, optional
+        Tells what is no object.
+    end_s : float
+        Time of the last frame so far.
     """
 
     recorder: ObjectRecorder
+    folder: Path
     masker: Masker
     found: Recorded | None = None
     listeners: list[_Listener] = field(default_factory=list)
+    feedback: Feedback | None = None
+    end_s: float = 0.0
     needs: frozenset[Need] = field(default_factory=lambda: frozenset({"mask", "scores"}))
 
     def prepare(self, frame: SceneFrame) -> list[Detection]:
@@ -77,6 +94,7 @@ class ObjectsOutput:
 
     def take(self, frame: SceneFrame, prepared: list[Detection]) -> None:
         """Link what was found to the objects of the frames before."""
+        self.end_s = frame.time_s
         picture = frame.seen if prepared else None
         decided = self.recorder.add(frame.number, frame.time_s, prepared, picture)
         self._announce(decided)
@@ -93,6 +111,17 @@ class ObjectsOutput:
     def finish(self, events: Sequence[Event]) -> Recorded:
         """Write the tables; `events` are those of whole frames."""
         self.found = self.recorder.finish(events)
+        if self.feedback is not None:
+            recorder = self.recorder
+            self.found = drop_alike(
+                self.folder,
+                self.found,
+                self.feedback,
+                recorder.view.region,
+                recorder.options,
+                events,
+                self.end_s,
+            )
         return self.found
 
     def abort(self) -> None:

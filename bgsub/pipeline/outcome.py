@@ -154,6 +154,7 @@ def finish(
     standing_out = [] if table is None else outlier_findings(table)
     findings = sight_findings(standing_out, facts, 0 if table is None else table.frames.size)
     findings += [facts["objects"]["summary"]] if "objects" in facts else []
+    findings += [facts["feedback"]["summary"]] if "feedback" in facts else []
     findings += damage_findings(
         source, options.source.on_bad_frame, is_fitted=facts["command"] == "run"
     )

@@ -14,7 +14,8 @@ _FILES = {
     "still": "background.png",
     "model": "model.npz",
     "report": "report.html",
-    **{output: f"{output}.csv" for output in ("errors", "objects", "tracks", "events")},
+    "heatmap": "heatmap.png",
+    **{output: f"{output}.csv" for output in ("errors", "objects", "tracks", "events", "activity")},
 }
 """Outputs that have one name in every format."""
 
@@ -47,6 +48,7 @@ def output_names(options: RunOptions) -> list[str]:
     formats = options.format, options.plot_format
     names = [output_name(output, *formats) for output in sorted(options.outputs)]
     names += ["events.json"] if "events" in options.outputs else []
+    names += ["heatmap.npy"] if "heatmap" in options.outputs else []
     names += [output_name("input", *formats)] if "report" in options.outputs else []
     watched = options.regions is not None or options.line
     return names + (["regions.csv"] if watched and "objects" in options.outputs else [])

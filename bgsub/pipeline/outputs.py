@@ -29,6 +29,7 @@ from bgsub.video.queued import QueuedSink
 from bgsub.video.sink import SUFFIXES, SinkKind, open_sink
 
 if TYPE_CHECKING:
+    from bgsub.pipeline.activity import ActivityOutput
     from bgsub.pipeline.objects import ObjectsOutput, ObjectsVideo
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
@@ -107,6 +108,8 @@ class FrameOutputs:
         Follows the objects, where they are wanted.
     still : StillOutput, optional
         Makes one picture of the scene, where it is wanted.
+    activity : ActivityOutput, optional
+        Sums up the masks, where that is wanted.
 
     Attributes
     ----------
@@ -136,6 +139,7 @@ class FrameOutputs:
         workers: Workers,
         objects: ObjectsOutput | None = None,
         still: StillOutput | None = None,
+        activity: ActivityOutput | None = None,
     ) -> None:
         self._scene, self._format, self._style = scene, video_format, style
         self._workers = workers
@@ -146,11 +150,12 @@ class FrameOutputs:
         self.tally: MaskTally | None = None
         self.camera: CameraWatch | None = None
         self._videos: dict[str, VideoOutput | ObjectsVideo] = {}
-        self.objects = objects
+        self.objects, self.activity = objects, activity
         self.frames = 0
         self.span: Span | None = None
         self.consumers: list[FrameConsumer] = [] if objects is None else [objects]
         self.consumers += [] if still is None else [still]
+        self.consumers += [] if activity is None else [activity]
         try:
             for output in VIDEOS:
                 if output in wanted:

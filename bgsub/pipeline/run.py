@@ -28,6 +28,7 @@ from bgsub.pipeline.needs import (
     mask_settings,
     needs_fit,
     needs_objects,
+    needs_still,
     sampled_at_most,
     scene_settings,
     videos_of,
@@ -44,6 +45,7 @@ from bgsub.video.source import Footage, FrameSource
 
 # What fits frames and follows objects is imported where it is wanted: masks alone need neither.
 if TYPE_CHECKING:
+    from bgsub.pipeline.activity import ActivityOutput
     from bgsub.pipeline.objects import ObjectsOutput
     from bgsub.tracking.recorder import ObjectOptions
 
@@ -227,14 +229,34 @@ def _outputs(
         workers=workers,
         objects=_objects(results, scene, source, options, watched),
         still=_still(results, scene, options),
+        activity=_activity(results, scene, source, options, watched),
     )
+
+
+def _activity(
+    results: ResultsDirectory,
+    scene: LearnedScene,
+    source: FrameSource,
+    options: RunOptions,
+    watched: ObjectOptions | None,
+) -> ActivityOutput | None:
+    """Prepare to sum up the masks, where that is wanted."""
+    wanted = options.outputs & {"heatmap", "activity"}
+    if scene.masker is None or not wanted:
+        return None
+    from bgsub.pipeline.activity import ActivityOutput
+
+    layout, regions = scene.layout, () if watched is None else watched.regions
+    place = options.source.roi or (0, 0, *source.input_size)
+    shape = layout.height, layout.width
+    return ActivityOutput(results.stage(""), wanted, shape, scene.inside, regions, place)
 
 
 def _still(
     results: ResultsDirectory, scene: LearnedScene, options: RunOptions
 ) -> StillOutput | None:
     """Prepare to make one picture of the scene, where it is wanted."""
-    if scene.masker is None or "still" not in options.outputs:
+    if scene.masker is None or not needs_still(options):
         return None
     return StillOutput(
         results.stage(output_name("still", options.format, options.plot_format)), scene.masker
@@ -269,7 +291,7 @@ def _objects(
     """Prepare to follow the objects of the masks, where anything is made of them."""
     if scene.masker is None or watched is None:
         return None
-    from bgsub.pipeline.objects import ObjectsOutput
+    from bgsub.pipeline.objects import ObjectsOutput, given_feedback
     from bgsub.tracking.recorder import ObjectRecorder, View
 
     width, height = source.input_size
@@ -277,7 +299,8 @@ def _objects(
     view = View((width, height), region, (source.layout.width, source.layout.height))
     rate = float(source.rate or 25)
     recorder = ObjectRecorder(results.stage(""), view, rate=rate, options=watched)
-    return ObjectsOutput(recorder, scene.masker)
+    feedback = given_feedback(options, source.input_size)
+    return ObjectsOutput(recorder, results.stage(""), scene.masker, feedback=feedback)
 
 
 __all__ = ["RunResult", "apply", "run"]

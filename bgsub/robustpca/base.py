@@ -18,8 +18,8 @@ from bgsub.robustpca.gram import (
     block_columns,
     gram_matrix,
 )
+from bgsub.robustpca.linalg import centred_blocks
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.row_blocks import centred_blocks
 from bgsub.robustpca.spaces import (
     FeatureSpace,
     Fit,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bgsub.robustpca.gram import ColumnReader
-from bgsub.robustpca.row_blocks import row_blocks
+from bgsub.robustpca.linalg import row_blocks
 
 # Fourth powers of the entries, summed, must stay finite. As float64 it is comparable to float32.
 _LARGEST = np.float64(1e70)

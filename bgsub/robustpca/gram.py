@@ -7,23 +7,28 @@ grow and rounding is monotone, so a computed ‖x_i‖² stays below 2²⁴ exac
 block in which one reaches 2²⁴ is cut into halves until none does, which takes half the time and a
 third of the memory of a product in float64. Blocks are summed in float64, where integers below 2⁵³
 are exact, so the result depends on neither block size nor order.
+
+K is summed by tiles, blocks of rows against blocks of rows, on and above its diagonal: each has the
+same bits on whatever thread it is summed, and nothing of n² numbers is kept besides K itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.gram_tiles import TILE_ROWS, add_products, mirror
 from bgsub.robustpca.median import column_median
 from bgsub.runtime.pool import ThreadPool
 
 FLOAT32_EXACT = float(1 << 24)
+
+TILE_ROWS = 2048
+"""Most rows of the tiles that K is summed by: a product in float32 takes 16 MiB."""
 
 _BLOCK_ELEMENTS = 1 << 21
 _MIN_COLUMNS, _MAX_COLUMNS = 256, 4096
@@ -183,13 +188,13 @@ def gram_matrix(
         for part, is_apart in blocks:
             pieces = centring.pieces(part, pool)
             total = share if share is not None and is_apart else values
-            add_products(total, pieces, pool, rows)
+            _add_products(total, pieces, pool, rows)
             cut_blocks += len(pieces) > 1
             done += part.stop - part.start
             if progress is not None:
                 progress(done, p)
     for total in (values,) if share is None else (values, share):
-        mirror(total, rows)
+        _mirror(total, rows)
     if share is not None:
         values += share
     return Gram(values, centring.offset, p, cut_blocks, len(blocks), share)
@@ -198,6 +203,35 @@ def gram_matrix(
 def _tile_rows(n: int) -> int:
     """Rows of the tiles that K is summed by."""
     return min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
+
+
+def _tiles(n: int, rows: int) -> list[tuple[slice, slice]]:
+    """Cut the upper triangle of an n×n matrix into tiles of so many rows, the last ones smaller."""
+    parts = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
+    return list(combinations_with_replacement(parts, 2))
+
+
+def _add_products(
+    K: NDArray[np.float64],
+    pieces: Iterable[NDArray[np.floating[Any]]],
+    pool: ThreadPool,
+    rows: int,
+) -> None:
+    """Add AAᵀ of some pieces of a block to the upper triangle of K, each tile on one thread."""
+    for piece in pieces:
+
+        def add(tile: tuple[slice, slice], piece: NDArray[np.floating[Any]] = piece) -> None:
+            upper, left = tile
+            K[upper, left] += piece[upper] @ piece[left].T
+
+        pool.map(add, _tiles(len(K), rows))
+
+
+def _mirror(K: NDArray[np.float64], rows: int) -> None:
+    """Copy the tiles above the diagonal of K to those below."""
+    for upper, left in _tiles(len(K), rows):
+        if upper != left:
+            K[left, upper] = K[upper, left].T
 
 
 class _Block(NamedTuple):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bgsub.robustpca.base import form_pixels, orthonormal_rows
 from bgsub.robustpca.checks import check_integer, check_matrix
 from bgsub.robustpca.gram import ColumnReader
+from bgsub.robustpca.linalg import row_blocks
 from bgsub.robustpca.reweight import REWEIGHT_CUTOFF
-from bgsub.robustpca.row_blocks import row_blocks
 from bgsub.robustpca.sliding_gram import SlidingGram
 from bgsub.robustpca.spaces import Floats, RowSpace, Space
 from bgsub.robustpca.trpca import TRPCA

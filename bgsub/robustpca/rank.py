@@ -12,12 +12,15 @@ two halves, whatever the number of pixels.
 
 The gain of a component is the median over held-out frames of the fall of the logarithm of the
 squared error. The median asks that a component helps most frames: a visitor that is in some of them
-is not background, however large. A real but tiny component gains next to nothing, and costs what
-every component costs, room for objects to be absorbed in: so each has to gain 4 %, and the
-rank is the k with the largest sum of gains less k of these.
+is not background, however large; nor is what has the same score in most of them. A real but tiny
+component gains next to nothing, and costs what every component costs, room for objects to be
+absorbed in: so each has to gain 4 %, and the rank is the k with the largest sum of gains less k of
+these.
 
-Inliers are the support of a trimmed fit with few components, as with many a visitor is absorbed and
-becomes one; the fit is repeated with the rank that was found until the rank rises no more.
+Inliers are those of a reweighted trimmed fit with few components, as with many a visitor is
+absorbed and becomes one; the fit is repeated with the rank that was found until the rank rises no
+more. It has two components more than were found: the half that a fit with fewer keeps are the
+frames in which the next component is small, and there it seems to gain next to nothing.
 
 A. B. Owen, P. O. Perry: "Bi-cross-validation of the SVD and the nonnegative matrix factorization",
 Annals of Applied Statistics 3 (2009), 564-594.
@@ -61,6 +64,14 @@ The sums of gains are of logarithms, so this is asked of the components of a sce
 On recordings the gains fall from tens of per cent to one or two within a few components and stay
 there for dozens: waves, leaves and people never end.
 """
+
+# Components of the fit that finds the inliers, beyond those that were found.
+_FURTHER = 2
+
+# Median distance of a component's scores from their median, as a share of their standard deviation:
+# .67 for normal ones, and near 0 for a component of fewer than half of the frames, which moves the
+# mean and so would seem to help all.
+_LEAST_SPREAD = 0.25
 
 _MOST_ROWS = 600
 _LEAST_ROWS = 8
@@ -179,14 +190,15 @@ def choose_rank(
         rank = found
         inliers = _inliers(data, rank, support_fraction, random_state, threads)
         errors = held_out_errors(halves, inliers, most)
-        gains = median_gains(errors)
+        lengths, axes = _principal_scores(whole, inliers, most)
+        gains = np.where(_vary(axes), median_gains(errors), 0.0)
         found = best_rank(gains, least_gain)
         logger.debug("inliers of rank %d: rank %d, gains %s", rank, found, np.round(gains, 3))
     return RankChoice(
         rank=found,
         gains=gains,
         held_out=np.sqrt(np.median(errors, axis=0) * 2.0 / p),
-        spectrum=_spectrum(whole, inliers, most, p),
+        spectrum=lengths / np.sqrt(inliers.size * p),
         n_rows=rows.size,
         n_inliers=inliers.size,
         reason=_reason(found, gains, least_gain),
@@ -216,13 +228,12 @@ def _inliers(
     random_state: int | np.random.Generator | None,
     threads: int,
 ) -> Rows:
-    """Give the rows that a trimmed fit with so many components keeps."""
+    """Return the inliers of a trimmed fit with a few components more than so many."""
     fit = TRPCA(
-        rank,
+        max(rank, min(rank + _FURTHER, data.n_samples // _ROWS_PER_COMPONENT)),
         support_fraction=support_fraction,
         tol=1e-4,
         max_iter=200,
-        reweight=False,
         random_state=random_state,
         threads=threads,
     )
@@ -234,15 +245,20 @@ def _inliers(
     return np.flatnonzero(fit.support_)
 
 
-def _spectrum(K: Floats, inliers: Rows, most: int, p: int) -> Floats:
-    """Standard deviations along the leading principal axes of the inliers, per entry."""
+def _principal_scores(K: Floats, inliers: Rows, most: int) -> tuple[Floats, Floats]:
+    """Lengths of the inliers' scores along their leading axes, (K,), and these scores, (n, K)."""
     import scipy.linalg
 
     inside = centred_gram(K[np.ix_(inliers, inliers)])
     last = inliers.size - 1
-    first = max(last - most + 1, 0)
-    values = scipy.linalg.eigh(inside, eigvals_only=True, subset_by_index=(first, last))[::-1]
-    return np.asarray(np.sqrt(np.maximum(values, 0.0) / (inliers.size * p)))
+    values, vectors = scipy.linalg.eigh(inside, subset_by_index=(max(last - most + 1, 0), last))
+    return np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1]
+
+
+def _vary(scores: Floats) -> NDArray[np.bool_]:
+    """Tell which scores of unit length differ from their median in most rows, shape (K,)."""
+    spread = np.median(np.abs(scores - np.median(scores, axis=0)), axis=0)
+    return np.asarray(spread * np.sqrt(len(scores)) > _LEAST_SPREAD)
 
 
 def _reason(rank: int, gains: Floats, least_gain: float) -> str:

@@ -22,8 +22,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.linalg import inverse_root, leading_eigenpairs, pivoted_factor, wishart
-from bgsub.robustpca.row_blocks import row_blocks
+from bgsub.robustpca.linalg import (
+    inverse_root,
+    leading_eigenpairs,
+    pivoted_factor,
+    row_blocks,
+    wishart,
+)
 from bgsub.runtime.pool import ThreadPool
 
 Floats = NDArray[np.float64]

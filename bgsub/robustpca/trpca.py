@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import ConvergenceWarning
+from bgsub.errors import ConvergenceWarning, PrecisionWarning
 from bgsub.robustpca.base import AffineEstimator, alive, orthonormal_rows
 from bgsub.robustpca.checks import (
     check_components,
@@ -35,6 +35,11 @@ from bgsub.robustpca.reweight import (
 from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space
 
 logger = logging.getLogger(__name__)
+
+# Errors that are smaller than this share of the rows lose digits: they are roots of differences of
+# squares. Below the second one rows lie on the components exactly, up to their rounding.
+_HELD = 2.0**-22
+_EXACT = 1e-10
 
 
 class TRPCA(AffineEstimator):
@@ -160,7 +165,9 @@ class TRPCA(AffineEstimator):
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:
         """Fit; see `AffineEstimator.fit` for the matrix, the errors and the cost."""
         if self.solver != "reference":
-            return super().fit(X, y)
+            super().fit(X, y)
+            self._warn_of_lost_digits(X)
+            return self
         from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
 
         self._check(check_matrix(X).shape[0])
@@ -178,6 +185,25 @@ class TRPCA(AffineEstimator):
         self._set_fit(fits[0])
         self._set_pixels([(offset + f.weights, orthonormal_rows(f.basis)) for f in fits])
         return self
+
+    def _warn_of_lost_digits(self, X: NDArray[Any] | ColumnReader) -> None:
+        """Warn where errors are no more than what float64 loses of the squares of the rows."""
+        kind = np.dtype(getattr(X, "dtype", np.float64))
+        if not isinstance(X, np.ndarray) or kind.kind != "f":
+            return
+        size = float(np.sqrt(np.median(np.einsum("nk,nk->n", self.scores_, self.scores_))))
+        if self.error_location_ > _HELD * size:
+            return
+        error = float(np.sqrt(np.median(self.reconstruction_error(X)[self.support_])))
+        # Rows that lie on the components exactly have no errors to lose.
+        rounding = max(_EXACT, 4.0 * float(np.finfo(kind).eps))
+        if error > rounding * (size + float(np.linalg.norm(self.center_))):
+            message = (
+                f"TRPCA: the rows are {size / error:.0e} times as large as their errors, of which "
+                "squares in float64 hold few digits beyond 1e+06: components and inliers may be "
+                "wrong; scale down the columns that are so large"
+            )
+            warnings.warn(message, PrecisionWarning, stacklevel=3)
 
     def _check(self, n_samples: int) -> None:
         check_components(self.n_components)

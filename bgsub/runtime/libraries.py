@@ -34,7 +34,7 @@ class _MatrixLibraries:
             return self._found
 
     def known(self) -> ThreadpoolController:
-        """Give those found last, if SciPy has not come since then with one of its own."""
+        """Return those found last, if SciPy has not come since then with one of its own."""
         if self._found is None or self._scipy_too != (_SCIPY in sys.modules):
             return self.look()
         return self._found
@@ -100,10 +100,7 @@ _shared_limit = _SharedLimit()
 def products_on_one_thread() -> Iterator[int]:
     """Keep every matrix product to one thread inside of the context, in all threads of the program.
 
-    Yields
-    ------
-    int
-        Threads that a product took before, and takes afterwards.
+    Yields the threads that a product took before, and takes afterwards.
     """
     is_mine = _shared_limit.begin()
     try:

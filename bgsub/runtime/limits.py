@@ -26,17 +26,9 @@ _ASSUMED = 4 * 10**9
 
 
 def split_memory(text: str) -> tuple[float, str]:
-    """Read an amount of memory, such as ``600M``, or a share, such as ``50%``.
+    """Read an amount of memory, such as ``600M``, or a share, such as ``50%``: number and unit.
 
-    Returns
-    -------
-    number, unit : float, str
-        The unit is a prefix such as ``M``, ``%``, or nothing for bytes.
-
-    Raises
-    ------
-    ValueError
-        For any other text, less than a byte, or a share that is not above 0 and up to 100 %.
+    ValueError for any other text, less than a byte, or a share that is not above 0 and up to 100 %.
 
     Examples
     --------
@@ -53,7 +45,7 @@ def split_memory(text: str) -> tuple[float, str]:
 
 
 def memory_bytes(text: str) -> int:
-    """Give the bytes meant by ``600M``, ``4G`` or ``50%`` of what is available."""
+    """Return the bytes meant by ``600M``, ``4G`` or ``50%`` of what is available."""
     number, unit = split_memory(text)
     if unit == "%":
         return max(1, int(number / 100.0 * available_memory()))
@@ -73,7 +65,7 @@ def amount(count: int) -> str:
 
 
 def available_memory() -> int:
-    """Give the bytes that can be had without swapping, within the limits of the process.
+    """Return the bytes that can be had without swapping, within the limits of the process.
 
     These are those of its control groups and of its address space (``ulimit -v``).
     """
@@ -95,7 +87,10 @@ def available_memory() -> int:
 
 
 def address_room() -> int | None:
-    """Give the bytes of address space that are left to the process; None if nothing limits them."""
+    """Return the bytes of address space that are left to the process.
+
+    None if nothing limits them.
+    """
     try:
         import resource
 
@@ -118,7 +113,7 @@ def check_address_space(threads: int) -> None:
 
 
 def _cgroup_rooms() -> Iterator[int]:
-    """Give what the limits of the control groups of this process leave, of both versions."""
+    """Yield what the limits of the control groups of this process leave, of both versions."""
     try:
         lines = _CGROUPS.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -192,7 +187,7 @@ def check_folder(folder: Path, option: str) -> None:
 
 
 def free_space(folder: Path) -> int:
-    """Give the bytes free on the disk of a folder; 0 where the system does not say."""
+    """Return the bytes free on the disk of a folder; 0 where the system does not say."""
     import shutil
 
     try:

@@ -18,13 +18,8 @@ class ThreadPool:
     """Threads for the parts of a computation, while the matrix libraries stay on one each.
 
     A context manager. Whoever cuts the computation into the same parts whatever the number of
-    threads gets the same result, bit for bit.
-
-    Parameters
-    ----------
-    threads : int, optional
-        None is as many as a matrix product would take: every core, unless the environment
-        (``OPENBLAS_NUM_THREADS``) or threadpoolctl says otherwise.
+    threads gets the same result, bit for bit. By default they are as many as a matrix product would
+    take: every core, unless ``OPENBLAS_NUM_THREADS`` or threadpoolctl says otherwise.
     """
 
     def __init__(self, threads: int | None = None) -> None:
@@ -48,7 +43,7 @@ class ThreadPool:
         self._open.close()
 
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:
-        """Give the values of a function for all items, in order.
+        """Return the values of a function for all items, in order.
 
         This thread works too, and every thread takes the next item itself. The first error that one
         of them meets ends the others after the item that they are at.

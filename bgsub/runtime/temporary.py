@@ -37,13 +37,9 @@ _PIECE = 1 << 24
 
 @dataclass
 class Claim:
-    """A file or folder under a temporary name, and the open file that locks it.
+    """A file or folder under a temporary name, and the open descriptor that locks it.
 
-    Attributes
-    ----------
-    path : Path
-    descriptor : int
-        Of the file or folder; the lock ends when it is closed, by a kill too.
+    The lock ends when it is closed, by a kill too.
     """
 
     path: Path
@@ -68,13 +64,7 @@ class Claim:
 
 
 def make_folder(parent: Path) -> Claim:
-    """Make a folder that only this user may enter, and lock it; call it inside `alone_in`.
-
-    Raises
-    ------
-    OSError
-        If none can be made there.
-    """
+    """Make a folder that only this user may enter, and lock it; call it inside `alone_in`."""
     path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     try:
         descriptor = os.open(path, os.O_RDONLY)
@@ -135,7 +125,7 @@ _NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe of that name must not make an
 
 
 def _is_ours(facts: os.stat_result) -> bool:
-    """Say whether a file or folder is plain and belongs to this user."""
+    """Return whether a file or folder is plain and belongs to this user."""
     is_plain = stat.S_ISDIR(facts.st_mode) or stat.S_ISREG(facts.st_mode)
     return is_plain and (not hasattr(os, "geteuid") or facts.st_uid == os.geteuid())
 
@@ -154,10 +144,7 @@ def _lock(descriptor: int) -> bool:
 def sync(path: Path) -> None:
     """Wait until a file, or the list of names in a folder, is on the disk.
 
-    Raises
-    ------
-    OSError
-        If the disk could not keep it.
+    OSError if it cannot keep it.
     """
     is_folder = path.is_dir()
     if os.name == "nt" and is_folder:
@@ -177,11 +164,6 @@ def sync_all(paths: Sequence[Path]) -> None:
     """Wait until files, and folders with the files in them, are on the disk.
 
     Folders of pictures by one call for their file system: one for each of 2500 pictures took 20 s.
-
-    Raises
-    ------
-    OSError
-        If the disk could not keep them.
     """
     folders = [path for path in paths if path.is_dir()]
     if folders:
@@ -208,15 +190,11 @@ def _sync_file_system(folder: Path) -> None:
 
 
 def write_file(path: Path, data: bytes | mmap.mmap) -> None:
-    """Write a file that somebody named: whole or not at all, if it is a plain file.
+    """Write a file that somebody named, whole or not at all if it is a plain file.
 
-    Devices, pipes and links that are there are written through, as by any other program; a link
-    only if it is the user's own or the system's. A plain file keeps its permissions.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
+    Or raise OutputError. Devices, pipes and links that are there are written through, as by any
+    other program; a link only if it is the user's own or the system's. A plain file keeps its
+    permissions.
     """
     try:
         facts = path.lstat()
@@ -238,11 +216,8 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
 def write_in(folder: Path, name: str, data: bytes) -> None:
     """Write a file into a folder that somebody named; an earlier plain file is replaced.
 
-    Raises
-    ------
-    OutputError
-        If it cannot be written, or something else has its name: nobody has asked to write through
-        that.
+    OutputError if it cannot be written, or something else has its name: nobody has asked to write
+    through that.
     """
     path = folder / name
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):

@@ -35,17 +35,10 @@ Share = Callable[
 
 
 def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Give an array of this thread that keeps its memory between calls; its contents are left over.
+    """Return an array of this thread that keeps its memory between calls.
 
-    Arrays of megabytes that are made and freed for every tile cost more in page faults than in
-    arithmetic.
-
-    Parameters
-    ----------
-    name : str
-        Arrays that are in use at the same time need different names.
-    shape : tuple of int
-    dtype : dtype
+    Its contents are left over. Arrays of megabytes that are made and freed for every tile cost more
+    in page faults than in arithmetic. Those that are in use at the same time need different names.
     """
     arrays = _local.__dict__
     size = math.prod(shape)
@@ -85,30 +78,15 @@ def keep_freed_memory() -> None:
 def alone(
     make: Callable[..., Callable[[Any], Any]], arguments: dict[str, Any], items: Iterable[Any]
 ) -> Iterator[Any]:
-    """Give what `Workers.share` gives, without any worker."""
+    """Return what `Workers.share` returns, without any worker."""
     return map(make(**arguments), items)
 
 
 class Workers:
     """Threads that work on tiles, blocks and frames while the matrix libraries stay on one each.
 
-    A context manager.
-
-    Parameters
-    ----------
-    threads : int, optional
-        None is every core that the process may use.
-    jobs : int
-        Processes that the threads are shared among.
-
-    Attributes
-    ----------
-    threads : int
-
-    Raises
-    ------
-    MemoryLimitError
-        If the process may have too little address space.
+    A context manager. By default there is one for every core that the process may use, shared among
+    so many `jobs`. MemoryLimitError if the process may have too little address space.
     """
 
     def __init__(self, threads: int | None = None, jobs: int = 1) -> None:
@@ -170,7 +148,7 @@ class Workers:
         return self._background.submit(function, *args)
 
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-        """Give values of a function in order of the items; few more than the threads wait."""
+        """Yield values of a function in order of the items; few more than the threads wait."""
         waiting: deque[Future[Value]] = deque()
         for item in items:
             waiting.append(self._pool.submit(function, item))

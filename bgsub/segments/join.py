@@ -19,17 +19,19 @@ from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
 from bgsub.pipeline import manifest as manifests
+from bgsub.pipeline.activity import join_activity, join_heatmaps
 from bgsub.pipeline.advice import EMPTY, describe_outliers, sight_findings
 from bgsub.pipeline.damage import damage_findings
 from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.manifest import Stopwatch, load_manifest
-from bgsub.pipeline.needs import VIDEOS
-from bgsub.pipeline.objects import object_options
+from bgsub.pipeline.needs import VIDEOS, needs_still
+from bgsub.pipeline.objects import given_feedback, object_options
 from bgsub.pipeline.outcome import RunResult, commit
 from bgsub.pipeline.output_names import output_name, output_names
 from bgsub.pipeline.schema import SCHEMA_VERSION
 from bgsub.robustpca.rank import RankChoice
 from bgsub.segments.plan import Segment, SegmentPlan, segment_folder
+from bgsub.tracking.feedback import drop_alike
 from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded, describe
 from bgsub.tracking.tables import read_frames
 from bgsub.tracking.tracker import Observation
@@ -518,8 +520,11 @@ def join_segments(
     with watch.stage("join"):
         _join_frames(folders, film, results)
         facts |= _join_tables(folders, facts, results, plan.options)
-        if "still" in plan.options.outputs:
+        if needs_still(plan.options):
             _choose_still(folders, film, results)
+        if "heatmap" in plan.options.outputs:
+            frames = [int(each["frames"]["used"]) for each in film.segments]
+            join_heatmaps(folders, frames, results.stage(""))
         if "spectrum" in plan.options.outputs:
             _plot_spectrum(folders, facts, results, plan.options)
         if "model" in plan.options.outputs:
@@ -575,14 +580,15 @@ def _join_tables(
     if objects[0].is_file():
         source = facts["input"]
         area = options.source.roi or (0, 0, int(source["width"]), int(source["height"]))
-        joined = join_objects(
-            objects,
-            results.stage(""),
-            area,
-            object_options(options),
-            frame_events=events,
-            end_s=float(facts["segments"][-1]["span"]["last_time_s"]),
-        )
+        folder, watched = results.stage(""), object_options(options)
+        end_s = float(facts["segments"][-1]["span"]["last_time_s"])
+        joined = join_objects(objects, folder, area, watched, frame_events=events, end_s=end_s)
+        feedback = given_feedback(options, (int(source["width"]), int(source["height"])))
+        if feedback is not None:
+            joined = drop_alike(folder, joined, feedback, area, watched, events, end_s)
+            found |= feedback.facts()
+        if "activity" in options.outputs:
+            join_activity(folders, folder, watched.regions, joined.events)
         kinds = [event.kind for event in joined.events]
         summary = describe(joined)
         found["objects"] = {
@@ -591,7 +597,8 @@ def _join_tables(
             "events": {kind: kinds.count(kind) for kind in ("object", "frame", "both")},
             "summary": summary,
         }
-        found["findings"] = [*facts["findings"], summary]
+        told = [found["feedback"]["summary"]] if "feedback" in found else []
+        found["findings"] = [*facts["findings"], summary, *told]
     return found
 
 

@@ -23,7 +23,7 @@ from bgsub.options import RunOptions
 from bgsub.pipeline.directory import is_complete
 from bgsub.pipeline.inputs import open_input
 from bgsub.pipeline.manifest import input_identity
-from bgsub.pipeline.needs import needs_fit
+from bgsub.pipeline.needs import needs_fit, needs_still
 from bgsub.segments.moments import Film, Moments
 from bgsub.version import __version__
 from bgsub.video.film_index import Entry, Place
@@ -290,14 +290,16 @@ class SegmentPlan:
     def segment_options(self, number: int) -> RunOptions:
         """Return the options with which a segment is an ordinary run.
 
-        What is drawn of all frames is made when segments are joined, from their tables.
+        What is made of all frames, and what --feedback drops, is made when segments are joined.
         """
         segment, options = self.segments[number - 1], self.options
         outputs = options.outputs - {"plot"}
         if needs_fit(options):
             outputs |= {"errors"}
-        if outputs & _OF_OBJECTS:
+        if outputs & {*_OF_OBJECTS, "activity"}:
             outputs |= _OF_OBJECTS
+        if needs_still(options):
+            outputs |= {"still"}
         last = options.source.end if segment.last is None else segment.last
         source = replace(options.source, start=segment.first, end=last)
         return replace(
@@ -306,6 +308,7 @@ class SegmentPlan:
             outputs=outputs,
             fit_frames=options.fit_frames or segment.fit_frames,
             segment="off",
+            feedback=None,
             resume=False,
             force=False,
         )

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import EmptySelectionError, InputError, UsageError
+from bgsub.errors import EmptySelectionError, InputError
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, MaskImage, Orientation, Picture
 from bgsub.video.selection import Region, Selection, format_time
@@ -116,14 +116,14 @@ class BaseSource(ABC):
 
     _assumed_rate: Fraction | None = None
 
-    def _refuse_fps(self, what: str) -> None:
-        """Raise UsageError if a rate is given for frames that have times."""
+    def _warn_of_fps(self, what: str) -> None:
+        """Warn of a rate that is given for frames that have times."""
         if self.options.fps is not None:
             message = f"--fps has no effect on {self.name}, {what} with times of its own"
-            raise UsageError(f"{message}; leave it out")
+            self.note_at_opening(message)
 
     def note_at_opening(self, warning: str) -> None:
-        """Say of every iteration what was found when the input was opened."""
+        """Warn, after every iteration, of what was found when the input was opened."""
         self._opening_warnings.append(warning)
 
     def __repr__(self) -> str:
@@ -185,7 +185,8 @@ class BaseSource(ABC):
                 vector, reason = self._load(load, known, room)
                 if vector is None:
                     bad.append(BadFrame(number, time_s, reason))
-                    self._fail_if_asked(bad[-1])
+                    if self.options.on_bad_frame == "fail":
+                        raise self._failure(number, time_s, reason)
                     if self.options.on_bad_frame != "repeat" or previous is None:
                         continue
                     vector = previous
@@ -196,15 +197,12 @@ class BaseSource(ABC):
                 given += 1
                 previous = vector
                 yield Frame(number, time_s, vector, self.layout)
-        self.doubtful_frames = sorted({*doubtful, *self._doubts_among_given()})
+        wants = self.options.selection.picker().wants
+        late = (number for number, time_s in self._late_doubts if wants(number, time_s))
+        self.doubtful_frames = sorted({*doubtful, *late})
         self._finish(bad, decoded, notes)
         if not given:
-            self._explain_nothing(last)
-
-    def _doubts_among_given(self) -> Iterator[int]:
-        """Give the selected frames that were given before it was known that they may be wrong."""
-        wants = self.options.selection.picker().wants
-        return (number for number, time_s in self._late_doubts if wants(number, time_s))
+            raise self._explain_nothing(last)
 
     def _load(
         self,
@@ -221,12 +219,10 @@ class BaseSource(ABC):
         except BadPicture as error:
             return None, str(error)
 
-    def _fail_if_asked(self, bad: BadFrame) -> None:
-        if self.options.on_bad_frame != "fail":
-            return
-        where = f"frame {bad.number} at {format_time(bad.time_s)}"
-        message = f"{self.name}: {where} cannot be decoded ({bad.reason})"
-        raise InputError(f"{message}; --on-bad-frame skip leaves such frames out")
+    def _failure(self, number: int, time_s: float, reason: str) -> InputError:
+        where = f"frame {number} at {format_time(time_s)}"
+        message = f"{self.name}: {where} cannot be decoded ({reason})"
+        return InputError(f"{message}; --on-bad-frame skip leaves such frames out")
 
     def _finish(self, bad: list[BadFrame], decoded: int, notes: list[str]) -> None:
         self.bad_frames = bad
@@ -238,13 +234,13 @@ class BaseSource(ABC):
             )
         self.warnings = self._opening_warnings + notes
 
-    def _explain_nothing(self, last: tuple[int, float]) -> None:
-        if self.bad_frames or not last[0]:
-            reason = f" ({self.bad_frames[0].reason})" if self.bad_frames else ""
-            which = "" if self.options.selection.is_everything else " of those selected"
-            message = f"{self.name}: no frame{which} can be decoded{reason}"
-            raise InputError(f"{message}; check that the file plays, or get a new copy")
-        raise self._nothing_selected(last[0], last[1])
+    def _explain_nothing(self, last: tuple[int, float]) -> InputError | EmptySelectionError:
+        if last[0] and not self.bad_frames:
+            return self._nothing_selected(*last)
+        reason = f" ({self.bad_frames[0].reason})" if self.bad_frames else ""
+        which = "" if self.options.selection.is_everything else " of those selected"
+        message = f"{self.name}: no frame{which} can be decoded{reason}"
+        return InputError(f"{message}; check that the file plays, or get a new copy")
 
     def _nothing_selected(self, frames: int, last_time: float) -> EmptySelectionError:
         extent = f"it has {plural(frames, 'frame')}, the last at {format_time(last_time)}"
@@ -280,7 +276,7 @@ class IndexedSource(BaseSource):
         return len(self._selected)
 
     def moments(self) -> list[tuple[int, float]]:
-        """Give number and seconds of every frame that is selected, without reading any."""
+        """Return number and seconds of every frame that is selected, without reading any."""
         return [(item.number, item.time_s) for item in self._selected]
 
     @overload

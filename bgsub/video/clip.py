@@ -31,15 +31,7 @@ _KEPT_SOUND = {"aac", "mp3", "ac3", "opus"}
 
 @dataclass(frozen=True)
 class Excerpt:
-    """What was cut out of a film.
-
-    Attributes
-    ----------
-    begin_s, end_s : float
-        Times in the film of the first and the last frame.
-    frames : int or None
-        Their number; None where packets were copied and not looked into.
-    """
+    """Times of the first and last frame of an excerpt, and their number if it is known."""
 
     begin_s: float
     end_s: float
@@ -47,25 +39,10 @@ class Excerpt:
 
 
 def copy_excerpt(source: VideoFileSource, out: Path, start_s: float, end_s: float) -> Excerpt:
-    """Copy the packets of a stretch, from the key frame before it on, and those of the sound.
+    """Copy the packets of a stretch and its sound, from the key frame before it on.
 
-    Parameters
-    ----------
-    source : VideoFileSource
-    out : Path
-        Ends with .mp4 or .mkv.
-    start_s, end_s : float
-        From the film's first frame on.
-
-    Returns
-    -------
-    Excerpt
-        Where it really begins and ends.
-
-    Raises
-    ------
-    InputError
-        If the container cannot hold the codec.
+    Times count from the video's first frame. Raises InputError if the container cannot hold the
+    codec.
     """
     with source.opened() as (container, stream), av.open(str(out), "w") as target:
         origin = stamp_of(next(pyav.pictures(container, stream))) or 0.0
@@ -89,10 +66,11 @@ def _copy(
     stream: VideoStream,
     end: float,
 ) -> tuple[float, float]:
-    """Copy packets until all pictures up to the end are complete; give the first's and last's time.
+    """Copy packets until all pictures up to the end are complete.
 
-    Packets come in the order of decoding: a picture behind the end may be what the last ones before
-    it are made of, and of those that follow it in this order all that are shown before it are kept.
+    Return the first's and last's time. Packets come in the order of decoding: a picture behind the
+    end may be what the last ones before it are made of, and of those that follow it in this order
+    all that are shown before it are kept.
     """
     begin: float | None = None
     last, latest = 0.0, end
@@ -116,16 +94,12 @@ def _copy(
             continue
         if packet.stream.index == stream.index:
             last = max(last, stamp)
-        _mux(target, packet, ours[packet.stream.index], begin)
+        shift = int(begin / base)
+        packet.pts = None if packet.pts is None else packet.pts - shift
+        packet.dts -= shift
+        packet.stream = ours[packet.stream.index]
+        target.mux(packet)
     return begin or 0.0, last
-
-
-def _mux(target: OutputContainer, packet: Packet[Any], own: Any, begin: float) -> None:
-    shift = int(begin / float(packet.time_base or 1))
-    packet.pts = None if packet.pts is None else packet.pts - shift
-    packet.dts = None if packet.dts is None else packet.dts - shift
-    packet.stream = own
-    target.mux(packet)
 
 
 def encode_excerpt(
@@ -135,22 +109,9 @@ def encode_excerpt(
     draw: Callable[[Frame], Bytes] | None = None,
     rate: Fraction | None = None,
 ) -> Excerpt:
-    """Encode frames as H.264.
+    """Encode frames as H.264, as they are or as `draw` pictures them.
 
-    Parameters
-    ----------
-    frames : iterable of Frame
-    out : Path
-        Ends with .mp4.
-    draw : callable, optional
-        Gives the picture of a frame; all must have one size.
-    rate : Fraction, optional
-        Frames a second; times of the frames are kept in any case.
-
-    Returns
-    -------
-    Excerpt
-        Of no frames where there are none; nothing is written then.
+    Nothing is written without frames.
     """
     sink, begin, last = None, 0.0, 0.0
     for frame in frames:
@@ -167,23 +128,9 @@ def encode_excerpt(
 
 
 def add_sound(source: VideoFileSource, silent: Path, out: Path, start_s: float) -> bool:
-    """Put the sound of a film to a silent excerpt of it.
+    """Write a silent excerpt that begins at `start_s` with the sound of its video.
 
-    Parameters
-    ----------
-    source : VideoFileSource
-        The film.
-    silent : Path
-        An excerpt that begins at `start_s`.
-    out : Path
-        Where both are written.
-    start_s : float
-        From the film's first frame on.
-
-    Returns
-    -------
-    bool
-        False if the film has no sound; nothing is written then.
+    False if there is none.
     """
     with source.opened() as (container, stream), av.open(str(silent)) as pictures:
         sound = _sound_of(container)
@@ -213,7 +160,8 @@ def _heard(
 ) -> Iterator[av.AudioFrame]:
     """Decode the sound of a stretch; its first sample is that of the stretch's first frame."""
     resampler = av.AudioResampler(format="fltp", layout=sound.layout, rate=sound.rate)
-    for frame in _decode(container, sound):
+    packets = pyav.demux(container, sound)
+    for frame in (each for packet in packets for each in sound.codec_context.decode(packet)):
         stamp = pyav.seconds(frame.pts, frame.time_base)
         if stamp is None or stamp + frame.samples / frame.sample_rate < start:
             continue
@@ -230,11 +178,6 @@ def _heard(
             yield part
 
 
-def _decode(container: InputContainer, sound: AudioStream) -> Iterator[av.AudioFrame]:
-    for packet in pyav.demux(container, sound):
-        yield from sound.codec_context.decode(packet)
-
-
 def _sound_of(container: InputContainer) -> AudioStream | None:
     return container.streams.audio[0] if container.streams.audio else None
 
@@ -242,7 +185,7 @@ def _sound_of(container: InputContainer) -> AudioStream | None:
 def join_videos(
     parts: Sequence[tuple[Path, float]], out: Path, *, title: str, rate: Fraction | None
 ) -> int:
-    """Copy the packets of videos that `bgsub.video.sink.VideoSink` wrote into one.
+    """Copy the packets of videos that `VideoSink` wrote into one; return the number of its frames.
 
     Parameters
     ----------
@@ -251,14 +194,7 @@ def join_videos(
     out : Path
         The file to write, with the suffix of its parts.
     title : str
-        Stored in the file.
     rate : Fraction or None
-        Frames a second.
-
-    Returns
-    -------
-    int
-        Number of frames in the file, which is that of its parts.
 
     Raises
     ------
@@ -317,17 +253,9 @@ def _digest(path: Path) -> str:
 
 
 def join_pictures(folders: Sequence[Path], out: Path) -> int:
-    """Put the numbered pictures of several folders into one, numbered through.
+    """Number the pictures of several folders through in one.
 
-    Returns
-    -------
-    int
-        Number of pictures.
-
-    Raises
-    ------
-    OutputError
-        If they cannot be written.
+    Return their number, or raise OutputError.
     """
     count = 0
     try:
@@ -342,17 +270,9 @@ def join_pictures(folders: Sequence[Path], out: Path) -> int:
 
 
 def join_arrays(folders: Sequence[Path], out: Path) -> int:
-    """Put the frames of several Zarr arrays into one, a chunk at a time.
+    """Join the frames of Zarr arrays, a chunk at a time.
 
-    Returns
-    -------
-    int
-        Number of frames.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
+    Return their number, or raise OutputError.
     """
     import zarr
 

@@ -9,34 +9,18 @@ from bgsub.video.frames import Bytes
 
 
 def pixels_within(outline: cv2.typing.MatLike) -> float:
-    """Count the pixels that an outline encloses, its own included.
+    """Count the pixels that an outline (``cv2.CHAIN_APPROX_NONE``) encloses, with its own.
 
     By Pick's theorem: with A the area of the polygon through the centres of the b pixels of the
     outline, it covers A + b/2 + 1 pixels.
-
-    Parameters
-    ----------
-    outline : ndarray of shape (b, 1, 2)
-        Every pixel of it, as ``cv2.CHAIN_APPROX_NONE`` gives them.
     """
     return 1.0 if len(outline) == 1 else cv2.contourArea(outline) + len(outline) / 2 + 1
 
 
 def cut_out(mask: Bytes, outline: cv2.typing.MatLike) -> tuple[int, int, Bytes]:
-    """Cut out what an outline encloses of a mask.
+    """Return the upper left corner of an outline's box, and 1 where the mask is set within it.
 
-    Parameters
-    ----------
-    mask : ndarray of uint8, shape (h, w)
-        0 is background, anything else foreground with its lowest bit set.
-    outline : ndarray of shape (b, 1, 2)
-
-    Returns
-    -------
-    x, y : int
-        Upper left corner of the box around it.
-    inside : ndarray of uint8, shape (height, width)
-        1 at its pixels, 0 elsewhere in the box.
+    Foreground must have its lowest bit set.
     """
     x, y, wide, high = cv2.boundingRect(outline)
     inside = filled(outline, x, y, wide, high)

@@ -62,12 +62,7 @@ _WITH_CHECKSUMS = frozenset({"ffv1", "png", "apng"})
 def unseen_damage(codec: str, *, has_sums: bool) -> str:
     """Return whether damage to the frames of a codec can go unseen; empty if it cannot.
 
-    Parameters
-    ----------
-    codec : str
-        FFmpeg's name.
-    has_sums : bool
-        Whether packets of FFV1 have checksums; they are optional there.
+    Packets of FFV1 may have checksums or not (`has_sums`).
 
     Examples
     --------
@@ -140,16 +135,7 @@ class FrameNote:
 
 @dataclass
 class Survey:
-    """Packets with data in the order of the file, and frames in the order of presentation.
-
-    Attributes
-    ----------
-    packets : list of PacketNote
-    frames : list of FrameNote
-    empty_packets : int
-    broke_off : str
-        The error that the reading ended in, if any.
-    """
+    """Packets with data in the order of the file, and frames in the order of presentation."""
 
     packets: list[PacketNote] = field(default_factory=list)
     frames: list[FrameNote] = field(default_factory=list)
@@ -157,14 +143,9 @@ class Survey:
     broke_off: str = ""
 
     @property
-    def errors(self) -> int:
-        """Number of packets that could not be decoded."""
-        return sum(bool(packet.error) for packet in self.packets)
-
-    @property
     def is_odd_kind(self) -> bool:
-        """Whether nearly every frame departs from the standard: such a film is not damaged."""
-        return 2 * self.errors > len(self.packets)
+        """Whether nearly every frame departs from the standard: such a video is not damaged."""
+        return 2 * sum(bool(packet.error) for packet in self.packets) > len(self.packets)
 
     def end_s(self, header: FilmHeader) -> float:
         """Return when the last packet ends, on the stream's clock."""
@@ -177,13 +158,7 @@ def survey(
 ) -> Survey:
     """Decode a stream that was just opened, and note what became of it.
 
-    Parameters
-    ----------
-    container, stream
-    strict : bool
-        Whether every departure from the standard is an error.
-    has_sums : bool
-        Whether packets have checksums that FFmpeg does not tell of.
+    With `strict`, every departure from the standard is an error.
     """
     notes = Survey()
     for _ in _decode_alone(container, stream, notes, strict=strict, has_sums=has_sums):
@@ -241,19 +216,10 @@ def _decode_alone(
 
 
 class Entry(NamedTuple):
-    """A frame of the film, shown or not.
+    """A frame of the video, numbered from 1, shown or not.
 
-    Attributes
-    ----------
-    number : int
-        From 1.
-    time_s : float
-    frame : int or None
-        Which of the decoded frames it is, from 0; None where there is none.
-    reason : str
-        Why it is no good; empty if it is.
-    doubtful : bool
-        Whether a good one may nevertheless be wrong.
+    `frame` is its place among the decoded ones, None where there is none or, for the `reason`, no
+    good one. A doubtful one is there, but may be wrong.
     """
 
     number: int
@@ -265,16 +231,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """The frames of a film in order.
-
-    Attributes
-    ----------
-    entries : list of Entry
-    notes : list of (int, str)
-        What is to be said, and from which frame on it matters.
-    strict : bool
-        How its frames are to be decoded.
-    """
+    """The frames of a video in order, and notes with the frame from which they matter."""
 
     entries: list[Entry]
     notes: list[tuple[int, str]]
@@ -287,16 +244,9 @@ class Timeline:
         make: Callable[[int, VideoFrame, float], Item],
         notes: list[str],
     ) -> Generator[Item, None, None]:
-        """Yield the frames as items.
+        """Yield the frames of a video that was just opened as items.
 
-        Parameters
-        ----------
-        container, stream
-            Just opened.
-        make : callable
-            Makes an item of number, frame and time in seconds.
-        notes : list of str
-            Receives what is to be said of the frames that were given.
+        `notes` receives what is to be said.
         """
         waiting = list(self.notes)
         frames = enumerate(_decode_alone(container, stream, Survey(), strict=self.strict))
@@ -333,13 +283,9 @@ class _Slot:
 
 
 def diagnose(header: FilmHeader, look: Callable[[bool], Survey]) -> Timeline:
-    """Work out the frames of a film in which something is odd.
+    """Work out the frames of a video in which something is odd.
 
-    Parameters
-    ----------
-    header : FilmHeader
-    look : callable
-        Surveys the film; its argument says whether every departure from the standard is an error.
+    `look` surveys it, strictly or not.
     """
     found = look(True)
     strict = not found.is_odd_kind

@@ -3,21 +3,10 @@
 H.264 (``mp4``) is for looking at results: it plays in browsers and is made cheaply. FFV1 (``mkv``)
 is for computing with them: reading it back gives the same bytes.
 
-The preset was chosen on 125 frames of a street scene of 1280×720, encoding the footage itself, a
-background, a brightened foreground and a mask with one thread at crf 20 (CPU milliseconds a frame,
-kilobytes a frame, PSNR of the luma)::
-
-    preset                       footage        background     foreground     mask
-    veryfast                     11.0   6 47 dB  6.7  2 49 dB  15.5  20 42 dB  11.4  9 45 dB
-    superfast                     8.6  13 48 dB  5.8  7 51 dB  10.2  32 44 dB   9.4 13 49 dB
-    ultrafast                     4.6  19 49 dB  3.9  9 52 dB   4.2  39 45 dB   3.0 19 57 dB
-    ultrafast, 8×8, deblocking    5.1  19 49 dB  3.9  8 52 dB   5.3  39 45 dB   3.1 19 50 dB
-    + CABAC, small partitions     5.6  18 49 dB  4.4  7 52 dB   7.3  37 45 dB   4.4 16 50 dB
-
-The three files of a run cost half of what ``superfast`` takes and a third of ``veryfast``, at
-better quality and a quarter more bytes than ``superfast``. Deblocking keeps dark, flat backgrounds
-free of visible blocks, the 8×8 transform makes the stream High profile, and without B-frames and
-lookahead an encoder holds no more than the frames it works on.
+x264's ``ultrafast`` takes half the time of ``superfast`` and a third of ``veryfast`` for
+background, foreground and mask of a street of 1280×720 at crf 20, at better PSNR and a quarter more
+bytes. Deblocking keeps dark, flat backgrounds free of visible blocks, the 8×8 transform makes the
+stream High profile, and without B-frames and lookahead an encoder holds few frames.
 """
 
 from __future__ import annotations
@@ -49,7 +38,7 @@ FFV1_FORMATS: dict[Pixels, str] = {
 
 
 def split(frame: Image, layout: Layout) -> tuple[Pixels, tuple[Image, ...]]:
-    """Find out what a frame is and give its planes: (Y,), (Y, U, V) or (BGR,), without a copy."""
+    """Return what a frame is and its planes: (Y,), (Y, U, V) or (BGR,), without a copy."""
     if frame.dtype == np.uint16 and frame.ndim == 2 and frame.size:
         return "gray16", (frame,)
     if frame.dtype != np.uint8:
@@ -68,7 +57,7 @@ def split(frame: Image, layout: Layout) -> tuple[Pixels, tuple[Image, ...]]:
 
 
 def as_picture(frame: Image, layout: Layout) -> Image:
-    """Give a frame as one picture, grey of 8 or 16 bits or BGR."""
+    """Return a frame as one picture, grey of 8 or 16 bits or BGR."""
     pixels, planes = split(frame, layout)
     if pixels == "yuv420":
         return layout.to_bgr(frame.astype(np.uint8, copy=False))
@@ -86,26 +75,11 @@ def _compress_chroma(plane: Bytes, out: Bytes) -> None:
 
 
 def h264_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
-    """Make a limited-range yuv420p frame of even size for the H.264 encoder.
+    """Make a limited-range yuv420p frame of even size from full-range planes, see `split`.
 
-    Parameters
-    ----------
-    pixels : {"gray", "yuv420", "bgr"}
-    planes : tuple of ndarray of uint8
-        ``(Y,)``, ``(Y, U, V)`` or ``(BGR,)``, full range; Y (h, w), BGR (h, w, 3), U and V of half
-        the size, rounded up. Odd sizes are continued by their last row and column.
-
-    Returns
-    -------
-    VideoFrame
-        yuv420 planes are scaled to limited range and not converted otherwise. Colours of ``bgr``
-        are averaged over 2×2 pixels, at half of swscale's cost (OpenCV's own conversion to I420
-        takes one pixel of four, which makes thin coloured edges flicker).
-
-    Raises
-    ------
-    ValueError
-        For pictures of 16 bits, which only lossless formats hold.
+    Odd sizes are continued by their last row and column. Colours of ``bgr`` are averaged over 2×2
+    pixels, at half of swscale's cost (OpenCV's own conversion to I420 takes one pixel of four,
+    which makes thin coloured edges flicker). ValueError for pictures of 16 bits.
     """
     if pixels == "gray16":
         raise ValueError("H.264 has no room for 16 bits; write mkv or png")
@@ -132,7 +106,7 @@ def h264_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
 
 
 def _half_size_chroma(image: Bytes) -> tuple[Bytes, Bytes]:
-    """Give the full-range BT.601 U and V of a BGR picture, each value the mean of 2×2 pixels."""
+    """Return the full-range BT.601 U and V of a BGR picture, each value the mean of 2×2 pixels."""
     height, width = image.shape[:2]
     if height % 2 or width % 2:
         image = np.asarray(
@@ -145,14 +119,7 @@ def _half_size_chroma(image: Bytes) -> tuple[Bytes, Bytes]:
 
 
 def ffv1_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
-    """Make a frame for the FFV1 encoder that holds exactly the given values.
-
-    Parameters
-    ----------
-    pixels : {"gray", "gray16", "yuv420", "bgr"}
-    planes : tuple of ndarray of uint8, or of uint16 for gray16
-        As for `h264_frame`; any size.
-    """
+    """Make a frame for the FFV1 encoder that holds exactly the given values, see `split`."""
     height, width = planes[0].shape[:2]
     frame = VideoFrame(width, height, FFV1_FORMATS[pixels])
     if pixels == "bgr":
@@ -168,19 +135,10 @@ def ffv1_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
 
 
 def plane_views(frame: VideoFrame, *, channels: int = 1) -> list[Bytes]:
-    """Give writable arrays onto the planes of a frame, without the padding of their rows.
+    """Return writable arrays onto the planes of a frame, without the padding of their rows.
 
-    Parameters
-    ----------
-    frame : VideoFrame
-        Must outlive the arrays.
-    channels : int, optional
-        Interleaved bytes per pixel.
-
-    Returns
-    -------
-    list of ndarray of uint8
-        (rows, columns) each, or (rows, columns, channels) when there are several channels.
+    (rows, columns) each, or (rows, columns, channels) of several interleaved channels. The frame
+    must outlive them.
     """
     views: list[Bytes] = []
     for plane in frame.planes:
@@ -231,20 +189,9 @@ _BT709, _SMPTE170M = 1, 6
 
 
 def open_container(path: Path, kind: VideoKind, *, title: str = "") -> OutputContainer:
-    """Open a video file for writing, in the container of a kind.
+    """Open a video file for writing; one that is there already is overwritten.
 
-    Parameters
-    ----------
-    path : Path
-        The file; one that is there already is overwritten.
-    kind : {"mp4", "mkv"}
-    title : str, optional
-        Stored in the file's metadata.
-
-    Raises
-    ------
-    av.FFmpegError, OSError
-        If FFmpeg refuses, which may also happen as late as the first packet.
+    av.FFmpegError or OSError where FFmpeg refuses, which may happen as late as the first packet.
     """
     # An absolute path is never taken for the name of a protocol, whatever colons it has.
     name = str(path.absolute())
@@ -269,27 +216,8 @@ def add_stream(
 ) -> VideoStream:
     """Add bgsub's H.264 (mp4) or FFV1 (mkv) stream to a container.
 
-    Parameters
-    ----------
-    container : OutputContainer
-        From `open_container`.
-    kind : {"mp4", "mkv"}
-    width, height : int
-        Size in pixels of the frames that will be encoded; even for mp4.
-    pixels : {"gray", "gray16", "yuv420", "bgr"}, optional
-        What the frames are made from. It decides the pixel format in mkv and the colour tags.
-    matrix : {"bt601", "bt709"}, optional
-        The standard of yuv420 frames.
-    rate : Fraction, optional
-        Frames per second; `DEFAULT_RATE` when not given.
-    threads : int, optional
-        Threads of this encoder alone.
-
-    Returns
-    -------
-    VideoStream
-        Its ``encode`` takes the frames of `bgsub.video.encode`, timed in units of
-        ``stream.codec_context.time_base``, which is that of a `FrameClock` of the same rate.
+    Its ``encode`` takes frames of `h264_frame` (even sizes) or `ffv1_frame`, timed in units of a
+    `FrameClock` of the same rate. `pixels` and `matrix` decide the colour tags.
     """
     rate = sane_rate(rate)
     if kind == "mp4":
@@ -313,7 +241,7 @@ def add_stream(
 
 
 def _tag_colors(stream: VideoStream, kind: VideoKind, pixels: Pixels, matrix: Matrix) -> None:
-    """Say in the stream how its numbers are meant, so that players show the input's colours."""
+    """Tag the stream so that players show the input's colours."""
     codec = stream.codec_context
     codec.color_range = _LIMITED if kind == "mp4" else _FULL
     if kind == "mkv" and pixels != "yuv420":
@@ -327,7 +255,7 @@ def _tag_colors(stream: VideoStream, kind: VideoKind, pixels: Pixels, matrix: Ma
 
 
 def sane_rate(rate: Fraction | None) -> Fraction:
-    """Give a rate that containers can hold: positive, with a denominator of at most 1001."""
+    """Return a rate that containers can hold: positive, with a denominator of at most 1001."""
     if rate is None or rate <= 0:
         return DEFAULT_RATE
     limited = Fraction(rate).limit_denominator(1001)
@@ -335,12 +263,12 @@ def sane_rate(rate: Fraction | None) -> Fraction:
 
 
 def time_base(rate: Fraction) -> Fraction:
-    """Give a unit of time that frames of a rate fall on exactly, of 0.1 ms or less."""
+    """Return a unit of time that frames of a rate fall on exactly, of 0.1 ms or less."""
     return Fraction(1, rate.numerator * math.ceil(10_000 / rate.numerator))
 
 
 def keyframe_interval(rate: Fraction) -> int:
-    """Give the most frames from one keyframe to the next: 2 s, but 10 to 120 frames."""
+    """Return the most frames from one keyframe to the next: 2 s, but 10 to 120 frames."""
     return max(10, min(120, round(_KEYFRAME_SECONDS * rate)))
 
 
@@ -349,13 +277,6 @@ class FrameClock:
 
     Times that lie on the grid of the rate, up to the rounding of containers (a tenth of a frame or
     1 ms), get the grid's exact timestamps; others keep their own. The first frame is at 0.
-
-    Parameters
-    ----------
-    rate : Fraction or None
-        Nominal frames per second.
-    kind : {"mp4", "mkv"}
-        Matroska counts in whole milliseconds: two frames are never closer than that in it.
     """
 
     def __init__(self, rate: Fraction | None, kind: VideoKind = "mp4") -> None:
@@ -371,13 +292,10 @@ class FrameClock:
         self._last = 0
 
     def tick(self, time_s: float | None) -> int:
-        """Give the timestamp of the next frame, in units of ``time_base``, always increasing.
+        """Return the timestamp of the next frame, in units of ``time_base``, always increasing.
 
-        Parameters
-        ----------
-        time_s : float or None
-            The frame's time in the input. None, or a time that does not advance or jumps by a day,
-            means one frame interval after the frame before.
+        No time, or one that does not advance or jumps by a day, means one frame interval after the
+        frame before.
         """
         if time_s is not None and not math.isfinite(time_s):
             time_s = None

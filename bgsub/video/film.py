@@ -53,27 +53,17 @@ class _Oddity(NamedTuple):
 
 
 class VideoFileSource(BaseSource):
-    """The frames of a video file, decoded by FFmpeg on `threads` threads.
+    """The frames of a video file, decoded by FFmpeg.
 
     At the first sign of damage it is surveyed on one thread (`bgsub.video.damage`), and what
-    follows comes from there.
-
-    Parameters
-    ----------
-    path : Path
-    options : Options
-
-    Raises
-    ------
-    InputError
-        If nothing in the file can be decoded.
+    follows comes from there. Raises InputError if nothing in the file can be decoded.
     """
 
     kind = "video"
 
     def __init__(self, path: Path, options: Options) -> None:
         super().__init__(path.name, str(path), options)
-        self._refuse_fps("a video")
+        self._warn_of_fps("a video")
         self._file = path
         self._timeline: Timeline | None = None
         self._entry: Entry | None = None
@@ -243,14 +233,7 @@ class _Decoder:
     """Decodes a stream once, from where its container is, without any concealment of damage.
 
     What comes behind the first oddity that is no gap is not to be used: with several threads it
-    depends on their number.
-
-    Attributes
-    ----------
-    packets : int
-        Those that were read so far.
-    end_s : float
-        When the last of them ends, on the stream's clock.
+    depends on their number. `packets` counts those read, `end_s` is when the last of them ends.
     """
 
     def __init__(

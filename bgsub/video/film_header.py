@@ -71,10 +71,7 @@ _LEAP_S = 10 * 86400.0
 def open_video(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
     """Open a file and its video stream.
 
-    Raises
-    ------
-    InputError
-        If it is no video, or FFmpeg does not know its codec.
+    InputError if it is no video, or FFmpeg does not know its codec.
     """
     with ExitStack() as stack:
         try:
@@ -96,36 +93,7 @@ def open_video(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
 
 @dataclass
 class FilmHeader:
-    """What a video file says of itself.
-
-    Attributes
-    ----------
-    format, codec : str
-        FFmpeg's names.
-    size : int
-        Bytes of the file.
-    rate : Fraction or None
-        Frames a second.
-    announced : int
-        Packets that the header counts, 0 if it does not.
-    frames : int or None
-        About how many frames there are.
-    duration_s : float or None
-    duration_is_exact : bool
-        Whether it is the video's own, and not that of sound too.
-    intra_only : bool
-        Whether no frame of the codec depends on another.
-    resolution_s : float
-        What timestamps are rounded to.
-    table : list of (int, float)
-        Place in the file and time of each packet, as FFmpeg reads them from the index of an avi.
-    skipped : int
-        Frames that the recorder left out, by that table.
-    delay : int
-        Frames that may be seen between one and the next in the order of decoding.
-    begins_silently : bool
-        Whether more packets than a decoder may keep come before its first frame.
-    """
+    """What a video file says of itself; format and codec by FFmpeg's names."""
 
     format: str
     codec: str
@@ -181,12 +149,7 @@ class FilmHeader:
     def falls_short(self, packets: int, end_s: float) -> bool:
         """Return whether clearly less was found than is announced.
 
-        Parameters
-        ----------
-        packets : int
-            All that were read.
-        end_s : float
-            When the last frame ends, on the stream's clock.
+        The last frame ends at `end_s`.
         """
         if self.table:
             return packets < len(self.table)
@@ -201,14 +164,7 @@ class FilmHeader:
         return end_s < self.duration_s - slack_s
 
     def shortfall(self, packets: int, end_s: float, good: int) -> list[str]:
-        """Return a warning if less was found than is announced; see `falls_short`.
-
-        Parameters
-        ----------
-        packets, end_s
-        good : int
-            Frames that could be decoded.
-        """
+        """Return a warning if less was found than is announced, with the number of good frames."""
         if not self.falls_short(packets, end_s):
             return []
         what = f"decoded {plural(good, 'frame')}"
@@ -284,12 +240,8 @@ def first_frame(
 ) -> tuple[VideoFrame, bytes]:
     """Return the first frame that can be decoded, and the data of the first packet.
 
-    Notes in the header whether the packets before it should have given one.
-
-    Raises
-    ------
-    InputError
-        If nothing in the file can be decoded.
+    Notes in the header whether packets before it should have given one. InputError if nothing in
+    the file can be decoded.
     """
     pyav.prepare(stream, threads=1, strict=False)
     reason, first, silent = "", b"", 0
@@ -316,17 +268,11 @@ def first_frame(
 
 
 class Pace(NamedTuple):
-    """How the frames of a film follow each other.
+    """How the frames of a video follow each other.
 
-    Attributes
-    ----------
-    step_s : float or None
-        Seconds from one to the next; None if the rate varies.
-    missing : int
-        Frames that the timestamps leave out.
-    gives_numbers : bool
-        Whether frames are to be numbered by their timestamps: a recording that was interrupted for
-        longer than it lasts has no numbers but those of its frames.
+    `step_s` is None if the rate varies; `missing` counts the frames that timestamps leave out.
+    Frames are not numbered by timestamps (`gives_numbers`) in a recording that was interrupted for
+    longer than it lasts.
     """
 
     step_s: float | None
@@ -340,14 +286,7 @@ def has_stamps(form: str) -> bool:
 
 
 def pace_of(stamps: Sequence[float] | NDArray[np.float64], resolution_s: float = 0.001) -> Pace:
-    """Find out whether timestamps are those of a constant rate.
-
-    Parameters
-    ----------
-    stamps : sequence of float
-        Seconds of the frames, in any order. Some may be missing.
-    resolution_s : float
-        What the stamps are rounded to.
+    """Find out whether timestamps, rounded to a resolution, are those of a constant rate.
 
     Examples
     --------
@@ -375,10 +314,7 @@ def pace_of(stamps: Sequence[float] | NDArray[np.float64], resolution_s: float =
 class Clock:
     """Turns timestamps into times of frames: 0 at the first, and always increasing.
 
-    Parameters
-    ----------
-    rate : Fraction or None
-        Frames a second where there are no timestamps.
+    Without timestamps they follow each other at the rate.
     """
 
     def __init__(self, rate: Fraction | None) -> None:

@@ -44,19 +44,8 @@ _GAP_STEPS = 1.5
 class Entry(NamedTuple):
     """A key frame at which decoding may begin.
 
-    Attributes
-    ----------
-    number : int
-        Of the frame, from 1.
-    stamp_s : float
-        Its time stamp, in seconds on the stream's clock.
-    origin_s : float
-        That of frame 1.
-    packets : int
-        Packets before it in the file.
-    sound : int
-        Number of the frame from which damage counts. What comes before it may be made of frames
-        that are not decoded.
+    `origin_s` is the stamp of frame 1, `packets` those before it in the file. Damage counts from
+    frame `sound` on: what comes before it may depend on frames that are not decoded.
     """
 
     number: int
@@ -67,18 +56,10 @@ class Entry(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a frame is found.
+    """Where a frame is found: its number from 1, its time, its timestamp and that of its key frame.
 
-    Attributes
-    ----------
-    number : int
-        From 1 in the film.
-    time_s : float
-        Seconds from frame 1 on.
-    stamp_s : float or None
-        Its time stamp, in seconds on the stream's clock; None where the film cannot be sought.
-    key_s : float or None
-        That of the key frame at which decoding begins; None is the start of the film.
+    Without a timestamp the video cannot be sought; without a key frame decoding begins at its
+    start.
     """
 
     number: int
@@ -89,23 +70,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FilmIndex:
-    """The packets of a video, each of which is one frame.
-
-    Attributes
-    ----------
-    stamps : ndarray of int64, shape (n,)
-        Of frame 1, 2, …: increasing, in steps of the stream's clock.
-    base : Fraction
-        Seconds of such a step.
-    ranks : ndarray of intp, shape (n,)
-        Place, from 0, of the frame of each packet, in the order of the file.
-    is_key : ndarray of bool, shape (n,)
-        Whether the frame of a packet depends on no other.
-    begins_anew : ndarray of bool, shape (n,)
-        Whether no packet from it on refers to one before it.
-    is_partial : bool
-        Whether there are more packets, far behind the frames that are selected.
-    """
+    """The packets of a video, each of which is one frame."""
 
     stamps: NDArray[np.int64]
     base: Fraction
@@ -131,12 +96,12 @@ class FilmIndex:
 
     @cached_property
     def _packets(self) -> NDArray[np.intp]:
-        """Packets before each of these frames in the file."""
+        """Number of packets before each of these frames in the file."""
         (packets,) = np.nonzero(self.is_key)
         return packets[np.argsort(self.ranks[packets], kind="stable")]
 
     def entry(self, number: int) -> Entry | None:
-        """Give where decoding may begin so that a frame is what it is in a pass from the start.
+        """Return where decoding may begin so that a frame is the one of a pass from the start.
 
         None where that is the start.
         """
@@ -154,14 +119,10 @@ class FilmIndex:
         )
 
     def place(self, number: int, *, from_its_key: bool = False) -> Place:
-        """Say how a frame is found.
+        """Return where a frame is found, decoded from the second key frame before it on.
 
-        Parameters
-        ----------
-        number : int
-        from_its_key : bool
-            Decode from the key frame before it on, which gives another picture where that is
-            refreshed bit by bit; by default from one before.
+        `from_its_key` begins at the first one, which gives another picture where that is refreshed
+        bit by bit.
         """
         keys = int(np.searchsorted(self.keys, number - 1, side="right"))
         place = keys - (1 if from_its_key else 2)
@@ -173,18 +134,7 @@ class FilmIndex:
         )
 
     def needed(self, is_wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Say which packets are to be decoded for some of the frames.
-
-        Parameters
-        ----------
-        is_wanted : ndarray of bool, shape (n,)
-            Whether a frame is wanted.
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-            In the order of the file: the packets from the beginning before wanted ones on.
-        """
+        """Return which packets, in the file's order, are to be decoded for wanted frames."""
         is_wanted, in_file = is_wanted[self.ranks], self.stamps[self.ranks]
         needed = np.zeros(len(is_wanted), dtype=np.bool_)
         starts = np.flatnonzero(self.begins_anew)
@@ -207,29 +157,19 @@ def index_packets(
     until: Picker | None = None,
     is_sound: Callable[[bytes], bool] = lambda _: True,
 ) -> FilmIndex | str:
-    """Look at the packets of a film.
+    """List the packets of a video that was just opened, or return why they do not tell its frames.
 
     Parameters
     ----------
     container, stream
-        Just opened.
     resolution_s : float
-        What time stamps are rounded to.
+        What timestamps are rounded to.
     step_s : float, optional
         Seconds between frames, by the header.
     until : Picker, optional
         Behind the end of what it selects no more is read than decoders may need.
     is_sound : callable
         Whether the data of a packet are undamaged, where the codec lets that be computed.
-
-    Returns
-    -------
-    FilmIndex or str
-        Or why packets do not say which frames there will be.
-
-    Notes
-    -----
-    Reads the file once. Takes 18 bytes for each frame, and 40 more until it is done.
     """
     form, codec = container.format.name, stream.codec_context.name
     base = pyav.fraction(stream.time_base)
@@ -276,7 +216,7 @@ def _is_before(stamp: int | None, other: int | None) -> bool:
 
 
 def _doubt(index: FilmIndex, resolution_s: float, step_s: float | None) -> str:
-    """Say why so many packets are not the frames of their time stamps."""
+    """Return why so many packets are not the frames of their timestamps; empty if they are."""
     # Where reading ended, pictures may be missing that are shown before others.
     stamps = index.stamps[: -(_MARGIN // 2)] if index.is_partial else index.stamps
     steps = _seconds(np.diff(stamps), index.base)
@@ -320,7 +260,7 @@ def _seconds(stamps: NDArray[np.int64], base: Fraction) -> NDArray[np.float64]:
 
 
 def _begins_anew(packet: Packet[VideoStream], stream: VideoStream) -> bool:
-    """Say whether nothing from this packet on refers to anything before it."""
+    """Return whether nothing from this packet on refers to anything before it."""
     context = stream.codec_context
     if context.name in _INTRA:
         return bool(packet.is_keyframe)
@@ -333,7 +273,7 @@ def _begins_anew(packet: Packet[VideoStream], stream: VideoStream) -> bool:
 
 
 def _units(data: bytes, size: int) -> Iterator[int]:
-    """Give the first byte of each unit of a packet, which is behind its length of `size` bytes.
+    """Yield the first byte of each unit of a packet, behind its length of `size` bytes.
 
     Streams have no lengths, but 0 0 1 before each unit: there `size` is 0.
     """
@@ -353,19 +293,7 @@ class Unexpected(Exception):  # noqa: N818 - the film is then read in another wa
 
 @dataclass(frozen=True, eq=False)
 class DecodingPlan:
-    """What of a film is needed.
-
-    Attributes
-    ----------
-    index : FilmIndex
-        Its packets.
-    times : ndarray of float64, shape (n,)
-        Seconds of all frames from the first one on.
-    is_wanted : ndarray of bool, shape (n,)
-        Whether a frame is selected.
-    is_needed : ndarray of bool, shape (n,)
-        Whether a packet, in the order of the file, is to be decoded.
-    """
+    """Which frames of a video are wanted, and which packets are decoded for them."""
 
     index: FilmIndex
     times: NDArray[np.float64]
@@ -387,21 +315,9 @@ def decode_needed(
     threads: int,
     make: Callable[[int, VideoFrame, float], Item],
 ) -> Generator[Item, None, None]:
-    """Give all frames in order of presentation, also those that are left out.
+    """Yield all frames in order of presentation, also those that are left out.
 
-    Parameters
-    ----------
-    plan : DecodingPlan
-    container, stream
-        Just opened.
-    threads : int
-    make : callable
-        Makes an item of number, picture and time in seconds.
-
-    Raises
-    ------
-    Unexpected
-        If a selected frame does not come, or anything is odd.
+    Raises Unexpected if a selected frame does not come, or anything is odd.
     """
     following = 0
     try:
@@ -429,7 +345,7 @@ def _not_decoded() -> Picture:
 def _needed_packets(
     plan: DecodingPlan, container: InputContainer, stream: VideoStream, threads: int
 ) -> Generator[Packet[Any], None, None]:
-    """Give what is to be decoded, and before each tell the decoder what it may leave out."""
+    """Yield what is to be decoded, and before each tell the decoder what it may leave out."""
     pyav.prepare(stream, threads=threads, strict=True)
     left = int(plan.is_needed.sum())
     for place, packet in enumerate(pyav.demux(container, stream)):

@@ -28,7 +28,7 @@ _LUMA_WEIGHTS: dict[str, tuple[float, float]] = {
 
 @cache
 def _to_bgr_matrix(matrix: str) -> NDArray[np.float64]:
-    """Give the affine 3×4 map from full-range (Y, U, V) to (B, G, R)."""
+    """Return the affine 3×4 map from full-range (Y, U, V) to (B, G, R)."""
     red, blue = _LUMA_WEIGHTS[matrix]
     green = 1 - red - blue
     from_u = np.array([2 * (1 - blue), -2 * (1 - blue) * blue / green, 0.0])
@@ -37,7 +37,7 @@ def _to_bgr_matrix(matrix: str) -> NDArray[np.float64]:
 
 
 def _from_bgr_matrix(matrix: str) -> NDArray[np.float64]:
-    """Give the affine 3×4 map from (B, G, R) to full-range (Y, U, V)."""
+    """Return the affine 3×4 map from (B, G, R) to full-range (Y, U, V)."""
     forward = _to_bgr_matrix(matrix)
     inverse = np.linalg.inv(forward[:, :3])
     return np.column_stack([inverse, -inverse @ forward[:, 3]])
@@ -55,16 +55,10 @@ class Layout:
         ``gray``: Y. ``yuv420``: Y, then U and V at half the size in both directions, rounded up.
         ``bgr``: Y, then the pixels as interleaved blue, green and red.
     height, width : int
-        Size of the frame in pixels.
     matrix : {"bt601", "bt709"}
         The standard that ties YUV to RGB. It matters where there are U and V.
     with_chroma : bool, optional
         ``bgr`` only: U and V as in ``yuv420`` follow, for `seen`.
-
-    Raises
-    ------
-    ValueError
-        If the kind or the matrix is unknown or a side is shorter than one pixel.
     """
 
     kind: LayoutKind
@@ -111,7 +105,7 @@ class Layout:
 
     @property
     def is_color(self) -> bool:
-        """Say whether frames in this layout carry colours."""
+        """Whether frames in this layout carry colours."""
         return self.kind != "gray"
 
     @property
@@ -120,22 +114,11 @@ class Layout:
         return _to_bgr_matrix(self.matrix)[:, 1:3]
 
     def luma(self, vector: Bytes) -> Bytes:
-        """Give the luma plane of a frame, an (h, w) view."""
+        """Return the luma plane of a frame, an (h, w) view."""
         return vector[: self.pixels].reshape(self.height, self.width)
 
     def planes(self, vector: Bytes) -> tuple[Bytes, ...]:
-        """Give a frame as its planes, without a copy.
-
-        Parameters
-        ----------
-        vector : ndarray of uint8, shape (size,)
-
-        Returns
-        -------
-        tuple of ndarray
-            Views: ``(Y,)`` for gray, ``(Y, U, V)`` for yuv420, ``(Y, BGR)`` for bgr.
-            Of a longer vector, its beginning.
-        """
+        """Return views of a frame's planes: ``(Y,)``, ``(Y, U, V)`` or, for bgr, ``(Y, BGR)``."""
         luma = self.luma(vector)
         if self.kind == "gray":
             return (luma,)
@@ -145,30 +128,16 @@ class Layout:
         return luma, *self.chroma(vector)
 
     def chroma(self, vector: Bytes) -> tuple[Bytes, Bytes]:
-        """Give U and V, (h', w') views; of ``yuv420`` and where there are such beside ``bgr``."""
+        """Return U and V, (h', w') views; of ``yuv420`` and where there are such beside ``bgr``."""
         rows, columns = self.chroma_shape
         start = self.size - 2 * rows * columns
         planes = vector[start : self.size].reshape(2, rows, columns)
         return planes[0], planes[1]
 
     def pack(self, image: Bytes) -> Bytes:
-        """Store a picture in this layout.
+        """Store a picture of uint8, grey or in OpenCV's order blue, green, red, as a new vector.
 
-        Parameters
-        ----------
-        image : ndarray of uint8, shape (h, w) or (h, w, 3)
-            A grey picture, or one in OpenCV's order blue, green, red. Either is converted when the
-            layout asks for the other.
-
-        Returns
-        -------
-        ndarray of uint8, shape (size,)
-            A new vector.
-
-        Raises
-        ------
-        ValueError
-            If the picture's shape or dtype does not fit.
+        It is converted where the layout asks for the other kind. ValueError if it does not fit.
         """
         expected = (self.height, self.width)
         if image.dtype != np.uint8 or image.shape not in {expected, (*expected, 3)}:
@@ -208,16 +177,9 @@ class Layout:
         v_plane[...] = small[:, :, 1]
 
     def to_bgr(self, vector: Bytes) -> Bytes:
-        """Give a frame as a picture in OpenCV's order.
+        """Return a frame as a picture in OpenCV's order, (h, w, 3), or (h, w) for gray.
 
-        Parameters
-        ----------
-        vector : ndarray of uint8, shape (size,)
-
-        Returns
-        -------
-        ndarray of uint8, shape (h, w, 3), or (h, w) for gray
-            A view for gray and bgr; a new picture for yuv420, its chroma repeated over 2×2 pixels.
+        A view for gray and bgr; a new picture for yuv420, its chroma repeated over 2×2 pixels.
         """
         planes = self.planes(vector)
         if self.kind == "gray":
@@ -227,16 +189,9 @@ class Layout:
         return self._converted(vector)
 
     def seen(self, vector: Bytes) -> Bytes:
-        """Give the picture that objects are looked for in, which no format of results changes.
+        """Return the picture that objects are looked for in, which no format of results changes.
 
-        Parameters
-        ----------
-        vector : ndarray of uint8, shape (size,)
-
-        Returns
-        -------
-        ndarray of uint8, shape (h, w, 3), or (h, w) for gray
-            As `to_bgr`, of luma and chroma wherever there is chroma.
+        As `to_bgr`, but made of luma and chroma wherever there is chroma.
         """
         return self._converted(vector) if self.with_chroma else self.to_bgr(vector)
 
@@ -268,17 +223,7 @@ def doubled(plane: Bytes, to: Bytes | None = None) -> Bytes:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One frame of an input.
-
-    Attributes
-    ----------
-    number : int
-        Position in the input, counted from 1, before anything is left out.
-    time_s : float
-        Time in seconds since the input's beginning.
-    data : ndarray of uint8, shape (layout.size,)
-    layout : Layout
-    """
+    """One frame: its position in the input from 1, with nothing left out, its time and bytes."""
 
     number: int
     time_s: float

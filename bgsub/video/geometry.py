@@ -37,10 +37,8 @@ class Picture:
         ``(Y,)``; ``(Y, U, V)`` with U and V at half the size, rounded up; or ``(BGR,)``.
     limited : bool
         Whether the planes use the limited range, 16..235 and 16..240; BGR never does.
-    own_luma : ndarray of uint8, optional
-        Y as the file has it, beside ``(BGR,)`` that was converted from it.
-    own_chroma : tuple of ndarray of uint8
-        U and V of 4:2:0 likewise, where they are wanted.
+    own_luma, own_chroma
+        Y, and where they are wanted U and V of 4:2:0, as the file has them beside ``(BGR,)``.
     """
 
     planes: tuple[Bytes, ...]
@@ -83,11 +81,11 @@ class Orientation:
 
     @property
     def is_identity(self) -> bool:
-        """Say whether pictures stay as they are."""
+        """Whether pictures stay as they are."""
         return not (self.transpose or self.flip_x or self.flip_y)
 
     def size(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Give width and height after turning."""
+        """Return width and height after turning."""
         return (size[1], size[0]) if self.transpose else size
 
     def apply(self, plane: Bytes) -> Bytes:
@@ -105,15 +103,7 @@ class Orientation:
 class Geometry:
     """What is done to every picture of one input.
 
-    Attributes
-    ----------
-    native_size : (int, int)
-        Width and height as decoded.
-    orientation : Orientation
-    region : Region
-        What is kept, in pixels of the turned picture.
-    size : (int, int)
-        Width and height of the frames.
+    It is turned from its native size (width, height), the region is cut out, and scaled to `size`.
     """
 
     native_size: tuple[int, int]
@@ -132,11 +122,8 @@ class Geometry:
     ) -> Geometry:
         """Work out the sizes.
 
-        Raises
-        ------
-        UsageError
-            If the region lies outside the picture (the message says both sizes), or the scale is
-            not between 0 and 16 or leaves no pixel.
+        UsageError if the region lies outside the picture, or the scale is not between 0 and 16 or
+        leaves no pixel.
         """
         width, height = orientation.size(native_size)
         region = Region(0, 0, width, height) if roi is None else roi
@@ -158,7 +145,7 @@ class Geometry:
 
     @property
     def keeps_chroma_aligned(self) -> bool:
-        """Say whether planes at half size can be treated apart without moving against the luma."""
+        """Whether planes at half size can be treated apart without moving against the luma."""
         if not self.orientation.is_identity and any(side % 2 for side in self.native_size):
             return False
         region = self.region
@@ -191,23 +178,11 @@ class Geometry:
         return Layout(chosen, height, width, standard, both)
 
     def pack(self, picture: Picture, layout: Layout, out: Bytes | None = None) -> Bytes:
-        """Turn, crop, scale and store a picture.
+        """Turn, crop, scale and store a picture of the native size, in `out` or a new vector.
 
-        Parameters
-        ----------
-        picture : Picture
-            Of the native size, in a kind that `layout` takes: planes for yuv420, anything else for
-            gray and bgr but planes for bgr.
-        layout : Layout
-        out : ndarray of uint8, shape (layout.size,), optional
-            Where to store it.
-
-        Returns
-        -------
-        ndarray of uint8, shape (layout.size,)
-            `out`, or a new vector. Planes that need no turning and scaling are copied once, while
-            their range is expanded. The luma is the same bytes in every layout: that of the file,
-            or of its BGR before anything is scaled.
+        Planes that need no turning and scaling are copied once, while their range is expanded. The
+        luma is the same bytes in every layout: that of the file, or of its BGR before anything is
+        scaled.
         """
         vector = np.empty(layout.size, dtype=np.uint8) if out is None else out
         luma, *colors = layout.planes(vector)
@@ -272,14 +247,7 @@ _LEVEL = 128
 class MaskImage:
     """A picture of an input's size in which 128 and more is white.
 
-    Attributes
-    ----------
-    shape : (int, int)
-        Rows and columns.
-    load : callable
-        Gives the levels, (h, w) of uint8; called when the size is found to be right.
-    name, what : str
-        What the picture is called, and what it is, in errors.
+    `load` reads its levels when the shape is found to be right; `what` it is stands in errors.
     """
 
     shape: tuple[int, int]
@@ -291,12 +259,8 @@ class MaskImage:
     def read(cls, given: str | os.PathLike[str] | NDArray[Any], what: str) -> MaskImage:
         """Read what a picture is from a file, or take an array of uint8, uint16 or bool.
 
-        Raises
-        ------
-        InputError
-            If the file is no picture; `load` raises it if it is damaged.
-        UsageError
-            If an array is no picture.
+        InputError if the file is no picture (from `load` if it is damaged), UsageError if an array
+        is none.
         """
         if isinstance(given, np.ndarray):
             levels = _levels(given, what)
@@ -308,14 +272,10 @@ class MaskImage:
         )
 
     def pixel_mask(self, geometry: Geometry) -> NDArray[np.bool_]:
-        """Give the pixels of the frames that are inside, that is white; shape that of the frames.
+        """Return the pixels of the frames that are white, that is inside.
 
-        Raises
-        ------
-        UsageError
-            If the picture has another size than the input.
-        EmptySelectionError
-            If no pixel is inside.
+        UsageError if the picture has another size than the input, EmptySelectionError if none is
+        inside.
         """
         inside = self._white(geometry)
         if not inside.any():
@@ -326,20 +286,10 @@ class MaskImage:
     def ignored(
         self, geometry: Geometry, pixel_mask: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_]:
-        """Give the pixels of the frames that are to be ignored, that is white; there may be none.
+        """Return the pixels of the frames that are white, that is to be ignored; there may be none.
 
-        Parameters
-        ----------
-        geometry : Geometry
-        pixel_mask : ndarray of bool, shape (h, w), or None
-            The pixels of the fit, None for all.
-
-        Raises
-        ------
-        UsageError
-            If the picture has another size than the input.
-        EmptySelectionError
-            If no pixel is left that could be foreground.
+        UsageError if the picture has another size than the input, EmptySelectionError if no pixel
+        of the fit (None for all) is left that could be foreground.
         """
         ignored = self._white(geometry)
         left = ~ignored if pixel_mask is None else pixel_mask & ~ignored
@@ -350,7 +300,7 @@ class MaskImage:
         return ignored
 
     def _white(self, geometry: Geometry) -> NDArray[np.bool_]:
-        """Say whether most of what a pixel of the frames covers is white."""
+        """Return where most of what a pixel of the frames covers is white."""
         width, height = geometry.input_size
         if self.shape != (height, width):
             rows, columns = self.shape

@@ -22,7 +22,6 @@ from bgsub.video.base import BadPicture, IndexedSource, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import (
     DAMAGE,
-    Image,
     ImageError,
     ImageHeader,
     TiffPages,
@@ -35,7 +34,7 @@ from bgsub.video.images import (
 )
 
 _VIDEOS = frozenset(
-    {
+    [
         ".mp4",
         ".avi",
         ".mkv",
@@ -48,8 +47,12 @@ _VIDEOS = frozenset(
         ".webm",
         ".wmv",
         ".flv",
-    }
-    | {".y4m", ".gif", ".npy", ".npz", ".zarr"}
+        ".y4m",
+        ".gif",
+        ".npy",
+        ".npz",
+        ".zarr",
+    ]
 )
 _PLOTS = {"background.png", "errors.png", "spectrum.png"}
 """Pictures that bgsub writes beside run.json: no frames."""
@@ -58,7 +61,7 @@ _PRINTF = re.compile(r"%\d*d")
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Give a key that sorts names as people count: frame2 before frame10.
+    """Return a key that sorts names as people count: frame2 before frame10.
 
     Examples
     --------
@@ -82,10 +85,7 @@ def in_natural_order(paths: Iterable[Path]) -> list[Path]:
 def list_directory(folder: Path) -> list[Path]:
     """List the images of a folder, hidden files left out, in natural order.
 
-    Raises
-    ------
-    InputError
-        If the folder cannot be read, holds no image, or holds those of results alone.
+    InputError if the folder cannot be read, holds no image, or holds those of results alone.
     """
     try:
         files = [file for file in folder.iterdir() if _is_visible_image(file)]
@@ -97,25 +97,20 @@ def list_directory(folder: Path) -> list[Path]:
         message = f"{folder}: holds results of bgsub, and no frames"
         raise InputError(f"{message}; give the footage, or a video of these by its name")
     if not files:
-        _refuse_videos(folder)
+        found = Counter(path.suffix for path in folder.iterdir() if path.suffix.lower() in _VIDEOS)
+        if found:
+            suffix, count = found.most_common(1)[0]
+            what = "a video" if found.total() == 1 else f"{found.total()} videos"
+            others = "" if count == found.total() else ", and the others likewise"
+            message = f"{folder}: holds {what} and no images"
+            raise InputError(f"{message}; give them as {folder / '*'}{suffix}{others}")
         kinds = "png, jpg, bmp, tif, webp, pgm or ppm"
         raise InputError(f"{folder}: holds no images; give a folder with {kinds} files")
     return in_natural_order(files)
 
 
-def _refuse_videos(folder: Path) -> None:
-    """Say how the videos of a folder are given, if there are any."""
-    found = Counter(path.suffix for path in folder.iterdir() if path.suffix.lower() in _VIDEOS)
-    if found:
-        suffix, count = found.most_common(1)[0]
-        what = "a video" if found.total() == 1 else f"{found.total()} videos"
-        message = f"{folder}: holds {what} and no images; give them as {folder / '*'}{suffix}"
-        others = "" if count == found.total() else ", and the others likewise"
-        raise InputError(f"{message}{others}")
-
-
 def is_printf(name: str) -> bool:
-    """Say whether a file name contains one number to be counted through, as in ``f%04d.png``."""
+    """Return whether a file name contains one number to be counted through, as in ``f%04d.png``."""
     rest, numbers = _PRINTF.subn("", name.replace("%%", ""))
     return numbers == 1 and "%" not in rest
 
@@ -123,10 +118,7 @@ def is_printf(name: str) -> bool:
 def list_printf(path: Path) -> list[Path]:
     """List the files that a printf pattern stands for, by number; numbers may be missing.
 
-    Raises
-    ------
-    InputError
-        If there are none, or only what is no file.
+    InputError if there are none, or only what is no file.
     """
     before, after = _PRINTF.split(path.name.replace("%%", "\0"))
     before, after = (re.escape(part.replace("\0", "%")) for part in (before, after))
@@ -151,13 +143,7 @@ def list_printf(path: Path) -> list[Path]:
 
 
 def list_glob(pattern: str) -> list[Path]:
-    """List the images that a glob stands for, in natural order.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
+    """List the images that a glob stands for, in natural order; InputError if there are none."""
     matches = [Path(name) for name in glob.glob(pattern, recursive=True)]  # noqa: PTH207 - absolute ones too
     files = [file for file in matches if _is_visible_image(file)]
     if not files:
@@ -173,21 +159,8 @@ def _is_visible_image(path: Path) -> bool:
 class ImageFilesSource(IndexedSource):
     """Images of one size as frames; only those selected are read.
 
-    Parameters
-    ----------
-    name, path : str
-        What the user gave.
-    files : list of Path
-        In order, one at least.
-    options : Options
-
-    Raises
-    ------
-    InputError
-        If no image can be decoded; when iterating, if an image has another size than the first,
-        naming it and both sizes.
-    EmptySelectionError
-        If no image is selected.
+    InputError if no image can be decoded and, when iterating, if one has another size than the
+    first. EmptySelectionError if no image is selected.
     """
 
     kind = "images"
@@ -207,7 +180,7 @@ class ImageFilesSource(IndexedSource):
         self._plan(self._native_size, "gray" if self._is_gray else "bgr")
 
     def _first_header(self) -> tuple[Path, ImageHeader]:
-        """Find the first image that can be told to be one; its pixels are not decoded."""
+        """Return the first image that can be told to be one; its pixels are not decoded."""
         reason = ""
         for path in self._files:
             try:
@@ -220,21 +193,18 @@ class ImageFilesSource(IndexedSource):
         message = f"{self.name}: none of its images can be decoded ({reason})"
         raise InputError(f"{message}; check that they open in a viewer")
 
-    def _read(self, file: Path) -> Image:
-        try:
-            return decode_image(file.read_bytes())
-        except OSError as error:
-            raise BadPicture((error.strerror or str(error)).lower()) from error
-        except ImageError as error:
-            raise BadPicture(str(error)) from error
-
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         for index, file in enumerate(self._files):
             load = partial(self._picture, file, notes)
             yield Item(index + 1, float(index / self._per_second), load)
 
     def _picture(self, file: Path, notes: list[str]) -> Picture:
-        image = self._read(file)
+        try:
+            image = decode_image(file.read_bytes())
+        except OSError as error:
+            raise BadPicture((error.strerror or str(error)).lower()) from error
+        except ImageError as error:
+            raise BadPicture(str(error)) from error
         size = (image.shape[1], image.shape[0])
         if size != self._native_size:
             first = "{}×{}".format(*self._native_size)
@@ -248,20 +218,13 @@ class ImageFilesSource(IndexedSource):
 
 
 class Pages(Protocol):
-    """The pictures of a file that is open."""
+    """The pictures of a file that is open; ImageError where one is damaged."""
 
     def __len__(self) -> int: ...
-
-    def header(self, page: int) -> ImageHeader:
-        """Say what a page is; ImageError if it is damaged."""
-        ...
-
-    def read(self, page: int) -> NDArray[Any]:
-        """Decode a page; ImageError if it is damaged."""
-        ...
-
+    def header(self, page: int) -> ImageHeader: ...  # noqa: D102
+    def read(self, page: int) -> NDArray[Any]: ...  # noqa: D102
     def seconds(self, page: int) -> float:
-        """Say how long a page is shown, 0 where the file does not say; ImageError as of `read`."""
+        """Return how long a page is shown, 0 where the file does not say."""
         ...
 
 
@@ -276,15 +239,7 @@ def _open_tiff(path: Path) -> Iterator[TiffPages]:
 
 
 class AnimatedPages:
-    """The pictures of an animated WebP or PNG, which build on each other. A context manager.
-
-    Parameters
-    ----------
-    data : bytes
-        The whole file.
-    header : ImageHeader
-        Of the first picture.
-    """
+    """The pictures of an animated WebP or PNG, which build on each other. A context manager."""
 
     def __init__(self, data: bytes, header: ImageHeader) -> None:
         self._header = header
@@ -306,7 +261,7 @@ class AnimatedPages:
         return self._header.pages
 
     def header(self, page: int) -> ImageHeader:  # noqa: ARG002 - all are alike
-        """Say what a page is."""
+        """Return what a page is."""
         return self._header
 
     def read(self, page: int) -> NDArray[Any]:
@@ -314,7 +269,7 @@ class AnimatedPages:
         return self._read(page)[0]
 
     def seconds(self, page: int) -> float:
-        """Say how long a picture is shown, which is known when it is decoded; as `read`."""
+        """Return how long a picture is shown, which is known when it is decoded."""
         return self._read(page)[1]
 
     def _read(self, page: int) -> tuple[NDArray[Any], float]:
@@ -337,7 +292,7 @@ def _open_animation(path: Path) -> Iterator[AnimatedPages]:
 
 
 def pages_opener(path: Path) -> Opener | None:
-    """Say how to open the pictures of an image file, None if it has one, or is damaged."""
+    """Return how to open the pictures of an image file, None if it has one, or is damaged."""
     try:
         with path.open("rb") as file:
             header = read_header(file)
@@ -351,21 +306,8 @@ def pages_opener(path: Path) -> Opener | None:
 class PagesSource(IndexedSource):
     """The pictures of one file as frames, one in memory at a time.
 
-    Parameters
-    ----------
-    name, path : str
-        What the user gave.
-    file : Path
-    opener : callable
-        `_open_tiff` or `_open_animation`.
-    options : Options
-
-    Raises
-    ------
-    InputError
-        If pages differ in size or kind, or one is damaged where it says what it is.
-    EmptySelectionError
-        If no frame is selected.
+    InputError if pages differ in size or kind, or one is damaged where it says what it is.
+    EmptySelectionError if no frame is selected.
     """
 
     def __init__(self, name: str, path: str, file: Path, opener: Opener, options: Options) -> None:
@@ -383,7 +325,7 @@ class PagesSource(IndexedSource):
             raise InputError(f"{name}: {error}; check that it opens in a viewer") from error
         self._is_timed = bool(shown)
         if shown:
-            self._refuse_fps("an animation")
+            self._warn_of_fps("an animation")
             self.rate = 1 / Fraction(shown).limit_denominator(1000)
         self.kind = "images" if shown else "array"
         self.codec = header.format

@@ -42,12 +42,8 @@ _one_at_a_time = threading.Lock()
 def libraries_quiet() -> Iterator[list[bytes]]:
     """Take the lines of picture libraries; what other threads write meanwhile comes out at the end.
 
-    Costs some hundredths of a millisecond.
-
-    Yields
-    ------
-    list of bytes
-        At the end the lines that were taken: for libjpeg the only word about damage that it hides.
+    Yields a list that holds these lines at the end: for libjpeg the only word about damage that it
+    hides. Costs some hundredths of a millisecond.
     """
     taken: list[bytes] = []
     with _one_at_a_time, _opencv_quiet():
@@ -122,19 +118,9 @@ class ImageError(ValueError):
 
 @dataclass(frozen=True)
 class ImageHeader:
-    """What a picture will be when it is decoded, as far as its file's beginning says it.
+    """What the beginning of an image file says: shape after rotation, uint8 or uint16, pages.
 
-    Attributes
-    ----------
-    format : str
-    shape : tuple of int
-        (h, w) or (h, w, 3), the orientation of photographs applied.
-    dtype : dtype
-        uint8 or uint16.
-    pages : int
-        Pictures in the file.
-    mode : str
-        Pillow's name of how the pixels are stored; empty where another library reads them.
+    `mode` is Pillow's name of how the pixels are stored; empty where another library reads them.
     """
 
     format: Format
@@ -147,13 +133,8 @@ class ImageHeader:
 def _pillow_header(file: IO[bytes], kind: Format) -> ImageHeader:
     """Read how large a picture is and of what kind, without its pixels.
 
-    Colours of 16 bits, which Pillow would shorten, and those that it would convert in its own way
-    have no mode.
-
-    Raises
-    ------
-    ImageError
-        If it is damaged where this is said.
+    ImageError if it is damaged. Colours of 16 bits, which Pillow would shorten, and those that it
+    would convert in its own way have no mode.
     """
     import PIL.Image
 
@@ -231,15 +212,8 @@ _OPENCV_FLAGS = cv2.IMREAD_ANYCOLOR | cv2.IMREAD_ANYDEPTH
 class TiffPages:
     """The pages of a TIFF file, each read when it is asked for. A context manager.
 
-    Parameters
-    ----------
-    file : binary file
-        Stays open as long as the pages are read; left to its owner.
-
-    Raises
-    ------
-    ImageError
-        If it is damaged, or no TIFF file.
+    The file stays open as long as pages are read, and is left to its owner. ImageError if it is
+    damaged, or no TIFF file.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -270,10 +244,7 @@ class TiffPages:
     def header(self, page: int) -> ImageHeader:
         """Read what a page is, without its pixels.
 
-        Raises
-        ------
-        ImageError
-            If the page is damaged, or its values are neither 8 nor 16 bit whole numbers.
+        ImageError if it is damaged, or its values are neither 8 nor 16 bit whole numbers.
         """
         tags = self._tags(page)
         try:
@@ -291,17 +262,11 @@ class TiffPages:
         return ImageHeader("tiff", shape if grey else (*shape, 3), dtype, self._count)
 
     def seconds(self, page: int) -> float:  # noqa: ARG002 - as of all pages
-        """Say how long a page is shown: no TIFF file says it."""
+        """Return 0: no TIFF file says how long a page is shown."""
         return 0.0
 
     def read(self, page: int) -> NDArray[Any]:
-        """Decode a page: grey, or blue, green and red, as `bgsub.video.images.decode_image`.
-
-        Raises
-        ------
-        ImageError
-            As of `header`.
-        """
+        """Decode a page: grey, or blue, green and red; ImageError as of `header`."""
         header, tags = self.header(page), self._tags(page)
         try:
             if _is_plain(tags):
@@ -353,7 +318,7 @@ def _without_resolution() -> Iterator[None]:
 
 
 def _damage() -> tuple[type[Exception], ...]:
-    """Give the errors of damaged files; tifffile is imported when there is one to read."""
+    """Return the errors of damaged files; tifffile is imported when there is one to read."""
     from tifffile import TiffFileError
 
     return (*DAMAGE, MemoryError, cv2.error, TiffFileError)
@@ -373,7 +338,7 @@ def _by_tifffile(tiff: Any, page: int, header: ImageHeader) -> NDArray[Any]:
 
 
 def _most(tags: Mapping[str, Any], name: str) -> int:
-    """Give the largest of what a tag says of each sample, 1 where it is missing."""
+    """Return the largest of what a tag says of each sample, 1 where it is missing."""
     value = tags.get(name, 1)
     return int(max(value)) if isinstance(value, tuple) else int(value)
 
@@ -384,7 +349,7 @@ def _is_grey(tags: Mapping[str, Any]) -> bool:
 
 
 def _is_plain(tags: Mapping[str, Any]) -> bool:
-    """Say whether the values are those of the picture, pixel by pixel in the order of viewing."""
+    """Return whether the values are the pixels of the picture in the order of viewing."""
     samples, bits = int(tags.get("SamplesPerPixel", 1)), _most(tags, "BitsPerSample")
     photometric = int(tags.get("PhotometricInterpretation", 1))
     return (
@@ -423,18 +388,15 @@ _MOST_PIXELS = 1 << 30
 
 
 def is_image_name(path: str | os.PathLike[str]) -> bool:
-    """Say whether a file is an image by its name."""
+    """Return whether a file is an image by its name."""
     return Path(path).suffix.lower() in IMAGE_SUFFIXES
 
 
 def read_header(file: IO[bytes]) -> ImageHeader:
     """Read how large the first picture of a file is and of what kind, without its pixels.
 
-    Raises
-    ------
-    ImageError
-        If it is no image, damaged where this is said, of values that are neither 8 nor 16 bit whole
-        numbers, or larger than any picture.
+    ImageError if it is no image, damaged where this is said, of values that are neither 8 nor 16
+    bit whole numbers, or larger than any picture.
     """
     file.seek(0)
     beginning = file.read(_BEGINNING_BYTES)
@@ -466,17 +428,10 @@ def _pnm_header(beginning: bytes) -> ImageHeader:
 
 
 def decode_image(data: bytes) -> Image:
-    """Decode an image file's bytes, the first picture if there are several.
+    """Decode the first picture of an image file: (h, w) grey or (h, w, 3) blue, green and red.
 
-    Returns
-    -------
-    ndarray of uint8 or uint16, shape (h, w) or (h, w, 3)
-        Grey, or blue, green and red. Alpha is dropped; the orientation of photographs is applied.
-
-    Raises
-    ------
-    ImageError
-        If it is no image, cut off or damaged, or its values are neither 8 nor 16 bit whole numbers.
+    Alpha is dropped; the orientation of photographs is applied. ImageError if it is no image, cut
+    off or damaged, or its values are neither 8 nor 16 bit whole numbers.
     """
     header = read_header(io.BytesIO(data))
     try:
@@ -507,13 +462,7 @@ def _decode(data: bytes, header: ImageHeader) -> NDArray[Any]:
 
 
 def read_image(path: str | os.PathLike[str]) -> Image:
-    """Read an image file; see `decode_image` for what it gives.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or decoded.
-    """
+    """Read an image file as `decode_image` does; InputError if it cannot be read or decoded."""
     with _named(path):
         return decode_image(Path(path).read_bytes())
 
@@ -527,7 +476,7 @@ def image_size(path: str | os.PathLike[str]) -> tuple[int, int]:
 
 @contextmanager
 def _named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Say of errors which file they are about."""
+    """Turn errors into InputError that names the file."""
     check_plain(path)
     try:
         yield
@@ -541,10 +490,7 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
 def encode_image(image: Image, suffix: str = ".png") -> bytes:
     """Encode a picture, grey or in the order blue, green, red.
 
-    Raises
-    ------
-    ValueError
-        If there is no such format or it does not take the picture.
+    ValueError if the format does not take it.
     """
     try:
         done, data = cv2.imencode(suffix, image)
@@ -558,12 +504,7 @@ def encode_image(image: Image, suffix: str = ".png") -> bytes:
 def write_image(path: str | os.PathLike[str], image: Image) -> None:
     """Write a picture, in the format that the name ends with.
 
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
-    ValueError
-        As `encode_image`.
+    OutputError, or ValueError as `encode_image`.
     """
     data = encode_image(image, Path(path).suffix)
     try:

@@ -25,15 +25,6 @@ class FrameMatrix:
     Rows are kept in chunks of about 64 MB that are never moved, so that appending needs no more
     memory than the frames themselves. With `directory` the chunks lie in a temporary file there
     that has no name (where the system allows it), so that nothing is left even after a crash.
-
-    Parameters
-    ----------
-    layout : Layout
-        The layout of every frame.
-    directory : path, optional
-        Where to spill the frames to; in memory when None.
-    chunk_bytes : int, optional
-        Size of a chunk; a chunk holds one row at least.
     """
 
     def __init__(
@@ -96,12 +87,8 @@ class FrameMatrix:
     def append(self, frame: Frame) -> None:
         """Add a frame as the last row; its bytes are copied, unless they are in the `room` for it.
 
-        Raises
-        ------
-        ValueError
-            If the frame has another layout, or the matrix is closed.
-        OutputError
-            If the temporary file cannot grow.
+        ValueError if it has another layout or the matrix is closed; OutputError if the file cannot
+        grow.
         """
         self._check_open()
         if frame.layout is not self.layout and frame.layout != self.layout:
@@ -113,7 +100,7 @@ class FrameMatrix:
         self._times.append(frame.time_s)
 
     def room(self) -> Bytes:
-        """Give the row of the next frame, for its bytes to be put there before it is added."""
+        """Return the row of the next frame, for its bytes to be put there before it is added."""
         self._check_open()
         chunk, row = divmod(len(self), self.chunk_rows)
         if chunk == len(self._chunks):
@@ -123,25 +110,9 @@ class FrameMatrix:
         return place
 
     def columns(self, start: int, stop: int, rows: NDArray[np.int64] | None = None) -> Bytes:
-        """Gather a block of columns: the same bytes of every frame, or of some.
+        """Copy a block of columns: the same bytes of every frame, or of increasing rows.
 
-        Parameters
-        ----------
-        start, stop : int
-            First column and the one behind the last, 0 <= start <= stop <= size.
-        rows : ndarray of int, increasing, optional
-            The frames that are wanted, from 0. No other is touched, which matters where a sample of
-            a long film is read from a file.
-
-        Returns
-        -------
-        ndarray of uint8, shape (n, stop - start)
-            A new C-contiguous block.
-
-        Raises
-        ------
-        ValueError
-            If the range lies outside the matrix, or the matrix is closed.
+        No other row is touched, which matters where a sample of a long video is read from a file.
         """
         self._check_range(start, stop, self.layout.size, "columns")
         block = np.empty((len(self) if rows is None else rows.size, stop - start), dtype=np.uint8)
@@ -157,10 +128,7 @@ class FrameMatrix:
         return block
 
     def rows(self, start: int, stop: int) -> Bytes:
-        """Give whole frames, shape (stop - start, size).
-
-        A view where the rows lie in one chunk, otherwise a copy. Raises ValueError as `columns`.
-        """
+        """Return whole frames; a view where the rows lie in one chunk, otherwise a copy."""
         return self._rows(start, stop, self.layout.size)
 
     def release(self) -> None:

@@ -23,7 +23,7 @@ _BT709 = 1  # FFmpeg's AVCOL_SPC_BT709
 
 
 def native_kind(frame: VideoFrame) -> LayoutKind:
-    """Give the kind of layout that is closest to the frame's own format."""
+    """Return the kind of layout that is closest to the frame's own format."""
     name = frame.format.name
     if _GRAY.match(name):
         return "gray"
@@ -31,7 +31,7 @@ def native_kind(frame: VideoFrame) -> LayoutKind:
 
 
 def matrix(frame: VideoFrame) -> Matrix:
-    """Give the standard of the frame's colours; BT.601 where the file does not say."""
+    """Return the standard of the frame's colours; BT.601 where the file does not say."""
     return "bt709" if frame.colorspace == _BT709 else "bt601"
 
 
@@ -51,16 +51,11 @@ class PictureMaker:
         self._reformatter = VideoReformatter()
 
     def make(self, frame: VideoFrame) -> Picture:
-        """Give the frame in a kind that the layout takes.
+        """Return the frame in a kind that the layout takes; BadPicture if there is no conversion.
 
         Gray, 8-bit 4:2:0 and, for the layout gray, the luma of all common formats are views of the
         decoder's memory. Everything else is converted to BGR by swscale, and keeps the file's luma
         beside it, and the chroma of 4:2:0 for layouts with chroma. Alpha is dropped.
-
-        Raises
-        ------
-        BadPicture
-            If there is no conversion from the frame's format.
         """
         name = frame.format.name
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Iterable, Iterator
@@ -14,73 +15,59 @@ _PATIENCE_S = 0.1
 
 
 class Prefetch(Generic[Item]):
-    """Iterates over another iterable, a few items ahead.
+    """Iterates over another iterable in a thread of its own, `depth` items ahead at most.
 
     An error of the iterable is raised where its item would have come. Leaving the loop early, or
     an exception in it, stops the thread and closes the iterable.
-
-    Parameters
-    ----------
-    items : iterable
-        Belongs to the thread from now on.
-    depth : int
-        Items that wait at most.
     """
 
     def __init__(self, items: Iterable[Item], depth: int = 4) -> None:
-        self._items = items
-        self._depth = depth
+        self._items, self._depth = items, depth
 
     def __iter__(self) -> Iterator[Item]:
-        line = _Line(self._depth)
+        waiting: queue.Queue[tuple[object, BaseException | None]] = queue.Queue(self._depth)
+        stop = threading.Event()
         thread = threading.Thread(
-            target=line.fill, args=(self._items,), name="bgsub-decode", daemon=True
+            target=_fill, args=(self._items, waiting, stop), name="bgsub-decode", daemon=True
         )
         thread.start()
         try:
-            while (item := line.waiting.get()) is not _END:
-                if isinstance(item, _Failure):
-                    raise item.error
+            while True:
+                item, error = waiting.get()
+                if error is not None:
+                    raise error
+                if item is _END:
+                    return
                 yield cast("Item", item)
         finally:
-            line.stop.set()
+            stop.set()
             thread.join()
 
 
-class _Line:
-    """What one iteration has waiting."""
+def _fill(
+    items: Iterable[object],
+    waiting: queue.Queue[tuple[object, BaseException | None]],
+    stop: threading.Event,
+) -> None:
+    """Take items until there are no more, or nobody wants them."""
 
-    def __init__(self, depth: int) -> None:
-        self.waiting: queue.Queue[object] = queue.Queue(depth)
-        self.stop = threading.Event()
+    def put(item: object, error: BaseException | None = None) -> None:
+        while not stop.is_set():
+            with contextlib.suppress(queue.Full):
+                waiting.put((item, error), timeout=_PATIENCE_S)
+                return
 
-    def fill(self, items: Iterable[object]) -> None:
-        """Take items until there are no more, or nobody wants them."""
-        iterator: Iterator[object] | None = None
-        try:
-            iterator = iter(items)
-            for item in iterator:
-                if not self._put(item):
-                    return
-            self._put(_END)
-        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            self._put(_Failure(error))
-        finally:
-            close = getattr(iterator, "close", None)
-            if close is not None:
-                close()
-
-    def _put(self, item: object) -> bool:
-        """Queue an item; False when nobody wants it any more."""
-        while not self.stop.is_set():
-            try:
-                self.waiting.put(item, timeout=_PATIENCE_S)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-
-class _Failure:
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+    iterator: Iterator[object] | None = None
+    try:
+        iterator = iter(items)
+        for item in iterator:
+            put(item)
+            if stop.is_set():
+                return
+        put(_END)
+    except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+        put(None, error)
+    finally:
+        close = getattr(iterator, "close", None)
+        if close is not None:
+            close()

@@ -71,26 +71,17 @@ class Ratio(Protocol):
     """A fraction of FFmpeg's or of Python's."""
 
     @property
-    def numerator(self) -> int:
-        """The number above the line."""
-        ...
-
+    def numerator(self) -> int: ...  # noqa: D102
     @property
-    def denominator(self) -> int:
-        """The number below the line."""
-        ...
+    def denominator(self) -> int: ...  # noqa: D102
 
 
 @contextmanager
 def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
     """Open a file for reading, whatever letters its name and its texts have; closes it at the end.
 
-    Raises
-    ------
-    av.FFmpegError, ValueError
-        If there is no such file, or FFmpeg finds nothing in it that it reads.
-    InputError
-        If it is a list of other files.
+    av.FFmpegError or ValueError if FFmpeg finds nothing in it, InputError if it is a list of other
+    files.
     """
     kind = _list_kind(path)
     if kind is not None:
@@ -124,7 +115,7 @@ def _end_threads(container: InputContainer) -> None:
 
 
 def _list_kind(path: str | os.PathLike[str]) -> str | None:
-    """Say which list of other files a file is, by how it begins; None for all else."""
+    """Return which list of other files a file is, by how it begins; None for all else."""
     try:
         with Path(path).open("rb") as file:
             beginning = file.read(4096)
@@ -151,15 +142,10 @@ def decode(packet: Packet[VideoStream]) -> list[VideoFrame]:
 
 
 def demux(container: InputContainer, *streams: Stream) -> Iterator[Packet[Any]]:
-    """Give the packets of streams.
+    """Yield the packets of streams; raises av.FFmpegError.
 
     PyAV's own generator leaves some memory behind where it is not read to its end nor closed, as
     after each of many seeks; one of Python's closes it when it goes.
-
-    Raises
-    ------
-    av.FFmpegError
-        If the file cannot be read further.
     """
     try:
         yield from container.demux(*streams)
@@ -170,24 +156,18 @@ def demux(container: InputContainer, *streams: Stream) -> Iterator[Packet[Any]]:
 
 
 def pictures(container: InputContainer, stream: VideoStream) -> Iterator[VideoFrame]:
-    """Decode a stream from where its container is; leaves no memory behind, as `demux` says.
-
-    Raises
-    ------
-    av.FFmpegError
-        If the file cannot be read further, or a packet cannot be decoded.
-    """
+    """Decode a stream from where its container is; raises av.FFmpegError."""
     for packet in demux(container, stream):
         yield from decode(packet)
 
 
 def fraction(value: Ratio | None) -> Fraction | None:
-    """Give a rate or time base as a Fraction; None where the file has none."""
+    """Return a rate or time base as a Fraction; None where the file has none."""
     return Fraction(value.numerator, value.denominator) if value else None
 
 
 def seconds(stamp: int | None, time_base: Ratio | None) -> float | None:
-    """Give a timestamp in seconds; None where there is no stamp or no time base."""
+    """Return a timestamp in seconds; None where there is no stamp or no time base."""
     if stamp is None or not time_base:
         return None
     return stamp * time_base.numerator / time_base.denominator  # rounded once, as a Fraction is
@@ -204,12 +184,12 @@ def display_matrix(frame: VideoFrame) -> NDArray[np.int32] | None:
 
 
 def is_picture(codec: str, size: int) -> bool:
-    """Say whether a packet of so many bytes holds a picture, and does not only repeat one."""
+    """Return whether a packet of so many bytes holds a picture, and does not only repeat one."""
     return size >= _LEAST_PACKET or (size > 0 and codec in _SHORT_CODECS)
 
 
 def is_flush(packet: Packet[VideoStream]) -> bool:
-    """Say whether a packet is the one behind the last, which empties the decoder."""
+    """Return whether a packet is the one behind the last, which empties the decoder."""
     return packet.size == 0 and packet.dts is None
 
 
@@ -226,7 +206,7 @@ def prepare(stream: VideoStream, *, threads: int, strict: bool) -> None:
 
 
 def stamp_of(frame: VideoFrame, *, by_decoding_order: bool = False) -> float | None:
-    """Give a frame's timestamp in seconds.
+    """Return a frame's timestamp in seconds.
 
     `by_decoding_order` trusts only decoding timestamps, for containers that have no others (avi).
     """
@@ -235,7 +215,7 @@ def stamp_of(frame: VideoFrame, *, by_decoding_order: bool = False) -> float | N
 
 
 def error_reason(error: FFmpegError) -> str:
-    """Say in a few words why something could not be decoded."""
+    """Return in a few words why something could not be decoded."""
     if isinstance(error, InvalidDataError):
         return "its data are damaged"
     return (error.strerror or str(error)).lower()

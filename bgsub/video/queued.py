@@ -23,18 +23,9 @@ class QueuedSink:
     """Hands frames to another sink through a bounded queue and one thread.
 
     ``write`` returns as soon as there is room. A frame is handed over, not copied: **do not modify
-    an array after it was written**; make or take a new one for the next frame. An error of the sink
-    is raised by the next ``write`` and by ``close``. Its caller is one thread at a time.
+    an array after it was written**. An error of the sink is raised by the next ``write`` and by
+    ``close``. Its caller is one thread at a time.
 
-    Parameters
-    ----------
-    sink : FrameSink
-        The sink that does the work. It belongs to the thread from now on.
-    queue_frames : int, optional
-        Frames that wait at most; one more is being encoded. Their memory is the price of overlap.
-
-    Examples
-    --------
     Several sinks finish at the same time when all are asked to before the first is waited for::
 
         for sink in sinks:
@@ -61,7 +52,7 @@ class QueuedSink:
 
     @property
     def padded(self) -> bool:
-        """Say whether frames were continued to an even size, as far as they are written."""
+        """Whether frames were continued to an even size, as far as they are written."""
         return self._sink.padded
 
     @property
@@ -72,18 +63,7 @@ class QueuedSink:
     def write(self, frame: Image, time_s: float | None = None) -> None:
         """Queue a frame, waiting while the queue is full.
 
-        Parameters
-        ----------
-        frame : ndarray of uint8 or uint16
-            See `FrameSink.write`. It belongs to the sink from now on.
-        time_s : float, optional
-
-        Raises
-        ------
-        OutputError
-            Or whatever the sink raised for an earlier frame.
-        ValueError
-            If the sink is closing, closed or aborted.
+        Raises what the sink raised for an earlier one.
         """
         with self._changed:
             while len(self._waiting) >= self._limit and not self._ended:
@@ -101,20 +81,7 @@ class QueuedSink:
             self._changed.notify_all()
 
     def close(self) -> int:
-        """Write what waits, finish and check the file; see `FrameSink.close`.
-
-        Returns
-        -------
-        int
-            Number of frames in the result.
-
-        Raises
-        ------
-        OutputError
-            Or whatever the sink raised.
-        ValueError
-            If the sink was aborted.
-        """
+        """Write what waits, finish and check the file; see `FrameSink.close`."""
         self.finish()
         self._wait()
         self._raise_error()

@@ -31,9 +31,9 @@ _FEW = 20
 
 
 def key_frames(source: VideoFileSource, count: int) -> list[Frame]:
-    """Decode key frames that are spread over a film, by seeking: fewer if it has fewer.
+    """Decode key frames that are spread over a video, by seeking: fewer if it has fewer.
 
-    Their numbers in the film are not known, and are 0. Seeks that fail, as in files without an
+    Their numbers in the video are not known, and are 0. Seeks that fail, as in files without an
     index, give what has been found by then.
     """
     found: list[Frame] = []
@@ -60,7 +60,7 @@ def key_frames(source: VideoFileSource, count: int) -> list[Frame]:
 
 
 def can_seek(source: VideoFileSource) -> bool:
-    """Say whether a time leads to the same frame as reading from the beginning does."""
+    """Return whether a time leads to the same frame as reading from the beginning does."""
     with source.opened() as (container, stream):
         if container.format.name in _WITHOUT_STAMPS or stream.time_base is None:
             return False
@@ -72,19 +72,9 @@ def can_seek(source: VideoFileSource) -> bool:
 def frames_between(
     source: VideoFileSource, start_s: float, end_s: float
 ) -> Generator[Frame, None, None]:
-    """Decode the frames of a stretch, from the key frame before it on.
+    """Decode the frames from one time to another, of a video of which `can_seek` is true.
 
-    Parameters
-    ----------
-    source : VideoFileSource
-        One of which `can_seek` is true.
-    start_s, end_s : float
-        Times of the first and last frame, from the film's first frame on.
-
-    Yields
-    ------
-    Frame
-        With its time in the film; its number is not known, and is 0.
+    Times count from the first frame on; the numbers of the frames are not known, and are 0.
     """
     with source.opened() as (container, stream):
         origin = pyav.stamp_of(next(pyav.pictures(container, stream))) or 0.0
@@ -102,13 +92,7 @@ def frames_between(
 
 
 def index_film(source: VideoFileSource) -> FilmIndex | str:
-    """List the frames of a video, so that any can be sought.
-
-    Returns
-    -------
-    FilmIndex or str
-        Or why its frames cannot be sought.
-    """
+    """List the frames of a video, so that any can be sought, or return why they cannot."""
     index = source.index()
     if isinstance(index, FilmIndex) and not _begins_with(source, index.stamps_s[:_CHECKED]):
         return "its packets are not one frame each"
@@ -116,7 +100,7 @@ def index_film(source: VideoFileSource) -> FilmIndex | str:
 
 
 def _begins_with(source: VideoFileSource, stamps: NDArray[np.float64]) -> bool:
-    """Say whether the first frames that come out of a decoder have these time stamps."""
+    """Return whether the first frames that come out of a decoder have these timestamps."""
     with source.opened() as (container, stream):
         try:
             pictures = islice(pyav.pictures(container, stream), len(stamps))
@@ -127,19 +111,9 @@ def _begins_with(source: VideoFileSource, stamps: NDArray[np.float64]) -> bool:
 
 
 def frames_at(source: FrameSource, places: Sequence[Place]) -> Iterator[Frame]:
-    """Decode single frames.
+    """Decode single frames of a source that selects all; those that cannot be decoded are left out.
 
-    Parameters
-    ----------
-    source : FrameSource
-        One that selects all of them.
-    places : sequence of Place
-        In order, all of them with a time stamp or none.
-
-    Yields
-    ------
-    Frame
-        Those of them that can be decoded.
+    The places are in order, all of them with a timestamp or none.
     """
     if not places:
         return
@@ -188,26 +162,11 @@ def _sought(source: VideoFileSource, places: Sequence[Place]) -> Iterator[Frame]
 
 
 def glimpse(source: FrameSource, count: int, *, seed: int = 0) -> list[Frame]:
-    """Give frames that are spread over an input.
+    """Return at most `count` frames that are spread over an input, in order of time.
 
-    Parameters
-    ----------
-    source : FrameSource
-    count : int
-        How many at most.
-    seed : int
-        Of the sample, where frames can be chosen freely.
-
-    Returns
-    -------
-    list of Frame
-        In order of time. Of a video without a selection, key frames that are found by seeking; of
-        one that has fewer than 20 of them, or of which a part is selected, all frames are decoded.
-
-    Raises
-    ------
-    InputError
-        If no frame can be decoded.
+    A sample by the `seed` where frames can be chosen freely. Of a video without a selection, key
+    frames that are found by seeking; of one that has fewer than 20 of them, or of which a part is
+    selected, all frames are decoded. InputError if none can be.
     """
     if isinstance(source, IndexedSource):
         return [source[place] for place in sample_rows(len(source), count, seed).tolist()]

@@ -42,24 +42,9 @@ class Position:
 
 
 def parse_position(value: str | int | Position, name: str = "position") -> Position:
-    """Read a position.
+    """Read a frame number (``250f``), a time with a unit (``12.5s``) or ``[HH:]MM:SS.mmm``.
 
-    Parameters
-    ----------
-    value : str, int or Position
-        A frame number counted from 1 (``250`` or ``250f``), seconds (``12.5s``), minutes (``10m``),
-        hours (``2h``) or a clock time (``HH:MM:SS.mmm`` or ``MM:SS.mmm``).
-    name : str
-        What the value is called in the error.
-
-    Returns
-    -------
-    Position
-
-    Raises
-    ------
-    UsageError
-        If it is none of these, or frame 0.
+    Raises UsageError, with `name` for the value, if it is none of these, or frame 0.
 
     Examples
     --------
@@ -75,13 +60,7 @@ def parse_position(value: str | int | Position, name: str = "position") -> Posit
 
 
 def parse_step(value: str | int | Position, name: str = "step") -> Position:
-    """Read a distance between frames: the same forms, more than nothing.
-
-    Raises
-    ------
-    UsageError
-        If it is none of the forms, or zero.
-    """
+    """Read a distance between frames: the same forms, more than nothing; UsageError otherwise."""
     step = _parse(value, name)
     if not (step.frame or step.seconds):
         raise UsageError(f'{name} {value}: must be 1 frame at least, or more than "0s"')
@@ -104,12 +83,7 @@ def _parse(value: str | int | Position, name: str) -> Position:
 
 
 def parse_rate(value: str | float | Fraction, name: str = "fps") -> Fraction:
-    """Read a number of frames a second.
-
-    Raises
-    ------
-    UsageError
-        If it is none, or not between 0.0001 and 100,000.
+    """Read frames a second, from 0.0001 to 100,000; UsageError otherwise.
 
     Examples
     --------
@@ -158,13 +132,7 @@ class Selection:
         end: str | int | Position | None = None,
         every: str | int | Position | None = None,
     ) -> Selection:
-        """Read the three as people write them.
-
-        Raises
-        ------
-        UsageError
-            If one is not understood, or `end` lies before `start`.
-        """
+        """Read the three as people write them; UsageError also if `end` lies before `start`."""
         selection = cls(
             None if start is None else parse_position(start, "start"),
             None if end is None else parse_position(end, "end"),
@@ -180,11 +148,11 @@ class Selection:
 
     @property
     def is_everything(self) -> bool:
-        """Say whether no frame is left out."""
+        """Whether no frame is left out."""
         return self.start is None and self.end is None and self.every is None
 
     def picker(self) -> Picker:
-        """Give what decides frame by frame, for one pass over an input."""
+        """Return what decides frame by frame, for one pass over an input."""
         return Picker(self)
 
     def estimate(self, frames: int | None, rate: Fraction | None) -> int | None:
@@ -226,7 +194,7 @@ class Picker:
         self._last_time = 0.0
 
     def is_past(self, number: int, time_s: float) -> bool:
-        """Say whether this frame and all later ones lie behind the selection's end."""
+        """Return whether this frame and all later ones lie behind the selection's end."""
         end = self._selection.end
         if end is None:
             return False
@@ -235,7 +203,7 @@ class Picker:
         return time_s > (end.seconds or 0.0) + _TIME_TOLERANCE
 
     def wants(self, number: int, time_s: float) -> bool:
-        """Say whether this frame is selected."""
+        """Return whether this frame is selected."""
         if self.is_past(number, time_s) or self._is_early(number, time_s):
             return False
         every = self._selection.every
@@ -273,12 +241,7 @@ class Region:
 
 
 def parse_region(value: str | tuple[int, int, int, int] | Region, name: str = "roi") -> Region:
-    """Read a region of interest, ``X,Y,W,H`` in pixels.
-
-    Raises
-    ------
-    UsageError
-        If it is not four whole numbers, or has no pixels.
+    """Read a region of interest, ``X,Y,W,H`` in pixels; UsageError otherwise.
 
     Examples
     --------
@@ -308,17 +271,7 @@ def _less(one: float | None, other: float | None) -> bool:
 
 
 def sample_rows(n_frames: int, n_sample: int, seed: int) -> NDArray[np.int64]:
-    """Draw one frame at random from each of equal stretches; all frames where they are no more.
-
-    Parameters
-    ----------
-    n_frames, n_sample : int
-    seed : int
-
-    Returns
-    -------
-    ndarray of shape (min(n_frames, n_sample),), increasing
-    """
+    """Draw one frame at random from each of equal stretches; all frames where they are no more."""
     import numpy as np
 
     if n_sample >= n_frames:

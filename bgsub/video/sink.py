@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import shutil
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 
 import av
 import cv2
@@ -53,10 +54,8 @@ def count_frames(path: Path) -> int:
                     _decode_all(stream, tail)
             _decode_all(stream, tail)
     except (av.FFmpegError, OSError, IndexError) as error:
-        raise OutputError(
-            f"{path}: cannot be read back after writing ({_reason(error)}); "
-            "check the disk and run again"
-        ) from error
+        message = f"{path}: cannot be read back after writing ({_reason(error)})"
+        raise OutputError(f"{message}; check the disk and run again") from error
     return count
 
 
@@ -83,14 +82,12 @@ def make_empty_folder(path: Path) -> None:
 def check_count(path: Path, found: int, expected: int) -> None:
     """Raise OutputError when a result holds another number of frames than were written."""
     if found != expected:
-        raise OutputError(
-            f"{path}: holds {found} frames where {expected} were written; "
-            "check the disk and run again"
-        )
+        message = f"{path}: holds {found} frames where {expected} were written"
+        raise OutputError(f"{message}; check the disk and run again")
 
 
 def output_error(path: Path, error: Exception) -> OutputError:
-    """Say in one line which file could not be written, why, and what to do."""
+    """Return an error that names the file, why it could not be written, and what to do."""
     number = getattr(error, "errno", None)
     if number in _FULL_DISK:
         advice = "the disk is full; free some space or choose another place with --out"
@@ -109,40 +106,112 @@ def _reason(error: Exception) -> str:
     return (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
 
 
-class PngSink:
-    """Writes a directory of numbered PNG pictures; see `open_sink` and `FrameSink`."""
+SinkKind = Literal["mp4", "mkv", "png", "zarr"]
 
-    def __init__(self, path: Path, name: str, *, layout: Layout) -> None:
-        self.name = name
-        self.path = path
-        self.padded = False
-        self.count = 0
+#: What to append to a result's name; PNG pictures live in a directory of that name.
+SUFFIXES: dict[SinkKind, str] = {"mp4": ".mp4", "mkv": ".mkv", "png": "", "zarr": ".zarr"}
+
+
+class FrameSink(ABC):
+    """Takes the frames of one result, in order.
+
+    Attributes
+    ----------
+    name : str
+        What the result is: "background", "mask", …
+    path : Path
+        The file or directory that is written.
+    padded : bool
+        Whether frames of odd size were continued to an even one (mp4 only).
+    count : int
+        Frames written so far.
+    """
+
+    def __init__(self, path: Path, name: str, layout: Layout) -> None:
+        self.name, self.path = name, path
+        self.padded, self.count = False, 0
         self._layout = layout
-        self._finished = False
-        self._complete = False
+        self._state: Literal["open", "complete", "failed"] = "open"
+
+    def write(self, frame: Image, time_s: float | None = None) -> None:
+        """Add a frame; its bytes are copied.
+
+        Parameters
+        ----------
+        frame : ndarray of uint8
+            A vector in the layout, an (h, w) grey or an (h, w, 3) BGR picture; all frames of a
+            video alike. Grey pictures may have 16 bits where the format is lossless.
+        time_s : float, optional
+            Time of the frame in the input; None means one frame interval after the one before.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        ValueError
+            If the frame does not fit the layout, the format or the frames before, or the sink is
+            closed.
+        """
+        if self._state != "open":
+            raise ValueError(f"{self.path}: the sink is closed")
+        self._write(frame, time_s)
+
+    def close(self) -> int:
+        """Finish, read the result again and return its number of frames, which is that written.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be finished or does not hold the frames that were written. What is there is
+            left for `abort` to remove.
+        ValueError
+            If the sink was aborted, or closing it has failed before.
+        """
+        if self._state == "failed":
+            raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
+        if self._state == "open":
+            self._state = "failed"
+            if self.count == 0:
+                raise OutputError(f"{self.path}: no frame was written to it; select some frames")
+            self._finish()
+            self._state = "complete"
+        return self.count
+
+    def abort(self) -> None:
+        """Remove what was written. Never raises; does no harm when called twice or after close."""
+        self._state = "failed"
+        with contextlib.suppress(OSError):
+            self._remove()
+
+    @abstractmethod
+    def _write(self, frame: Image, time_s: float | None) -> None:
+        """Write a frame and count it."""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """Finish the result and check it."""
+
+    @abstractmethod
+    def _remove(self) -> None:
+        """Remove what was written."""
+
+
+class PngSink(FrameSink):
+    """Writes a directory of numbered PNG pictures; the first and the last are read again."""
+
+    def __init__(self, path: Path, name: str, layout: Layout) -> None:
+        super().__init__(path, name, layout)
         make_empty_folder(path)
 
     def _file(self, number: int) -> Path:
         return self.path / f"{number:06d}.png"
 
-    def write(self, frame: Image, time_s: float | None = None) -> None:  # noqa: ARG002 - contract
-        """Write a frame as the next picture, grey of 8 or 16 bits or BGR; see `VideoSink.write`."""
-        if self._finished:
-            raise ValueError(f"{self.path}: the sink is closed")
+    def _write(self, frame: Image, time_s: float | None) -> None:  # noqa: ARG002 - contract
         picture = as_picture(frame, self._layout)
-        file = self._file(self.count + 1)
         self.count += 1  # before writing, so that abort removes half a file too
-        write_image(file, picture)
+        write_image(self._file(self.count), picture)
 
-    def close(self) -> int:
-        """Count the pictures and read the first and the last; see `VideoSink.close`."""
-        if self._complete:
-            return self.count
-        if self._finished:
-            raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
-        self._finished = True
-        if self.count == 0:
-            raise OutputError(f"{self.path}: no frame was written to it; select some frames")
+    def _finish(self) -> None:
         found = 0
         for number in range(1, self.count + 1):
             with contextlib.suppress(OSError):
@@ -153,61 +222,43 @@ class PngSink:
                 read_image(self._file(number))
             except InputError as error:
                 raise OutputError(f"cannot be read back after writing: {error}") from error
-        self._complete = True
-        return self.count
 
-    def abort(self) -> None:
-        """Remove the pictures, and the directory if nothing else is in it."""
-        self._finished, self._complete = True, False
-        with contextlib.suppress(OSError):
-            for number in range(1, self.count + 1):
-                self._file(number).unlink(missing_ok=True)
-            self.path.rmdir()
+    def _remove(self) -> None:
+        for number in range(1, self.count + 1):
+            self._file(number).unlink(missing_ok=True)
+        self.path.rmdir()
 
 
 _CHUNK_BYTES = 4 << 20
 _AXES = ("frame", "y", "x", "channel")
 
 
-class ZarrSink:
-    """Writes a Zarr array of frames, (n, h, w) or (n, h, w, 3) in RGB; see `FrameSink`.
+class ZarrSink(FrameSink):
+    """Writes a Zarr array of frames, (n, h, w) or (n, h, w, 3) in RGB.
 
     Chunks hold full frames, as many as take 4 MiB, in one folder. It is of version 2 of the format,
     which every reader knows.
     """
 
-    def __init__(self, path: Path, name: str, *, layout: Layout) -> None:
-        self.name = name
-        self.path = path
-        self.padded = False
-        self.count = 0
-        self._layout = layout
+    def __init__(self, path: Path, name: str, layout: Layout) -> None:
+        super().__init__(path, name, layout)
         self._array: Any = None
         self._waiting: list[NDArray[Any]] = []
-        self._finished = False
-        self._complete = False
         check_zarr("--format zarr")
         make_empty_folder(path)
 
-    def write(self, frame: Image, time_s: float | None = None) -> None:  # noqa: ARG002 - contract
-        """Add a frame, grey of 8 or 16 bits or BGR; see `VideoSink.write`."""
-        if self._finished:
-            raise ValueError(f"{self.path}: the sink is closed")
-        picture = self._picture(frame)
+    def _write(self, frame: Image, time_s: float | None) -> None:  # noqa: ARG002 - contract
+        picture = as_picture(frame, self._layout)
+        if picture.ndim == 3:
+            picture = cast("Image", cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
         if self._array is None:
             self._start(picture)
         elif picture.shape != self._array.shape[1:] or picture.dtype != self._array.dtype:
             raise ValueError(f"{self.path}: expected frames like the first, not {picture.shape}")
-        self._waiting.append(picture)
+        self._waiting.append(picture.copy())
         self.count += 1
         if len(self._waiting) == self._array.chunks[0]:
             self._flush()
-
-    def _picture(self, frame: Image) -> NDArray[Any]:
-        picture = as_picture(frame, self._layout)
-        if picture.ndim == 3:
-            return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
-        return picture.copy()
 
     def _start(self, first: NDArray[Any]) -> None:
         import zarr
@@ -236,28 +287,13 @@ class ZarrSink:
             raise output_error(self.path, error) from error
         self._waiting.clear()
 
-    def close(self) -> int:
-        """Write what waits, read the array again and give its number of frames.
+    def _finish(self) -> None:
+        """Count the chunks, and unpack the first and the last."""
+        import zarr
 
-        The chunks are counted, and the first and the last are unpacked; see `VideoSink.close`.
-        """
-        if self._complete:
-            return self.count
-        if self._finished:
-            raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
-        self._finished = True
-        if self._array is None:
-            raise OutputError(f"{self.path}: no frame was written to it; select some frames")
         last = self._waiting[-1] if self._waiting else None
         if self._waiting:
             self._flush()
-        self._check(last)
-        self._complete = True
-        return self.count
-
-    def _check(self, last: NDArray[Any] | None) -> None:
-        import zarr
-
         try:
             written = zarr.open_array(store=str(self.path), mode="r", zarr_format=2)
             chunks = sum(entry.name[0] != "." for entry in self.path.iterdir())
@@ -271,51 +307,113 @@ class ZarrSink:
             message = f"{self.path}: holds another last frame than was written"
             raise OutputError(f"{message}; check the disk and run again")
 
-    def abort(self) -> None:
-        """Remove the array."""
-        self._finished, self._complete = True, False
+    def _remove(self) -> None:
         self._waiting.clear()
-        with contextlib.suppress(OSError):
-            shutil.rmtree(self.path)
+        shutil.rmtree(self.path)
 
 
-SinkKind = Literal["mp4", "mkv", "png", "zarr"]
+class VideoSink(FrameSink):
+    """Writes one video file.
 
-#: What to append to a result's name; PNG pictures live in a directory of that name.
-SUFFIXES: dict[SinkKind, str] = {"mp4": ".mp4", "mkv": ".mkv", "png": "", "zarr": ".zarr"}
-
-
-class FrameSink(Protocol):
-    """Takes the frames of one result, in order.
-
-    Attributes
-    ----------
-    name : str
-        What the result is: "background", "mask", …
-    path : Path
-        The file or directory that is written.
-    padded : bool
-        Whether frames of odd size were continued to an even one (mp4 only).
-    count : int
-        Frames written so far.
+    When it is closed, every packet is read and counted, and the first and the last frame are
+    decoded. Decoding all would cost more than half of what encoding did, and find hardly more: the
+    container's index says how long each packet is, and a codec decodes what it encoded.
     """
 
-    name: str
-    path: Path
-    padded: bool
-    count: int
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        layout: Layout,
+        kind: encode.VideoKind,
+        rate: Fraction | None,
+        threads: int,
+    ) -> None:
+        super().__init__(path, name, layout)
+        self._kind: encode.VideoKind = kind
+        self._threads = threads
+        self._clock = encode.FrameClock(rate, kind)
+        self._form: tuple[Pixels, tuple[int, int]] | None = None
+        self._container: OutputContainer | None = None
+        self._stream: VideoStream | None = None
+        self._held: VideoFrame | None = None
+        try:  # FFmpeg opens the file at the first packet: too late to hear that it cannot
+            path.open("wb").close()
+        except OSError as error:
+            raise output_error(path, error) from error
 
-    def write(self, frame: Image, time_s: float | None = None) -> None:
-        """Add a frame: a vector in the layout, an (h, w) grey or an (h, w, 3) BGR picture.
+    def _write(self, frame: Image, time_s: float | None) -> None:
+        """Encode the frame before and keep this one, as the last frame is to become a keyframe."""
+        pixels, planes = split(frame, self._layout)
+        height, width = planes[0].shape[:2]
+        form = (pixels, (height, width))
+        if self._form not in {None, form}:
+            message = f"{self.path}: expected frames like the first, {self._form}, not {form}"
+            raise ValueError(message)
+        try:
+            if self._stream is None:
+                self._start(pixels, height, width)
+            make = h264_frame if self._kind == "mp4" else ffv1_frame
+            picture = make(pixels, planes)
+            picture.pts = self._clock.tick(time_s)
+            picture.time_base = self._clock.time_base
+            if self._held is not None:
+                self._encode(self._held)
+            self._held = picture
+        except (av.FFmpegError, OSError) as error:
+            raise output_error(self.path, error) from error
+        self._form = form
+        self.count += 1
 
-        Grey pictures may have 16 bits where the format is lossless.
-        """
+    def _start(self, pixels: Pixels, height: int, width: int) -> None:
+        self.padded = self._kind == "mp4" and bool(height % 2 or width % 2)
+        if self.padded:
+            height, width = height + height % 2, width + width % 2
+        self._container = encode.open_container(self.path, self._kind, title=self.name)
+        try:
+            self._stream = encode.add_stream(
+                self._container,
+                self._kind,
+                width=width,
+                height=height,
+                pixels=pixels,
+                matrix=self._layout.matrix,
+                rate=self._clock.rate,
+                threads=self._threads,
+            )
+        except av.codec.codec.UnknownCodecError as error:
+            message = f"{self.path}: this PyAV has no encoder for {self._kind} ({error})"
+            advice = "install PyAV's own wheel (pip install av) or use --format png"
+            raise OutputError(f"{message}; {advice}") from error
 
-    def close(self) -> int:
-        """Finish, read the result again and give its number of frames."""
+    def _encode(self, picture: VideoFrame | None) -> None:
+        container = cast("OutputContainer", self._container)
+        for packet in cast("VideoStream", self._stream).encode(picture):
+            container.mux(packet)
 
-    def abort(self) -> None:
-        """Remove what was written. Never raises; does no harm when called twice or after close."""
+    def _finish(self) -> None:
+        container, held = cast("OutputContainer", self._container), self._held
+        try:
+            if held is not None:
+                # A keyframe is decoded alone, which makes checking it cheap, and so is jumping to
+                # the end in a player.
+                held.pict_type = PictureType.I
+                self._encode(held)
+                self._held = None
+            self._encode(None)
+            container.close()
+        except (av.FFmpegError, OSError) as error:
+            raise output_error(self.path, error) from error
+        self._container = None
+        check_count(self.path, count_frames(self.path), self.count)
+
+    def _remove(self) -> None:
+        self._held = None
+        if self._container is not None:
+            with contextlib.suppress(av.FFmpegError, OSError):
+                self._container.close()
+            self._container = None
+        self.path.unlink()
 
 
 def open_sink(
@@ -361,165 +459,9 @@ def open_sink(
     Sinks are not thread-safe; `bgsub.video.queued.QueuedSink` gives one a thread of its own.
     """
     if kind == "png":
-        return PngSink(path, name, layout=layout)
+        return PngSink(path, name, layout)
     if kind == "zarr":
-        return ZarrSink(path, name, layout=layout)
+        return ZarrSink(path, name, layout)
     if kind in {"mp4", "mkv"}:
-        return VideoSink(path, name, layout=layout, kind=kind, rate=rate, threads=threads)
+        return VideoSink(path, name, layout, kind, rate, threads)
     raise ValueError(f"kind must be mp4, mkv, png or zarr, not {kind!r}")
-
-
-class VideoSink:
-    """Writes one video file; see `open_sink` for the parameters, `FrameSink` for the contract."""
-
-    def __init__(
-        self,
-        path: Path,
-        name: str,
-        *,
-        layout: Layout,
-        kind: encode.VideoKind,
-        rate: Fraction | None = None,
-        threads: int = 1,
-    ) -> None:
-        self.name = name
-        self.path = path
-        self.padded = False
-        self.count = 0
-        self._layout = layout
-        self._kind: encode.VideoKind = kind
-        self._threads = threads
-        self._clock = encode.FrameClock(rate, kind)
-        self._form: tuple[Pixels, tuple[int, int]] | None = None
-        self._container: OutputContainer | None = None
-        self._stream: VideoStream | None = None
-        self._held: VideoFrame | None = None
-        self._finished = False
-        self._complete = False
-        try:  # FFmpeg opens the file at the first packet: too late to hear that it cannot
-            path.open("wb").close()
-        except OSError as error:
-            raise output_error(path, error) from error
-
-    def write(self, frame: Image, time_s: float | None = None) -> None:
-        """Encode the frame before and keep this one, as the last frame is to become a keyframe.
-
-        Parameters
-        ----------
-        frame : ndarray of uint8
-            A vector in the layout, an (h, w) grey or an (h, w, 3) BGR picture; all frames of a sink
-            alike. In mkv also an (h, w) grey one of uint16. Its bytes are copied.
-        time_s : float, optional
-            Time of the frame in the input; None means one frame interval after the one before.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written.
-        ValueError
-            If the frame does not fit the layout, the format or the frames before, or the sink is
-            closed.
-        """
-        if self._finished:
-            raise ValueError(f"{self.path}: the sink is closed")
-        pixels, planes = split(frame, self._layout)
-        height, width = planes[0].shape[:2]
-        form = (pixels, (height, width))
-        if self._form not in {None, form}:
-            raise ValueError(
-                f"{self.path}: expected frames like the first, {self._form}, not {form}"
-            )
-        try:
-            if self._stream is None:
-                self._start(pixels, height, width)
-            make = h264_frame if self._kind == "mp4" else ffv1_frame
-            picture = make(pixels, planes)
-            picture.pts = self._clock.tick(time_s)
-            picture.time_base = self._clock.time_base
-            if self._held is not None:
-                self._encode(self._held)
-            self._held = picture
-        except (av.FFmpegError, OSError) as error:
-            raise output_error(self.path, error) from error
-        self._form = form
-        self.count += 1
-
-    def _start(self, pixels: Pixels, height: int, width: int) -> None:
-        self.padded = self._kind == "mp4" and bool(height % 2 or width % 2)
-        if self.padded:
-            height, width = height + height % 2, width + width % 2
-        self._container = encode.open_container(self.path, self._kind, title=self.name)
-        try:
-            self._stream = encode.add_stream(
-                self._container,
-                self._kind,
-                width=width,
-                height=height,
-                pixels=pixels,
-                matrix=self._layout.matrix,
-                rate=self._clock.rate,
-                threads=self._threads,
-            )
-        except av.codec.codec.UnknownCodecError as error:
-            raise OutputError(
-                f"{self.path}: this PyAV has no encoder for {self._kind} ({error}); "
-                "install PyAV's own wheel (pip install av) or use --format png"
-            ) from error
-
-    def _encode(self, picture: VideoFrame | None) -> None:
-        container = cast("OutputContainer", self._container)
-        for packet in cast("VideoStream", self._stream).encode(picture):
-            container.mux(packet)
-
-    def close(self) -> int:
-        """Finish the file, read it again and count its frames.
-
-        Every packet is read and counted, the first and the last frame are decoded. Decoding all
-        would cost more than half of what encoding did, and find hardly more: the container's index
-        says how long each packet is, and a codec decodes what it encoded.
-
-        Returns
-        -------
-        int
-            Number of frames in the file, which is the number written.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be finished or does not hold the frames that were written. The file
-            is left for `abort` to remove.
-        ValueError
-            If the sink was aborted, or closing it has failed before.
-        """
-        if self._complete:
-            return self.count
-        if self._finished:
-            raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
-        self._finished = True
-        if self._container is None:
-            raise OutputError(f"{self.path}: no frame was written to it; select some frames")
-        try:
-            if self._held is not None:
-                # A keyframe is decoded alone, which makes checking it cheap, and so is jumping to
-                # the end in a player.
-                self._held.pict_type = PictureType.I
-                self._encode(self._held)
-                self._held = None
-            self._encode(None)
-            self._container.close()
-        except (av.FFmpegError, OSError) as error:
-            raise output_error(self.path, error) from error
-        self._container = None
-        check_count(self.path, count_frames(self.path), self.count)
-        self._complete = True
-        return self.count
-
-    def abort(self) -> None:
-        """Close and remove the file."""
-        self._finished, self._complete, self._held = True, False, None
-        if self._container is not None:
-            with contextlib.suppress(av.FFmpegError, OSError):
-                self._container.close()
-            self._container = None
-        with contextlib.suppress(OSError):
-            self.path.unlink()

@@ -202,7 +202,7 @@ def open_source(
 
 
 def is_there(given: str) -> bool:
-    """Say whether a path still leads to footage: a file, a folder, or a pattern of some images."""
+    """Return whether a path leads to footage: a file, a folder, or a pattern of some images."""
     return Path(given).exists() or bool(image_files(given))
 
 

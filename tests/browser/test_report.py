@@ -10,6 +10,7 @@ import pytest
 from bgsub.page.pages import encode_page, make_page
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.run import run
+from bgsub.tracking.feedback import read_choice
 from tests.browser.conftest import N, encode, make_numbered
 
 pytestmark = pytest.mark.browser
@@ -290,6 +291,17 @@ class TestOtherPages:
         opened.settle(peak)
         assert opened.number_on_screen() == peak
         assert {url for url in opened.requests if not url.startswith("data:")} == {path.as_uri()}
+
+    def test_events_that_are_checked_are_saved(self, open_page, results, tmp_path):
+        tab = open_page(results / "report.html").tab
+        assert not tab.locator("#save-not").is_visible()
+        for number in (1, 3):
+            tab.locator(f'input.not[value="{number}"]').check()
+        with tab.expect_download() as download:
+            tab.locator("#save-not").click()
+        assert download.value.suggested_filename == "not-objects.json"
+        download.value.save_as(tmp_path / "saved.json")
+        assert read_choice(tmp_path / "saved.json") == [1, 3]
 
     def test_videos_that_are_gone_are_said_to_be(self, open_page, results, tmp_path):
         path = tmp_path / "moved.html"

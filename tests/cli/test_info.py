@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -139,3 +140,11 @@ def test_a_picture_that_is_larger_than_the_limit_is_not_decoded(invoke, tmp_path
     done = invoke("info", path, "--memory", "1M")
     assert (done.exit_code, done.stdout) == (7, "")
     assert "a picture of 800 x 500 pixels takes at least 2M, but the limit is 1M" in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no such devices")
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/random"])
+def test_a_device_that_never_ends_is_refused_at_once(device, invoke) -> None:
+    done = invoke("info", device)
+    assert done.exit_code == 3
+    assert f"{device}: is a device and no file" in done.stderr

@@ -21,7 +21,10 @@ def test_a_page_and_copies_are_written_and_said(results, invoke):
     assert f"{page} is written" in done.stderr
     assert "input.mp4: a copy that browsers play" in done.stderr
     assert {path.name for path in (results / "report_files").iterdir()} == {"input.mp4", "mask.mp4"}
-    assert "background is not shown: the run wrote no background" in done.stderr
+    left_out = "views that were not written are left out: background (1 page), foreground (1 page)"
+    assert done.stderr.count(left_out) == 1
+    assert "not shown" not in done.stderr
+    assert 'id="view-background"' not in page.read_text(encoding="utf-8")
 
 
 def test_nothing_is_replaced_without_force(results, invoke):
@@ -65,6 +68,7 @@ def test_several_results_have_a_list(results, invoke, tmp_path):
     assert 'href="results/report.html"' in text
     assert (tmp_path / "b & <two>" / "report.html").exists()
     assert "lists 2 results" in done.stderr
+    assert done.stderr.count("left out: background (2 pages), foreground (2 pages)") == 1
 
 
 def test_one_that_fails_does_not_stop_the_others(results, invoke, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.fit.fit_columns import FitColumns
+from bgsub.fit.store import FitColumns
 from bgsub.video.frames import Frame, Layout
 from bgsub.video.matrix import FrameMatrix
 

@@ -203,6 +203,16 @@ def test_a_scorer_of_an_earlier_version_comes_back() -> None:
         ("scorer_factors", np.array([1, 2, 2])),
         ("scorer_spread", np.full(7, 1.0)),
         ("scorer_places", np.full((3, 3), np.nan)),
+        ("scorer_places", np.zeros((3, 3))),
+        ("scorer_places", np.ones(9)),
+        ("scorer_factors", np.array([[1], [2], [4]])),
+        ("scorer_noise", np.zeros((H, W), np.float32)),
+        ("scorer_noise", np.full((H, W), 1e38, np.float32)),
+        ("scorer_noise", np.ones((H, W), complex)),
+        ("scorer_whole", np.array([0.0, 1.0, 1.0])),
+        ("scorer_whole", np.array([1.0, 1.0, -1.0])),
+        ("scorer_clipped", np.full((2, H, W), np.inf, np.float32)),
+        ("scorer_local", np.array([1e300, 1.0])),
     ],
 )
 def test_arrays_that_no_scorer_gives_are_refused(name: str, value: NDArray[np.float64]) -> None:

@@ -148,8 +148,22 @@ class TestOtherResults:
         assert set(data["curves"]) == {"foreground"}
         assert data["cutoff"] is None
         reasons = {film["view"]: film.get("reason") for film in data["films"]}
-        assert reasons["background"] == "the run wrote no background"
-        assert reasons["input"] is reasons["mask"] is None
+        assert reasons == {"input": None, "mask": None}
+
+    def test_heat_map_and_minutes_are_shown(self, save, scene, options, tmp_path, reading):
+        from bgsub.pipeline.run import run
+
+        regions = tmp_path / "regions.json"
+        regions.write_text('{"a <b> door": [[0, 0], [20, 0], [20, 36], [0, 36]]}')
+        chosen = options(outputs={"heatmap", "activity", "report"}, regions=str(regions), fps=0.4)
+        run(save(scene()), tmp_path / "r", chosen)
+        page = reading((tmp_path / "r" / "report.html").read_text())
+        heat = [each for each in page.all("img") if each.get("class") == "heat"]
+        assert heat[0]["src"].startswith("data:image/webp;base64,")
+        assert "a <b> door" in page.texts["h3"]
+        minutes = [text for text in page.texts["title"] if text.startswith("Minute")]
+        assert [text.split(":")[0] for text in minutes] == ["Minute 1", "Minute 2"] * 2
+        assert "objects 1, events 1" in minutes[1]
 
     def test_lossless_videos_are_shown_as_stills_or_copied(self, whole_run, tmp_path, reading):
         manifest = load_manifest(whole_run.out)

@@ -40,7 +40,7 @@ def test_names(format_, plot_format, names):
     scores = "scores" if format_ == "png" else "scores.mkv"
     expected = [*names.split(), "model.npz", "objects.csv", "tracks.csv", "events.csv"]
     expected += ["preview.mp4", "overlay.mp4", f"spectrum.{plot_format}", scores]
-    expected += ["report.html"]
+    expected += ["heatmap.png", "activity.csv", "report.html"]
     assert [output_name(output, format_, plot_format) for output in OUTPUTS] == expected
 
 

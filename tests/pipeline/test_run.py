@@ -50,7 +50,9 @@ class TestWholeRun:
     def test_writes_what_it_says_and_nothing_else(self, whole_run):
         names = "background.mkv background.png foreground.mkv mask.mkv errors.csv errors.png"
         names += " model.npz preview.mp4 overlay.mp4 spectrum.png scores.mkv report.html input.mp4"
-        names += " objects.csv tracks.csv events.csv events.json"
+        names += (
+            " objects.csv tracks.csv events.csv events.json heatmap.png heatmap.npy activity.csv"
+        )
         written = {path.name for path in whole_run.out.iterdir()}
         assert written == {*names.split(), "run.json"}
 
@@ -180,6 +182,8 @@ NAMES = {
     "overlay": "overlay.mp4",
     "spectrum": "spectrum.png",
     "scores": "scores.mkv",
+    "heatmap": "heatmap.png",
+    "activity": "activity.csv",
     "report": "report.html",
 }
 
@@ -197,10 +201,11 @@ class TestOnly:
             progress=lambda stage, done, total: stages.add(stage),
         )
         written = {path.name for path in (tmp_path / "out").iterdir()}
-        more = {"events": {"events.json"}, "report": {"input.mp4"}}.get(output, set())
-        assert written == {NAMES[output], "run.json", *more}
+        more = {"events": "events.json", "report": "input.mp4", "heatmap": "heatmap.npy"}
+        assert written == {NAMES[output], "run.json", *filter(None, [more.get(output)])}
         of_errors = ("errors", "plot", "spectrum")
         of_masks = ("mask", "still", "scores", "objects", "tracks", "events", "overlay", "report")
+        of_masks += ("heatmap", "activity")
         expected = {"decode"} if output in of_masks else {"decode", "fit"}
         if output not in of_errors:
             expected.add("model")

@@ -4,30 +4,10 @@ import numpy as np
 import pytest
 
 from bgsub.robustpca.checks import (
-    check_components,
-    check_iteration,
     check_matrix,
-    support_size,
 )
 
 from .helpers import Columns
-
-
-@pytest.mark.parametrize("value", [0, -3])
-def test_components_out_of_range(value):
-    with pytest.raises(ValueError, match=f"n_components={value}: at least 1 is needed"):
-        check_components(value)
-
-
-def test_components_in_range():
-    check_components(1)
-    check_components(np.int64(7))
-
-
-@pytest.mark.parametrize("value", [2.5, "3", True, None])
-def test_components_that_are_no_number(value):
-    with pytest.raises(ValueError, match="an integer is needed"):
-        check_components(value)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
@@ -69,38 +49,6 @@ def test_types_that_are_kept_and_that_are_not():
     assert check_matrix([[1, 2]]).dtype == np.float64
     reader = Columns(np.ones((2, 2)))
     assert check_matrix(reader) is reader
-
-
-@pytest.mark.parametrize(("tol", "max_iter"), [(0.0, 1), (1e-9, 5)])
-def test_an_iteration_in_range(tol, max_iter):
-    check_iteration(tol, max_iter)
-
-
-@pytest.mark.parametrize(
-    ("tol", "max_iter", "message"),
-    [
-        (-1e-9, 1, "tol=-1e-09"),
-        (np.nan, 1, "tol=nan"),
-        (0.0, 0, "max_iter=0: an integer"),
-    ],
-)
-def test_an_iteration_out_of_range(tol, max_iter, message):
-    with pytest.raises(ValueError, match=message):
-        check_iteration(tol, max_iter)
-
-
-@pytest.mark.parametrize(
-    ("n", "fraction", "t"),
-    [(7, None, 4), (8, None, 4), (7, 0.5, 4), (200, 0.55, 110), (10, 0.75, 8), (9, 1.0, 9)],
-)
-def test_support_size(n, fraction, t):
-    assert support_size(n, fraction) == t
-
-
-@pytest.mark.parametrize("fraction", [0.499, 1.001, np.nan, 0])
-def test_support_size_out_of_range(fraction):
-    with pytest.raises(ValueError, match=r"a fraction from 0\.5 to 1 is needed"):
-        support_size(10, fraction)
 
 
 def test_the_entry_that_is_wrong_is_named_in_any_block_of_rows():

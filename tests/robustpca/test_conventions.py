@@ -74,67 +74,6 @@ def test_a_number_that_is_none_is_refused_by_its_name(kind, value):
             kind(**{"n_components": 2, name: value}).fit(X)
 
 
-DEFAULTS = {
-    "trpca": {
-        "support_fraction": None,
-        "n_init": 10,
-        "tol": 1e-5,
-        "max_iter": 1000,
-        "reweight": True,
-        "solver": "gram",
-        "random_state": None,
-        "reweight_cutoff": 3.5,
-        "threads": None,
-    },
-    "online": {
-        "window": 500,
-        "refresh": 50,
-        "n_fresh": 2,
-        "support_fraction": None,
-        "n_init": 10,
-        "tol": 1e-5,
-        "max_iter": 1000,
-        "reweight": True,
-        "random_state": None,
-        "reweight_cutoff": 3.5,
-        "threads": None,
-    },
-    "pca": {},
-    "orpca": {"lam": None, "support_fraction": None, "tol": 1e-5, "max_iter": 3000},
-    "outlier-pursuit": {
-        "lam": "support",
-        "support_fraction": None,
-        "tol": 1e-5,
-        "max_iter": 1000,
-    },
-    "hrpca": {"support_fraction": None, "max_removals": None, "random_state": None},
-    "pcp": {"lam": None, "tol": 3e-5, "max_iter": 1000, "growth": 1.5, "progress": None},
-    "robust-subspace": {
-        "scale": None,
-        "n_anneal": 8,
-        "tol": 1e-4,
-        "max_iter": 200,
-        "progress": None,
-    },
-}
-
-
-@pytest.mark.parametrize("name", COMPARED)
-def test_defaults_are_part_of_the_contract(name):
-    """What is asked for without a word must not change without a line in the changelog."""
-    kind = type(COMPARED[name].make(Settings(k=2)))
-    assert kind().get_params() == {"n_components": 10, **DEFAULTS[name]}
-
-
-def test_parameters_of_an_estimator_that_is_a_parameter():
-    outer = TRPCA(2, random_state=TRPCA(3))
-    assert outer.get_params()["random_state__n_components"] == 3
-    assert "random_state__n_components" not in outer.get_params(deep=False)
-    outer.set_params(random_state__n_components=7, n_init=4)
-    assert (outer.random_state.n_components, outer.n_init) == (7, 4)
-    assert "cls__n_components" not in TRPCA(2, random_state=TRPCA).get_params()
-
-
 def test_an_estimator_is_shown_as_the_call_that_makes_it():
     assert repr(TRPCA()) == "TRPCA()"
     assert repr(TRPCA(3, tol=1e-5, reweight=False)) == "TRPCA(n_components=3, reweight=False)"

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
-from bgsub.robustpca.descent import _has_settled, descend, orthonormalise, smallest
+from bgsub.robustpca.descent import descend, orthonormalise, smallest
 from bgsub.robustpca.median import column_median
 
 from .helpers import both_spaces, contaminated, frames
@@ -172,17 +172,3 @@ def test_orthonormalise_treats_coefficients_projection_and_metric_alike():
     np.testing.assert_allclose((B @ A) @ np.swapaxes(B @ A, 1, 2), [np.eye(4)] * 2, atol=1e-10)
     np.testing.assert_allclose(FB, B @ F.T, atol=1e-10)
     np.testing.assert_allclose(MB, B @ (A @ A.T), atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("before", "now", "tol", "settled"),
-    [
-        (4.0, 3.0, 0.25, True),
-        (4.0, 2.9, 0.25, False),
-        (4.0, 4.0, 0.0, True),
-        (0.0, 0.0, 1e-5, True),
-        (4.0, 4.1, 0.0, True),
-    ],
-)
-def test_a_start_ends_where_its_objective_falls_by_no_more_than_a_share(before, now, tol, settled):
-    assert _has_settled([9.0, before, now], tol) == settled

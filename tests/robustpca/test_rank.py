@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 
 import numpy as np
 import pytest
 
+from benchmarks.ranks import ranked_film
 from bgsub.robustpca.competitors.synthetic import data1, data2
 from bgsub.robustpca.gram import ArrayColumns, gram_matrix
-from bgsub.robustpca.rank import _reason, best_rank, choose_rank, share_for_rank
+from bgsub.robustpca.rank import best_rank, choose_rank, share_for_rank
 
 
 def scene(rank, n=120, p=480, *, noise=2.0, seed=0):
@@ -118,7 +118,8 @@ def test_a_gram_matrix_with_its_share_spares_reading_the_pixels():
 
 def test_rows_are_sampled():
     choice = choose_rank(scene(2, n=700, p=64), random_state=0)
-    assert (choice.rank, choice.n_rows, choice.n_inliers) == (2, 600, 300)
+    assert (choice.rank, choice.n_rows) == (2, 600)
+    assert choice.n_inliers >= 300
 
 
 def test_limits_are_kept():
@@ -170,15 +171,18 @@ def test_best_rank(gains, rank):
     assert best_rank(np.array(gains), 0.04) == rank
 
 
-@pytest.mark.parametrize(
-    ("rank", "gains", "words"),
-    [
-        (1, [], "there is no component to choose from"),
-        (1, [0.01, 0.005], "the first component explains 1.0 % .*, 4 % is asked for, but 1"),
-        (2, [0.5, 0.1], "component 2 explains 9.5 % .*; no more are looked for"),
-        (2, [0.5, 0.1, 0.02], "component 2 explains 9.5 % .*, the next 2.0 %; 4 % is asked for"),
-        (1, [0.5, -0.1], "component 1 explains 39.3 % .*, the next 0.0 %"),
-    ],
-)
-def test_the_reason_names_the_gains_that_decided(rank, gains, words):
-    assert re.match(words, _reason(rank, np.array(gains), 0.04))
+@pytest.mark.parametrize("visitor", [False, True])
+@pytest.mark.parametrize("index", [1, 6, 12, 23])
+def test_components_of_clean_film_are_counted_also_behind_a_visitor(index, visitor):
+    X, k = ranked_film(index, visitor=visitor)
+    assert choose_rank(X, random_state=0).rank == k
+
+
+def test_small_components_are_not_lost_with_the_frames_that_show_them():
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(rng.normal(size=(3000, 2)))[0].T * np.sqrt(3000)
+    choice = choose_rank(
+        0.7 * rng.normal(size=(200, 2)) @ U + rng.normal(size=(200, 3000)), random_state=0
+    )
+    assert choice.rank == 2
+    assert choice.gains[:2].min() > 0.08

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import EmptySelectionError, InputError, UsageError
+from bgsub.errors import EmptySelectionError, InputError
 from bgsub.video.base import BadFrame, BadPicture, BaseSource, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.selection import Selection
@@ -40,10 +40,6 @@ class Made(BaseSource):
         if kind == BAD:
             raise BadPicture("torn")
         return Picture((np.full((3, 4), number, np.uint8),))
-
-    def fps_of(self, options):
-        self.options = options
-        self._refuse_fps("a folder")
 
 
 def numbers(source):
@@ -88,13 +84,6 @@ class TestBadFrames:
         assert source.decoded == len(seen)
         assert set(source.doubtful_frames) <= set(seen)
 
-    def test_a_second_reading_counts_anew(self):
-        source = Made(KINDS)
-        numbers(source)
-        numbers(source)
-        assert len(source.bad_frames) == 2
-        assert source.decoded == 3
-
 
 class TestSelection:
     def test_pixels_that_nobody_wants_are_not_loaded(self):
@@ -116,24 +105,6 @@ class TestSelection:
     def test_nothing_but_bad_frames_is_refused_with_a_reason(self):
         with pytest.raises(InputError, match=r"no frame can be decoded \(torn\)"):
             numbers(Made([BAD, BAD]))
-
-
-@pytest.mark.parametrize("peak", [0, 5_000, 20_000])
-def test_faint_pictures_of_16_bits_are_told(peak):
-    source = Made([GOOD])
-    picture = np.array([[0, peak]], dtype=np.uint16)
-    converted = []
-    source._load_one = lambda *_: (
-        converted.append(source._to_8_bit(picture)) or Picture((np.zeros((3, 4), np.uint8),))
-    )
-    numbers(source)
-    assert converted[0].tolist() == [[0, peak >> 8]]
-    assert ("stretch them" in " ".join(source.warnings)) == (0 < peak < 1 << 14)
-
-
-def test_a_rate_for_frames_with_times_is_refused():
-    with pytest.raises(UsageError, match="--fps has no effect on made, a folder"):
-        Made([GOOD]).fps_of(Options(fps=Fraction(30)))
 
 
 def test_it_fits_on_a_line():

@@ -7,12 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bgsub.video import film_index
 from bgsub.video.film_header import open_video
 from bgsub.video.film_index import FilmIndex, index_packets
 from bgsub.video.selection import Selection
 from bgsub.video.source import open_source
-from tests.video.stamped_films import FILMS, VARIABLE, N, encode, stamped_film
+from tests.video.stamped_films import FILMS, N, encode, stamped_film
 
 
 def index_of(path, until=None, step_s=0.04):
@@ -75,28 +74,3 @@ def test_a_gap_in_the_time_stamps_is_no_film_to_seek_in(tmp_path):
     stamps[70:] += 400
     path = encode(tmp_path / "a.mkv", options={"g": "20"}, stamps=stamps)
     assert index_of(path) == "time stamps leave out frames"
-
-
-@pytest.mark.parametrize(
-    ("stamps", "doubt"),
-    [
-        (40 * np.arange(30), ""),
-        (VARIABLE, ""),
-        ([0], "two frames have one time stamp"),
-        ([0, 40, 40, 80], "two frames have one time stamp"),
-        ([40, 0, 80, 120], "it does not begin with its first frame"),
-        ([*range(0, 800, 40), *range(1200, 2000, 40)], "time stamps leave out frames"),
-        ([0, 40, 100_000_000, 80, 120], "time stamps leave out frames"),
-        ([0, 40, 80, 5000, 120, 160, 200], "time stamps leave out frames"),
-        ([0, 17, 80, 5017, 120, 160, 220], "a time stamp is far from those of its neighbours"),
-    ],
-)
-def test_stamps_that_are_not_those_of_all_frames(stamps, doubt):
-    assert film_index._doubt(index(stamps), 0.001, 0.04) == doubt
-
-
-def test_of_a_part_it_is_not_known_whether_the_rate_is_constant():
-    stamps = [*range(0, 2000, 40), *range(2200, 6000, 40)]
-    assert film_index._doubt(index(stamps, is_partial=True), 0.001, 0.04)
-    assert film_index._doubt(index(stamps[:50], is_partial=True), 0.001, None)
-    assert not film_index._doubt(index(stamps[:50], is_partial=True), 0.001, 0.04)

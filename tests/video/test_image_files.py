@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import InputError
 from bgsub.video.image_files import in_natural_order, is_printf, natural_key
 from bgsub.video.images import encode_image, write_image
 from bgsub.video.source import open_source
@@ -208,5 +208,8 @@ class TestRate:
         assert source.rate == 2
 
     def test_a_video_has_its_own(self, encode, scene):
-        with pytest.raises(UsageError, match="--fps has no effect on clip"):
-            open_source(encode(scene(3)), fps=10)
+        source = open_source(encode(scene(3)), fps=10)
+        assert [frame.time_s for frame in source] == [0.0, 0.04, 0.08]
+        assert source.rate == 25
+        text = "--fps has no effect on clip.mp4, a video with times of its own"
+        assert source.warnings == [text]

@@ -65,17 +65,6 @@ def test_damaged_members(tmp_path, method, share):
         archive.map("frames")
 
 
-def test_an_unknown_method_of_compression(tmp_path):
-    path = tmp_path / "a.npz"
-    np.savez(path, frames=np.zeros((2, 3, 4), np.uint8))
-    data = bytearray(path.read_bytes())
-    for start, at in ((b"PK\3\4", 8), (b"PK\1\2", 10)):
-        data[data.index(start) + at] = 97
-    path.write_bytes(data)
-    with ArrayArchive(path) as archive, pytest.raises(ArrayFileError, match="compression"):
-        archive.header("frames")
-
-
 def test_no_archive_and_no_member(tmp_path):
     (tmp_path / "a.npz").write_bytes(b"PK but no zip")
     with pytest.raises(ArrayFileError):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bgsub.video.frames import Layout
-from bgsub.video.pixels import PictureMaker, matrix, native_kind
+from bgsub.video.pixels import PictureMaker
 
 
 def frame(name, height=36, width=50):
@@ -20,38 +20,6 @@ def made(shown, kind):
     return PictureMaker(layout).make(shown)
 
 
-def luma_of(shown):
-    return np.asarray(shown.to_ndarray())[: shown.height]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("gray", "gray"),
-        ("gray10le", "gray"),
-        ("ya8", "gray"),
-        ("monow", "gray"),
-        ("yuv420p", "yuv420"),
-        ("yuvj420p", "yuv420"),
-        ("yuva420p", "yuv420"),
-        ("yuv422p", "bgr"),
-        ("yuv420p10le", "bgr"),
-        ("nv12", "bgr"),
-        ("rgb24", "bgr"),
-    ],
-)
-def test_the_kind_of_layout_nearest_to_a_format(name, kind):
-    assert native_kind(frame(name)[0]) == kind
-
-
-def test_planes_of_4_2_0_are_those_of_the_file():
-    shown, _ = frame("yuv420p")
-    picture = made(shown, "yuv420")
-    luma, blue, red = picture.planes
-    assert (luma.shape, blue.shape, red.shape) == ((36, 50), (18, 25), (18, 25))
-    np.testing.assert_array_equal(luma, luma_of(shown))
-
-
 @pytest.mark.parametrize("name", ["yuv420p", "yuv422p", "yuv444p", "nv12", "yuvj422p"])
 def test_luma_alone_is_that_of_the_file_and_not_computed(name):
     shown, _ = frame(name)
@@ -59,22 +27,6 @@ def test_luma_alone_is_that_of_the_file_and_not_computed(name):
     first = np.frombuffer(memoryview(shown.planes[0]), np.uint8)
     expected = first.reshape(-1, shown.planes[0].line_size)[:36, :50]
     np.testing.assert_array_equal(luma, expected)
-
-
-@pytest.mark.parametrize("name", ["yuv422p", "yuv444p", "nv12"])
-def test_colours_keep_the_files_luma_beside_them(name):
-    shown, rgb = frame(name)
-    picture = made(shown, "bgr")
-    (bgr,) = picture.planes
-    assert np.abs(bgr[..., ::-1].astype(int) - rgb).mean() < 3
-    np.testing.assert_array_equal(picture.own_luma, made(shown, "gray").planes[0])
-
-
-def test_red_green_and_blue_have_no_luma_of_their_own():
-    shown, rgb = frame("rgb24")
-    picture = made(shown, "bgr")
-    np.testing.assert_array_equal(picture.planes[0][..., ::-1], rgb)
-    assert picture.own_luma is None
 
 
 @pytest.mark.parametrize("bits", [9, 10, 12, 14, 16])
@@ -89,10 +41,3 @@ def test_deep_grey_keeps_its_upper_bits(bits, end):
     plane.update(rows.tobytes())
     (gray,) = made(shown, "gray").planes
     np.testing.assert_array_equal(gray, np.arange(32, dtype=np.uint8).reshape(4, 8) << 3)
-
-
-def test_colours_are_of_the_standard_that_the_file_names():
-    shown, _ = frame("yuv420p")
-    assert matrix(shown) == "bt601"
-    shown.colorspace = 1
-    assert matrix(shown) == "bt709"

@@ -101,27 +101,6 @@ def test_a_damaged_film_does_not_hang_a_program_that_hears_ffmpegs_messages(enco
     assert len(done.stdout.split()) == 8
 
 
-def test_what_is_not_read_to_its_end_is_closed():
-    """PyAV's own generator would keep memory of its, after each of many seeks."""
-    closed = []
-
-    class Packet:
-        def decode(self):
-            return ["first", "second"]
-
-    class Container:
-        def demux(self, *streams):
-            try:
-                while True:
-                    yield Packet()
-            finally:
-                closed.append(streams)
-
-    assert next(pyav.pictures(Container(), "video")) == "first"
-    assert next(pyav.demux(Container(), "sound")).decode()
-    assert closed == [("video",), ("sound",)]
-
-
 class _Mallinfo(ctypes.Structure):
     _fields_: ClassVar = [(f"field{index}", ctypes.c_size_t) for index in range(10)]
 

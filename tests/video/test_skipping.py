@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bgsub.video import pyav
-from bgsub.video.film_index import FilmIndex
+from bgsub.video.selection import Selection
 from bgsub.video.source import open_source
 from tests.video.stamped_films import VARIABLE, N, encode
 
@@ -81,16 +81,28 @@ def decoded(monkeypatch):
     return counts
 
 
-def frames_of(path, selection, *, skips=True):
+def frames_of(path, selection):
     source = open_source(str(path), threads=2, **selection)
-    source._is_selective = source._is_selective and skips
     frames = [(frame.number, frame.time_s, frame.data.tobytes()) for frame in source]
-    return frames, (source.decoded, source.bad_frames, source.warnings)
+    return frames, source.bad_frames, source.warnings
+
+
+def picked(path, selection):
+    """The frames of a selection among all of them."""
+    everything, bad, warnings = frames_of(path, {})
+    picker = Selection.parse(**selection).picker()
+    states = {number: (number, time_s, data) for number, time_s, data in everything}
+    states |= {each.number: each for each in bad}
+    moments = sorted([frame[:2] for frame in everything] + [(b.number, b.time_s) for b in bad])
+    chosen = [states[number] for number, time_s in moments if picker.wants(number, time_s)]
+    return [one for one in chosen if isinstance(one, tuple)], warnings
 
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_frames_numbers_and_times_are_those_of_decoding_all(film, selection):
-    assert frames_of(film, selection) == frames_of(film, selection, skips=False)
+    frames, bad, warnings = frames_of(film, selection)
+    assert (frames, warnings) == picked(film, selection)
+    assert bad == []
 
 
 @pytest.mark.parametrize(
@@ -107,26 +119,13 @@ def test_damage_is_told_as_when_all_is_decoded(film):
     place = len(data) // 2
     data[place : place + 300] = bytes(300)
     film.write_bytes(data)
-    (frames, (_, bad, _)) = frames_of(film, {"every": "5"})
-    (expected, (_, expected_bad, _)) = frames_of(film, {"every": "5"}, skips=False)
-    assert frames == expected
-    assert bad == expected_bad
-
-
-def test_a_film_that_breaks_its_promise_is_decoded_as_a_whole(film, monkeypatch):
-    selection = {"every": "5"}
-    expected = frames_of(film, selection, skips=False)
-    original = FilmIndex.needed
-    monkeypatch.setattr(
-        FilmIndex, "needed", lambda *given: original(*given) & (np.arange(120) % 40 < 30)
-    )
-    assert frames_of(film, selection) == expected
+    assert frames_of(film, {"every": "5"})[0] == picked(film, {"every": "5"})[0]
 
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_a_film_of_variable_rate_is_skipped_through_too(tmp_path, decoded, selection):
     path = encode(tmp_path / "a.mkv", options={"g": "12", "bf": "2"}, stamps=VARIABLE)
-    expected = frames_of(path, selection, skips=False)
+    expected, _ = picked(path, selection)
     before = sum(decoded)
-    assert frames_of(path, selection) == expected
+    assert frames_of(path, selection)[0] == expected
     assert sum(decoded) - before < N

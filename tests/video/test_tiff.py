@@ -7,7 +7,7 @@ import tifffile
 from PIL import Image
 
 from bgsub.video.images import ImageError, TiffPages
-from tests.video.picture_files import by_pillow, by_tifffile, picture
+from tests.video.picture_files import by_pillow, picture
 
 
 def stack(n=5, *, color=False, deep=False):
@@ -38,26 +38,6 @@ def test_pages_of_opencv_in_any_order(color, deep, compression):
         np.testing.assert_array_equal(found[place], frames[page])
         assert found[place].dtype == frames.dtype == headers[place].dtype
         assert found[place].shape == headers[place].shape
-
-
-@pytest.mark.parametrize(
-    "settings", [{}, {"bigtiff": True}, {"tile": (16, 16)}, {"byteorder": ">"}]
-)
-def test_pages_of_tifffile(settings):
-    frames = stack(deep=True)
-    found, _ = pages_of(by_tifffile(frames, photometric="minisblack", **settings), range(5))
-    np.testing.assert_array_equal(found, frames)
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "u4"])
-def test_other_values_are_refused(dtype):
-    data = by_tifffile(np.zeros((3, 4), dtype))
-    name = {"f4": "float32", "f8": "float64", "i2": "int16", "u4": "uint32"}[dtype]
-    with (
-        TiffPages(io.BytesIO(data)) as pages,
-        pytest.raises(ImageError, match=f"its values are {name}; only 8-bit and 16-bit"),
-    ):
-        pages.read(0)
 
 
 @pytest.mark.parametrize("compression", ["tiff_lzw", "tiff_deflate"])

@@ -1,9 +1,9 @@
 "use strict";
-// The page of a result: the timeline, the four views and the tables show one frame together.
+// The page of a result: the timeline, the views and the tables show one frame together.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
-const VIEWS = ["input", "background", "foreground", "mask"];
+const VIEWS = data.films.map((film) => film.view);
 
 const model = (() => {
   const numbers = unpackIntegers(data.frames);

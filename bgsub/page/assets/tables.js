@@ -27,4 +27,21 @@ function sortBy(table, heading) {
   table.tBodies[0].append(...rows.map((pair) => pair[1]));
 }
 
+// The events that are checked as no objects, as a file to save.
+function offerChecked() {
+  const boxes = [...document.querySelectorAll("input.not")];
+  const link = document.getElementById("save-not");
+  for (const box of boxes) {
+    box.addEventListener("change", () => {
+      const numbers = boxes.filter((each) => each.checked).map((each) => Number(each.value));
+      URL.revokeObjectURL(link.href);
+      link.href = URL.createObjectURL(
+        new Blob([JSON.stringify({ not: numbers }) + "\n"], { type: "application/json" }),
+      );
+      document.getElementById("not-saved").hidden = numbers.length === 0;
+    });
+  }
+}
+
+offerChecked();
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);

@@ -5,9 +5,10 @@ Nothing heavy is imported before a factory is called.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from bgsub.robustpca.competitors.pcp import PCP
     from bgsub.robustpca.competitors.pixel_method import Progress
     from bgsub.robustpca.competitors.robust_subspace import RobustSubspace
-    from bgsub.robustpca.online import OnlineTRPCA
     from bgsub.robustpca.trpca import TRPCA
 
     Estimator = TRPCA | PCA | ORPCA | OutlierPursuit | HRPCA | PCP | RobustSubspace
@@ -50,13 +50,6 @@ class Settings:
     lam: float | None = None
     max_removals: int | None = None
     progress: Progress | None = None
-
-
-class _MemoryEstimate(Protocol):
-    """Bytes that a fit needs besides X."""
-
-    def __call__(self, n_samples: int, n_features: int, k: int) -> int:
-        """For an 8-bit matrix of n × p entries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,43 +83,23 @@ class MethodInfo:
     cost: str
     needs_pixels: bool
     nested: bool
-    memory_bytes: _MemoryEstimate
+    memory_bytes: Callable[[int, int, int], int]
     make: Callable[[Settings], Estimator]
 
 
-def _trpca(settings: Settings) -> TRPCA:
-    from bgsub.robustpca.trpca import TRPCA
-
-    return TRPCA(
-        settings.k,
-        support_fraction=settings.support_fraction,
-        # Given the true t there is nothing to reweight: the t rows are the inliers.
-        reweight=settings.support_fraction is None,
-        random_state=settings.random_state,
-    )
+def _load(module: str, name: str) -> Any:
+    """Import what is named in a module beside this one or above."""
+    return getattr(importlib.import_module(f"bgsub.robustpca.{module}"), name)
 
 
-def _online(settings: Settings) -> OnlineTRPCA:
-    from bgsub.robustpca.online import OnlineTRPCA
-
-    return OnlineTRPCA(
+def _trimmed(module: str, name: str, settings: Settings) -> Any:
+    """Return TRPCA or its like: given the true t, its rows are the inliers without reweighting."""
+    return _load(module, name)(
         settings.k,
         support_fraction=settings.support_fraction,
         reweight=settings.support_fraction is None,
         random_state=settings.random_state,
     )
-
-
-def _pca(settings: Settings) -> PCA:
-    from bgsub.robustpca.competitors.pca import PCA
-
-    return PCA(settings.k)
-
-
-def _orpca(settings: Settings) -> ORPCA:
-    from bgsub.robustpca.competitors.orpca import ORPCA
-
-    return ORPCA(settings.k, lam=settings.lam, support_fraction=settings.support_fraction)
 
 
 def _outlier_pursuit(settings: Settings) -> OutlierPursuit:
@@ -141,29 +114,6 @@ def _outlier_pursuit(settings: Settings) -> OutlierPursuit:
     )
 
 
-def _hrpca(settings: Settings) -> HRPCA:
-    from bgsub.robustpca.competitors.hrpca import HRPCA
-
-    return HRPCA(
-        settings.k,
-        support_fraction=settings.support_fraction,
-        max_removals=settings.max_removals,
-        random_state=settings.random_state,
-    )
-
-
-def _pcp(settings: Settings) -> PCP:
-    from bgsub.robustpca.competitors.pcp import PCP
-
-    return PCP(settings.k, lam=settings.lam, progress=settings.progress)
-
-
-def _robust_subspace(settings: Settings) -> RobustSubspace:
-    from bgsub.robustpca.competitors.robust_subspace import RobustSubspace
-
-    return RobustSubspace(settings.k, progress=settings.progress)
-
-
 def _row_bytes(n_samples: int, n_features: int, k: int) -> int:
     """Eight matrices of n × n (or n × p where p is less), weights, centre and components."""
     least = min(n_samples, n_features)
@@ -176,18 +126,6 @@ def _online_bytes(n_samples: int, n_features: int, k: int) -> int:
     return window * n_features + _row_bytes(window, n_features, k)
 
 
-def _pcp_bytes(n_samples: int, n_features: int, k: int) -> int:
-    from bgsub.robustpca.competitors.pcp import memory_bytes
-
-    return memory_bytes(n_samples, n_features) + 16 * (k + 1) * n_features
-
-
-def _robust_subspace_bytes(n_samples: int, n_features: int, k: int) -> int:
-    from bgsub.robustpca.competitors.robust_subspace import memory_bytes
-
-    return memory_bytes(n_samples, n_features, k)
-
-
 _METHODS = (
     MethodInfo(
         name="trpca",
@@ -198,7 +136,7 @@ _METHODS = (
         needs_pixels=False,
         nested=False,
         memory_bytes=_row_bytes,
-        make=_trpca,
+        make=lambda given: _trimmed("trpca", "TRPCA", given),
     ),
     MethodInfo(
         name="pca",
@@ -209,7 +147,7 @@ _METHODS = (
         needs_pixels=False,
         nested=True,
         memory_bytes=_row_bytes,
-        make=_pca,
+        make=lambda given: _load("competitors.pca", "PCA")(given.k),
     ),
     MethodInfo(
         name="orpca",
@@ -220,7 +158,9 @@ _METHODS = (
         needs_pixels=False,
         nested=False,
         memory_bytes=_row_bytes,
-        make=_orpca,
+        make=lambda given: _load("competitors.orpca", "ORPCA")(
+            given.k, lam=given.lam, support_fraction=given.support_fraction
+        ),
     ),
     MethodInfo(
         name="outlier-pursuit",
@@ -242,7 +182,12 @@ _METHODS = (
         needs_pixels=False,
         nested=False,
         memory_bytes=_row_bytes,
-        make=_hrpca,
+        make=lambda given: _load("competitors.hrpca", "HRPCA")(
+            given.k,
+            support_fraction=given.support_fraction,
+            max_removals=given.max_removals,
+            random_state=given.random_state,
+        ),
     ),
     MethodInfo(
         name="pcp",
@@ -252,8 +197,12 @@ _METHODS = (
         cost="O(n²p) an iteration, 12np bytes",
         needs_pixels=True,
         nested=True,
-        memory_bytes=_pcp_bytes,
-        make=_pcp,
+        memory_bytes=lambda n, p, k: (
+            _load("competitors.pcp", "memory_bytes")(n, p) + 16 * (k + 1) * p
+        ),
+        make=lambda given: _load("competitors.pcp", "PCP")(
+            given.k, lam=given.lam, progress=given.progress
+        ),
     ),
     MethodInfo(
         name="robust-subspace",
@@ -263,8 +212,10 @@ _METHODS = (
         cost="O(npk²) an iteration",
         needs_pixels=True,
         nested=False,
-        memory_bytes=_robust_subspace_bytes,
-        make=_robust_subspace,
+        memory_bytes=lambda n, p, k: _load("competitors.robust_subspace", "memory_bytes")(n, p, k),  # noqa: PLW0108 - not before it is called
+        make=lambda given: _load("competitors.robust_subspace", "RobustSubspace")(
+            given.k, progress=given.progress
+        ),
     ),
 )
 
@@ -280,7 +231,7 @@ _ONLINE = MethodInfo(
     needs_pixels=True,
     nested=False,
     memory_bytes=_online_bytes,
-    make=_online,
+    make=lambda given: _trimmed("online", "OnlineTRPCA", given),
 )
 """A method for streams: each frame is seen by a fit to those before it."""
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import ConvergenceWarning, RankWarning
-from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit, _Decomposition
+from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
 from bgsub.robustpca.competitors.row_method import spatial_median
 from bgsub.robustpca.competitors.synthetic import data1
 from tests.robustpca.helpers import contaminated, subspace_angle
@@ -123,19 +123,3 @@ def test_not_converging_is_said():
 def test_an_unknown_rule_for_lambda_is_refused():
     with pytest.raises(ValueError, match="lam='other'"):
         OutlierPursuit(2, lam="other").fit(np.eye(5))
-
-
-def test_the_residuals_of_a_step_are_relative_to_the_matrix_and_the_multiplier():
-    M = contaminated(30, 20)
-    M -= spatial_median(M)
-    split = _Decomposition(M)
-    split.run(0.4, 0.0, 3)
-    before, beta = split._C.copy(), split._beta
-    primal, dual = split._step()
-    moved = np.linalg.norm(split._C - before)
-    assert dual == pytest.approx(beta * moved / np.linalg.norm(split._Y))
-    # The multiplier is λ times a subgradient of the sum of the rows' lengths.
-    lengths = np.linalg.norm(split._Y, axis=1)
-    np.testing.assert_allclose(lengths[split.outliers], 0.4)
-    assert (lengths <= 0.4 * (1 + 1e-9)).all()
-    assert 0 < primal < 1

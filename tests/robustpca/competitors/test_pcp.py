@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import ConvergenceWarning
-from bgsub.robustpca.competitors.pcp import PCP, _Pursuit, memory_bytes
+from bgsub.robustpca.competitors.pcp import PCP
 from bgsub.robustpca.gram import ArrayColumns
 from tests.robustpca.helpers import frames, subspace_angle
 
@@ -100,7 +100,7 @@ def test_the_low_rank_part_of_noisy_matrices_is_that_of_cvxpy():
         assert np.linalg.norm(found - L.value) < 0.01 * np.linalg.norm(L.value)
 
 
-@pytest.mark.parametrize("shape", [(100, 100), (60, 140), (140, 60)])
+@pytest.mark.parametrize("shape", [(60, 60), (60, 100), (100, 60)])
 def test_recovers_at_the_published_rank_and_sparsity(shape):
     # Table I of the paper: rank 0.05 n, 5 % of the entries.
     L, S = published(*shape, round(0.05 * min(shape)), 0.05)
@@ -112,7 +112,7 @@ def test_recovers_at_the_published_rank_and_sparsity(shape):
 
 
 def test_gross_entries_of_any_size_are_recovered():
-    L, S = published(80, 120, 2, 0.05)
+    L, S = published(40, 60, 2, 0.05)
     fit = PCP(2, tol=1e-10).fit(L + 1000 * S)
     np.testing.assert_allclose(fit.low_rank_, L, atol=1e-6)
 
@@ -123,22 +123,6 @@ def test_same_result_as_the_direct_method_on_the_matrix(shape):
     fit = PCP(3, tol=1e-7).fit(X)
     L, _ = direct(X, 1 / np.sqrt(50))
     np.testing.assert_allclose(fit.low_rank_, L, atol=1e-4 * 255)
-
-
-def test_the_penalty_follows_the_residuals_and_moves_ever_less():
-    fit = PCP(2, tol=0.0, max_iter=1)
-    state = _Pursuit(ArrayColumns(noisy(20, 30, 2, 0.1, 0.1, 3.0, 0)), np.float64, 0.2)
-    assert fit.growth == 1.5
-    mu = state._mu
-    moves = []
-    for primal, dual in [(1.0, 0.1), (0.1, 1.0), (1.0, 0.9)]:
-        state._primal, state._dual = primal, dual
-        moves.append(state._next_penalty(1.5) / mu)
-    assert moves == pytest.approx([1.5, 1 / 1.5, 1.0])
-    state._primal, state._dual, state._iteration = 1.0, 0.1, 50
-    late = [state._next_penalty(1.5) / mu for _ in range(30)]
-    assert late.count(1.5) == 3
-    assert late.count(1.0) == 27
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30)])
@@ -154,7 +138,7 @@ def test_centre_and_components_are_the_pca_of_the_low_rank_part(shape):
 
 
 def test_uint8_runs_in_float32_block_by_block(monkeypatch):
-    X = frames(40, 500)
+    X = frames(30, 200)
     monkeypatch.setattr("bgsub.robustpca.competitors.pixel_method._BLOCK_ELEMENTS", 1)
     fit = PCP(3, tol=1e-5).fit(ArrayColumns(X))
     assert fit.right_.dtype == np.float32
@@ -181,11 +165,6 @@ def test_a_progress_callback_may_stop_the_fit():
 
     with pytest.raises(KeyboardInterrupt):
         PCP(3, progress=stop).fit(frames(30, 50))
-
-
-def test_memory_does_not_depend_on_the_orientation():
-    assert memory_bytes(100, 5000) == memory_bytes(5000, 100)
-    assert memory_bytes(600, 20000) > 12 * 600 * 20000
 
 
 def test_a_penalty_that_does_not_grow_is_refused():

@@ -8,20 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from bgsub.errors import ConvergenceWarning
-from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.competitors.hrpca import HRPCA
 from bgsub.robustpca.competitors.orpca import ORPCA
 from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
 from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.competitors.row_method import (
-    _principal_axes,
     coordinates,
     spatial_median,
-    warn_not_converged,
 )
 from bgsub.robustpca.competitors.synthetic import data1
-from bgsub.robustpca.spaces import Fit
 from tests.robustpca.helpers import both_spaces, contaminated, subspace_angle
 
 
@@ -86,19 +81,6 @@ def test_no_other_point_is_nearer_to_all_rows_than_the_median(seed, n):
     assert cost(median) <= min(cost(other) for other in [*others, *points]) * (1 + 1e-6)
 
 
-def test_support_size():
-    assert [support_size(n, None) for n in (1, 2, 7, 8)] == [1, 1, 4, 4]
-    assert support_size(200, 0.55) == 110
-    assert support_size(7, 1.0) == 7
-    with pytest.raises(ValueError, match=r"support_fraction=1\.5"):
-        support_size(7, 1.5)
-
-
-def test_the_warning_tells_the_residual():
-    with pytest.warns(ConvergenceWarning, match=r"Some .* max_iter=3 .* 2\.0e-02, above tol=0\.01"):
-        warn_not_converged("Some", 3, 0.02, 0.01)
-
-
 def test_outlier_scores_tell_outliers_even_after_pca():
     X = contaminated(40, 60, share=0.05)
     X[:2] += 100
@@ -148,17 +130,3 @@ def test_how_huge_a_row_is_does_not_matter_to_the_others(method, p, direction):
             fit.outlier_scores_[others], expected.outlier_scores_[others], rtol=1e-3, atol=1e-3
         )
         np.testing.assert_allclose(fit.errors_[others], expected.errors_[others], rtol=1e-3)
-
-
-@pytest.mark.parametrize("supported", [40, 3])
-def test_components_follow_the_variance_of_the_support_or_of_all_where_it_is_too_small(supported):
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
-    support = np.arange(60) < supported
-    fit = Fit(np.zeros(60), np.eye(60)[:, :3], scores, rng.random(60), support)
-    turned = _principal_axes(fit)
-    judged = turned.scores[:supported] if supported > 3 else turned.scores
-    covariance = np.cov(judged.T)
-    np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-10)
-    assert (np.diff(np.diag(covariance)) < 0).all()
-    np.testing.assert_array_equal(turned.support, support)

@@ -1,0 +1,234 @@
+"""Sum masks up: a heat map of where foreground was, and a table of how much was in which minute."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.errors import cannot_write
+from bgsub.pipeline.consumers import Need
+from bgsub.pipeline.frames import SceneFrame
+from bgsub.tracking.events import EventCollector, SceneEvent
+from bgsub.tracking.regions import Region
+from bgsub.tracking.tables import read_frames
+from bgsub.video.frames import Bytes
+from bgsub.video.images import read_image, write_image
+
+COLUMNS = ("minute", "start_s", "end_s", "region", "frames", "foreground", "objects", "events")
+"""Header of activity.csv; the region is empty in the rows of the whole picture."""
+
+Minutes = dict[tuple[int, str], tuple[int, float]]
+"""Frames, and the sum of their shares of foreground, by minute of the film and region."""
+
+_MINUTE_S = 60.0
+_LEAST_WIDTH = 480
+"""Pixels of a heat map across: smaller pictures are enlarged, so that its scale can be read."""
+
+
+class ActivityOutput:
+    """A consumer that counts where masks are foreground, and how much in each minute.
+
+    Parameters
+    ----------
+    folder : Path
+        Where heatmap.npy, heatmap.png (over background.png) and activity.csv are written.
+    wanted : collection of {"heatmap", "activity"}
+    shape : tuple of int
+        Height and width of the masks.
+    inside : ndarray of bool, shape (h, w), or None
+        Pixels that can be foreground.
+    regions : sequence of Region
+    place : tuple of four ints
+        x, y, width and height, in pixels of the input, of what the masks show.
+    """
+
+    needs: frozenset[Need] = frozenset({"mask"})
+
+    def __init__(
+        self,
+        folder: Path,
+        wanted: Collection[str],
+        shape: tuple[int, int],
+        inside: NDArray[np.bool_] | None,
+        regions: Sequence[Region] = (),
+        place: tuple[int, int, int, int] = (0, 0, 1, 1),
+    ) -> None:
+        self._folder, self._wanted, self._regions = folder, wanted, regions
+        within = np.full(shape, 255, np.uint8)
+        if inside is not None:
+            within[~inside] = 0
+        self._places: dict[str, Bytes] = {"": within}
+        scale = np.array([shape[1] / place[2], shape[0] / place[3]])
+        for region in regions:
+            drawn = np.zeros(shape, np.uint8)
+            corners = np.rint((region.polygon - place[:2]) * scale).astype(np.int32)
+            cv2.fillPoly(drawn, [corners], 255)
+            self._places[region.name] = drawn & within
+        self._pixels = {name: max(cv2.countNonZero(on), 1) for name, on in self._places.items()}
+        self._counts = np.zeros(shape, np.uint32)
+        self._recent = np.zeros(shape, np.uint8)
+        self._frames = 0
+        self._minutes: Minutes = {}
+
+    def prepare(self, frame: SceneFrame) -> dict[str, float]:
+        """Return the share of every region that is foreground."""
+        if not cv2.hasNonZero(frame.mask):
+            return {}
+        return {
+            name: cv2.countNonZero(frame.mask & on) / self._pixels[name]
+            for name, on in self._places.items()
+        }
+
+    def take(self, frame: SceneFrame, prepared: dict[str, float]) -> None:
+        """Count a frame."""
+        if self._frames % 255 == 0:
+            self._counts += self._recent
+            self._recent[:] = 0
+        self._frames += 1
+        if prepared:
+            # 255 is -1 among bytes: this is one pass over them, for 255 frames at most.
+            np.subtract(self._recent, frame.mask, out=self._recent)
+        minute = int(frame.time_s // _MINUTE_S)
+        for name in self._places:
+            frames, share = self._minutes.get((minute, name), (0, 0.0))
+            self._minutes[minute, name] = frames + 1, share + prepared.get(name, 0.0)
+
+    def close(self) -> None:
+        """Write the heat map; background.png is there already."""
+        if "heatmap" not in self._wanted:
+            return
+        counts = self._counts + self._recent
+        write_heatmap(self._folder, counts.astype(np.float64), self._frames)
+
+    def finish(self, events: Sequence[SceneEvent]) -> None:
+        """Write activity.csv, when objects.csv is there."""
+        if "activity" in self._wanted:
+            write_activity(self._folder, self._minutes, self._regions, events)
+
+    def abort(self) -> None:
+        """Nothing was begun."""
+
+
+def write_heatmap(folder: Path, counts: NDArray[np.float64], frames: int) -> None:
+    """Write heatmap.npy, the share of frames in which each pixel was foreground, and its picture.
+
+    The picture is drawn over the background.png of the folder.
+    """
+    share = (counts / max(frames, 1)).astype(np.float32)
+    path = folder / "heatmap.npy"
+    try:
+        np.save(path, share, allow_pickle=False)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    scene = np.asarray(read_image(folder / "background.png"), np.uint8)
+    write_image(folder / "heatmap.png", draw_heatmap(share, scene))
+
+
+def draw_heatmap(share: NDArray[np.float32], scene: Bytes) -> Bytes:
+    """Draw a heat map over a grey picture of the scene, with its scale below.
+
+    Colours go by the square root of the share, so that places where somebody passes can be told
+    beside one where something stands.
+    """
+    top = max(float(share.max()), 1e-6)
+    level = np.sqrt(share / top)
+    grey = scene if scene.ndim == 2 else cv2.cvtColor(scene, cv2.COLOR_BGR2GRAY)
+    if grey.shape != share.shape:
+        grey = cv2.resize(grey, share.shape[::-1], interpolation=cv2.INTER_AREA)
+    heat = cv2.applyColorMap((level * 255).astype(np.uint8), cv2.COLORMAP_INFERNO)
+    weight = np.where(share > 0, 0.45 + 0.45 * level, 0.0)[..., None]
+    under = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
+    picture = np.asarray((1 - weight) * under + weight * heat, np.uint8)
+    larger = -(-_LEAST_WIDTH // picture.shape[1])
+    if larger > 1:
+        picture = np.asarray(cv2.resize(picture, None, fx=larger, fy=larger), np.uint8)
+    return np.concatenate([picture, _scale(picture.shape[1], top)])
+
+
+def _scale(width: int, top: float) -> Bytes:
+    """Draw the colours from 0 to the highest share."""
+    unit = max(1.0, width / 960)
+    strip = np.full((round(44 * unit), width, 3), 255, np.uint8)
+    left, right, bar = round(12 * unit), width - round(12 * unit), round(14 * unit)
+    ramp = np.linspace(0, 255, right - left).astype(np.uint8)[None]
+    strip[round(6 * unit) : bar + round(6 * unit), left:right] = cv2.applyColorMap(
+        ramp, cv2.COLORMAP_INFERNO
+    )
+    font, size, thick = cv2.FONT_HERSHEY_SIMPLEX, 0.45 * unit, max(1, round(unit))
+    for place in (0.0, 0.5, 1.0):
+        text = f"{100 * top * place**2:.3g} %" + (" of the frames" if place == 1.0 else "")
+        wide = cv2.getTextSize(text, font, size, thick)[0][0]
+        x = round(left + place * (right - left - wide))
+        at = (x, round(38 * unit))
+        cv2.putText(strip, text, at, font, size, (0, 0, 0), thick, cv2.LINE_AA)
+    return strip
+
+
+def write_activity(
+    folder: Path, minutes: Minutes, regions: Sequence[Region], events: Sequence[SceneEvent]
+) -> None:
+    """Write activity.csv from the masks of each minute, the folder's objects.csv and its events."""
+    tracks: dict[tuple[int, str], set[int]] = defaultdict(set)
+    stays = {region.name: EventCollector() for region in regions}
+    for objects in read_frames(folder / "objects.csv"):
+        minute = int(objects[0].time_s // _MINUTE_S)
+        tracks[minute, ""].update(seen.track for seen in objects)
+        for region in regions:
+            here = [seen for seen in objects if region.holds(seen.cx, seen.cy)]
+            tracks[minute, region.name].update(seen.track for seen in here)
+            stays[region.name].add(here)
+    going = _per_minute({"": events, **{name: stay.finish() for name, stay in stays.items()}})
+    path = folder / "activity.csv"
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            for place, (frames, share) in sorted(minutes.items()):
+                minute, name = place
+                row = [minute + 1, f"{minute * _MINUTE_S:g}", f"{(minute + 1) * _MINUTE_S:g}"]
+                row += [name, frames, f"{share / frames:.12g}", len(tracks[place])]
+                writer.writerow([*row, going.get(place, 0)])
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def _per_minute(events: Mapping[str, Sequence[SceneEvent]]) -> dict[tuple[int, str], int]:
+    """Count the events of each minute, by region; one that lasts is in several."""
+    counts: dict[tuple[int, str], int] = defaultdict(int)
+    for region, found in events.items():
+        for event in found:
+            for minute in range(int(event.start_s // _MINUTE_S), int(event.end_s // _MINUTE_S) + 1):
+                counts[minute, region] += 1
+    return counts
+
+
+def read_activity(path: Path) -> list[dict[str, str]]:
+    """Return the rows of an activity.csv."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def join_heatmaps(folders: Sequence[Path], frames: Sequence[int], out: Path) -> None:
+    """Write the heat map of a film from those of its segments; background.png is there already."""
+    shares = (np.load(folder / "heatmap.npy").astype(np.float64) for folder in folders)
+    counts = sum(np.rint(share * n) for share, n in zip(shares, frames, strict=True))
+    write_heatmap(out, np.asarray(counts), sum(frames))
+
+
+def join_activity(
+    folders: Iterable[Path], out: Path, regions: Sequence[Region], events: Sequence[SceneEvent]
+) -> None:
+    """Write activity.csv of a film from those of its segments, and the film's objects.csv."""
+    minutes: Minutes = {}
+    for folder in folders:
+        for row in read_activity(folder / "activity.csv"):
+            place, more = (int(row["minute"]) - 1, row["region"]), int(row["frames"])
+            frames, share = minutes.get(place, (0, 0.0))
+            minutes[place] = frames + more, share + float(row["foreground"]) * more
+    write_activity(out, minutes, regions, events)

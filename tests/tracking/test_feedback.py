@@ -1,0 +1,142 @@
+"""What somebody said is no object is dropped when it comes again, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from bgsub.errors import InputError
+from bgsub.tracking.feedback import (
+    Feedback,
+    drop_alike,
+    examples_of,
+    read_feedback,
+    write_feedback,
+)
+from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, View
+from bgsub.tracking.tables import read_objects
+
+WIDTH, HEIGHT, RATE = 320, 240, 10
+AREA = (0, 0, WIDTH, HEIGHT)
+VIEW = View((WIDTH, HEIGHT), AREA, (WIDTH, HEIGHT))
+
+
+def flag(mask, rng, phase):
+    """Gusts of some seconds, in which the cloth's edge and folds differ from the background."""
+    if phase % 60 < 25:
+        wave = 6 * np.sin(phase / 2)
+        tip = (int(250 + wave), int(50 + rng.normal(0, 2)))
+        edge = [(210, 40), tip, (248 + int(wave), 74), (210, 66)]
+        cv2.fillPoly(mask, [np.array(edge, np.int32)], 255)
+
+
+def monitor(mask, rng, phase):
+    """A screen whose pictures change: parts of it, and at times all of it."""
+    if phase % 50 < 18:
+        if phase % 50 == 0:
+            rng = np.random.default_rng(phase)
+            monitor.left, monitor.wide = rng.integers(60, 70), rng.integers(26, 40)
+        left = int(monitor.left)
+        cv2.rectangle(mask, (left, 60), (left + int(monitor.wide), 84), 255, -1)
+
+
+def insects(mask, rng, phase):
+    """Small things that circle around a lamp, each for a few seconds."""
+    if phase % 40 < 22:
+        start = np.random.default_rng(phase // 40)
+        radius, speed, angle = start.uniform(6, 22), start.uniform(0.3, 0.8), start.uniform(0, 6)
+        angle += speed * (phase % 40)
+        at = (int(160 + radius * np.cos(angle)), int(40 + 0.7 * radius * np.sin(angle)))
+        cv2.circle(mask, at, 2, 255, -1)
+
+
+def walker(number):
+    """Somebody who crosses the picture, some of them before the flag and the screen."""
+    rng = np.random.default_rng(1000 + number)
+    y = rng.uniform(50, 190)
+    direction = 1 if number % 2 else -1
+    return 150 * number + 20, 70, y, direction
+
+
+def film(disturb, n, seed, offset):
+    """Yield masks and, of the walker in sight, the centre."""
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        mask = np.zeros((HEIGHT, WIDTH), np.uint8)
+        disturb(mask, rng, i + offset)
+        start, length, y, direction = walker(i // 150 + offset)
+        along = (i - 150 * (i // 150) - start % 150) / length
+        centre = None
+        if 0 <= along <= 1:
+            x = WIDTH * (along if direction > 0 else 1 - along)
+            centre = (x, y)
+            cv2.ellipse(mask, (int(x), int(y)), (9, 24), 0, 0, 360, 255, -1)
+        yield mask, centre
+
+
+def follow(folder, disturb, n, seed, offset=0):
+    """Write the tables of a film, and give what was found and which tracks are walkers."""
+    folder.mkdir()
+    walkers = []
+    with ObjectRecorder(folder, VIEW, rate=RATE) as recorder:
+        for i, (mask, centre) in enumerate(film(disturb, n, seed, offset), start=1):
+            walkers.append(centre)
+            recorder.add(i, i / RATE, recorder.detect(mask))
+        found = recorder.finish()
+    near = {}
+    for seen in read_objects(folder / "objects.csv"):
+        centre = walkers[seen.frame - 1]
+        is_near = centre is not None and np.hypot(seen.cx - centre[0], seen.cy - centre[1]) < 30
+        near.setdefault(seen.track, []).append(is_near)
+    return found, {track for track, each in near.items() if np.mean(each) > 0.5}
+
+
+@pytest.mark.parametrize("disturb", [flag, monitor, insects])
+def test_ten_examples_drop_what_comes_later_and_no_walker(disturb, tmp_path):
+    before, walkers = follow(tmp_path / "before", disturb, 1200, seed=1)
+    false = [track.track for track in before.tracks if track.track not in walkers]
+    assert len(false) >= 10
+    objects = tmp_path / "before" / "objects.csv"
+    write_feedback(tmp_path / "f.json", examples_of("a.mp4", objects, (WIDTH, HEIGHT), false[:10]))
+    after, walkers = follow(tmp_path / "after", disturb, 6000, seed=2, offset=5000)
+    feedback = Feedback(read_feedback(tmp_path / "f.json"), (WIDTH, HEIGHT), "f.json")
+    kept = drop_alike(tmp_path / "after", after, feedback, AREA, ObjectOptions(), [], 600.0)
+    numbers = {track.track for track in kept.tracks}
+    n_false = len(after.tracks) - len(walkers)
+    assert n_false >= 80
+    assert len(walkers) >= 38
+    assert len(numbers - walkers) <= 0.2 * n_false
+    assert len(walkers - numbers) <= 0.02 * len(walkers)
+    assert {seen.track for seen in read_objects(tmp_path / "after" / "objects.csv")} == numbers
+    assert f"{len(feedback.dropped)} tracks were dropped" in feedback.describe()
+    assert "without --feedback they are kept" in feedback.describe()
+    assert not list((tmp_path / "after").glob("*-all*"))
+
+
+def test_a_live_track_counts_as_soon_as_it_leaves_the_place(tmp_path):
+    before, walkers = follow(tmp_path / "before", flag, 1200, seed=1)
+    false = [track.track for track in before.tracks if track.track not in walkers]
+    objects = tmp_path / "before" / "objects.csv"
+    examples = examples_of("a.mp4", objects, (WIDTH, HEIGHT), false[:10])
+    feedback = Feedback([each.scaled((640, 480)) for each in examples], (WIDTH, HEIGHT))
+    seen = [each for each in read_objects(objects) if each.track == false[-1]]
+    assert not any(feedback.takes(each) for each in seen)
+    from dataclasses import replace
+
+    away = [replace(seen[-1], cx=seen[-1].cx - 9 * i) for i in range(1, 20)]
+    taken = [feedback.takes(each) for each in away]
+    assert taken[-1]
+    assert false[-1] not in feedback.dropped
+
+
+def test_files_that_are_something_else_are_refused(tmp_path):
+    path = tmp_path / "f.json"
+    for text in ("{", "[]", '{"not_objects": [{"name": "a"}]}', '{"not_objects": 3}'):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"f\.json: is no file that `bgsub feedback` wrote"):
+            read_feedback(path)
+    path.write_text(json.dumps({"schema_version": 1, "not_objects": []}))
+    assert read_feedback(path) == []
