@@ -120,6 +120,8 @@ def _cut_out(file: dict[str, Bytes], most: int = 60) -> list[Cutout]:
 def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple[Singles, Bytes]:
     """Vary a crop, and return the inputs of the network and the truth, (h, w)."""
     crop = _turned(crop, rng)
+    if rng.random() < 0.3:
+        crop = _furnished(crop, examples, rng)
     if rng.random() < 0.45:
         for _ in range(rng.integers(1, 5)):
             crop = _pasted(crop, examples, rng)
@@ -229,6 +231,41 @@ def _moved(plane: Singles, right: float, down: float) -> Singles:
     return moved.reshape(plane.shape)
 
 
+def _furnished(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
+    """Put things, or a made ground, into the place itself: how odd a thing looks tells nothing.
+
+    What is behind a frame is changed in the hypotheses as in the frame, with all their differences.
+    """
+    images = crop.images.copy()
+    free = cv2.GaussianBlur((crop.truth != scenes.OBJECT).astype(np.float32), (0, 0), 0.7)
+    open_ = np.stack([free, free, np.ones_like(free), np.ones_like(free)])[..., None]
+    if rng.random() < 0.25:
+        images += open_ * (_ground(rng) - images[2])
+    for _ in range(rng.integers(0, 4)):
+        one = _object(examples, rng)
+        height, width = one.opacity.shape
+        top = int(rng.uniform(-0.4 * height, SIDE - 0.6 * height))
+        left = int(rng.uniform(-0.4 * width, SIDE - 0.6 * width))
+        laid = _laid(one, top, left, rng.uniform(0, 1.3))
+        if laid is not None:
+            opacity, colors = laid
+            images += open_ * opacity * (colors - images[2])
+    return replace(crop, images=images)
+
+
+def _ground(rng: np.random.Generator) -> Singles:
+    """Draw a ground, (h, w, 3): a gradient, spots and grain, each of which may be weak."""
+    y, x = np.mgrid[-1 : 1 : SIDE * 1j, -1 : 1 : SIDE * 1j].astype(np.float32)
+    slope = rng.uniform(-40, 40, (2, 3)).astype(np.float32)
+    ground = rng.uniform(40, 210, 3) + x[..., None] * slope[0] + y[..., None] * slope[1]
+    for size, most in ((rng.uniform(5, 40), 30), (rng.uniform(0.6, 4), 25)):
+        channels = 1 if rng.random() < 0.6 else 3
+        spots = rng.standard_normal((SIDE, SIDE, channels)).astype(np.float32)
+        spots = cv2.GaussianBlur(spots, (0, 0), size).reshape(SIDE, SIDE, channels)
+        ground = ground + spots / (spots.std() + 1e-6) * rng.uniform(0, 1) ** 2 * most
+    return np.clip(ground, 0, 255).astype(np.float32)
+
+
 def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
     """Paste an object, with its shadow, that moves, stands, has stood long, or has gone."""
     one = _object(examples, rng)
@@ -256,7 +293,7 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
         colors = first + off * rng.uniform(0.6, 1.2, 3)
     colors = np.clip(colors, 0, 255).astype(np.float32)
     staying = rng.random()
-    if staying < 0.3:
+    if staying < 0.4:
         # It stays, or stayed, for a share of the film: it is one of the hypotheses itself.
         # Of two colours the commoner one is the place, as a rule.
         share = rng.uniform(0.5, 0.92) if rng.random() < 0.15 else rng.uniform(0.03, 0.5)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from bgsub.local.drawing import Seen
 
 from bgsub.background.render import largest_difference
 from bgsub.pipeline.frames import FrameRules, SceneFrame
+from bgsub.segmenter.masks import Seen
 from bgsub.video.frames import Layout
 
 LAYOUT = Layout("bgr", 6, 8)
