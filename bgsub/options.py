@@ -36,7 +36,7 @@ EXTRA_OUTPUTS = frozenset(
 DEFAULT_OUTPUTS = frozenset(OUTPUTS) - EXTRA_OUTPUTS
 
 OF_LOCAL = frozenset({"sensitivity", "shadows", "fill_holes"})
-"""Options that local models alone make something of."""
+"""Options that the network's masks alone make something of."""
 
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the stage, the frames (or blocks) done and their number if it is known."""
@@ -142,7 +142,7 @@ class RunOptions(FitOptions):
         "leaves; background: it becomes background, after 2 seconds; SECONDS: after so many. This "
         "holds for masks and tracks.",
         metavar="foreground|background|SECONDS",
-        unset="what came in is foreground, a thing that was only moved is background",
+        unset="foreground",
     )
     regions: str | None = _objects(
         None,

@@ -99,19 +99,33 @@ def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> list[s
     return [hint]
 
 
+_LEFT_OUT = (
+    ("as cast shadows", "--shadows keep"),
+    ("as too small", "--min-area 1"),
+    ("as nearly as likely objects as not", "--sensitivity high"),
+)
+"""Why pixels are left out of masks, and what marks them."""
+
+_WORTH_A_LINE = 1e-4
+"""Mean share of a frame, that of the smallest object, below which nothing is said."""
+
+
 def mask_hints(tally: MaskTally | None, threshold: float | None) -> list[str]:
     """Return hints on masks that look wrong; only those of the formula have a threshold."""
     if tally is None or tally.frames == 0:
         return []
-    if tally.empty == tally.frames:
-        least, advice = "what is noise", "use --sensitivity high"
-        if threshold is not None:
-            least, advice = f"{threshold:.0f} grey levels", "lower --threshold"
+    if tally.empty == tally.frames and threshold is not None:
         hint = (
-            f"{EMPTY}: nothing differs from the background by more than {least}; "
-            f"{advice} if there is something to find"
+            f"{EMPTY}: nothing differs from the background by more than {threshold:.0f} grey "
+            "levels; lower --threshold if there is something to find"
         )
         return [hint]
+    for share, (why, option) in zip(tally.left_out, _LEFT_OUT, strict=True):
+        if share > max(tally.covered, _WORTH_A_LINE * tally.frames):
+            is_empty = tally.empty == tally.frames
+            begin, end = (f"{EMPTY}, but ", "") if is_empty else ("", ", more than objects cover")
+            much = f"{100 * share / tally.frames:.2g} % of the pixels were left out {why}"
+            return [f"{begin}{much}{end}: {option} marks them"]
     if tally.crowded > tally.frames / 2:
         advice = "use --sensitivity low" if threshold is None else "raise --threshold"
         hint = (

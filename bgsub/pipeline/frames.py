@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bgsub.background.backdrop import Backdrop
 from bgsub.background.plates import at_working_size
 from bgsub.background.render import largest_difference
-from bgsub.segmenter.masks import Seen
+from bgsub.segmenter.masks import LeftOut, Seen
 from bgsub.tracking.absorption import Absorber
 from bgsub.video.frames import Bytes, Layout
 
@@ -156,6 +156,11 @@ class SceneFrame:
     def trust(self) -> float | None:
         """How far its mask deserves trust, from 0 to 1; None where nothing says."""
         return self._decided.trust
+
+    @property
+    def left_out(self) -> LeftOut | None:
+        """Shares of it that other options would mark; None where nothing says."""
+        return self._decided.left_out
 
     @property
     def scores(self) -> Scores:

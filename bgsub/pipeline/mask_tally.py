@@ -8,6 +8,7 @@ import numpy as np
 
 from bgsub.pipeline.consumers import Need
 from bgsub.pipeline.frames import SceneFrame
+from bgsub.segmenter.masks import LeftOut
 
 TrustSpan = tuple[int, int, float]
 
@@ -27,6 +28,8 @@ class MaskTally:
     trust : list of (int, int, float)
         First and last frame, and the trust that their masks deserve, in tenths; frames that follow
         each other with the same one are one entry. Empty where nothing says.
+    left_out : LeftOut
+        Sums of the shares of the frames that other options would mark.
     """
 
     pixels: int
@@ -35,6 +38,7 @@ class MaskTally:
     crowded: int = 0
     covered: float = 0.0
     trust: list[TrustSpan] = field(default_factory=list)
+    left_out: LeftOut = field(default_factory=LeftOut)
     needs: frozenset[Need] = frozenset({"mask"})
 
     def prepare(self, frame: SceneFrame) -> float:
@@ -46,6 +50,8 @@ class MaskTally:
         self.add(prepared)
         if frame.trust is not None:
             self._add_trust(frame.number, round(frame.trust, 1))
+        if frame.left_out is not None:
+            self.left_out = LeftOut(*map(sum, zip(self.left_out, frame.left_out, strict=True)))
 
     def _add_trust(self, number: int, trust: float) -> None:
         if self.trust and self.trust[-1][2] == trust:

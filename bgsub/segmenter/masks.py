@@ -74,12 +74,31 @@ class Seen(NamedTuple):
         Expected F-measure of the mask, from 0 to 1; None where nothing tells.
     shadows : ndarray of bool, shape (h, w), or None
         Cast shadows; None where they were not asked for.
+    left_out : LeftOut or None
+        What is no foreground by a choice of options; None where nothing tells.
     """
 
     mask: Bytes
     scores: NDArray[np.uint16] | None = None
     trust: float | None = None
     shadows: Flags | None = None
+    left_out: LeftOut | None = None
+
+
+class LeftOut(NamedTuple):
+    """Shares of a frame that other options would mark: why each was left out of its mask."""
+
+    shadow: float = 0.0
+    speck: float = 0.0
+    doubt: float = 0.0
+
+    @classmethod
+    def of(cls, said: Answer, threshold: float, shadows: Shadows, speck: float) -> LeftOut:
+        """Return the shares of a frame of whose pixels the network said something."""
+        free = said.objects < threshold
+        doubt = free & (said.objects >= THRESHOLDS["high"])
+        shade = free & ~doubt & (said.shadows >= threshold)
+        return cls(float(shade.mean()) * (shadows == "drop"), speck, float(doubt.mean()))
 
 
 class MaskModel:
@@ -224,29 +243,33 @@ class MaskModel:
         quiet = not with_scores and not with_shadows and float(chances.max()) < self._threshold
         if quiet:
             return Seen(
-                np.zeros(self.scene.shape, np.uint8), trust=_expected_f(chances, chances > 1)
+                np.zeros(self.scene.shape, np.uint8),
+                trust=_expected_f(chances, chances > 1),
+                left_out=LeftOut.of(said, self._threshold, self.options.shadows, 0.0),
             )
         wide = enlarged(chances, frame)
         if inside is not None:
             wide = wide * inside
         marked = wide >= self._threshold
-        mask = self._cleaned(np.multiply(marked, 255, dtype=np.uint8))
+        mask = np.multiply(marked, 255, dtype=np.uint8)
+        left = LeftOut.of(said, self._threshold, self.options.shadows, self._clean(mask))
         scores = np.rint(SCALE * wide).astype(np.uint16) if with_scores else None
         shadows = None
         if with_shadows:
             shadows = (enlarged(said.shadows, frame) >= self._threshold) & (mask == 0)
-        return Seen(mask, scores, _expected_f(chances, chances >= self._threshold), shadows)
+        return Seen(mask, scores, _expected_f(chances, chances >= self._threshold), shadows, left)
 
-    def _cleaned(self, mask: Bytes) -> Bytes:
-        """Drop what is smaller than an object, and fill small holes."""
+    def _clean(self, mask: Bytes) -> float:
+        """Drop what is smaller than an object, a share of the frame, and fill small holes."""
+        speck = 0
         if self.min_area > 1 and cv2.hasNonZero(mask):
-            _drop_small(mask, self.min_area)
+            speck = _drop_small(mask, self.min_area)
             if self.options.fill:
                 holes = np.asarray(cv2.bitwise_not(mask), np.uint8)
                 large = holes.copy()
                 _drop_small(large, self.min_area)
                 mask |= holes ^ large
-        return mask
+        return speck / mask.size
 
     def mask(self, frame: Bytes, inside: Flags | None = None) -> Bytes:
         """Return the mask of a frame, (h, w), 0 or 255; parameters as those of `look`."""
@@ -259,14 +282,17 @@ def _colored(frame: Bytes) -> Bytes:
     return np.asarray(cv2.cvtColor(frame, cv2.COLOR_GRAY2BGR), np.uint8)
 
 
-def _drop_small(mask: Bytes, least: int) -> None:
-    """Take connected components of fewer pixels out of a mask."""
+def _drop_small(mask: Bytes, least: int) -> int:
+    """Take connected components of fewer pixels out of a mask, and return their pixels."""
+    dropped = 0
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
     for label in range(1, count):
         x, y, width, height, area = stats[label]
         if area < least:
             part = np.s_[y : y + height, x : x + width]
             mask[part][labels[part] == label] = 0
+            dropped += int(area)
+    return dropped
 
 
 def _expected_f(chances: NDArray[np.float32], marked: Flags) -> float:
