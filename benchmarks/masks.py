@@ -6,8 +6,6 @@ writes masks without loss; the milliseconds are processor time of all of it, a f
 measured in two processes side by side. With ``--synthetic`` they are what `benchmarks.scenes` makes
 of DATA instead, with ``--staying`` those in which somebody or something stays, with ``--varied``
 the variants of `benchmarks.varied`: such scenes have a table and means of their own.
-`benchmarks.held_out` gives the mean over scenes left out, `benchmarks.sweep` what one number does,
-`benchmarks.pieces` what each piece brings.
 """
 
 from __future__ import annotations

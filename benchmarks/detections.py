@@ -1,0 +1,89 @@
+"""Scores of objects against the truth: ``python -m benchmarks.detections DATA``.
+
+In frames with a truth every row of objects.csv is a detection, true where its box and that of a
+region of the truth, not yet taken, overlap by an IoU of .3. Average precision is the area under
+precision by recall, detections being sorted by score; `by area` sorts them by their size instead.
+Sequences whose truth marks few objects of many (flock) are left out.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.footage import Footage, sequences, truths
+from benchmarks.tracks import apart
+from bgsub.evaluation.measures import UNSCORED
+from bgsub.options import RunOptions
+from bgsub.pipeline.run import run
+from bgsub.tracking.tables import read_objects
+
+_LEAST = 30
+"""Pixels that a region of the truth covers, at least."""
+
+
+def detections(footage: Footage) -> tuple[NDArray[np.float64], int]:
+    """Return score, area and truth (0, 1) of each detection, shape (n, 3), and the true regions."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        run(footage.frames, out, RunOptions(outputs=frozenset({"objects"})))
+        rows = list(read_objects(out / "objects.csv"))
+    numbers = np.arange(1, 1 + max((row.frame for row in rows), default=0))
+    found, total = [], 0
+    for number, truth in truths(footage, numbers).items():
+        marked = ((truth > 0) & (truth != UNSCORED)).astype(np.uint8)
+        _, _, stats, _ = cv2.connectedComponentsWithStats(marked, connectivity=8)
+        boxes = [tuple(map(float, one[:4])) for one in stats[1:] if one[4] >= _LEAST]
+        total += len(boxes)
+        here = sorted((row for row in rows if row.frame == number), key=lambda row: -row.score)
+        away = apart(boxes, [row.box for row in here])
+        for i, row in enumerate(here):
+            x, y, width, height = (round(side) for side in row.box)
+            if (truth[y : y + height, x : x + width] == UNSCORED).mean() > 0.5:
+                continue
+            free = away[:, i] if boxes else np.array([np.nan])
+            hit = not np.isnan(free).all()
+            if hit:
+                away[np.nanargmin(free)] = np.nan
+            found.append((row.score, row.area, hit))
+    return np.array(found, float).reshape(-1, 3), total
+
+
+def average_precision(order: NDArray[np.float64], hit: NDArray[np.float64], total: int) -> float:
+    """Return the area under precision by recall, detections being taken by falling `order`."""
+    taken = hit[np.argsort(-order, kind="stable")]
+    precision = np.cumsum(taken) / np.arange(1, len(taken) + 1)
+    return float((precision * taken).sum() / max(total, 1))
+
+
+def main() -> None:
+    """Print the table."""
+    print(f"{'sequence':18s} found  true  AP     by area  median score of true, false")
+    means = []
+    for footage in sequences(Path(sys.argv[1])):
+        if footage.name == "flock":
+            continue
+        found, total = detections(footage)
+        if not total:
+            continue
+        score, area, hit = found.T
+        ap = [average_precision(order, hit, total) for order in (score, area)]
+        medians = [
+            float(np.median(s)) if len(s) else np.nan for s in (score[hit > 0], score[hit == 0])
+        ]
+        means.append([*ap, *medians])
+        print(
+            f"{footage.name:18s} {len(found):5d} {total:5d}  {ap[0]:.3f}  {ap[1]:.3f}    "
+            f"{medians[0]:.2f}, {medians[1]:.2f}",
+            flush=True,
+        )
+    print("mean", " ".join(f"{one:.3f}" for one in np.nanmean(means, axis=0)))
+
+
+if __name__ == "__main__":
+    main()
