@@ -296,7 +296,7 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
     if staying < 0.4:
         # It stays, or stayed, for a share of the film: it is one of the hypotheses itself.
         # Of two colours the commoner one is the place, as a rule.
-        share = rng.uniform(0.5, 0.92) if rng.random() < 0.15 else rng.uniform(0.03, 0.5)
+        share = rng.uniform(0.5, 0.75) if rng.random() < 0.12 else rng.uniform(0.03, 0.5)
         there = rng.random() < 0.5
         own = opacity[..., 0] > 0.35
         place, place_share = images[2].copy(), shares[0].copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,7 +191,7 @@ def main() -> None:
     while True:
         done = max((time.monotonic() - start) / (60 * arguments.minutes), step / arguments.steps)
         finished = done >= 1
-        if step and (step % arguments.every == 0 or finished):
+        if recent and (step % arguments.every == 0 or finished):
             torch.save(mean, arguments.out)
             state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "mean": mean}
             seconds = time.monotonic() - start
@@ -214,7 +215,7 @@ def main() -> None:
         if finished:
             stopped.unlink(missing_ok=True)
             return
-        rate = arguments.rate * min(1, (step + 1) / 50) * (0.5 * (1 + np.cos(np.pi * done)) + 0.004)
+        rate = arguments.rate * min(1, (step + 1) / 50) * (0.504 + 0.5 * math.cos(math.pi * done))
         for group in optimizer.param_groups:
             group["lr"] = rate
         planes, truth, weights = next(loader)

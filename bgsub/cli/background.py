@@ -72,12 +72,11 @@ def background_command(footage: str, out: str, force: bool, **params: Any) -> No
             write_file(target, encode_image(picture, target.suffix.lower()))
             session.log("result", f"{target}: {says}", out=str(target))
         for target, plate in scenes:
-            if plate.never_seen:
-                share = 100 * plate.never_seen / plate.seen.size
+            if plate.hardly_seen:
                 session.log(
                     "warning",
-                    f"{target}: {share:.2g} % of the pixels are behind objects in every frame, and "
-                    "are filled in",
+                    f"{target}: {100 * plate.hardly_seen:.2g} % of the pixels are behind objects "
+                    "in nearly every frame, and are filled in: use more of the film",
                 )
         if len(scenes) < len(plates):
             more = f"{len(plates)} states of the scene were found; --per-state writes each"

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from bgsub.background.camera import moved
 from bgsub.background.composite import ENOUGH, inpainted, put_median
 from bgsub.background.light import lit
+from bgsub.background.plates import at_working_size
+from bgsub.background.sample import MOST_FRAMES as SAMPLED
 from bgsub.background.sample import full_frames
 from bgsub.errors import UsageError
 from bgsub.runtime.threads import Workers
@@ -19,6 +21,7 @@ from bgsub.segmenter.masks import MaskModel
 from bgsub.source_options import SourceOptions
 from bgsub.video.frames import Bytes
 from bgsub.video.seek import glimpse
+from bgsub.video.selection import sample_rows
 from bgsub.video.source import Footage, open_source
 
 MOST_FRAMES = 300
@@ -48,9 +51,9 @@ class Plate:
     frames: int
 
     @property
-    def never_seen(self) -> int:
-        """Pixels whose background no frame shows."""
-        return int(np.count_nonzero(self.seen == 0))
+    def hardly_seen(self) -> float:
+        """Share of the pixels whose background fewer than three frames show, or no frame."""
+        return float((self.seen < min(ENOUGH, max(self.frames, 1))).mean())
 
 
 def empty_scene(
@@ -90,8 +93,12 @@ def empty_scene(
     if len(frames) < 2:
         raise UsageError(f"{source.name}: has 1 frame, but a background takes 2")
     pictures = np.stack([frame.layout.to_bgr(frame.data) for frame in frames])
+    del frames
     with Workers(threads) as workers:
-        model = MaskModel.fit(pictures, each=workers.map, plates=False)
+        rows = sample_rows(len(pictures), SAMPLED, seed)
+        small = np.stack([at_working_size(pictures[row]) for row in rows])
+        model = MaskModel.learned(small, (height, width), each=workers.map)
+        del small
         empty = np.stack(list(workers.map(lambda one: model.mask(one) == 0, pictures)))
     return plates_of(model, pictures, empty)
 
@@ -135,15 +142,17 @@ def plates_of(model: MaskModel, pictures: Bytes, empty: NDArray[np.bool_]) -> li
     plates = []
     for state, learned in enumerate(scene.background.states):
         here = states == state
-        members, size = pictures[here], scene.shape[::-1]
+        members = pictures if here.all() else pictures[here]  # mostly one state: no copy
+        size = scene.shape[::-1]
         plate = cv2.resize(learned.colors[0], size, interpolation=cv2.INTER_CUBIC)
         if pictures.ndim == 3:
             plate = cv2.cvtColor(plate, cv2.COLOR_BGR2GRAY)
         picture = np.asarray(plate, np.uint8)
-        seen = np.count_nonzero(shown[here], axis=0).astype(np.uint16)
+        free = shown if here.all() else shown[here]
+        seen = np.count_nonzero(free, axis=0).astype(np.uint16)
         if len(members):
             picture = inpainted(picture, seen == 0)
-            put_median(picture, members, shown[here], min(ENOUGH, len(members)))
+            put_median(picture, members, free, min(ENOUGH, len(members)))
         plates.append(Plate(picture, seen, len(members)))
     return plates
 

@@ -36,7 +36,7 @@ def test_nobody_is_on_it(color):
     assert np.abs(plate.picture.astype(int) - place).max() <= 12
     assert plate.frames == 90
     assert plate.seen[24, 30] < plate.seen[4, 30] == 90
-    assert plate.never_seen == 0
+    assert plate.hardly_seen == 0
 
 
 def test_people_in_dark_clothes_who_hide_a_place_by_turns_are_not_on_it():
@@ -65,7 +65,7 @@ def test_a_state_without_frames_has_the_colours_of_the_model():
     none = np.zeros((0, 48, 64, 3), np.uint8)
     (plate,) = plates_of(model, none, none[..., 0] > 0)
     np.testing.assert_array_equal(plate.picture, model.scene.plate())
-    assert (plate.frames, plate.never_seen) == (0, 48 * 64)
+    assert (plate.frames, plate.hardly_seen) == (0, 1)
 
 
 def test_more_frames_than_a_model_is_fitted_to_make_the_median():
