@@ -250,8 +250,7 @@ class MaskModel:
         wide = enlarged(chances, frame)
         if inside is not None:
             wide = wide * inside
-        marked = wide >= self._threshold
-        mask = np.multiply(marked, 255, dtype=np.uint8)
+        mask = np.asarray(cv2.compare(wide, self._threshold, cv2.CMP_GE), np.uint8)
         left = LeftOut.of(said, self._threshold, self.options.shadows, self._clean(mask))
         scores = np.rint(SCALE * wide).astype(np.uint16) if with_scores else None
         shadows = None
@@ -261,14 +260,17 @@ class MaskModel:
 
     def _clean(self, mask: Bytes) -> float:
         """Drop what is smaller than an object, a share of the frame, and fill small holes."""
-        speck = 0
+        speck = 0.0
         if self.min_area > 1 and cv2.hasNonZero(mask):
-            speck = _drop_small(mask, self.min_area)
-            if self.options.fill:
-                holes = np.asarray(cv2.bitwise_not(mask), np.uint8)
-                large = holes.copy()
-                _drop_small(large, self.min_area)
-                mask |= holes ^ large
+            outlines, (tree,) = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+            for outline, (*_, parent) in zip(outlines, tree, strict=True):
+                # Pick's theorem: pixels inside of a polygon through pixels, and those on it.
+                inside = cv2.contourArea(outline) - len(outline) / 2 + 1
+                if parent < 0 and inside + len(outline) < self.min_area:
+                    cv2.drawContours(mask, [outline], -1, 0, cv2.FILLED)
+                    speck += inside + len(outline)
+                elif parent >= 0 and self.options.fill and inside < self.min_area:
+                    cv2.drawContours(mask, [outline], -1, 255, cv2.FILLED)
         return speck / mask.size
 
     def mask(self, frame: Bytes, inside: Flags | None = None) -> Bytes:
@@ -280,19 +282,6 @@ def _colored(frame: Bytes) -> Bytes:
     if frame.ndim == 3:
         return frame
     return np.asarray(cv2.cvtColor(frame, cv2.COLOR_GRAY2BGR), np.uint8)
-
-
-def _drop_small(mask: Bytes, least: int) -> int:
-    """Take connected components of fewer pixels out of a mask, and return their pixels."""
-    dropped = 0
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
-    for label in range(1, count):
-        x, y, width, height, area = stats[label]
-        if area < least:
-            part = np.s_[y : y + height, x : x + width]
-            mask[part][labels[part] == label] = 0
-            dropped += int(area)
-    return dropped
 
 
 def _expected_f(chances: NDArray[np.float32], marked: Flags) -> float:
