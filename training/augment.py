@@ -131,6 +131,8 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
         crop = _shaken(crop, rng)
     crop = _recolored(crop, rng)
     crop = _noisy(crop, rng)
+    if rng.random() < 0.12:
+        crop = _stilled(crop, rng)
     frame, before, first, second = np.clip(np.rint(crop.images), 0, 255).astype(np.uint8)
     if rng.random() < 0.1:
         quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(25, 90))]
@@ -251,6 +253,25 @@ def _furnished(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop
             opacity, colors = laid
             images += open_ * opacity * (colors - images[2])
     return replace(crop, images=images)
+
+
+def _stilled(crop: Crop, rng: np.random.Generator) -> Crop:
+    """Leave no noise where nothing is, as codecs do, or draw a bar that never changes."""
+    images, shares = crop.images.copy(), crop.shares.copy()
+    noise, activity, truth = crop.noise.copy(), crop.activity.copy(), crop.truth.copy()
+    if rng.random() < 0.3:
+        near = np.abs(images[:2] - images[2]).max(axis=(0, 3)) < rng.uniform(4, 12)
+        calm = cv2.erode((near & (truth == scenes.BACKGROUND)).astype(np.uint8), np.ones((3, 3)))
+        images[:2] = np.where(calm[None, ..., None] > 0, images[2], images[:2])
+        return replace(crop, images=images, noise=np.where(calm > 0, 0, noise))
+    wide = int(rng.integers(4, SIDE // 2))
+    bar = [np.s_[:wide], np.s_[-wide:], np.s_[:, :wide], np.s_[:, -wide:]][rng.integers(4)]
+    color = np.zeros(3) if rng.random() < 0.6 else rng.uniform(0, 255, 3)
+    for image in images:
+        image[bar] = color
+    shares[0][bar], shares[1][bar], noise[bar], activity[bar] = 1, 0, 0, 0
+    truth[bar] = scenes.BACKGROUND
+    return Crop(images, shares, noise, activity, truth)
 
 
 def _ground(rng: np.random.Generator) -> Singles:

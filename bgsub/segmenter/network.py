@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from bgsub.background.camera import align, moved_back
-from bgsub.background.plates import Background, Hypothesis, at_working_size
+from bgsub.background.plates import Background, Hypothesis
 from bgsub.segmenter.features import Singles, features
 from bgsub.video.frames import Bytes
 
@@ -51,7 +51,7 @@ def answer(background: Background, found: Hypothesis, before: Bytes | None) -> A
     before : ndarray of uint8, shape (h, w, 3), or None
         The frame before it at the working size; without one nothing moves.
     """
-    own, plates = found.aligned.frame, found.plates
+    own, plates, motion = found.aligned.frame, found.plates, found.aligned.motion
     planes = features(
         own,
         found.first,
@@ -61,16 +61,10 @@ def answer(background: Background, found: Hypothesis, before: Bytes | None) -> A
         plates.noise,
         plates.activity,
     )
-    return answer_aligned(planes, found)
-
-
-def answer_aligned(planes: Singles, found: Hypothesis) -> Answer:
-    """Return what the network says of its inputs, moved to where the frame lies."""
     net = _net()
     net.setInput(planes[None])
     logits = np.asarray(net.forward(), np.float32)[0]
     chances = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
-    motion = found.aligned.motion
     objects, shadows = (moved_back(one, motion) for one in chances)
     return Answer(objects, shadows)
 
@@ -118,6 +112,3 @@ def _net() -> cv2.dnn.Net:
         weights = resources.files(__package__).joinpath(WEIGHTS).read_bytes()
         net = _nets.net = cv2.dnn.readNetFromONNX(np.frombuffer(weights, np.uint8))
     return net
-
-
-__all__ = ["Answer", "answer", "answer_aligned", "at_working_size", "enlarged"]
