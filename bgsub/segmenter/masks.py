@@ -250,7 +250,7 @@ class MaskModel:
         wide = enlarged(chances, frame)
         if inside is not None:
             wide = wide * inside
-        mask = np.asarray(cv2.compare(wide, self._threshold, cv2.CMP_GE), np.uint8)
+        mask = (wide >= self._threshold).view(np.uint8) * np.uint8(255)
         left = LeftOut.of(said, self._threshold, self.options.shadows, self._clean(mask))
         scores = np.rint(SCALE * wide).astype(np.uint16) if with_scores else None
         shadows = None
