@@ -62,8 +62,8 @@ def clips_command(given: str, out: str, **params: Any) -> None:
 
     session = current_session()
     force, own = params.pop("force"), shared.chosen(ClipOptions, params)
-    if own.clock is not None and not own.caption:
-        session.log("warning", "--clock has no effect without --caption")
+    for unused in own.unused:
+        session.log("warning", unused)
     for name in filter(None, (own.reel, own.sheet)):
         check_free(Path(name), force=force)
     # All objects are followed, wherever they are: which of them count is decided afterwards.
@@ -80,7 +80,7 @@ def clips_command(given: str, out: str, **params: Any) -> None:
             most=own.max_events,
         )
         painter = None
-        if own.overlay != "none" or own.caption:
+        if own.mode != "copy" and (own.overlay != "none" or own.caption):
             began = None if own.clock is None else datetime.fromisoformat(own.clock)
             painter = Painter(run, own.overlay, captions=own.caption, began=began)
         names = clip_names(spans)

@@ -52,6 +52,8 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
 
     options = shared.chosen(CompareOptions, {**params, "run": shared.run_options(params)})
     session = current_session()
+    for unused in options.unused:
+        session.log("warning", unused)
     names = ["compare.csv", "frame_errors.csv", "errors.png", "decomposition.png"]
     with session.about(path):
         with ResultsDirectory(Path(out), names, force=force) as results:

@@ -118,7 +118,12 @@ def evaluate_command(
     """
     session = current_session()
     options = shared.chosen(EvaluationOptions, params)
-    _check_usage(options, out, plot)
+    if plot is not None and not options.scores:
+        message = "--plot draws the curve of scores, so it needs --scores"
+        raise UsageError(message)
+    if bool(options.worst) != (out is not None):
+        given, missing = ("--worst", "--out DIR") if options.worst else ("--out", "--worst N")
+        session.log("warning", f"{given} has no effect without {missing}")
     pairs = _pairs(places, **{name: params[name] for name in ("offset", "footage", "names")})
     from bgsub.evaluation import report as texts
     from bgsub.evaluation.evaluate import evaluate
@@ -130,23 +135,13 @@ def evaluate_command(
     if plot is not None:
         write_file(Path(plot), _plot(found, Path(plot).suffix.lower()[1:]))
     for one in found.sequences:
-        if out is not None:
+        if out is not None and options.worst:
             _save_worst(one, Path(out), session)
         for note in one.notes:
             session.log("warning", f"{one.name}: {note}")
     click.echo(texts.list_evaluation(form, found), nl=False)
     for one in found.sequences:
         session.log("summary", texts.summary(one), **one.counts.measures())
-
-
-def _check_usage(options: EvaluationOptions, out: str | None, plot: str | None) -> None:
-    if bool(options.worst) != (out is not None):
-        given, missing = ("--worst", "--out DIR") if options.worst else ("--out", "--worst N")
-        message = f"{given} has no effect without {missing}; give both"
-        raise UsageError(message)
-    if plot is not None and not options.scores:
-        message = "--plot draws the curve of scores, so it needs --scores"
-        raise UsageError(message)
 
 
 def _pairs(

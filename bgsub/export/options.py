@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, Literal
 
 from bgsub.declared import Declared, documented, option
-from bgsub.errors import UsageError
 from bgsub.input_rules import Duration, FileOfKind
 from bgsub.rules import Choice, Integer, Rule, Switch
 
@@ -88,9 +87,13 @@ class ClipOptions(Declared):
     )
     max_events: int | None = _events(None, Integer(1), "Keep the N clips with the largest objects.")
 
-    def __post_init__(self) -> None:
-        """Check every value, and those that go together."""
-        super().__post_init__()
-        if self.mode == "copy" and (self.overlay != "none" or self.caption):
-            name = "--overlay" if self.overlay != "none" else "--caption"
-            raise UsageError(f"{name} has no effect with --mode copy; leave one of them out")
+    @property
+    def unused(self) -> list[str]:
+        """What has no effect with the other options; for a warning."""
+        copied = [
+            f"{name} has no effect with --mode copy"
+            for name, given in (("--overlay", self.overlay != "none"), ("--caption", self.caption))
+            if given and self.mode == "copy" and not (name == "--overlay" and self.sheet)
+        ]
+        clock = self.clock is not None and not self.caption
+        return [*copied, *(["--clock has no effect without --caption"] if clock else [])]

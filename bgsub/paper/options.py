@@ -113,12 +113,12 @@ class CompareOptions(Declared):
         "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1.",
     )
 
-    def __post_init__(self) -> None:
-        """Check every value, and that λ has a method that takes it."""
-        super().__post_init__()
+    @property
+    def unused(self) -> list[str]:
+        """What has no effect with the other options, and why; for a warning."""
         default = next(one.default for one in fields(self) if one.name == "pcp_lambda")
-        if self.pcp_lambda != default and "pcp" not in self.methods:
-            raise UsageError("--lambda has no effect without pcp among --methods; leave it out")
+        needless = self.pcp_lambda != default and "pcp" not in self.methods
+        return ["--lambda has no effect without pcp among --methods"] if needless else []
 
     def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
         """Read which of the frames of these numbers are true outliers; None where it is unknown."""

@@ -20,8 +20,6 @@ def test_clips_are_replaced_with_force_alone(results, tmp_path, invoke):
     assert "1 clip in" in first.stderr
     assert invoke(*arguments).exit_code == 5
     assert invoke(*arguments, "--force").exit_code == 0
-    both = [*arguments, "--mode", "copy", "--overlay", "boxes"]
-    assert invoke(*both).exit_code == 2
 
 
 def test_a_film_is_analysed_where_there_are_no_results(results, tmp_path, invoke):
@@ -42,7 +40,6 @@ def test_a_film_is_analysed_where_there_are_no_results(results, tmp_path, invoke
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--mode", "copy", "--caption"], "--caption has no effect"),
         (["--reel", "reel.avi"], "must end with .mp4"),
         (["--sheet", "sheet.gif"], "must end with .jpeg or .jpg or .png"),
     ],
@@ -53,10 +50,19 @@ def test_options_that_cannot_be(results, tmp_path, invoke, more, message):
     assert (done.exit_code, message in done.stderr) == (2, True)
 
 
-def test_a_clock_without_captions_is_named(results, tmp_path, invoke):
-    given = ["clips", results / "results", "--out", tmp_path / "c"]
-    done = invoke(*given, "--clock", "2026-05-01T22:00")
-    assert (done.exit_code, "--clock has no effect without --caption" in done.stderr) == (0, True)
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--clock", "2026-05-01T22:00"], "--clock has no effect without --caption"),
+        (["--mode", "copy", "--caption"], "--caption has no effect with --mode copy"),
+    ],
+)
+def test_options_without_effect_are_named_and_the_clips_are_cut(
+    results, tmp_path, invoke, more, message
+):
+    done = invoke("clips", results / "results", "--out", tmp_path / "c", *more)
+    assert (done.exit_code, message in done.stderr) == (0, True)
+    assert (tmp_path / "c" / "clips.csv").exists()
 
 
 def test_seconds_may_say_so(results, tmp_path, invoke):

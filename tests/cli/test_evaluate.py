@@ -106,20 +106,29 @@ def test_warnings_go_to_stderr(invoke, sequence):
     [
         (["a"], "no truth follows a"),
         (["a", "b", "c"], "no truth follows c"),
-        (["a", "b", "--worst", "3"], "--worst has no effect without --out DIR"),
-        (["a", "b", "--out", "x"], "--out has no effect without --worst N"),
         (["a", "b", "--plot", "x.png"], "--plot draws the curve of scores"),
         (["a", "b", "--scores", "--plot", "x.pdf"], "must end with .png or .svg"),
         (["a", "b", "--name", "x", "--name", "y"], "--name is given 2 times for 1 sequence"),
         (["a", "b", "--offset", "x"], "--offset x: must be a whole number"),
         (["a", "b", "c", "d", "--input", "x"], "--input is given 1 times for 2 sequences"),
-        (["a", "b", "--worst", "0", "--out", "x"], "--out has no effect without --worst N"),
     ],
 )
 def test_wrong_usage(invoke, arguments, message):
     done = invoke("evaluate", *arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--worst", "3"], "--worst has no effect without --out DIR"),
+        (["--out", "x"], "--out has no effect without --worst N"),
+    ],
+)
+def test_options_without_effect_are_named(invoke, sequence, more, message):
+    done = invoke("evaluate", *sequence, *more)
+    assert (done.exit_code, message in done.stderr) == (0, True)
 
 
 def test_what_does_not_match_is_an_error_with_both_names(invoke, sequence):

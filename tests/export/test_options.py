@@ -21,11 +21,17 @@ def test_what_is_no_moment_is_refused(given):
         ClipOptions(caption=True, clock=given)
 
 
+def test_what_has_no_effect_is_said():
+    assert ClipOptions(mode="copy", overlay="mask", caption=True, clock=None).unused == [
+        "--overlay has no effect with --mode copy",
+        "--caption has no effect with --mode copy",
+    ]
+    assert ClipOptions(mode="copy", overlay="mask", sheet="a.png").unused == []
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"mode": "copy", "overlay": "mask"}, "--overlay has no effect with --mode copy"),
-        ({"mode": "copy", "caption": True}, "--caption has no effect with --mode copy"),
         ({"reel": "a.avi"}, "--reel a.avi: the name must end with .mp4"),
         ({"sheet": "a.gif"}, "--sheet a.gif: the name must end with .jpeg or .jpg or .png"),
         ({"before": -1}, "--before -1: must be a time of 0 or more"),
