@@ -51,6 +51,7 @@ class Masked:
     covered: int
     number: int = 0
     trust: float | None = None
+    left_out: None = None
 
     @property
     def mask(self):
