@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo train test test-browser test-servers test-cluster test-lowest test-older test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures notebook bench bench-masks bench-flags bench-growth bench-memory bench-long bench-tracks clean
+.PHONY: help demo train test test-browser test-servers test-cluster test-lowest test-older test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures notebook bench bench-quick bench-masks bench-flags bench-growth bench-memory bench-long bench-tracks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -174,6 +174,9 @@ notebook: $(VENV)/.installed-dev  ## run the notebook of examples/ and store it 
 
 bench: $(VENV)/.installed-dev  ## run the benchmarks (BENCH_VIDEO=... for footage of yours)
 	$(BIN)/python -m benchmarks
+
+bench-quick: $(VENV)/.installed-dev  ## the ratios that must not grow, beside those of the last release, in under five minutes
+	$(BIN)/python -m benchmarks --quick
 
 bench-tracks: $(READERS)/.installed  ## IDF1 and MOTA of tracks on known scenes (DATA=folder)
 	$(READERS)/bin/python -W ignore -m benchmarks.tracks $(DATA)
