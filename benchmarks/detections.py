@@ -22,6 +22,7 @@ from bgsub.evaluation.measures import UNSCORED
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import run
 from bgsub.tracking.tables import read_objects
+from bgsub.video.source import open_source
 
 _LEAST = 30
 """Pixels that a region of the truth covers, at least."""
@@ -33,7 +34,7 @@ def detections(footage: Footage) -> tuple[NDArray[np.float64], int]:
         out = Path(folder) / "out"
         run(footage.frames, out, RunOptions(outputs=frozenset({"objects"})))
         rows = list(read_objects(out / "objects.csv"))
-    numbers = np.arange(1, 1 + max((row.frame for row in rows), default=0))
+    numbers = np.arange(1, 1 + sum(1 for _ in open_source(footage.frames)))
     found, total = [], 0
     for number, truth in truths(footage, numbers).items():
         marked = ((truth > 0) & (truth != UNSCORED)).astype(np.uint8)

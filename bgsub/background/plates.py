@@ -43,6 +43,9 @@ _TOLERANCE, _NEAREST, _FURTHEST = 3.0, 7, 26
 _LONGEST = 64
 """Grey levels above which a difference counts no more for temporal variability."""
 
+_THREADS = 4
+"""Frames whose hypotheses are kept: masks and objects ask one after the other, in threads."""
+
 NOISE_UNIT, _ACTIVITY_UNIT = 8, 4
 """What a grey level of noise and of activity is stored as."""
 
@@ -144,6 +147,7 @@ class Background:
         shake: float = 0.0,
     ) -> None:
         self.states, self.registration, self.shake = states, registration, shake
+        self._latest: tuple[tuple[Bytes, Hypothesis], ...] = ()
 
     @classmethod
     def learn(
@@ -181,14 +185,22 @@ class Background:
         return cls(states, registration, shake)
 
     def of(self, frame: Bytes) -> Hypothesis:
-        """Return the hypotheses behind a frame, (h, w, 3) at the working size."""
+        """Return the hypotheses behind a frame, (h, w, 3) at the working size.
+
+        Asked again of an array that was among the last few, it returns the same.
+        """
+        for known, found in self._latest:
+            if known is frame:
+                return found
         aligned = align(self.registration, frame)
         small = thumbnail(aligned.frame)
         lights = [fit_light(small, state.thumbnail) for state in self.states]
         best = max(range(len(lights)), key=lambda i: lights[i].explained)
         plates, light = self.states[best], lights[best]
         first, second = (lit(one, light) for one in plates.colors)
-        return Hypothesis(aligned, first, second, plates, light)
+        found = Hypothesis(aligned, first, second, plates, light)
+        self._latest = ((frame, found), *self._latest[: _THREADS - 1])
+        return found
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return it as arrays by name, for an .npz file."""

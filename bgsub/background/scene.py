@@ -46,15 +46,15 @@ class Scene:
         height, width = working_size(*self.shape)
         return self.shape[1] / width, self.shape[0] / height
 
-    def state_of(self, frame: Bytes) -> tuple[int, Light, Motion]:
+    def state_of(self, frame: Bytes, small: Bytes | None = None) -> tuple[int, Light, Motion]:
         """Return the state of the scene that a frame shows, its light, and how it lies."""
-        found = self.background.of(at_working_size(frame))
+        found = self.background.of(at_working_size(frame) if small is None else small)
         state = self.number_of(found.plates)
         return state, found.light, found.aligned.motion.scaled(*self.factors)
 
-    def background_of(self, frame: Bytes) -> Bytes:
+    def background_of(self, frame: Bytes, small: Bytes | None = None) -> Bytes:
         """Return the empty scene as a frame would show it, (h, w, 3) BGR."""
-        state, light, motion = self.state_of(frame)
+        state, light, motion = self.state_of(frame, small)
         return np.asarray(moved_back(lit(self.plate(state), light), motion), np.uint8)
 
     def plate(self, state: int = 0) -> Bytes:

@@ -160,7 +160,7 @@ class NetworkMasker(Masker):
 
     def background(self, frame: SceneFrame) -> Bytes:
         """Return the empty scene in the state and the light of a frame."""
-        return self._learned().scene.background_of(frame.seen)
+        return self._learned().scene.background_of(frame.seen, frame.small)
 
     def empty_scene(self, pictures: Bytes, empty: Flags) -> Bytes:
         """Return the median of what shows background, of the state of most frames."""
