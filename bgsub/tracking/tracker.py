@@ -67,7 +67,7 @@ _SURE_AREA, _SURE_HITS = 16, 2
 
 # Parts of one silhouette: above each other with little between, and at the same distance while they
 # move sideways. Cars in a row are above each other too, but drive that way.
-_OVERLAP, _GAP, _TALLEST, _STEADY, _SIDEWAYS = 0.5, 0.25, 5.0, 0.12, 0.3
+_OVERLAP, _GAP, _TALLEST, _STEADY, _SIDEWAYS = 0.5, 0.25, 5.0, 0.12, 0.5
 _TOGETHER, _PATIENCE, _MOST_PARTS = 8, 16, 30
 
 
@@ -266,8 +266,10 @@ class Tracker:
         self._merge(lost, detections, holders)
         pieces = self._claim_pieces(detections, holders)
         for j, tracks in holders.items():
-            whole = join([detections[j], *(detections[piece] for piece in pieces.get(j, []))])
-            self._see(self._present(tracks, whole, step), whole, now, picture)
+            claimed = [detections[piece] for piece in pieces.get(j, [])]
+            whole = join([detections[j], *claimed])
+            present = self._present(tracks, whole, step)
+            self._see(present, whole, now, picture, in_pieces=bool(claimed))
         taken = {*holders, *(piece for claimed in pieces.values() for piece in claimed)}
         found = {id(track) for tracks in holders.values() for track in tracks}
         self._tracks = [track for track in self._tracks if not track.ended]
@@ -332,7 +334,13 @@ class Tracker:
         return present
 
     def _see(
-        self, tracks: list[Target], detection: Detection, now: _Frame, picture: Bytes | None
+        self,
+        tracks: list[Target],
+        detection: Detection,
+        now: _Frame,
+        picture: Bytes | None,
+        *,
+        in_pieces: bool,
     ) -> None:
         for track in tracks:
             track.hits += 1
@@ -345,7 +353,8 @@ class Tracker:
             return
         (track,), box = tracks, detection.box
         track.motion.correct(*center(box), track.size)
-        track.learn(detection, picture)
+        if not in_pieces:  # or it would grow by what is near, and claim what is near that
+            track.learn(detection, picture)
         track.is_cut = self._is_at_border(box)
         self._add(now, track, detection)
 
@@ -403,7 +412,7 @@ class Tracker:
             varied = max(high - low for high, low in zip(pair.high, pair.low, strict=True))
             if varied > max(_STEADY * box[3], 3.0):
                 del self._pairs[key]
-            elif pair.frames >= _TOGETHER and way[0] >= max(_SIDEWAYS * box[3], way[1]):
+            elif pair.frames >= _TOGETHER and way[0] >= max(_SIDEWAYS * box[3], 2 * way[1]):
                 self._join(upper, lower, box)
         gone = [key for key in self._pairs if key[0].ended or key[1].ended]
         for key in gone:

@@ -204,3 +204,15 @@ def test_what_is_above_another_and_stays_behind_is_another_object(follow):
 def test_cars_in_a_row_are_two(follow):
     row = [[(60, t, 16, 12, 200), (60, 16 + t, 16, 12, 60)] for t in range(90)]
     assert {n for frame in follow(row) for n in numbers(frame)} == {1, 2}
+
+
+def test_what_leaves_a_region_at_the_border_is_no_piece_of_it(follow):
+    """Cars that come out of a jam far away: each passes close to it, and none belongs to it."""
+    frames = []
+    for t in range(160):
+        cars = [s for s in (t - start for start in range(0, 160, 40)) if 0 <= s < 60]
+        frames.append([(60, 0, 30, 30, 200), *((68, 31 + s, 12, 8, 120) for s in cars)])
+    seen = follow(frames)
+    jam = [each.box for frame in seen[20:] for each in frame if each.box[1] < 5]
+    assert max(height for *_, height in jam) <= 42
+    assert len({each.track for frame in seen for each in frame}) >= 4
