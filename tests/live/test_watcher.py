@@ -65,7 +65,7 @@ def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packet
 
 @pytest.mark.parametrize("kind", ["mp4", "mkv"])
 def test_the_connection_may_be_cut_amid_an_event(watch, serve, model, kind):
-    before, after = walk(100, [(60, 100)]), walk(60, [(0, 25)])
+    before, after = walk(100, [(60, 100)]), walk(150, [(0, 25)])
     server = serve([transport(before)], [transport(after), 30.0])
     watched = watch(server.url, clip_format=kind, model=model)
     watched.until(lambda w: w.count("end") == 1)
