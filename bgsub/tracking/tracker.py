@@ -62,6 +62,9 @@ _NEAR_BORDER = 2
 _SHOWN = 8
 """Frames after which a frame is shown with what is known by then."""
 
+_PIECE = 0.25
+"""Share of a region below which what is soon swallowed by it was a piece, and no object."""
+
 _SURE_AREA, _SURE_HITS = 16, 2
 """Share of the least area that is not small, and frames, by which the score is halved."""
 
@@ -288,7 +291,9 @@ class Tracker:
                 continue
             shares = covered(track.box, boxes)
             j = int(np.argmax(shares))
-            if shares[j] < _COVERED:
+            is_young = track.hits < _PATIENCE and not track.met_border
+            was_piece = is_young and track.area < _PIECE * detections[j].area
+            if shares[j] < _COVERED or was_piece:
                 continue
             if j in holders or not is_other(track, detections[j]):
                 holders.setdefault(j, []).append(track)

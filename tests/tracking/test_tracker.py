@@ -216,3 +216,12 @@ def test_what_leaves_a_region_at_the_border_is_no_piece_of_it(follow):
     jam = [each.box for frame in seen[20:] for each in frame if each.box[1] < 5]
     assert max(height for *_, height in jam) <= 42
     assert len({each.track for frame in seen for each in frame}) >= 4
+
+
+def test_a_piece_that_is_soon_swallowed_is_no_object_within_the_whole(follow):
+    """Somebody sits down over what a chair showed for a moment."""
+    chair = [(90, 60, 8, 8, 90)]
+    frames = [[(20 + 2 * t, 40, 16, 40, 200), *(chair if 20 <= t < 30 else [])] for t in range(36)]
+    frames += [[(88, 40, 16, 40, 200)] for _ in range(40)]
+    seen = follow(frames)
+    assert [numbers(frame) for frame in seen[40:]] == [[1]] * len(seen[40:])
