@@ -170,7 +170,7 @@ def calm_films(total: int = 1000) -> Iterator[tuple[str, Bytes]]:
     yield "Gaussian", rounded(ground + noise)
     yield "Gaussian, fine", rounded(ground + noise / 4)
     yield "Gaussian, coarse", rounded(ground + 4 * noise)
-    yield "Poisson", rounded(2 * rng.poisson(ground / 2, noise.shape))
+    yield "Poisson", rounded(2.0 * rng.poisson(ground / 2, noise.shape))
     yield "t(3)", rounded(ground + 2 * rng.standard_t(3, noise.shape))
     yield "AR(1) light", rounded(ground * (1 + 0.01 * light[:, None, None]) + noise)
     for mains, period in ((50, 7.3), (60, 19.7)):
@@ -181,8 +181,8 @@ def calm_films(total: int = 1000) -> Iterator[tuple[str, Bytes]]:
         pixels[:, top, left] += 60 * (rng.random(total) < 0.3)
     yield "blinking pixels", rounded(pixels)
     moves = [np.array([[1, 0, x], [0, 1, y]]) for x, y in rng.normal(0, 0.2, (total, 2))]
-    border = {"borderMode": cv2.BORDER_REPLICATE}
-    shaken = np.stack([cv2.warpAffine(ground, one, (width, height), **border) for one in moves])
+    size, border = (width, height), cv2.BORDER_REPLICATE
+    shaken = np.stack([cv2.warpAffine(ground, one, size, borderMode=border) for one in moves])
     yield "tremor", rounded(shaken + noise)
     yield "codec", encoded(rounded(ground + noise))
     yield "noise in rows", rounded(ground + noise + rng.normal(0, 1, (total, height, 1)))
@@ -199,8 +199,11 @@ def encoded(frames: Bytes) -> Bytes:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="gray")))
         container.mux(stream.encode(None))
     file.seek(0)
-    with av.open(file) as container:
-        return np.stack([one.to_ndarray(format="gray") for one in container.decode(video=0)])
+    with av.open(file, "r") as made:
+        shown = [
+            np.asarray(one.to_ndarray(format="gray"), np.uint8) for one in made.decode(video=0)
+        ]
+    return np.stack(shown)
 
 
 def print_rates(films: Iterable[tuple[str, Bytes]]) -> bool:
