@@ -108,7 +108,7 @@ class Observation:
     score: float
     sign: Sign
     merged: bool = False
-    first_s: float = math.nan
+    first_s: float = field(default=math.nan, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the values by the names of the columns of objects.csv."""
