@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from bgsub.errors import cannot_write
 from bgsub.outliers.errors_table import ErrorTable, write_csv
 from bgsub.outliers.events import find_events
 from bgsub.pipeline.directory import ResultsDirectory
@@ -37,15 +36,11 @@ class TableOutputs:
             write_csv(table, results.stage("errors.csv"))
         if "plot" not in self._outputs:
             return
-        from bgsub.report.plots import render_errors  # which imports matplotlib
+        from bgsub.report.plots import render_errors, write_plot  # which imports matplotlib
 
         events = find_events(table)
         data = render_errors(table, events, title=self._title, plot_format=self._plot_format)
-        path = results.stage(plot_name("plot", self._plot_format))
-        try:
-            path.write_bytes(data)
-        except OSError as error:
-            raise cannot_write(path, error) from error
+        write_plot(results.stage(plot_name("plot", self._plot_format)), data)
 
 
 def write_spectrum(
@@ -57,12 +52,8 @@ def write_spectrum(
 ) -> None:
     """Draw spectrum.png, if it is asked for."""
     if "spectrum" in outputs and fit.rank is not None:
-        from bgsub.report.spectrum import plot_spectrum
+        from bgsub.report.plots import render_spectrum, write_plot
 
-        plot_spectrum(
-            fit.rank,
-            fit.estimator.n_components,
-            results.stage(plot_name("spectrum", plot_format)),
-            title=title,
-            plot_format=plot_format,
-        )
+        used = fit.estimator.n_components
+        data = render_spectrum(fit.rank, used, title=title, plot_format=plot_format)
+        write_plot(results.stage(plot_name("spectrum", plot_format)), data)
