@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import UsageError
+from bgsub.errors import OutputError, UsageError
 from bgsub.input_rules import (
     Duration,
     File,
     FileOfKind,
+    Folder,
     Memory,
     PictureSize,
     Place,
+    Rate,
     Rectangle,
     Segment,
     Share,
@@ -45,8 +47,22 @@ RULES = [
     (File(), [("a", "a"), (Path("b/c"), str(Path("b/c")))], ["", "a\0b", 7, None, []]),
     (FileOfKind((".png",)), [("a.PNG", "a.PNG")], ["a", ".png/b", "", 7]),
     (Text(), [("a", "a")], [7, None, [], {}]),
-    (PictureSize(), [("64x48", "64x48")], ["64", 64, None, [64, 48]]),
+    (
+        PictureSize(),
+        [("64x48", "64x48")],
+        ["64", "64x", "0x48", "64X48", "64x48x3", 64, None, (64, 48)],
+    ),
     (Duration(), [("10m", 600.0), (np.float32(0.5), 0.5)], ["soon", 0, math.inf, True, None, []]),
+    (
+        Duration(zero=True),
+        [("0", 0.0), (0, 0.0)],
+        ["", "-1s", -1, "s", "nans", "5G", "1e3", "ten", math.nan, "٣s"],
+    ),
+    (
+        Rate(),
+        [("12.5", "25/2"), (25, "25"), ("30000/1001", "30000/1001"), (Fraction(5, 2), "5/2")],
+        ["fast", 0, "-1", None, [25]],
+    ),
     (Share(), [(Fraction(1, 4), 0.25)], [0, 0.6, "1/4", True, None]),
     (Place(), [("12.5s", "12.5s"), (3, 3)], [0, "soon", True, None, [1], 1.5, math.inf]),
     (Place(step=True), [("2s", "2s"), ("5", "5")], [0, "0s"]),
@@ -140,3 +156,32 @@ def test_words_say_the_bounds():
 def test_nothing_is_no_list_on_the_command_line(text) -> None:
     with pytest.raises(UsageError, match=r"^--only is empty: must be one of a, b, separated by"):
         Several(Choice(("a", "b"))).parse("--only", text)
+
+
+def test_a_folder_is_looked_at_before_any_work(tmp_path):
+    assert Folder().read("--temp", tmp_path) == str(tmp_path)
+    with pytest.raises(OutputError, match=r"--temp .*none: does not exist"):
+        Folder().read("--temp", tmp_path / "none")
+
+
+def test_a_line_without_a_name_has_that_of_its_numbers():
+    assert Segment().read("--line", "1,2,3,4")[0] == "1,2,3,4"
+    assert Segment().read("--line", "a:b:1,2,3,4")[0] == "a:b"
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds", "written"),
+    [
+        ("90", 90.0, "90s"),
+        (" 2.5 s ", 2.5, "2.5s"),
+        ("120m", 7200.0, "2h"),
+        ("36h", 129600.0, "36h"),
+        ("2d", 172800.0, "2d"),
+        (".5", 0.5, "0.5s"),
+        (0, 0.0, "0s"),
+    ],
+)
+def test_a_time_is_stored_in_seconds_and_written_in_its_largest_unit(given, seconds, written):
+    rule = Duration(zero=True)
+    assert rule.read("--window", given) == rule.read("--window", written) == seconds
+    assert rule.to_text(seconds) == written

@@ -54,7 +54,10 @@ def follow_masks(
     force: bool = False,
     progress: ProgressCallback | None = None,
 ) -> tuple[Recorded, list[str]]:
-    """Write tables of objects, tracks and events of masks.
+    """Write tables of objects, tracks and events of masks, and return them and notes for the user.
+
+    One pass over the masks, and over the film where it still is there: with its pictures, objects
+    that merge are told apart by their looks, without them by their motion.
 
     Parameters
     ----------
@@ -62,7 +65,6 @@ def follow_masks(
         A folder of results with masks; a mask video; or a folder of mask images.
     out : Path
         Folder for the tables.
-    options : ObjectOptions
     rate : Fraction, optional
         Frames a second, where the masks do not say it.
     still_objects : {"foreground", "background"} or float, optional
@@ -70,14 +72,6 @@ def follow_masks(
         see `bgsub.tracking.absorption`.
     force : bool
         Replace earlier results in `out`.
-    progress : callable, optional
-
-    Returns
-    -------
-    Recorded
-        What was found.
-    list of str
-        What there is to say of it.
 
     Raises
     ------
@@ -85,11 +79,6 @@ def follow_masks(
         If there are no masks, or they cannot be read.
     OutputError
         If `out` cannot be written.
-
-    Notes
-    -----
-    One pass over the masks, and over the film where it still is there: with its pictures, objects
-    that merge are told apart by their looks, without them by their motion.
     """
     masks = open_masks(given)
     footage = _of_results(given, masks) or _of_masks(masks, rate)
@@ -179,7 +168,7 @@ def _of_masks(masks: MaskFiles, rate: Fraction | None) -> _Footage:
 def _frames(
     masks: MaskFiles, footage: _Footage, per_second: float
 ) -> Iterator[tuple[int, float, Bytes, Bytes | None]]:
-    """Give number, time, mask and picture of every frame, the numbers counted from 1."""
+    """Yield number, time, mask and picture of every frame, the numbers counted from 1."""
     film = None if footage.film is None else iter(footage.film)
     pictures = masks.pictures.pick(range(len(masks.pictures)))
     for number, small in zip(masks.numbers.tolist(), pictures, strict=True):
@@ -202,7 +191,7 @@ def _frames(
 
 
 def _is_picture(mask: NDArray[np.integer[Any]]) -> bool:
-    """Say whether most of a picture is neither black, white nor one of a few greys.
+    """Return whether most of a picture is neither black, white nor one of a few greys.
 
     Shadows and places of which nothing is known have greys of their own in masks.
     """
