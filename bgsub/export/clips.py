@@ -30,15 +30,8 @@ from bgsub.video.source import FrameSource, is_there, open_source
 class Stretches:
     """Stretches of one film, one after the other, sought where that is exact.
 
-    Parameters
-    ----------
-    source : FrameSource
-        The film.
-    numbered : bool
-        Whether the numbers of the frames are wanted: the film is read through once then, for a
-        frame that was sought has none.
-    fps : str, optional
-        The rate that was given for `source`.
+    Where the numbers of frames are wanted, the film is read through once: a frame that was sought
+    has none.
     """
 
     def __init__(
@@ -51,13 +44,7 @@ class Stretches:
         self._numbered = numbered
 
     def frames(self, start_s: float, end_s: float) -> Iterator[Frame]:
-        """Return the frames of a stretch; with numbers, stretches must come in order of time.
-
-        Parameters
-        ----------
-        start_s, end_s : float
-            Times of the first and last frame, from the film's first frame on.
-        """
+        """Return the frames of a stretch; with numbers, stretches must come in order of time."""
         if self._numbered:
             return self._next(start_s, end_s)
         if self._sought and isinstance(self.source, VideoFileSource):
@@ -294,16 +281,9 @@ def plan_spans(
     merge_s: float,
     most: int | None = None,
 ) -> list[Span]:
-    """Choose the stretches: each event with what was before and after, near ones joined.
+    """Return the stretches: each event, in order of time, with what was before and after.
 
-    Parameters
-    ----------
-    events : sequence of SceneEvent
-        In order of time.
-    merge_s : float
-        Stretches with at most so many seconds between them become one.
-    most : int, optional
-        Keep those with the largest events, in order of time.
+    Those with at most `merge_s` between them are one; `most` keeps those with the largest events.
     """
     spans: list[Span] = []
     for event in events:

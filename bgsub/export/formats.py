@@ -194,20 +194,11 @@ _LARGE = 2**31
 
 
 def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]:
-    """Return the number of the track that each pixel of a mask belongs to.
+    """Return the number of the track that each pixel of a mask belongs to, uint32; 0 is none.
 
-    Parameters
-    ----------
-    mask : ndarray of shape (h, w), uint8
-    objects : list of Observation
-        Those of its frame.
-
-    Returns
-    -------
-    ndarray of shape (h, w), uint32
-        0 where there is no object. A region goes to the object whose box covers most of it; where
-        several share it, each pixel goes to the one whose box is nearest in sizes of that box. Of
-        what the mask does not show, since it was not yet known, the box is taken.
+    A region goes to the object of the frame whose box covers most of it; where several share it,
+    each pixel goes to the one whose box is nearest in sizes of that box. Of what the mask does not
+    show, since it was not yet known, the box is taken.
     """
     labels = np.zeros(mask.shape, np.uint32)
     if not objects:

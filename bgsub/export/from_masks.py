@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError
 from bgsub.evaluation.masks import MaskFiles, open_masks
+from bgsub.export.run_data import load_run
 from bgsub.options import ProgressCallback
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import Event, find_events
@@ -125,26 +126,20 @@ def _of_results(given: str, masks: MaskFiles) -> _Footage | None:
     folder = next((f for f in (place, place.parent) if (f / MANIFEST).is_file()), None)
     if folder is None:
         return None
-    manifest = load_manifest(folder)
-    try:
-        facts = dict(manifest["input"])
-        facts["path"] = recorded_path(manifest, facts["path"])
-        options = SourceOptions.from_json(manifest["options"]["source"])
-        width, height = int(facts["width"]), int(facts["height"])
-        small = (int(manifest["frame_size"][0]), int(manifest["frame_size"][1]))
-        rate = None if facts["rate"] is None else Fraction(str(facts["rate"]))
-    except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-        message = f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again"
-        raise InputError(message) from error
+    run, manifest = load_run(folder), load_manifest(folder)
+    options = SourceOptions.from_json(manifest["options"]["source"])
+    width, height = manifest.get("frame_size") or run.region[2:]
     film = None
     if masks.footage is not None:
         with suppress(BgsubError):  # gone or damaged since: the masks are enough
             plain = {**options.to_json(), "mask_image": None}
             film = open_source(masks.footage, **plain)
-    view = View((width, height), options.roi or (0, 0, width, height), small)
+    view = View((run.width, run.height), run.region, (width, height))
     table = folder / "errors.csv"
     events = find_events(read_csv(table)) if table.is_file() else []
-    return _Footage(facts, options.to_json(), view, rate, film, events)
+    path = recorded_path(manifest, manifest["input"]["path"])
+    facts = {**manifest["input"], "path": path}
+    return _Footage(facts, options.to_json(), view, run.rate, film, events)
 
 
 def _of_masks(masks: MaskFiles, rate: Fraction | None) -> _Footage:

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from bgsub.errors import InputError
-from bgsub.evaluation.masks import find_output, open_masks
+from bgsub.evaluation.masks import open_masks
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import find_events
 from bgsub.pipeline.directory import MANIFEST
@@ -25,6 +25,7 @@ from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Bytes
 from bgsub.video.images import Image
+from bgsub.video.sink import find_written
 from bgsub.video.source import image_files
 
 
@@ -133,7 +134,7 @@ class RunData:
         advice = "run it again without --only"
         if (made / name).is_file():
             advice = f"give {made}, which has it"
-        elif find_output(self.folder, "mask") is not None:
+        elif find_written(self.folder, "mask") is not None:
             advice = f"make it with `bgsub objects {self.folder}`, and give {made} instead"
         raise InputError(f"{self.folder}: its run wrote no {name}; {advice}")
 

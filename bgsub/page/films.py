@@ -34,7 +34,7 @@ from bgsub.tracking.events import SceneEvent
 from bgsub.video import pyav
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.images import read_image
-from bgsub.video.sink import open_sink
+from bgsub.video.sink import find_written, open_sink
 from bgsub.video.source import is_there, open_source
 
 Progress = Callable[[str, int, int | None], None]
@@ -61,16 +61,11 @@ class Film:
 
     Attributes
     ----------
-    width, height : int
-        Of its pictures in pixels.
     stamps : ndarray of int64, shape (n,)
-        When each picture that is meant is shown, increasing, in units of `base`.
-    base : Fraction
-        Seconds.
-    start : int
-        When the first picture of the file is shown, from which browsers count.
-    shortest : int
-        The shortest time for which a picture of the file is shown.
+        When each picture that is meant is shown, increasing, in units of `base` seconds.
+    start, shortest : int
+        When the first picture of the file is shown, from which browsers count; and the shortest
+        time for which one is.
     """
 
     path: Path
@@ -160,12 +155,6 @@ def open_film(path: Path, *, any_kind: bool = False) -> Film | None:
     return Film(path, width, height, shown, base, int(shown[0]), shortest)
 
 
-def find_output(folder: Path, view: View) -> Path | None:
-    """Find what a run wrote of a view: a video, a folder of pictures or an array."""
-    names = (f"{view}.mp4", f"{view}.mkv", view, f"{view}.zarr")
-    return next((folder / name for name in names if (folder / name).exists()), None)
-
-
 @dataclass(frozen=True, eq=False)
 class Shown:
     """A view of a page.
@@ -201,7 +190,7 @@ def find_view(
     copies : Path or None
         The folder in which copies are made of what browsers do not play; None makes none.
     """
-    own = find_output(result.folder, view)
+    own = find_written(result.folder, view)
     film = None if own is None else open_film(own)
     try:
         if view == "input" and own is None:
@@ -264,18 +253,9 @@ def copy_footage(
     rate: Fraction | None = None,
     progress: Progress,
 ) -> None:
-    """Write the frames of some footage as H.264, under a temporary name until it is complete.
+    """Write the frames of some footage as H.264: 5 to 10 ms each at 1280×720.
 
-    Decodes and encodes every frame: 5 to 10 ms each at 1280×720.
-
-    Parameters
-    ----------
-    footage : path
-        A video, images or an array, as `bgsub.open_source` takes them.
-    options : mapping
-        Keywords of `bgsub.open_source`: those of the run, so that the frames are the same.
-    rate : Fraction, optional
-        Frames a second, for footage that does not say.
+    `options` are keywords of `bgsub.open_source`; `rate` is for footage that does not say.
     """
     source = open_source(str(footage), **options)
     try:
@@ -362,17 +342,9 @@ _MOST_FRAMES, _WIDTH = 400, 240
 
 
 def excerpt_places(result: Result, events: Sequence[SceneEvent]) -> NDArray[np.int64]:
-    """Return the places of a preview's frames: around the peaks of events, or evenly spaced ones.
+    """Return the places, 400 at most, of a preview's frames: around peaks, or evenly spaced.
 
-    Parameters
-    ----------
-    events : sequence of SceneEvent
-        Where they are many, those that come first.
-
-    Returns
-    -------
-    ndarray of int64
-        Increasing, 400 at most.
+    Where events are many, those count that come first.
     """
     n = result.numbers.size
     peaks = [result.place(event.peak_frame) for event in events][:_MOST_FRAMES]
@@ -393,13 +365,7 @@ def expected_bytes(films: Sequence[Film], places: NDArray[np.int64]) -> int:
 
 
 def embed(film: Film, places: NDArray[np.int64]) -> dict[str, Any]:
-    """Encode a preview of the pictures at some places, increasing.
-
-    Returns
-    -------
-    dict
-        As `Film.describe` gives it, with the ``places`` of its pictures; the video is in ``src``.
-    """
+    """Return `Film.describe` of a preview, with the video in ``src``, and its ``places``."""
     pictures = film.pictures(places.tolist())
     first = next(pictures, None)
     if first is None:
@@ -506,16 +472,8 @@ _MOST_RUNS = 256
 def pack_integers(values: ArrayLike) -> dict[str, Any]:
     """Pack integers as runs of even steps, or as differences where they have no such runs.
 
-    Parameters
-    ----------
-    values : array_like of int, shape (n,)
-        The difference of two neighbours must fit into 32 bits.
-
-    Returns
-    -------
-    dict
-        ``{"runs": [[first, step, count], …]}``, or ``{"first": …, "steps": …}`` with the
-        differences as little-endian int32 in base64.
+    ``{"runs": [[first, step, count], …]}``, or ``{"first": …, "steps": …}`` with the differences,
+    which must fit into 32 bits, as little-endian int32 in base64.
 
     Examples
     --------
@@ -603,7 +561,7 @@ def read_frame(
 
 def _of_run(result: Result, view: View, place: int) -> Bytes | None:
     """Read a picture from what the run wrote; None if it wrote none of this view."""
-    path = find_output(result.folder, view)
+    path = find_written(result.folder, view)
     if path is None:
         return None
     if path.suffix == ".zarr":

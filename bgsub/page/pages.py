@@ -121,19 +121,9 @@ _MOST_BOXES = 40_000
 def pack_series(
     result: Result, mask: Film | None, events: Sequence[SceneEvent], progress: Progress
 ) -> dict[str, Any]:
-    """Pack the curves of the timeline.
+    """Pack frame numbers, times in microseconds, and curves of the frames that are drawn.
 
-    Parameters
-    ----------
-    mask : Film or None
-        Is decoded once.
-    events : sequence of SceneEvent
-        Those that are listed: their peaks are drawn however many frames there are.
-
-    Returns
-    -------
-    dict
-        Frame numbers, times in microseconds, and the values of the frames that are drawn.
+    The mask is decoded once. The peaks of `events` are drawn however many frames there are.
     """
     table, n = result.table, result.numbers.size
     curves: dict[str, NDArray[np.float64]] = {}
@@ -176,22 +166,10 @@ def _base64(values: NDArray[Any]) -> str:
 def frames_shown(
     series: list[NDArray[np.float64]], always: NDArray[np.bool_], most: int
 ) -> NDArray[np.int64]:
-    """Choose the frames whose values a page holds, so that no peak and no dip is lost.
+    """Return the places, about `most`, whose values a page holds: no peak and no dip is lost.
 
-    Parameters
-    ----------
-    series : list of ndarray of shape (n,)
-        The curves.
-    always : ndarray of bool, shape (n,)
-        Frames that are kept if they can be; those behind others in a stretch of them go first.
-    most : int
-        Frames up to which all are kept.
-
-    Returns
-    -------
-    ndarray of int64
-        Places, increasing, about `most` at most: all, or of every stretch of equal length those of
-        the lowest and the highest value of every curve, and those of `always`.
+    All, or of every stretch of equal length those of the lowest and the highest value of every
+    curve, and those of `always`, of which those behind others in a stretch of them go first.
     """
     n = always.size
     if n <= most:
@@ -255,17 +233,7 @@ _PIECES = 6
 
 @dataclass(frozen=True)
 class DrawnTrack:
-    """A track as lines.
-
-    Attributes
-    ----------
-    frame : int
-        Its first frame.
-    pieces : list of (str, str)
-        Colour and the points of a polyline.
-    start : (float, float)
-        Where it begins, in pixels of the input.
-    """
+    """A track from its first frame on: colours and points of polylines, in pixels of the input."""
 
     number: int
     frame: int
@@ -345,13 +313,7 @@ _MOST_BARS = 720
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A page and what an index says of it.
-
-    Attributes
-    ----------
-    thumbnail : str
-        Address of a small picture, empty where there is none.
-    """
+    """A page, and the address of a small picture for an index, empty where there is none."""
 
     html: str
     result: Result
@@ -526,19 +488,7 @@ def _excerpt(
 
 @dataclass(frozen=True)
 class Row:
-    """An input in the list of results.
-
-    Attributes
-    ----------
-    page : Path
-        Its own page.
-    thumbnail : str
-        Address of a small picture, empty where there is none.
-    outliers : int or None
-        Outlier frames; None where no frame was fitted.
-    cautions : list of str
-        Warnings and hints.
-    """
+    """An input in the list of results; its outliers are None where no frame was fitted."""
 
     name: str
     folder: Path

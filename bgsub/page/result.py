@@ -135,15 +135,7 @@ class Result:
 def read_result(
     folder: Path, manifest: Mapping[str, Any], selection: Selection | None = None
 ) -> Result:
-    """Read the tables of a run.
-
-    Parameters
-    ----------
-    manifest : mapping
-        Its run.json, as `bgsub.pipeline.manifest.load_manifest` gives it.
-    selection : Selection, optional
-        Which of its events and objects are wanted; all of them without it.
-    """
+    """Read the tables of a run, those events and objects that are selected."""
     if manifest.get("command", "run") not in {"run", "apply"}:
         message = f"{folder}: was written by bgsub {manifest['command']}"
         raise InputError(f"{message}; a page is made of what bgsub run or bgsub apply wrote")
