@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bgsub.background.model import BackgroundModel
 from bgsub.background.render import largest_difference, reconstruct
 from bgsub.background.tiles import Singles, combined, tiles
-from bgsub.fit.blocks import render_rows
+from bgsub.fit.memory import render_rows
 from bgsub.robustpca.median import NORMAL_MAD, column_median
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.contours import pixels_within

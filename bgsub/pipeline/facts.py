@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bgsub.background.model import BackgroundModel
-from bgsub.fit.memory_plan import Plan
+from bgsub.fit.memory import Plan
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events
 from bgsub.pipeline.damage import spans

@@ -18,7 +18,7 @@ from bgsub.pipeline.inputs import (
     open_input,
     plan_run,
 )
-from bgsub.pipeline.needs import fit_settings, scene_settings
+from bgsub.pipeline.needs import chosen_cutoff, scene_settings
 from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
 from bgsub.pipeline.scene import learn_scene
 from bgsub.runtime.threads import Workers
@@ -68,7 +68,8 @@ def fit_errors(
         with FrameStore(
             source, plan, seed=options.seed, temp=options.temp, progress=progress
         ) as store:
-            fit = fit_frames(store, source.pixel_mask, fit_settings(options), workers, progress)
+            cutoff = chosen_cutoff(options)
+            fit = fit_frames(store, source.pixel_mask, options, cutoff, workers, progress)
             scene = learn_scene(store, source, fit, scene_settings(options), workers, progress)
             frames = ScoredFrames(store, fit, scene, workers)
             for _ in frames.blocks():

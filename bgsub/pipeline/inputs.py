@@ -10,8 +10,7 @@ from typing import Any
 from bgsub.background.backdrop import backdrop_bytes
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
-from bgsub.fit.memory_need import MemoryNeed
-from bgsub.fit.memory_plan import Plan, make_plan
+from bgsub.fit.memory import MemoryNeed, Plan, make_plan
 from bgsub.options import RunOptions
 from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
 from bgsub.pipeline.needs import (

@@ -5,8 +5,7 @@ Here all options come together, so that what is below gets the values that it ne
 
 from __future__ import annotations
 
-from bgsub.fit.memory_need import ALL_FRAMES, AUTO_FIT_FRAMES
-from bgsub.fit.settings import FitSettings
+from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES
 from bgsub.options import RunOptions
 from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.pipeline.mask_kinds import MASKERS
@@ -71,24 +70,6 @@ def fitted_at_most(options: RunOptions) -> int:
 def sampled_at_most(options: RunOptions) -> int | None:
     """Give the most frames that masks alone are learned from; None where frames are fitted."""
     return None if needs_fit(options) else fitted_at_most(options)
-
-
-def fit_settings(options: RunOptions) -> FitSettings:
-    """Pick what decides about a fit."""
-    return FitSettings(
-        method=options.method,
-        k=options.k,
-        support_fraction=options.support_fraction,
-        n_init=options.n_init,
-        tol=options.tol,
-        max_iter=options.max_iter,
-        reweight=options.reweight,
-        lam=options.lam,
-        seed=options.seed,
-        cutoff=chosen_cutoff(options),
-        keep_choice="spectrum" in options.outputs,
-        plots="plot" in options.outputs,
-    )
 
 
 def scene_settings(options: RunOptions) -> SceneSettings:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from bgsub.background.render import cutout, difference_picture, signed_difference
-from bgsub.fit.blocks import queue_frames
+from bgsub.fit.memory import queue_frames
 from bgsub.fit.store import FrameBlock
 from bgsub.options import ProgressCallback
 from bgsub.pipeline.camera import CameraWatch

@@ -24,7 +24,7 @@ from bgsub.pipeline.inputs import (
 )
 from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.needs import (
-    fit_settings,
+    chosen_cutoff,
     mask_settings,
     needs_fit,
     needs_objects,
@@ -108,8 +108,8 @@ def run(
             fit = None
             if needs_fit(options):
                 with watch.stage("fit"):
-                    settings = fit_settings(options)
-                    fit = fit_frames(store, source.pixel_mask, settings, workers, progress)
+                    cutoff = chosen_cutoff(options)
+                    fit = fit_frames(store, source.pixel_mask, options, cutoff, workers, progress)
                 write_spectrum(results, fit, options.outputs, options.plot_format, source.name)
             with watch.stage("model"):
                 wanted = scene_settings(options)

@@ -11,7 +11,7 @@ from bgsub.fit.store import FrameStore
 from bgsub.options import RunOptions
 from bgsub.pipeline.consumers import Renderer
 from bgsub.pipeline.inputs import no_progress, open_input, plan_run
-from bgsub.pipeline.needs import fit_settings, needs_fit, sampled_at_most, scene_settings
+from bgsub.pipeline.needs import chosen_cutoff, needs_fit, sampled_at_most, scene_settings
 from bgsub.pipeline.projection import ScoredFrames
 from bgsub.pipeline.scene import learn_scene
 from bgsub.runtime.threads import Workers
@@ -68,9 +68,8 @@ def masks(
         with store:
             fit = None
             if needs_fit(options):
-                fit = fit_frames(
-                    store, source.pixel_mask, fit_settings(options), workers, no_progress
-                )
+                cutoff = chosen_cutoff(options)
+                fit = fit_frames(store, source.pixel_mask, options, cutoff, workers, no_progress)
             scene = learn_scene(store, source, fit, scene_settings(options), workers, no_progress)
             shown = None
             if scene.masker is not None and scene.masker.needs_background:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bgsub.fit.borrowed import Borrowed
+from bgsub.fit.store import Borrowed
 from bgsub.options import RunOptions
 from bgsub.pipeline.inputs import open_input
 from bgsub.video.film import VideoFileSource

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError, cannot_write
-from bgsub.fit.memory_need import AUTO_FIT_FRAMES
+from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import RunOptions
 from bgsub.pipeline.directory import is_complete
 from bgsub.pipeline.inputs import open_input

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bgsub.fit.memory_plan import Plan
+from bgsub.fit.memory import Plan
 from bgsub.pipeline.facts import fit_facts, plan_facts, source_facts
 from bgsub.pipeline.run import run
 from bgsub.video.source import open_source

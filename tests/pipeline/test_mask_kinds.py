@@ -47,7 +47,7 @@ def test_a_sample_that_is_decoded_again_gives_the_same(
     scene, save, tmp_path, options, video, monkeypatch
 ):
     clip = save(scene(n=400, visit=300), "long.npy")
-    monkeypatch.setattr("bgsub.fit.memory_plan.free_space", lambda folder: 0)
+    monkeypatch.setattr("bgsub.fit.memory.free_space", lambda folder: 0)
     chosen = options(outputs={"mask"})
     need = memory_need(open_input(clip, chosen), chosen, 400)
     between = (need.total("memory", 30) + need.total("sample", 30)) // 2

@@ -2,11 +2,10 @@
 
 import pytest
 
-from bgsub.fit.memory_need import ALL_FRAMES, AUTO_FIT_FRAMES
+from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES
 from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.pipeline.needs import (
     chosen_cutoff,
-    fit_settings,
     fitted_at_most,
     needs_fit,
     needs_masks,
@@ -65,11 +64,6 @@ def test_a_rate_of_false_alarms_is_a_cutoff(options):
     assert chosen_cutoff(options()) is None
     assert chosen_cutoff(options(cutoff=7.5)) == 7.5
     assert chosen_cutoff(options(false_alarms=0.01)) == cutoff_for(0.01)
-
-
-def test_settings_of_a_fit_say_what_is_drawn_of_it(options):
-    settings = fit_settings(options(outputs={"spectrum"}, k=3, seed=5))
-    assert (settings.k, settings.seed, settings.keep_choice, settings.plots) == (3, 5, True, False)
 
 
 def test_settings_of_a_scene_name_no_kind_where_no_mask_is_wanted(options):

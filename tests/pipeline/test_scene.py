@@ -9,7 +9,7 @@ from bgsub.fit.frame_fit import fit_frames
 from bgsub.fit.store import FrameStore
 from bgsub.pipeline.inputs import open_input, plan_run
 from bgsub.pipeline.mask_kinds import NetworkMasker, ResidualMasker
-from bgsub.pipeline.needs import fit_settings, mask_settings, scene_settings
+from bgsub.pipeline.needs import mask_settings, scene_settings
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.video.frames import Layout
 
@@ -27,8 +27,7 @@ def learn(save, scene, options, workers):
         source = open_input(save(scene(n=n)), wanted)
         plan = plan_run(source, wanted)
         with FrameStore(source, plan, seed=1, temp=None, progress=nothing) as store:
-            settings = fit_settings(wanted)
-            fit = fit_frames(store, None, settings, workers, nothing) if fitted else None
+            fit = fit_frames(store, None, wanted, None, workers, nothing) if fitted else None
             return learn_scene(store, source, fit, scene_settings(wanted), workers, nothing)
 
     return learn

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.robustpca.competitors.synthetic import data1
+from bgsub.paper.synthetic import data1
 from bgsub.robustpca.reweight import (
     FOOTAGE_CUTOFF,
     leverages,

@@ -10,9 +10,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from bgsub import TRPCA
 from bgsub.errors import ConvergenceWarning, PrecisionWarning, RankWarning
 from bgsub.paper.curves import tre
+from bgsub.paper.synthetic import data1, data2
 from bgsub.robustpca.base import residuals
-from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
-from bgsub.robustpca.competitors.synthetic import data1, data2
+from bgsub.robustpca.descent import algorithm1, random_orthonormal
 from bgsub.robustpca.gram import gram_matrix
 from tests.robustpca.helpers import subspace_angle
 
@@ -403,8 +403,8 @@ def test_where_most_rows_are_equal_the_others_are_told_apart_whatever_their_size
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_components": 0}, "n_components=0: at least 1 is needed"),
-        ({"n_components": 1.5}, "n_components=1.5: an integer is needed"),
+        ({"n_components": 0}, "n_components=0: an integer of at least 1 is needed"),
+        ({"n_components": 1.5}, "n_components=1.5: an integer of at least 1 is needed"),
         ({"support_fraction": 0.49}, "support_fraction=0.49: t must be at least ⌈n/2⌉ = 20"),
         ({"support_fraction": 1.01}, "support_fraction=1.01: .* at most n = 40"),
         ({"support_fraction": float("nan")}, "support_fraction=nan"),
