@@ -72,18 +72,6 @@ def test_too_little_memory_for_the_pixels_is_said_before_any_work(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"method": "svd"}, "--method svd: must be one of trpca, pca"),
-        ({"method": "pcp", "lam": 0.0}, "--lambda 0.0: must be a number above 0"),
-    ],
-)
-def test_options_that_do_not_fit_the_method_are_refused(changes, message):
-    with pytest.raises(UsageError, match=message):
-        RunOptions(**changes)
-
-
 class TestAutomaticRank:
     @pytest.mark.parametrize("name", ["trpca", "pca", "pcp"])
     def test_run_says_what_was_chosen_and_why(

@@ -92,11 +92,6 @@ def test_a_spilled_video_takes_the_same_whatever_its_length():
     assert long < 650e6 < replace(VIDEO, frames=3000).total("memory", 2000)
 
 
-def test_each_road_takes_less_than_the_one_before():
-    many = replace(VIDEO, frames=2000)
-    assert many.total("sample", 100) < many.total("sample", 1000) < many.total("memory", 2000)
-
-
 def test_threads_for_the_gram_matrix_take_memory():
     many = replace(VIDEO, frames=2000, threads=16)
     assert many.total("spill", 2000, 2) < many.total("spill", 2000, 16)

@@ -290,23 +290,6 @@ def test_blocks_as_they_are_decoded(clip, small_blocks):
     assert np.concatenate([block.numbers for block in found]).tolist() == list(range(1, 46))
 
 
-def test_a_demand_is_that_of_the_run(clip, options):
-    source = open_input(clip, options(threads=3))
-    chosen = options(threads=3, outputs={"mask", "preview"}, model="paper")
-    need = memory_need(source, chosen, 45)
-    assert need == MemoryNeed(
-        frames=45,
-        pixels=36 * 48,
-        size=36 * 48 * 3 // 2,
-        native_pixels=36 * 48,
-        k=options().k,
-        threads=3,
-        pictures=True,
-        videos=2,
-        plot=False,
-    )
-
-
 @pytest.fixture
 def frames():
     layout = Layout("bgr", 6, 7)

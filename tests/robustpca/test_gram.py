@@ -16,7 +16,7 @@ from bgsub.robustpca.gram import (
     exact_pieces,
     gram_matrix,
 )
-from bgsub.robustpca.median import NORMAL_MAD, column_median, median, quantile
+from bgsub.robustpca.median import column_median, median, quantile
 
 from .helpers import Columns, frames, lower_median
 
@@ -32,13 +32,6 @@ def integer_gram(X):
 @given(hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=bytes_))
 def test_gram_of_bytes_is_exact(X):
     np.testing.assert_array_equal(gram_matrix(X).values, integer_gram(X))
-
-
-def test_gram_is_exact_where_float32_is():
-    X = frames(40, 1500)
-    gram = gram_matrix(X)
-    assert (gram.cut_blocks, gram.blocks) == (0, 1)
-    np.testing.assert_array_equal(gram.values, integer_gram(X))
 
 
 @pytest.mark.parametrize("fill", ["stripes", "noise"])
@@ -108,13 +101,6 @@ def test_gram_of_floats(dtype):
     centred = X.astype(np.float64) - gram.offset
     np.testing.assert_allclose(gram.values, centred @ centred.T, rtol=1e-11, atol=1e-9)
     np.testing.assert_array_equal(gram.values, gram.values.T)
-
-
-def test_the_three_types_agree():
-    X = frames(31, 700)
-    reference = gram_matrix(X).values
-    for dtype in (np.float32, np.float64):
-        np.testing.assert_array_equal(gram_matrix(X.astype(dtype)).values, reference)
 
 
 def test_reader_is_asked_for_blocks_only():
@@ -212,11 +198,6 @@ def test_median_of_floats_is_the_usual_one():
     X = np.random.default_rng(0).normal(size=(8, 5)).astype(np.float32)
     assert column_median(X).dtype == np.float64
     np.testing.assert_allclose(column_median(X), np.median(X, axis=0))
-
-
-def test_the_median_of_a_normal_variable_is_its_sigma():
-    sample = np.random.default_rng(0).normal(0, 3, 200_000)
-    assert np.median(np.abs(sample)) / NORMAL_MAD == pytest.approx(3, rel=0.01)
 
 
 NUMBERS = st.sampled_from([np.uint8, np.int64, np.float32, np.float64])

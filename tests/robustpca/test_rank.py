@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import logging
 
 import numpy as np
 import pytest
@@ -140,19 +139,6 @@ def test_what_it_says():
     told = json.loads(json.dumps(choice.to_json()))
     assert (told["rank"], told["reason"]) == (2, choice.reason)
     assert len(told["gains"]) == choice.gains.size
-
-
-def test_each_round_is_logged(caplog):
-    with caplog.at_level(logging.DEBUG, logger="bgsub.robustpca.rank"):
-        choose_rank(scene(2), random_state=0)
-    assert "rank 2" in caplog.text
-
-
-def test_matrices_are_checked():
-    with pytest.raises(ValueError, match="at least one row"):
-        choose_rank(np.zeros((0, 4)))
-    with pytest.raises(ValueError, match="finite"):
-        choose_rank(np.full((20, 32), np.nan))
 
 
 @pytest.mark.parametrize("visitor", [False, True])

@@ -64,18 +64,6 @@ def test_every_type_solver_and_road(shape, dtype, solver, reweight):
     np.testing.assert_allclose(fit.objective_, raw, rtol=1e-9)
 
 
-def test_types_give_the_same_fit():
-    for shape in SHAPES:
-        X = frames(*shape)
-        fits = [
-            TRPCA(3, random_state=1).fit(X.astype(t)) for t in (np.uint8, np.float32, np.float64)
-        ]
-        for other in fits[1:]:
-            np.testing.assert_allclose(other.center_, fits[0].center_, atol=1e-9)
-            np.testing.assert_allclose(other.components_, fits[0].components_, atol=1e-9)
-            np.testing.assert_array_equal(other.support_, fits[0].support_)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_solvers_agree_where_restarts_do(shape):
     X = contaminated(*shape)
@@ -459,16 +447,6 @@ def test_no_convergence_is_a_warning(solver):
     with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1 iterations"):
         fit = TRPCA(3, solver=solver, max_iter=1, random_state=0).fit(contaminated(40, 60))
     assert (fit.converged_, fit.n_iter_) == (False, 1)
-
-
-def test_no_convergence_says_how_far_it_still_fell():
-    X = contaminated(40, 60)
-    with pytest.warns(ConvergenceWarning) as caught:
-        longer = TRPCA(3, max_iter=2, n_init=1, tol=0.0, reweight=False, random_state=0).fit(X)
-    with pytest.warns(ConvergenceWarning):
-        shorter = TRPCA(3, max_iter=1, n_init=1, tol=0.0, reweight=False, random_state=0).fit(X)
-    fall = 1 - longer.objective_ / shorter.objective_
-    assert f"the objective still fell by {fall:.1e} of itself" in str(caught[0].message)
 
 
 def heavy_tailed(seed):
