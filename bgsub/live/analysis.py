@@ -14,7 +14,8 @@ from bgsub.errors import InputError, UsageError
 from bgsub.live.decoding import Header, LearningSettings
 from bgsub.live.learning import Learner, LiveModel, Schedule
 from bgsub.live.options import WatchOptions
-from bgsub.segmenter.masks import SCORE_LEVEL, MaskModel, MaskOptions, Seen
+from bgsub.segmenter.masks import SCORE_LEVEL, MaskModel
+from bgsub.segmenter.protocol import MaskOptions, MaskResult
 from bgsub.tracking.detections import find_detections, with_weak_regions
 from bgsub.tracking.events import EventFilter
 from bgsub.tracking.recorder import View
@@ -198,7 +199,7 @@ class Analysis:
         followed = self._tracker.update(self._number, time_s, found, picture if found else None)
         return Found(seen.mask, self._placed(followed.shown), frame_score)
 
-    def _segment(self, frame: Bytes) -> Seen:
+    def _segment(self, frame: Bytes) -> MaskResult:
         """Segment a frame beside the one before it: what comes next nobody knows yet."""
         if self._model is None:
             raise RuntimeError(_NO_MODEL)

@@ -25,7 +25,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from bgsub.runtime.messages import send
-from bgsub.segmenter.masks import MaskOptions
+from bgsub.segmenter.protocol import MaskOptions
 from bgsub.video import pixels, pyav
 from bgsub.video.frames import Layout
 from bgsub.video.geometry import Geometry

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.sample import MOST_FRAMES as SAMPLE
+from bgsub.background.sample import Sample
 from bgsub.errors import BgsubWarning
 from bgsub.live.decoding import Kept, LearningSettings, NotLearned
 from bgsub.outliers.scorer_size import shrink, shrinking
@@ -27,7 +28,8 @@ from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.runtime.messages import receive, send
 from bgsub.runtime.signals import held_back_in_children
 from bgsub.runtime.threads import Workers
-from bgsub.segmenter.masks import MaskModel, MaskOptions
+from bgsub.segmenter.masks import MaskModel
+from bgsub.segmenter.protocol import MaskOptions
 from bgsub.video.frames import Bytes, Layout
 
 MOST_FRAMES = 500
@@ -125,7 +127,7 @@ class Window:
             self._fit.partial_fit(np.stack([_shrunk(layout.luma(row)).ravel() for row in new]))
         chosen = self._chosen(np.array([time_s for time_s, _ in frames]))
         pictures = np.stack([layout.to_bgr(frames[i][1]) for i in chosen])
-        masks = MaskModel.fit(pictures, self._options, plates=False, each=workers.map)
+        masks = MaskModel.fit(Sample.of(pictures), self._options, each=workers.map)
         learned = LiveModel(masks, frames[-1][0], len(frames))
         if support_size(self._fit.errors_.size, None) < _FRAMES_A_COMPONENT * _COMPONENTS:
             return learned

@@ -12,7 +12,7 @@ import pytest
 
 from bgsub.live.decoding import LearningSettings
 from bgsub.live.learning import Learner, Schedule
-from bgsub.segmenter.masks import MaskOptions
+from bgsub.segmenter.protocol import MaskOptions
 from bgsub.video.frames import Layout
 
 from .conftest import blocked_in, walk

@@ -7,7 +7,7 @@ import pytest
 
 from bgsub.live.learning import MOST_FRAMES, Schedule, Window
 from bgsub.runtime.threads import Workers
-from bgsub.segmenter.masks import MaskOptions
+from bgsub.segmenter.protocol import MaskOptions
 from bgsub.video.frames import Layout
 
 
