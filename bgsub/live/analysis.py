@@ -20,13 +20,17 @@ from bgsub.background.model import BackgroundModel
 from bgsub.background.plates import at_working_size
 from bgsub.background.sample import MOST_FRAMES as SAMPLE
 from bgsub.errors import BgsubWarning, InputError, UsageError
+from bgsub.fit.store import FrameBlock
 from bgsub.live.decoding import Header
 from bgsub.live.options import WatchOptions
 from bgsub.outliers.scorer_size import shrink, shrinking
+from bgsub.pipeline.loop import Loop
+from bgsub.pipeline.scene import LearnedScene
 from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
-from bgsub.segmenter.masks import SCORE_LEVEL, MaskModel, MaskOptions
+from bgsub.segmenter.masks import MaskModel
+from bgsub.segmenter.protocol import MaskOptions
 from bgsub.tracking.detections import find_detections, with_weak_regions
 from bgsub.tracking.events import EventFilter
 from bgsub.tracking.recorder import View
@@ -300,6 +304,7 @@ class Analysis:
         self._waits, self._looks_back = waits, looks_back
         self._learner: Learner | None = None
         self._masks: MaskModel | None = None
+        self._loop: Loop | None = None
         self._header: Header | None = None
         self._number = self._first_track = self._last_track = self._models = 0
         self._untold: deque[float] = deque()
@@ -354,7 +359,7 @@ class Analysis:
             self._counted = replace(self._counted, ignored=fitted > 0)
         self._first_track = self._last_track
         self._untold.clear()
-        self._before: Bytes | None = None
+        self._loop = None
         self._tracker = Tracker(
             size,
             rate=header.rate,
@@ -379,13 +384,13 @@ class Analysis:
         if (theirs.height, theirs.width) != (layout.height, layout.width):
             message = f"{self._name}: its pictures are analysed at {layout.width}×{layout.height}"
             raise InputError(f"{message}, but the model is of {theirs.width}×{theirs.height}")
-        self._masks = MaskModel(given.local, masks)
+        self._masks = MaskModel.saved(given, masks)
 
     def look(self, data: bytes, time_s: float) -> Found | None:
         """Analyse a frame, as it comes from a feed; None while there is no model."""
         if self._header is None:
             return None
-        layout, row = self._header.layout, np.frombuffer(data, np.uint8)
+        row = np.frombuffer(data, np.uint8)
         self._number += 1
         model = None
         if self._learner is not None:
@@ -394,27 +399,31 @@ class Analysis:
         masks = self._masks if model is None else model.masks
         if masks is None:
             return None
-        picture = layout.seen(row)
-        small = at_working_size(picture)
-        inside = None if self._given is None else self._given.inside
-        # Beside the frame before it: what comes next nobody knows yet.
-        seen = masks.look(picture, inside, small=small, before=self._before)
-        self._before, mask = small, seen.mask
-        if self._sought.min_area is None and seen.scores is not None:
-            mask = with_weak_regions(mask, seen.scores, SCORE_LEVEL)
+        if self._loop is None:
+            inside = None if self._given is None else self._given.inside
+            scene = LearnedScene(self._header.layout, inside, segmenter=masks)
+            self._loop = Loop(scene, None, needs={"mask", "scores"})
+        elif self._loop.scene.segmenter is not masks:
+            self._loop.scene = replace(self._loop.scene, segmenter=masks)
+        block = FrameBlock(row[None], np.array([self._number]), np.array([time_s]))
+        (frame,) = self._loop.frames([block])
+        mask, scores = frame.mask, frame.scores
+        if self._sought.min_area is None:
+            mask = with_weak_regions(mask, scores, masks.score_level)
         found = find_detections(
             mask,
             min_area=self._least_area,
-            picture=picture,
-            scores=seen.scores,
-            score_level=SCORE_LEVEL,
+            picture=frame.seen,
+            scores=scores,
+            score_level=masks.score_level,
         )
         score = None
         if found and model is not None:
-            score = model.frame_score(layout.luma(row))
-        followed = self._tracker.update(self._number, time_s, found, picture if found else None)
+            score = model.frame_score(frame.layout.luma(row))
+        picture = frame.seen if found else None
+        followed = self._tracker.update(frame.number, time_s, found, picture)
         self._untold.append(time_s)
-        return Found(seen.mask, self._told(followed), score)
+        return Found(frame.mask, self._told(followed), score)
 
     def _told(self, followed: Followed) -> list[list[Observation]]:
         """Return the objects that count, in pixels of the stream, numbered over connections."""

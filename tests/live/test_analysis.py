@@ -13,7 +13,7 @@ from bgsub.live.analysis import MOST_FRAMES, Analysis, Learner, Sought, Window
 from bgsub.live.decoding import Header, LivePicture
 from bgsub.live.options import WatchOptions
 from bgsub.pipeline.run import apply, run
-from bgsub.segmenter.masks import MaskOptions
+from bgsub.segmenter.protocol import MaskOptions
 from bgsub.tracking.events import EventFilter
 from bgsub.tracking.tables import read_objects
 from bgsub.video.frames import Layout
