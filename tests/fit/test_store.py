@@ -11,9 +11,8 @@ from bgsub.errors import MemoryLimitError
 from bgsub.fit import memory
 from bgsub.fit.memory import MemoryNeed, Plan
 from bgsub.fit.store import Borrowed, FitColumns, FrameStore, decoded_blocks
-from bgsub.pipeline.frame_errors import fit_errors
 from bgsub.pipeline.inputs import memory_need, open_input
-from bgsub.pipeline.run import run
+from bgsub.pipeline.run import fit_errors, run
 from bgsub.video.film_index import Place
 from bgsub.video.frames import Frame, Layout
 from bgsub.video.matrix import FrameMatrix

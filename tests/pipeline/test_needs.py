@@ -4,7 +4,7 @@ import pytest
 
 from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES
 from bgsub.outliers.false_alarms import cutoff_for
-from bgsub.pipeline.needs import (
+from bgsub.pipeline.inputs import (
     chosen_cutoff,
     fitted_at_most,
     needs_fit,

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from bgsub.pipeline.mask_kinds import NetworkMasker, ResidualMasker
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import UsageError
 from bgsub.fit.frame_fit import fit_frames
 from bgsub.fit.store import FrameStore
-from bgsub.pipeline.inputs import open_input, plan_run
-from bgsub.pipeline.mask_kinds import NetworkMasker, ResidualMasker
-from bgsub.pipeline.needs import mask_settings, scene_settings
+from bgsub.pipeline.inputs import fit_settings, mask_settings, open_input, plan_run, scene_settings
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.video.frames import Layout
 
@@ -27,7 +26,8 @@ def learn(save, scene, options, workers):
         source = open_input(save(scene(n=n)), wanted)
         plan = plan_run(source, wanted)
         with FrameStore(source, plan, seed=1, temp=None, progress=nothing) as store:
-            fit = fit_frames(store, None, wanted, None, workers, nothing) if fitted else None
+            settings = fit_settings(wanted)
+            fit = fit_frames(store, None, settings, workers, nothing) if fitted else None
             return learn_scene(store, source, fit, scene_settings(wanted), workers, nothing)
 
     return learn
