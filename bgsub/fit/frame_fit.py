@@ -260,7 +260,7 @@ def truncated(estimator: Any, k: int) -> FittedFrames:
 
 
 def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:
-    """Pick the frames below the cut-off, or the better half where these are fewer, shape (n,)."""
+    """Return the frames below the cut-off, or the better half where these are fewer, shape (n,)."""
     ordinary = np.asarray(scores <= cutoff)
     half = (errors.size + 1) // 2
     if ordinary.sum() < half:
