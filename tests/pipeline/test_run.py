@@ -13,7 +13,7 @@ import pytest
 from bgsub import __version__
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, MemoryLimitError, UsageError
 from bgsub.evaluation.masks import open_grey
-from bgsub.fit import memory_need
+from bgsub.fit import memory as memory_need
 from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline import inputs
