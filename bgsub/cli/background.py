@@ -46,9 +46,9 @@ def background_command(footage: str, out: str, force: bool, **params: Any) -> No
     It is made from 24 to 300 frames, spread over the whole film; the film is not read through
     where its format allows seeking.
     """
+    from bgsub.options import SourceOptions
     from bgsub.pipeline.plate import empty_scene
-    from bgsub.runtime.temporary import write_file
-    from bgsub.source_options import SourceOptions
+    from bgsub.runtime.files import write_file
     from bgsub.video.images import encode_image
 
     session = current_session()

@@ -19,8 +19,7 @@ from bgsub.fit.method_fit import (
 )
 from bgsub.fit.settings import FitSettings
 from bgsub.fit.store import FitColumns, FrameStore
-from bgsub.fit_options import MOST_AUTO_COMPONENTS
-from bgsub.options import ProgressCallback
+from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
 from bgsub.outliers.scorer_learning import FrameWeights

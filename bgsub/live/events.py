@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bgsub.errors import OutputError, UsageError
-from bgsub.runtime.temporary import write_file
+from bgsub.runtime.files import write_file
 from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import SMALL_LASTING_S, Observation

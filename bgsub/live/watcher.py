@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from bgsub.errors import InputError, OutputError, cannot_write
+from bgsub.errors import InputError, OutputError, cannot_write, plural, was_or_were
 from bgsub.live.analysis import Analysis, Sought
 from bgsub.live.clips import EventFiles, remove_oldest
 from bgsub.live.decoding import Note
@@ -20,7 +20,6 @@ from bgsub.live.feed import PAUSES_S, Feed, LiveSource, Lost, Opened, PacketRing
 from bgsub.live.options import WatchOptions, parse_keep
 from bgsub.tracking.feedback import Example, Feedback, read_feedback
 from bgsub.tracking.tracker import Observation
-from bgsub.wording import plural, was_or_were
 
 _RING_SLACK_S = 15.0
 """Seconds that packets are kept beyond what clips begin with: what is small and weak must last to

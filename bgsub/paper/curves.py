@@ -24,7 +24,6 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.errors import BgsubWarning, InputError, UsageError
-from bgsub.files import check_plain
 from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
 from bgsub.robustpca.base import AffineEstimator, residuals
 from bgsub.robustpca.checks import check_matrix
@@ -34,6 +33,7 @@ from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
 from bgsub.robustpca.competitors.pca import PCA
 from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
 from bgsub.robustpca.trpca import TRPCA
+from bgsub.runtime.files import check_plain
 from bgsub.runtime.libraries import one_blas_thread
 from bgsub.version import how_to_install
 from bgsub.video.arrays import ArrayArchive, ArrayFileError

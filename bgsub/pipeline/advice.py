@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bgsub.errors import plural
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, find_events, outlier_frames
 from bgsub.pipeline.camera import CameraWatch
 from bgsub.pipeline.mask_tally import MaskTally
-from bgsub.wording import plural
 
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit

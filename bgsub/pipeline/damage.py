@@ -7,11 +7,11 @@ from typing import Protocol, overload
 
 import numpy as np
 
+from bgsub.errors import plural
 from bgsub.fit.store import trusted_rows
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.video.base import BadFrame, OnBadFrame
 from bgsub.video.source import FrameSource
-from bgsub.wording import plural
 
 _NUMBERS_SHOWN = 8
 _SPANS_SHOWN = 5

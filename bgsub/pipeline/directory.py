@@ -20,8 +20,8 @@ from bgsub.pipeline.earlier import (
     earlier_outputs,
     is_output_name,
 )
+from bgsub.runtime.files import Claim, abandoned, alone_in, make_folder, sync, sync_all
 from bgsub.runtime.signals import uninterrupted
-from bgsub.runtime.temporary import Claim, abandoned, alone_in, make_folder, sync, sync_all
 
 __all__ = ["MANIFEST", "ResultsDirectory", "has_results", "is_complete", "recover"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bgsub.errors import InputError, OutputError
-from bgsub.files import check_plain
+from bgsub.runtime.files import check_plain
 
 MANIFEST = "run.json"
 

@@ -12,7 +12,7 @@ from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, UsageError
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan, make_plan
-from bgsub.options import RunOptions
+from bgsub.options import RunOptions, SourceOptions
 from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
 from bgsub.pipeline.needs import (
     chosen_cutoff,
@@ -26,7 +26,6 @@ from bgsub.pipeline.needs import (
 from bgsub.pipeline.still import still_bytes
 from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
-from bgsub.source_options import SourceOptions
 from bgsub.tracking.absorption import absorbed_after, kept_bytes
 from bgsub.video.geometry import ColorMode
 from bgsub.video.source import Footage, FrameSource, open_source

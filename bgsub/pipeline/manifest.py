@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError, UsageError
-from bgsub.files import check_plain
 from bgsub.pipeline.directory import MANIFEST, recover
 from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
+from bgsub.runtime.files import check_plain
 from bgsub.version import __version__
 
 if TYPE_CHECKING:

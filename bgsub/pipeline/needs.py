@@ -106,10 +106,11 @@ def scene_settings(options: RunOptions) -> SceneSettings:
 
 
 def mask_settings(options: RunOptions) -> MaskSettings:
-    """Pick what says how masks are drawn."""
+    """Pick what says how masks are drawn; areas are those of the mask, which may be scaled."""
+    least = options.min_area
     return MaskSettings(
         clean=options.clean,
-        min_area=options.min_area,
+        min_area=None if least is None else round(least * options.source.scale**2),
         shadows=options.shadows,
         sensitivity=options.sensitivity,
         fill_holes=options.fill_holes,

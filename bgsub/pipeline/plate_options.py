@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bgsub.declared import Declared, documented, option
-from bgsub.input_rules import FileOfKind
-from bgsub.rules import Switch
+from bgsub.options import Declared, documented, option
+from bgsub.rules import FileOfKind, Switch
 
 PICTURE = FileOfKind((".png", ".tif", ".tiff"))
 """Files of pictures without loss, of 8 or 16 bits."""

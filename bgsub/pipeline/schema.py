@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from bgsub.errors import InputError, OutputError, UsageError
-from bgsub.facts import Facts, ListOf, Nullable, Text
-from bgsub.input_rules import File
 from bgsub.options import RunOptions
-from bgsub.rules import Choice, Integer, Number, Rule
+from bgsub.rules import Choice, Facts, File, Integer, ListOf, Nullable, Number, Rule, Text
 
 SCHEMA_VERSION = 1
 

@@ -20,7 +20,7 @@ from bgsub.pipeline.earlier import describe
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.output_names import output_name
 from bgsub.pipeline.run import run
-from bgsub.runtime.temporary import Claim
+from bgsub.runtime.files import Claim
 from bgsub.video.sink import VideoSink
 
 VERSION = {"bgsub_version": "0.1.0"}
