@@ -24,11 +24,11 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from bgsub.errors import plural, was_or_were
 from bgsub.runtime.messages import send
 from bgsub.video import pixels, pyav
 from bgsub.video.frames import Layout
 from bgsub.video.geometry import Geometry
-from bgsub.wording import plural, was_or_were
 
 
 @dataclass(frozen=True)

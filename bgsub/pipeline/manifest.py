@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError, OutputError, UsageError
-from bgsub.facts import Facts, ListOf, Nullable, Text
-from bgsub.files import check_plain
-from bgsub.input_rules import File
 from bgsub.options import RunOptions
 from bgsub.pipeline.results import MANIFEST, recover
-from bgsub.rules import Choice, Integer, Number, Rule
+from bgsub.rules import Choice, Facts, File, Integer, ListOf, Nullable, Number, Rule, Text
+from bgsub.runtime.files import check_plain
 from bgsub.version import __version__
 
 if TYPE_CHECKING:

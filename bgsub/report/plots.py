@@ -14,11 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-from bgsub.errors import cannot_write
+from bgsub.errors import cannot_write, plural
 from bgsub.outliers.errors_table import PLACE, ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
 from bgsub.report.figures import BLUE, GREEN, VERMILLION, PlotFormat, render, tidy
-from bgsub.wording import plural
 
 GREY = "#595959"
 

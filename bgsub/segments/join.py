@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError, cannot_write
+from bgsub.errors import InputError, OutputError, cannot_write, is_or_are
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
@@ -35,7 +35,6 @@ from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
 from bgsub.video.base import BadFrame
 from bgsub.video.clip import join_arrays, join_pictures, join_videos, link_or_copy
-from bgsub.wording import is_or_are
 
 MOST_ROWS = 6000
 """Rows up to which all are drawn."""

@@ -20,9 +20,8 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError
+from bgsub.errors import InputError, plural
 from bgsub.video import pyav
-from bgsub.wording import plural
 
 _TEXT_CODECS = {"ansi", "bintext", "idf", "xbin"}  # FFmpeg draws text as a terminal would
 

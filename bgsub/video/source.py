@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
-from bgsub.files import check_plain
+from bgsub.runtime.files import check_plain
 from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, open_array
 from bgsub.video.base import BadFrame, OnBadFrame, Options
 from bgsub.video.frames import Bytes, Frame, Layout

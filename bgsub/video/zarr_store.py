@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import InputError, UsageError, is_or_are
 from bgsub.version import how_to_install
 from bgsub.video.arrays import EXPECTED, ArraySource, holds_frames
 from bgsub.video.base import BadPicture, Options
 from bgsub.video.images import is_image_name
-from bgsub.wording import is_or_are
 
 _LARGEST_CHUNK = 1 << 30
 _BLOCK_BYTES = 128 << 20
