@@ -14,7 +14,7 @@ import click
 from bgsub.cli import cli
 from bgsub.cli.background import PlateOptions
 from bgsub.cli.help import Option
-from bgsub.evaluation.options import EvaluationOptions
+from bgsub.evaluation import EvaluationOptions
 from bgsub.export.options import ClipOptions
 from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.options import (
