@@ -24,11 +24,10 @@ from bgsub.files import check_plain
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST, has_results
 from bgsub.pipeline.manifest import load_manifest, recorded_path
-from bgsub.video.arrays import ArraySource
+from bgsub.video.arrays import ArraySource, is_zarr
 from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf, pages_opener
 from bgsub.video.images import Image, is_image_name, read_image
 from bgsub.video.source import FrameSource, is_there, open_source
-from bgsub.video.zarr_store import is_zarr
 
 _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
 

@@ -19,7 +19,7 @@ from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded
 from bgsub.tracking.regions import Line, read_regions
 from bgsub.tracking.tracker import Observation
 from bgsub.video.images import Image
-from bgsub.video.queued import QueuedSink
+from bgsub.video.sink import QueuedSink
 
 _Listener = Callable[[list[Observation]], None]
 """Called for every frame, in order, with its objects in pixels of the mask."""

@@ -25,8 +25,7 @@ from bgsub.pipeline.still import StillOutput
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes
 from bgsub.video.images import Image
-from bgsub.video.queued import QueuedSink
-from bgsub.video.sink import SUFFIXES, SinkKind, open_sink
+from bgsub.video.sink import SUFFIXES, QueuedSink, SinkKind, open_sink
 
 if TYPE_CHECKING:
     from bgsub.pipeline.activity import ActivityOutput
