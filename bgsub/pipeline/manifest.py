@@ -96,8 +96,8 @@ def input_identity(footage: Footage) -> dict[str, Any]:
 def _parts(path: str) -> list[Path]:
     """List the images of an input that is no file, as `open_source` does; of a store its files."""
     # OpenCV comes with it, and reading a manifest does without.
+    from bgsub.video.arrays import is_zarr
     from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
-    from bgsub.video.zarr_store import is_zarr
 
     if Path(path).is_dir() and is_zarr(Path(path)):
         return sorted(entry for entry in Path(path).rglob("*") if entry.is_file())

@@ -27,8 +27,7 @@ from bgsub.segmenter.protocol import LeftOut
 from bgsub.tracking.absorption import absorbed_after
 from bgsub.video.frames import Bytes
 from bgsub.video.images import Image
-from bgsub.video.queued import QueuedSink
-from bgsub.video.sink import open_sink
+from bgsub.video.sink import QueuedSink, open_sink
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
