@@ -451,7 +451,7 @@ class StreamReader:
         scale = self._scale
         if scale is None:
             scale = min(1.0, (ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
-        turn = pixels.orientation(frame)
+        turn = pyav.orientation(frame)
         self._geometry = Geometry.plan(self._size, turn, None, scale, "the stream")
         self._layout = self._geometry.layout(
             pyav.native_kind(frame), pyav.matrix(frame), "auto", exact_color=False
