@@ -76,7 +76,7 @@ class MaskRule:
     def scores(
         self, largest: Bytes, pixel_mask: NDArray[np.bool_] | None = None
     ) -> NDArray[np.uint16]:
-        """Give what the mask of a frame is cut from; parameters as those of `apply`.
+        """Return what the mask of a frame is cut from; parameters as those of `apply`.
 
         Returns
         -------
@@ -119,7 +119,7 @@ def drop_small(mask: Bytes, min_area: int) -> None:
 
 
 def default_min_area(height: int, width: int) -> int:
-    """Give the smallest blob that is kept: 10 pixels at 160×128, in proportion to the side."""
+    """Return the smallest blob that is kept: 10 pixels at 160×128, in proportion to the side."""
     return max(2, round(0.07 * float(np.sqrt(height * width))))
 
 

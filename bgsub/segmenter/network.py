@@ -9,7 +9,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from bgsub.background.camera import align, moved_back
+from bgsub.background.camera import moved_back
 from bgsub.background.plates import Background, Hypothesis
 from bgsub.segmenter.features import Singles, features
 from bgsub.video.frames import Bytes
@@ -56,15 +56,18 @@ def answer(background: Background, found: Hypothesis, before: Bytes | None) -> A
         own,
         found.first,
         found.second,
-        own if before is None else align(background.registration, before).frame,
+        own if before is None else background.aligned(before),
         plates.shares,
         plates.noise,
         plates.activity,
+        plates.order,
     )
     net = _net()
     net.setInput(planes[None])
-    logits = np.asarray(net.forward(), np.float32)[0]
-    chances = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
+    # Four planes each, of the pixels of every two by two.
+    height, width = own.shape[:2]
+    parts = np.asarray(net.forward(), np.float32).reshape(2, 2, 2, height // 2, width // 2)
+    chances = parts.transpose(0, 3, 1, 4, 2).reshape(2, height, width)
     objects, shadows = (moved_back(one, motion) for one in chances)
     return Answer(objects, shadows)
 
