@@ -222,9 +222,11 @@ def main() -> None:
         for group in optimizer.param_groups:
             group["lr"] = rate
         planes, truth, weights = next(loader)
-        logits = functional.pixel_shuffle(
-            net(planes.float().contiguous(memory_format=torch.channels_last)), 2
-        )
+        planes = planes.float().contiguous(memory_format=torch.channels_last)
+        # Processors that know bfloat16 take three quarters of the time with it.
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            halves = net(planes)
+        logits = functional.pixel_shuffle(halves.float(), 2)
         loss, entropy = loss_of(logits, truth, weights)
         optimizer.zero_grad()
         loss.backward()
