@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from bgsub.cli import cli
+from bgsub.cli.background import PlateOptions
 from bgsub.cli.help import Option
 from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.evaluation.options import EvaluationOptions
@@ -26,7 +27,6 @@ from bgsub.paper.options import (
     SyntheticOptions,
     TimesOptions,
 )
-from bgsub.pipeline.plate_options import PlateOptions
 from bgsub.rules import Switch
 from bgsub.source_options import SourceOptions
 from bgsub.tracking.place_options import ListingOptions, PlaceOptions

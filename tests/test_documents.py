@@ -15,7 +15,7 @@ from bgsub.cli import cli
 from bgsub.export.clips import _CLIP_COLUMNS
 from bgsub.options import OUTPUTS
 from bgsub.outliers.errors_table import _LATER_COLUMNS, COLUMNS
-from bgsub.pipeline.output_names import output_name
+from bgsub.pipeline.inputs import output_name
 from bgsub.tracking.events import EVENT_COLUMNS
 from bgsub.tracking.regions import _REGION_COLUMNS
 from bgsub.tracking.tables import OBJECT_COLUMNS

@@ -58,7 +58,7 @@ def clips_command(given: str, out: str, **params: Any) -> None:
     by time.
     """
     from bgsub.export.clips import Painter, clip_names, plan_spans, write_clips
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
     session = current_session()
     force, own = params.pop("force"), shared.chosen(ClipOptions, params)

@@ -146,13 +146,13 @@ def _stem(given: str) -> str:
 
 
 def _is_complete(folder: Path) -> bool:
-    from bgsub.pipeline.directory import is_complete
+    from bgsub.pipeline.results import is_complete
 
     return is_complete(folder)
 
 
 def _recover(folder: Path) -> None:
-    from bgsub.pipeline.directory import recover
+    from bgsub.pipeline.results import recover
 
     recover(folder)
 

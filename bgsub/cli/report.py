@@ -119,7 +119,7 @@ def report_command(
 
 def _folders(given: tuple[str, ...]) -> list[Path]:
     """List the folders of results that are meant: a folder of such folders stands for them."""
-    from bgsub.pipeline.directory import MANIFEST
+    from bgsub.pipeline.results import MANIFEST
 
     found: list[Path] = []
     for each in given:

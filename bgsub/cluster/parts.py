@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, cannot_write
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import is_complete
-from bgsub.pipeline.earlier import check_unchanged
 from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.results import check_unchanged, is_complete
 from bgsub.segments.plan import (
     FOLDER,
     PLAN,

@@ -22,8 +22,8 @@ from bgsub.errors import InputError
 from bgsub.evaluation.measures import BACKGROUND, FOREGROUND, UNSCORED
 from bgsub.files import check_plain
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.directory import MANIFEST, has_results
 from bgsub.pipeline.manifest import load_manifest, recorded_path
+from bgsub.pipeline.results import MANIFEST, has_results
 from bgsub.video.arrays import ArraySource
 from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf, pages_opener
 from bgsub.video.images import Image, is_image_name, read_image

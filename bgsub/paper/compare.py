@@ -33,8 +33,7 @@ from bgsub.paper.curves import auc, average_precision
 from bgsub.paper.labels import UNKNOWN
 from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow
 from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.inputs import DEFAULT_MEMORY, open_frames
-from bgsub.pipeline.needs import fitted_at_most
+from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most, open_frames
 from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.competitors.methods import COMPARED, MethodInfo, Settings
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix

@@ -20,15 +20,12 @@ from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.activity import join_activity, join_heatmaps
-from bgsub.pipeline.advice import EMPTY, describe_outliers, sight_findings
-from bgsub.pipeline.damage import damage_findings
-from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.manifest import Stopwatch, load_manifest
-from bgsub.pipeline.needs import VIDEOS, needs_still
+from bgsub.pipeline.advice import EMPTY, damage_findings, describe_outliers, sight_findings
+from bgsub.pipeline.inputs import VIDEOS, needs_still, output_name, output_names
+from bgsub.pipeline.manifest import SCHEMA_VERSION, Stopwatch, load_manifest
 from bgsub.pipeline.objects import given_feedback, object_options
 from bgsub.pipeline.outcome import RunResult, commit
-from bgsub.pipeline.output_names import output_name, output_names
-from bgsub.pipeline.schema import SCHEMA_VERSION
+from bgsub.pipeline.results import ResultsDirectory
 from bgsub.robustpca.rank import RankChoice
 from bgsub.segments.plan import Segment, SegmentPlan, segment_folder
 from bgsub.tracking.feedback import drop_alike
@@ -276,7 +273,7 @@ class FilmFacts:
 
 @dataclass
 class _Damage:
-    """The damage of a film, as `bgsub.pipeline.damage` takes it."""
+    """The damage of a film, as `bgsub.pipeline.advice` takes it."""
 
     codec: str
     bad_frames: list[BadFrame]
@@ -557,7 +554,7 @@ def _join_frames(folders: Sequence[Path], film: FilmFacts, results: ResultsDirec
 def _choose_still(folders: Sequence[Path], film: FilmFacts, results: ResultsDirectory) -> None:
     """Take the picture of the scene from the segment of most frames."""
     frames = [int(segment["frames"]["used"]) for segment in film.segments]
-    name = output_name("still", film.plan.options.format, film.plan.options.plot_format)
+    name = output_name("still", film.plan.options)
     link_or_copy(folders[frames.index(max(frames))] / name, results.stage(name))
 
 
@@ -612,7 +609,7 @@ def _plot(
     """Draw errors.png with the borders of the segments."""
     from bgsub.report.plots import Film, plot_errors  # takes longer to import than many joins
 
-    name = output_name("plot", options.format, options.plot_format)
+    name = output_name("plot", options)
     borders = {
         int(each["first"]): "" if str(each["reason"]).startswith("after ") else each["reason"]
         for each in facts["segments"][1:]
@@ -656,7 +653,7 @@ def _plot_spectrum(
             reason="",
         ),
         round(float(np.median([manifest["k"] for manifest in found]))),
-        results.stage(output_name("spectrum", options.format, options.plot_format)),
+        results.stage(output_name("spectrum", options)),
         title=f"{facts['input']['name']}, median of {len(folders)} segments",
         plot_format=options.plot_format,
         parts=parts,

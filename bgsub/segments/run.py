@@ -15,12 +15,18 @@ from bgsub.errors import BgsubError, InputError, OutputError
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline import run as pipeline
-from bgsub.pipeline.directory import ResultsDirectory, is_complete
-from bgsub.pipeline.inputs import StrPath, load_for, memory_need, no_progress, open_input
+from bgsub.pipeline.inputs import (
+    Stretch,
+    StrPath,
+    load_for,
+    memory_need,
+    no_progress,
+    open_input,
+)
 from bgsub.pipeline.manifest import Stopwatch
 from bgsub.pipeline.outcome import RunResult
+from bgsub.pipeline.results import ResultsDirectory, is_complete
 from bgsub.pipeline.run import run as run_piece
-from bgsub.pipeline.stretch import Stretch
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers, keep_freed_memory
 from bgsub.segments.plan import (

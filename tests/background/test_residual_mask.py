@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from bgsub.background.model import BackgroundModel
-from bgsub.background.residual_mask import (
+from bgsub.background.learning import (
     NOISE_FRAMES,
     SCORE_LEVEL,
     THRESHOLD_BOUNDS,
@@ -19,6 +18,7 @@ from bgsub.background.residual_mask import (
     drop_small,
     noise_frames,
 )
+from bgsub.background.model import BackgroundModel
 from bgsub.pipeline.run import run
 from bgsub.video.frames import Layout
 

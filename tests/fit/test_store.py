@@ -14,9 +14,8 @@ from bgsub.fit.borrowed import Borrowed
 from bgsub.fit.memory_need import MemoryNeed
 from bgsub.fit.memory_plan import Plan
 from bgsub.fit.store import FrameStore, decoded_blocks
-from bgsub.pipeline.frame_errors import fit_errors
 from bgsub.pipeline.inputs import memory_need, open_input
-from bgsub.pipeline.run import run
+from bgsub.pipeline.run import fit_errors, run
 from bgsub.video.film_index import Place
 from bgsub.video.frames import Frame, Layout
 from bgsub.video.source import open_source

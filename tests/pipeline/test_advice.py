@@ -16,7 +16,7 @@ from bgsub.pipeline.advice import (
     outlier_findings,
     sight_findings,
 )
-from bgsub.pipeline.mask_tally import MaskTally
+from bgsub.pipeline.outputs import MaskTally
 from bgsub.pipeline.run import run
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bgsub.pipeline.camera import CameraWatch, _displacement, _look_at
-from bgsub.pipeline.frames import FrameRules, SceneFrame
+from bgsub.pipeline.loop import FrameRules, SceneFrame
 from bgsub.video.frames import Layout
 
 

@@ -8,8 +8,8 @@ import pytest
 from bgsub.background.model import BackgroundModel
 from bgsub.background.render import reconstruct
 from bgsub.fit.store import decoded_blocks
-from bgsub.pipeline.consumers import Renderer, feed
-from bgsub.pipeline.projection import ProjectedFrames
+from bgsub.pipeline.loop import Renderer, feed
+from bgsub.pipeline.scoring import ProjectedFrames
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Layout
 from bgsub.video.source import open_source

@@ -15,10 +15,16 @@ import pytest
 
 from bgsub.errors import BgsubError, OutputError
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, has_results, is_complete, recover
-from bgsub.pipeline.earlier import describe
+from bgsub.pipeline.inputs import output_name
 from bgsub.pipeline.manifest import load_manifest
-from bgsub.pipeline.output_names import output_name
+from bgsub.pipeline.results import (
+    MANIFEST,
+    ResultsDirectory,
+    describe,
+    has_results,
+    is_complete,
+    recover,
+)
 from bgsub.pipeline.run import run
 from bgsub.runtime.temporary import Claim
 from bgsub.video.sink import VideoSink
@@ -439,7 +445,7 @@ class TestKilledRuns:
         caplog.set_level(logging.INFO)
         code = (
             "import os, sys; from pathlib import Path\n"
-            "from bgsub.pipeline.directory import ResultsDirectory\n"
+            "from bgsub.pipeline.results import ResultsDirectory\n"
             "results = ResultsDirectory(Path(sys.argv[1]), ['mask.mp4'])\n"
             "results.stage('mask.mp4').write_bytes(b'1')\n"
             "os.kill(os.getpid(), 9)\n"

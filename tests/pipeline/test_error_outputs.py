@@ -5,8 +5,8 @@ import pytest
 
 from bgsub.errors import OutputError
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.error_outputs import TableOutputs
+from bgsub.pipeline.outputs import TableOutputs
+from bgsub.pipeline.results import ResultsDirectory
 from bgsub.report.plots import render_errors
 
 

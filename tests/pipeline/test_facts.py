@@ -1,9 +1,9 @@
 """What run.json says of the input, the fit and the pictures."""
 
 import pytest
+from bgsub.pipeline.facts import fit_facts, plan_facts, source_facts
 
 from bgsub.fit.memory_plan import Plan
-from bgsub.pipeline.facts import fit_facts, plan_facts, source_facts
 from bgsub.pipeline.run import run
 from bgsub.video.source import open_source
 

@@ -5,8 +5,7 @@ import pytest
 
 from bgsub.errors import InputError
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.frame_errors import fit_errors, model_errors
-from bgsub.pipeline.run import apply
+from bgsub.pipeline.run import apply, fit_errors, model_errors
 
 
 def test_a_fit_makes_the_errors_of_the_run_and_writes_nothing(whole_run):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.background.render import largest_difference
-from bgsub.pipeline.frames import FrameRules, SceneFrame
+from bgsub.pipeline.loop import FrameRules, SceneFrame
 from bgsub.segmenter.masks import Seen
 from bgsub.video.frames import Layout
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bgsub
-from bgsub.pipeline.streaming import masks
+from bgsub.pipeline.run import masks
 from bgsub.video.images import write_image
 
 FOOTAGE = {

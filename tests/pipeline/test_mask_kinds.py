@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bgsub.pipeline.mask_kinds import NetworkMasker, ResidualMasker
+from bgsub.pipeline.masker import MaskSettings
 
 from bgsub.errors import UsageError
 from bgsub.pipeline.inputs import memory_need, open_input
-from bgsub.pipeline.mask_kinds import NetworkMasker, ResidualMasker
-from bgsub.pipeline.masker import MaskSettings
 from bgsub.pipeline.run import run
 from bgsub.video.frames import Layout
 

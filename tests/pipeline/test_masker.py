@@ -1,10 +1,10 @@
 """The seam between a run and its masks: how a third kind is added."""
 
 import numpy as np
-
-from bgsub.options import RunOptions
 from bgsub.pipeline.mask_kinds import MASKERS
 from bgsub.pipeline.masker import Masker
+
+from bgsub.options import RunOptions
 from bgsub.pipeline.run import run
 from bgsub.segmenter.masks import Seen
 

@@ -4,7 +4,7 @@ import pytest
 
 from bgsub.fit.memory_need import ALL_FRAMES, AUTO_FIT_FRAMES
 from bgsub.outliers.false_alarms import cutoff_for
-from bgsub.pipeline.needs import (
+from bgsub.pipeline.inputs import (
     chosen_cutoff,
     fit_settings,
     fitted_at_most,

@@ -10,13 +10,11 @@ from bgsub.background.model import BackgroundModel
 from bgsub.errors import OutputError
 from bgsub.fit.store import decoded_blocks
 from bgsub.options import OUTPUTS, RunOptions
-from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.mask_tally import MaskTally
-from bgsub.pipeline.needs import mask_settings
-from bgsub.pipeline.output_names import output_name
-from bgsub.pipeline.outputs import FrameOutputs
-from bgsub.pipeline.projection import ProjectedFrames
+from bgsub.pipeline.inputs import mask_settings, output_name
+from bgsub.pipeline.outputs import FrameOutputs, MaskTally
+from bgsub.pipeline.results import ResultsDirectory
 from bgsub.pipeline.scene import saved_scene
+from bgsub.pipeline.scoring import ProjectedFrames
 from bgsub.video.source import open_source
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bgsub.background.sample import MOST_FRAMES as MOST_SAMPLED
 from bgsub.errors import UsageError
-from bgsub.pipeline.plate import (
+from bgsub.pipeline.still import (
     MOST_FRAMES,
     empty_scene,
     frames_looked_at,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.pipeline.frame_errors import model_errors
-from bgsub.pipeline.run import apply, run
+from bgsub.pipeline.run import apply, model_errors, run
 
 
 class TestSameFootage:

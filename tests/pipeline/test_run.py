@@ -17,7 +17,7 @@ from bgsub.fit import memory_need
 from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline import needs
-from bgsub.pipeline.earlier import describe
+from bgsub.pipeline.results import describe
 from bgsub.pipeline.run import apply, run
 from bgsub.video.images import read_image, write_image
 from bgsub.video.source import open_source

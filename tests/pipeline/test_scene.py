@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from bgsub.pipeline.mask_kinds import NetworkMasker, ResidualMasker
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import UsageError
 from bgsub.fit.frame_fit import fit_frames
 from bgsub.fit.store import FrameStore
-from bgsub.pipeline.inputs import open_input, plan_run
-from bgsub.pipeline.mask_kinds import NetworkMasker, ResidualMasker
-from bgsub.pipeline.needs import fit_settings, mask_settings, scene_settings
+from bgsub.pipeline.inputs import fit_settings, mask_settings, open_input, plan_run, scene_settings
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.video.frames import Layout
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from bgsub.cli.errors import Loaded
 from bgsub.errors import InputError, UsageError
-from bgsub.pipeline.manifest import load_manifest, recorded_path
-from bgsub.pipeline.schema import check_facts
+from bgsub.pipeline.manifest import check_facts, load_manifest, recorded_path
 
 VALUES = st.one_of(
     st.none(),

@@ -5,9 +5,8 @@ import pytest
 
 from bgsub import apply
 from bgsub.background.model import BackgroundModel
-from bgsub.pipeline.plate import empty_scene
 from bgsub.pipeline.run import run
-from bgsub.pipeline.still import StillOutput, still_bytes
+from bgsub.pipeline.still import StillOutput, empty_scene, still_bytes
 from bgsub.video.frames import Layout
 from bgsub.video.images import read_image
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bgsub
-from bgsub.pipeline.streaming import masks
+from bgsub.pipeline.run import masks
 
 
 @pytest.mark.parametrize("model", ["local", "paper"])
