@@ -325,7 +325,7 @@ def _order(first: Flags, second: Flags, times: NDArray[np.float64]) -> Bytes:
         moments.append((mean, deviation, count > 0))
     (early, wide, _), (late, narrow, there) = moments
     order = np.stack([LATER_UNIT * (late - early), SPREAD_UNIT * (wide - narrow)]) * there
-    return np.clip(np.rint(128 + order), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(128 + order), 0, 255), np.uint8)
 
 
 def _apart(one: Bytes, other: Bytes) -> Bytes:
