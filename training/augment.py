@@ -125,7 +125,7 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
     crop = _turned(crop, rng)
     if rng.random() < 0.3:
         crop = _furnished(crop, examples, rng)
-    if rng.random() < 0.45:
+    if rng.random() < 0.5:
         for _ in range(rng.integers(1, 5)):
             crop = _pasted(crop, examples, rng)
     if rng.random() < 0.3:
@@ -320,7 +320,7 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
             colors = colors + (first - colors) * rng.uniform(0.3, 0.85)
         else:
             colors = (colors - mean) * rng.uniform(0.1, 1) + near + rng.uniform(-25, 25, 3)
-    elif rng.random() < (0.4 if height < 15 else 0.15):  # faint: some noises beside the place
+    elif rng.random() < (0.5 if height < 15 else 0.25):  # faint: some noises beside the place
         off = (noise[inside].mean() / 8 * rng.uniform(2, 8) + 3) * rng.choice([-1, 1])
         colors = first + off * rng.uniform(0.6, 1.2, 3)
     colors = np.clip(colors, 0, 255).astype(np.float32)
@@ -455,7 +455,7 @@ def _shaken(crop: Crop, rng: np.random.Generator) -> Crop:
 
 def _recolored(crop: Crop, rng: np.random.Generator) -> Crop:
     images, factor = crop.images, 1.0
-    if rng.random() < 0.3:
+    if rng.random() < 0.4:
         images = np.repeat(images.mean(-1, keepdims=True), 3, axis=-1)
     elif rng.random() < 0.35:
         images = images[..., rng.permutation(3)]
