@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bgsub.declared import Declared, declared_fields, documented, flag, option
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import POSITIVE, Choice, Integer, Number, Or, OrAuto, Switch
 
 MOST_AUTO_COMPONENTS = 10

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bgsub.cli.messages import Session
-from bgsub.robustpca.competitors.methods import COMPARED
+from bgsub.robustpca.competitors import COMPARED
 from bgsub.wording import plural
 
 _LINE_INTERVAL_S = 10.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from bgsub.background.render import cutout, difference_picture, signed_difference
 from bgsub.errors import cannot_write
-from bgsub.fit.blocks import queue_frames
+from bgsub.fit.memory import queue_frames
 from bgsub.fit.store import FrameBlock
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable, write_csv

@@ -86,15 +86,6 @@ def frames_looked_at(height: int, width: int) -> int:
     return max(full_frames(height, width), min(MOST_FRAMES, _PICTURES // (3 * height * width)))
 
 
-_PICTURE = 4
-"""Bytes that are kept of a pixel: its colours, and whether an object is there."""
-
-
-def still_bytes(frames: int, height: int, width: int) -> int:
-    """Give the memory that a `StillOutput` takes."""
-    return _PICTURE * height * width * min(frames, full_frames(height, width))
-
-
 class StillOutput:
     """A sink that keeps some of the frames, spread over the film, and writes what they share.
 

@@ -7,7 +7,7 @@ import pytest
 from bgsub.errors import UsageError
 from bgsub.options import RunOptions
 from bgsub.paper.options import COLUMNS, CompareOptions
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors import METHODS
 from bgsub.source_options import SourceOptions
 
 

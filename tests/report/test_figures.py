@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bgsub.report.figures import METHOD_COLORS, METHOD_MARKERS
-from bgsub.robustpca.competitors.methods import COMPARED
+from bgsub.robustpca.competitors import COMPARED
 
 
 def test_every_method_has_a_colour_and_a_mark_of_its_own():

@@ -10,16 +10,13 @@ from hypothesis.extra import numpy as st_numpy
 
 from bgsub.background.learning import (
     NOISE_FRAMES,
-    SCORE_LEVEL,
     THRESHOLD_BOUNDS,
-    MaskRule,
     choose_threshold,
-    default_min_area,
-    drop_small,
     noise_frames,
 )
 from bgsub.background.model import BackgroundModel
 from bgsub.pipeline.run import run
+from bgsub.segmenter.residual import ResidualSegmenter, default_min_area, drop_small
 from bgsub.video.frames import Layout
 
 EIGHT = np.ones((3, 3))
@@ -59,11 +56,11 @@ class TestDropSmall:
         assert mask.any() == kept
 
 
-class TestMaskRule:
+class TestMasks:
     @given(threshold=st.floats(0, 255))
     def test_a_pixel_is_foreground_where_its_difference_is_above_the_threshold(self, threshold):
         differences = np.arange(256, dtype=np.uint8).reshape(16, 16)
-        mask = MaskRule(threshold, clean=False, min_area=99).apply(differences)
+        mask = ResidualSegmenter(threshold, clean=False, min_area=99).cut(differences)
         np.testing.assert_array_equal(mask, np.where(differences > threshold, 255, 0))
         assert mask.dtype == np.uint8
 
@@ -72,7 +69,7 @@ class TestMaskRule:
         differences[10:30, 10:30] = 90
         differences[20, 20] = 0
         differences[3, 3] = differences[35, 30:32] = 90
-        mask = MaskRule(20, clean=True, min_area=2).apply(differences)
+        mask = ResidualSegmenter(20, clean=True, min_area=2).cut(differences)
         assert mask[20, 20] == 255
         assert not mask[:8].any()
         assert not mask[32:].any()
@@ -81,7 +78,7 @@ class TestMaskRule:
         differences=st_numpy.arrays(np.uint8, (9, 11), elements=st.sampled_from([0, 20, 21, 90]))
     )
     def test_cleaning_is_a_median_filter_and_the_smallest_area(self, differences):
-        mask = MaskRule(20, clean=True, min_area=6).apply(differences.copy())
+        mask = ResidualSegmenter(20, clean=True, min_area=6).cut(differences.copy())
         plain = np.where(differences > 20, 255, 0).astype(np.uint8)
         filtered = np.asarray(cv2.medianBlur(plain, 5))
         np.testing.assert_array_equal(mask, without_small(filtered, 6))
@@ -91,14 +88,14 @@ class TestMaskRule:
         clean=st.booleans(),
     )
     def test_pixels_outside_are_never_foreground(self, inside, clean):
-        rule = MaskRule(20, clean=clean, min_area=1)
-        mask = rule.apply(np.full((9, 11), 90, np.uint8), inside)
+        rule = ResidualSegmenter(20, clean=clean, min_area=1)
+        mask = rule.cut(np.full((9, 11), 90, np.uint8), inside)
         assert not mask[~inside].any()
 
     def test_the_differences_stay_as_they_are(self):
         differences = np.full((9, 11), 90, np.uint8)
-        rule = MaskRule(20, clean=True, min_area=1)
-        rule.apply(differences, np.zeros((9, 11), bool))
+        rule = ResidualSegmenter(20, clean=True, min_area=1)
+        rule.cut(differences, np.zeros((9, 11), bool))
         rule.scores(differences, np.zeros((9, 11), bool))
         assert (differences == 90).all()
 
@@ -114,16 +111,16 @@ class TestScores:
         self, differences, threshold, clean, data
     ):
         inside = data.draw(st.none() | st_numpy.arrays(bool, differences.shape))
-        rule = MaskRule(threshold, clean=clean, min_area=0)
+        rule = ResidualSegmenter(threshold, clean=clean, min_area=0)
         scores = rule.scores(differences, inside)
         assert scores.dtype == np.uint16
-        np.testing.assert_array_equal(scores >= SCORE_LEVEL, rule.apply(differences, inside) > 0)
+        np.testing.assert_array_equal(scores >= rule.score_level, rule.cut(differences, inside) > 0)
         if inside is not None:
             assert not scores[~inside].any()
 
     def test_they_are_hundredths_of_the_lowest_difference_above_the_threshold(self):
         differences = np.array([[0, 6, 12, 13, 26, 255]], np.uint8)
-        scores = MaskRule(12.7, clean=False, min_area=9).scores(differences)
+        scores = ResidualSegmenter(12.7, clean=False, min_area=9).scores(differences)
         np.testing.assert_array_equal(scores, [[0, 46, 92, 100, 200, 1961]])
 
 

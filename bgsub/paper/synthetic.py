@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.competitors.reference import random_orthonormal
+from bgsub.robustpca.descent import random_orthonormal
 from bgsub.robustpca.spaces import Floats
 
 _DATA1_LARGEST = 2.0

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.robustpca.competitors.reference import residuals
-from bgsub.robustpca.competitors.synthetic import data1, data2
+from bgsub.paper.synthetic import data1, data2
+from bgsub.robustpca.base import residuals
 
 
 @pytest.mark.parametrize(("make", "scale"), [(data1, 1.0), (data2, 0.5)])
@@ -15,7 +15,7 @@ def test_true_observations_lie_near_the_subspace(make, scale, share):
     assert (~data.labels).sum() == round(share * 400)
     np.testing.assert_allclose(data.components @ data.components.T, np.eye(4), atol=1e-12)
     np.testing.assert_array_equal(data.true_observations, data.X[data.labels])
-    errors = residuals(data.X, np.zeros(30), data.components.T)
+    errors = residuals(data.X, np.zeros(30), data.components)
     assert errors[data.labels].mean() == pytest.approx(26 * (0.05 * scale) ** 2, rel=0.1)
     if share:
         assert errors[~data.labels].min() > errors[data.labels].max()
