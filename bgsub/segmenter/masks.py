@@ -217,14 +217,19 @@ class MaskModel(Segmenter):
         speck = 0.0
         if self.min_area > 1 and cv2.hasNonZero(mask):
             outlines, (tree,) = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-            for outline, (*_, parent) in zip(outlines, tree, strict=True):
-                # Pick's theorem: pixels inside of a polygon through pixels, and those on it.
-                inside = cv2.contourArea(outline) - len(outline) / 2 + 1
-                if parent < 0 and inside + len(outline) < self.min_area:
-                    cv2.drawContours(mask, [outline], -1, 0, cv2.FILLED)
-                    speck += inside + len(outline)
-                elif parent >= 0 and self.options.fill and inside < self.min_area:
-                    cv2.drawContours(mask, [outline], -1, 255, cv2.FILLED)
+            # Pick's theorem: pixels inside of a polygon through pixels, and those on it.
+            inside = [cv2.contourArea(one) - len(one) / 2 + 1 for one in outlines]
+            small = [
+                parent < 0 and area + len(one) < self.min_area
+                for one, area, (*_, parent) in zip(outlines, inside, tree, strict=True)
+            ]
+            for index, (one, (*_, parent)) in enumerate(zip(outlines, tree, strict=True)):
+                if small[index]:
+                    cv2.drawContours(mask, [one], -1, 0, cv2.FILLED)
+                    speck += inside[index] + len(one)
+                elif self.options.fill and parent >= 0 and inside[index] < self.min_area:
+                    # A hole of what was dropped is no object.
+                    cv2.drawContours(mask, [one], -1, 0 if small[parent] else 255, cv2.FILLED)
         return speck / mask.size
 
 
