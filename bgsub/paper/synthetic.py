@@ -151,7 +151,7 @@ def _outlier_count(n_samples: int, n_features: int, n_components: int, share: fl
 
 
 def _deviation(sigma: float, *, variance: bool) -> float:
-    """Give the standard deviation that N(0, σ) stands for."""
+    """Return the standard deviation that N(0, σ) stands for."""
     return math.sqrt(sigma) if variance else sigma
 
 

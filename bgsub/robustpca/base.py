@@ -53,15 +53,10 @@ class AffineEstimator(Conventions):
             float64, float32 or uint8, one observation a row. uint8 is never copied as a whole.
         y : ignored
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError
-            For a matrix that is not two-dimensional, empty, NaN or infinite, and for parameters out
-            of range; names the value and the rule.
+            For what is no matrix of finite numbers, and for parameters out of range.
 
         Notes
         -----
@@ -101,18 +96,7 @@ class AffineEstimator(Conventions):
     def fit_gram(self, gram: Gram) -> Self:
         """Fit from a Gram matrix alone: everything but ``center_`` and ``components_``.
 
-        Parameters
-        ----------
-        gram : Gram
-            Of the rows, see `gram_matrix`.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        O(n²k) operations per iteration, whatever the number of pixels.
+        O(n²k) operations per iteration, whatever the number of pixels; see `gram_matrix`.
         """
         self._check(gram.n_samples)
         self._forget()

@@ -75,14 +75,8 @@ def descend(
         X₀U⁰ of each restart.
     n_support : int
         t, the number of rows of which the objective takes the mean.
-    tol : float
-        Stop when the objective falls by less than this share of itself.
-    max_iter : int
-        Stop after this many iterations.
-
-    Returns
-    -------
-    list of Descent, one per restart, in order
+    tol, max_iter : float, int
+        Stop when the objective falls by less than this share, or after so many iterations.
 
     Notes
     -----
@@ -176,7 +170,7 @@ class _State:
         shared = MC is FC
         FC = FC.reshape(n_restarts, k, n)
         MC = FC if shared else MC.reshape(n_restarts, k, -1)
-        return orthonormalise(C, FC, MC, _NOISE * (support @ self._space.squared_norms))
+        return _orthonormalise(C, FC, MC, _NOISE * (support @ self._space.squared_norms))
 
 
 def smallest(residuals: Floats, count: int) -> NDArray[np.bool_]:
@@ -207,25 +201,15 @@ def _whiten(scores: Floats) -> Floats:
     return np.asarray(np.swapaxes(V * roots[:, None, :], 1, 2) @ scores)
 
 
-def orthonormalise(
+def _orthonormalise(
     C: Floats, FC: Floats, MC: Floats, noise: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Combine the rows of C so that those of CA become orthonormal, in order of singular value.
 
-    Parameters
-    ----------
-    C, FC, MC : ndarray of shape (R, k, q), (R, k, n), (R, k, q)
-        Coefficients, their projection and their metric; FC itself where that is the metric.
-    noise : ndarray of shape (R,)
-        Squared lengths ‖AᵀC‖² up to this are rounding noise.
+    Coefficients C (R, k, q), their projection FC (R, k, n) and their metric MC (R, k, q), which may
+    be FC itself, become those of the basis. Rows without a direction of their own, with squared
+    lengths ‖AᵀC‖² up to the noise (R,), are zero.
 
-    Returns
-    -------
-    tuple of three ndarrays
-        The same three for the orthonormal basis. Rows without a direction of their own are zero.
-
-    Notes
-    -----
     Twice: the first rotation separates the scales of the rows, the second, on rows scaled to one
     length, is accurate for small ones too (forming CᵀMC squares the condition number).
     """

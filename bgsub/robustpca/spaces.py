@@ -266,7 +266,7 @@ def _fit_of(space: Space, weights: Floats, basis: Floats, rows: NDArray[np.bool_
 def leading_eigenpairs(
     S: Floats, count: int, scale: float, start: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Compute the largest eigenvalues of a positive semidefinite matrix, and their eigenvectors.
+    """Compute the largest eigenvalues (c,) of a positive semidefinite matrix, with eigenvectors.
 
     Parameters
     ----------
@@ -278,15 +278,6 @@ def leading_eigenpairs(
         against this, not against what was left.
     start : ndarray of shape (n, c), optional
         Near the eigenvectors, of any lengths: saves iterations.
-
-    Returns
-    -------
-    values : ndarray of shape (c,), descending
-    vectors : ndarray of shape (n, c)
-
-    Notes
-    -----
-    O(n² · count) operations per Lanczos iteration, O(n³) where n is small or count near it.
     """
     import scipy.linalg
 
