@@ -106,7 +106,7 @@ class BackgroundModel:
         return self.layout.pixels if self.pixel_mask is None else int(self.pixel_mask.sum())
 
     def light(self) -> OwnLight:
-        """Give the scene at the size that frames are scored at."""
+        """Return the scene at the size that frames are scored at."""
         layout = self.layout
         return scene_light(
             self.center[: layout.pixels],
@@ -285,7 +285,7 @@ class BackgroundModel:
 def pixels_inside(
     pixel_mask: NDArray[np.bool_] | None, ignored: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
-    """Give the pixels that can be foreground: fitted and not ignored, (h, w); None for all."""
+    """Return the pixels that can be foreground: fitted and not ignored, (h, w); None for all."""
     if ignored is None:
         return pixel_mask
     return ~ignored if pixel_mask is None else pixel_mask & ~ignored
