@@ -16,7 +16,7 @@ from bgsub.cli.progress import make_progress
 from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.evaluation import EvaluationOptions
 from bgsub.rules import Integer
-from bgsub.runtime.temporary import write_file, write_in
+from bgsub.runtime.files import write_file, write_in
 
 if TYPE_CHECKING:
     from bgsub.evaluation.evaluate import Evaluation, Pair, SequenceScore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bgsub.declared import Declared, documented, option
+from bgsub.options import Declared, documented, option
 from bgsub.rules import Integer, Number, Switch
 
 _scoring = functools.partial(option, "Scoring")

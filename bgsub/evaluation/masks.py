@@ -20,17 +20,16 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError
 from bgsub.evaluation.measures import BACKGROUND, FOREGROUND, UNSCORED
-from bgsub.files import check_plain
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.directory import MANIFEST, has_results
 from bgsub.pipeline.manifest import load_manifest, recorded_path
+from bgsub.pipeline.results import MANIFEST, has_results
+from bgsub.runtime.files import check_plain
 from bgsub.video import pyav
-from bgsub.video.arrays import ArraySource
+from bgsub.video.arrays import ArraySource, is_zarr
 from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf, pages_opener
 from bgsub.video.images import Image, is_image_name, read_image
 from bgsub.video.sink import find_written
 from bgsub.video.source import is_there, open_source
-from bgsub.video.zarr_store import is_zarr
 
 Kind = Literal["mask", "scores"]
 Numbers = NDArray[np.int64]

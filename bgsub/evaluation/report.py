@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from bgsub.errors import plural
 from bgsub.evaluation.evaluate import Evaluation, SequenceScore
 from bgsub.evaluation.measures import MEASURES, Counts, ScoreCurve, Verdict, mean
 from bgsub.report.plots import (
@@ -26,7 +27,6 @@ from bgsub.report.plots import (
     render,
 )
 from bgsub.report.tables import align, csv_text, markdown_text
-from bgsub.wording import plural
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""

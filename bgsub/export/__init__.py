@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from bgsub.declared import Declared, documented, option
-from bgsub.input_rules import Duration, FileOfKind
-from bgsub.rules import Choice, Integer, Rule, Switch
+from bgsub.options import Declared, documented, option
+from bgsub.rules import Choice, Duration, FileOfKind, Integer, Rule, Switch
 
 _results = functools.partial(option, "Results")
 _events = functools.partial(option, "Events")

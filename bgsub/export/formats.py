@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import OutputError, UsageError, cannot_write
 from bgsub.export.run_data import RunData, by_frame
-from bgsub.runtime.temporary import staged
+from bgsub.runtime.files import staged
 from bgsub.tracking.association import covered
 from bgsub.tracking.detections import center
 from bgsub.tracking.tracker import Observation

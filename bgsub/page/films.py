@@ -27,9 +27,9 @@ from bgsub.errors import (
     UsageError,
     cannot_write,
 )
+from bgsub.options import SourceOptions
 from bgsub.page.result import Result, read_result
-from bgsub.runtime.temporary import staged
-from bgsub.source_options import SourceOptions
+from bgsub.runtime.files import staged
 from bgsub.tracking.events import SceneEvent
 from bgsub.video import pyav
 from bgsub.video.frames import Bytes, Layout

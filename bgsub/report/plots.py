@@ -19,11 +19,10 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
-from bgsub.errors import cannot_write
+from bgsub.errors import cannot_write, plural
 from bgsub.outliers.errors_table import PLACE, ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
 from bgsub.robustpca.rank import RankChoice
-from bgsub.wording import plural
 
 PlotFormat = Literal["png", "svg"]
 

@@ -11,11 +11,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from bgsub.errors import plural
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
 from bgsub.tracking.events import EVENT_COLUMNS, SceneEvent, event_row
 from bgsub.video.selection import format_time
-from bgsub.wording import plural
 
 Row = Mapping[str, Any]
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from bgsub.cli import options as shared
 from bgsub.cli.run import run_command
 from bgsub.errors import InputError
-from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions
+from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.outliers.errors_table import read_csv
 from bgsub.page.result import command_line, read_result
-from bgsub.source_options import SourceOptions
 from tests.conftest import make_facts
 
 
