@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, UsageError
 from bgsub.fit.store import FrameStore
-from bgsub.fit_options import MOST_AUTO_COMPONENTS
-from bgsub.options import ProgressCallback, RunOptions
+from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
 from bgsub.outliers.scorer_learning import FrameWeights
