@@ -62,6 +62,10 @@ _NEAR_BORDER = 2
 LATEST = 8
 """Frames after which a frame is shown with what is known by then."""
 
+_LONGEST_S = 30.0
+"""Seconds after which a frame is settled with what is known by then: what is seen for ever and
+never clear would keep all frames waiting."""
+
 _PIECE, _CUT_PIECE, _YOUNG = 0.5, 0.1, 25
 """Share of a region below which what it swallows was a piece of it and no object, the same of what
 came from the border, and frames for which an object must have been seen alone to be none."""
@@ -498,7 +502,10 @@ class Tracker:
                 break
             shown.append(self._observations(self._pending[self._shown]))
             self._shown += 1
-        while self._pending and not self._is_open(self._pending[0]):
+        while self._pending and (
+            not self._is_open(self._pending[0])
+            or self._pending[-1].time_s - self._pending[0].time_s > _LONGEST_S
+        ):
             settled.append(self._observations(self._pending.popleft()))
             self._shown -= 1
         return Followed(shown, settled)
