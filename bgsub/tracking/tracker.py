@@ -15,9 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bgsub.tracking.association import assign, covered, is_other, pairing_costs
 from bgsub.tracking.detections import LEAST_SHARE, Box, Detection, Sign, center, join, surround
-from bgsub.tracking.targets import Motion, Target, find_shares
+from bgsub.tracking.targets import (
+    Motion,
+    Target,
+    assign,
+    covered,
+    find_shares,
+    is_other,
+    pairing_costs,
+)
 from bgsub.video.frames import Bytes
 
 _MOST_DETECTIONS = 400
@@ -314,7 +321,7 @@ class Tracker:
             piece = (_CUT_PIECE if track.met_border else _PIECE) * detections[j].area
             if shares[j] < _COVERED or (track.alone < _YOUNG and track.area < piece):
                 continue
-            if j in holders or not is_other(track, detections[j]):
+            if j in holders or not is_other(track, detections[j].area):
                 holders.setdefault(j, []).append(track)
 
     def _claim_pieces(
