@@ -14,8 +14,7 @@ from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.fit.blocks import render_rows
 from bgsub.robustpca.median import NORMAL_MAD, column_median
 from bgsub.runtime.threads import Workers, scratch
-from bgsub.video.contours import pixels_within
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, pixels_within
 
 NOISE_FRAMES = 32
 """Inlier frames, evenly spaced, from which the noise is estimated."""

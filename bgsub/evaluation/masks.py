@@ -25,8 +25,8 @@ from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.directory import MANIFEST, has_results
 from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.video.arrays import ArraySource, is_zarr
-from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf, pages_opener
-from bgsub.video.images import Image, is_image_name, read_image
+from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
+from bgsub.video.images import Image, count_pages, is_image_name, read_image
 from bgsub.video.source import FrameSource, is_there, open_source
 
 _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
@@ -66,7 +66,7 @@ def open_grey(path: str) -> GreyPictures:
         return GreyImages(path, list_printf(place))
     if not place.exists() and glob.has_magic(path):
         return GreyImages(path, list_glob(path))
-    if place.is_file() and is_image_name(place) and pages_opener(place) is None:
+    if place.is_file() and is_image_name(place) and count_pages(place) < 2:
         return GreyImages(path, [place])
     return GreyVideo(path)
 

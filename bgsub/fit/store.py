@@ -18,8 +18,7 @@ from bgsub.options import ProgressCallback
 from bgsub.runtime.limits import give_back, spill_folder
 from bgsub.video.film_index import Place
 from bgsub.video.frames import Bytes, Frame
-from bgsub.video.matrix import FrameMatrix
-from bgsub.video.prefetch import Prefetch
+from bgsub.video.matrix import FrameMatrix, Prefetch
 from bgsub.video.selection import sample_rows
 from bgsub.video.source import FrameSource
 

@@ -17,7 +17,7 @@ from av.video.stream import VideoStream
 from bgsub.errors import InputError
 from bgsub.runtime.cores import available_cores
 from bgsub.video import pyav
-from bgsub.video.base import BaseSource, Item, Options
+from bgsub.video.base import FrameSource, Item, Options
 from bgsub.video.damage import (
     Damaged,
     Finding,
@@ -49,7 +49,7 @@ _LATE_ERRORS = 4
 _MAX_THREADS = 16
 
 
-class VideoFileSource(BaseSource):
+class VideoFileSource(FrameSource):
     """The frames of a video file, decoded by FFmpeg.
 
     At the first sign of damage it is decoded anew on one thread (`bgsub.video.damage`), and what
