@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.errors import plural
 from bgsub.segments.moments import Film
 from bgsub.video.frames import Bytes, Frame
-from bgsub.wording import plural
 
 Floats = NDArray[np.float32]
 

@@ -19,12 +19,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import InputError, UsageError, is_or_are
 from bgsub.version import how_to_install
 from bgsub.video.base import BadPicture, IndexedSource, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import is_image_name
-from bgsub.wording import is_or_are
 
 ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
 _EXPECTED = "expected uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3)"

@@ -26,12 +26,11 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError
+from bgsub.errors import InputError, plural
 from bgsub.video import pyav
 from bgsub.video.base import BadPicture, Item
 from bgsub.video.geometry import Picture
 from bgsub.video.selection import Picker, Selection
-from bgsub.wording import plural
 
 _TEXT_CODECS = {"ansi", "bintext", "idf", "xbin"}  # FFmpeg draws text as a terminal would
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bgsub.errors import InputError
-from bgsub.files import check_plain
+from bgsub.runtime.files import check_plain
 from bgsub.video.base import BadPicture, IndexedSource, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import (

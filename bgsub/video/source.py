@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
-from bgsub.files import check_plain
+from bgsub.runtime.files import check_plain
 from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, is_zarr, open_array, open_zarr
 from bgsub.video.base import BadFrame, FrameSource, OnBadFrame, Options
 from bgsub.video.geometry import ColorMode, MaskImage
