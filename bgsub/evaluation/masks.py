@@ -26,8 +26,8 @@ from bgsub.pipeline.results import MANIFEST, has_results
 from bgsub.runtime.files import check_plain
 from bgsub.video import pyav
 from bgsub.video.arrays import ArraySource, is_zarr
-from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf, pages_opener
-from bgsub.video.images import Image, is_image_name, read_image
+from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
+from bgsub.video.images import Image, count_pages, is_image_name, read_image
 from bgsub.video.sink import find_written
 from bgsub.video.source import is_there, open_source
 
@@ -157,7 +157,7 @@ def open_grey(path: str) -> GreyPictures:
         return GreyImages(path, list_printf(place))
     if not place.exists() and glob.has_magic(path):
         return GreyImages(path, list_glob(path))
-    if place.is_file() and is_image_name(place) and pages_opener(place) is None:
+    if place.is_file() and is_image_name(place) and count_pages(place) < 2:
         return GreyImages(path, [place])
     return GreyVideo(path)
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from bgsub.errors import OutputError, UsageError, cannot_write
 from bgsub.export.run_data import RunData, by_frame
 from bgsub.runtime.files import staged
-from bgsub.tracking.association import covered
 from bgsub.tracking.detections import center
+from bgsub.tracking.targets import covered
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__, how_to_install
 from bgsub.video.frames import Bytes

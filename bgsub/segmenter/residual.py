@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from bgsub.background.model import BackgroundModel
 from bgsub.background.sample import Sample
 from bgsub.segmenter.protocol import Flags, FrameView, MaskOptions, MaskResult, Segmenter
-from bgsub.video.contours import pixels_within
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, pixels_within
 
 _MEDIAN_FILTER = 5
 
