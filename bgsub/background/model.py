@@ -15,9 +15,9 @@ from bgsub.background.model_checks import HEADER, check_frames, check_values, re
 from bgsub.background.scene import Scene, pixels_inside
 from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.errors import InputError, UsageError, cannot_write
-from bgsub.files import check_plain
 from bgsub.outliers.frame_scorer import FrameScorer, scene_light
 from bgsub.outliers.own_light import OwnLight
+from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import Workers
 from bgsub.version import __version__
 from bgsub.video.arrays import ArrayArchive
@@ -106,7 +106,7 @@ class BackgroundModel:
         return self.layout.pixels if self.pixel_mask is None else int(self.pixel_mask.sum())
 
     def light(self) -> OwnLight:
-        """Give the scene at the size that frames are scored at."""
+        """Return the scene at the size that frames are scored at."""
         layout = self.layout
         return scene_light(
             self.center[: layout.pixels],

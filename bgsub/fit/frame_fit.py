@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, UsageError
 from bgsub.fit.store import FrameStore
-from bgsub.fit_options import MOST_AUTO_COMPONENTS
-from bgsub.options import ProgressCallback, RunOptions
+from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
 from bgsub.outliers.scorer_learning import FrameWeights
@@ -260,7 +259,7 @@ def truncated(estimator: Any, k: int) -> FittedFrames:
 
 
 def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:
-    """Pick the frames below the cut-off, or the better half where these are fewer, shape (n,)."""
+    """Return the frames below the cut-off, or the better half where these are fewer, shape (n,)."""
     ordinary = np.asarray(scores <= cutoff)
     half = (errors.size + 1) // 2
     if ordinary.sum() < half:

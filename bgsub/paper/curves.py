@@ -24,7 +24,6 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.errors import BgsubWarning, InputError, UsageError
-from bgsub.files import check_plain
 from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
 from bgsub.paper.synthetic import SyntheticData, data1, data2
 from bgsub.robustpca.base import AffineEstimator, residuals
@@ -32,6 +31,7 @@ from bgsub.robustpca.competitors.row_methods import HRPCA, PCA
 from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit
 from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.trpca import TRPCA
+from bgsub.runtime.files import check_plain
 from bgsub.runtime.libraries import one_blas_thread
 from bgsub.version import how_to_install
 from bgsub.video.arrays import ArrayArchive, ArrayFileError

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
-from bgsub.input_rules import File
-from bgsub.options import RunOptions
+from bgsub.options import Declared, RunOptions, documented, option
 from bgsub.robustpca.competitors import COMPARED, METHODS
-from bgsub.rules import POSITIVE, Choice, Integer, Number, Several
+from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Several
 
 if TYPE_CHECKING:
     import numpy as np

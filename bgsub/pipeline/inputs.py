@@ -12,11 +12,10 @@ from bgsub.background.sample import MOST_FRAMES, full_frames
 from bgsub.errors import InputError, UsageError
 from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed, Plan, make_plan
 from bgsub.fit.store import Borrowed
-from bgsub.options import RunOptions
+from bgsub.options import RunOptions, SourceOptions
 from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
 from bgsub.segmenter.kinds import SEGMENTERS, saved_kind
-from bgsub.source_options import SourceOptions
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.geometry import ColorMode

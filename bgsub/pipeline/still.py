@@ -12,11 +12,11 @@ from bgsub.background.plates import at_working_size
 from bgsub.background.sample import MOST_FRAMES as SAMPLED
 from bgsub.background.sample import full_frames
 from bgsub.errors import UsageError
+from bgsub.options import SourceOptions
 from bgsub.pipeline.loop import SceneFrame, Sink
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import MaskModel
-from bgsub.source_options import SourceOptions
 from bgsub.video.frames import Bytes
 from bgsub.video.images import write_image
 from bgsub.video.seek import glimpse

@@ -11,7 +11,6 @@ import inspect
 import math
 import sys
 import warnings
-from collections import defaultdict
 from importlib import import_module
 from typing import Any, Self
 
@@ -35,33 +34,22 @@ class Conventions:
     _sklearn_output_config: dict[str, str]
     feature_names_in_: NDArray[np.object_]
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor; if `deep`, of estimators among them too."""
-        found: dict[str, Any] = {}
-        for name in sorted(inspect.signature(type(self)).parameters):
-            value = found[name] = getattr(self, name)
-            if deep and hasattr(value, "get_params") and not isinstance(value, type):
-                found |= {f"{name}__{key}": inner for key, inner in value.get_params().items()}
-        return found
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - convention
+        """Return the parameters of the constructor by name; none of them is an estimator."""
+        names = sorted(inspect.signature(type(self)).parameters)
+        return {name: getattr(self, name) for name in names}
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters of the constructor; ValueError for a name that it does not have."""
         names = sorted(inspect.signature(type(self)).parameters)
-        nested: dict[str, dict[str, Any]] = defaultdict(dict)
-        for key, value in parameters.items():
-            name, _, inner = key.partition("__")
+        for name, value in parameters.items():
             if name not in names:
                 message = (
                     f"Invalid parameter {name!r} for estimator {self}. "
                     f"Valid parameters are: {names!r}."
                 )
                 raise ValueError(message)
-            if inner:
-                nested[name][inner] = value
-            else:
-                setattr(self, name, value)
-        for name, values in nested.items():
-            getattr(self, name).set_params(**values)
+            setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import Fit, Floats, Space
+from bgsub.robustpca.spaces import Fit, Floats, Space, inverse_roots
 
 # Squared lengths below this share of what they could have been are rounding noise.
 _NOISE = 64 * float(np.finfo(float).eps)
@@ -75,14 +75,8 @@ def descend(
         X₀U⁰ of each restart.
     n_support : int
         t, the number of rows of which the objective takes the mean.
-    tol : float
-        Stop when the objective falls by less than this share of itself.
-    max_iter : int
-        Stop after this many iterations.
-
-    Returns
-    -------
-    list of Descent, one per restart, in order
+    tol, max_iter : float, int
+        Stop when the objective falls by less than this share, or after so many iterations.
 
     Notes
     -----
@@ -176,12 +170,12 @@ class _State:
         shared = MC is FC
         FC = FC.reshape(n_restarts, k, n)
         MC = FC if shared else MC.reshape(n_restarts, k, -1)
-        return orthonormalise(C, FC, MC, _NOISE * (support @ self._space.squared_norms))
+        return _orthonormalise(C, FC, MC, _NOISE * (support @ self._space.squared_norms))
 
 
 def smallest(residuals: Floats, count: int) -> NDArray[np.bool_]:
-    """Mark the `count` smallest residuals of every column, ties by row number, shape (n, R)."""
-    return _smallest_of_rows(np.ascontiguousarray(residuals.T), count)[0].T
+    """Mark the `count` smallest residuals, ties by row number, shape (n,)."""
+    return np.asarray(_smallest_of_rows(residuals[None], count)[0][0])
 
 
 def _smallest_of_rows(residuals: Floats, count: int) -> tuple[NDArray[np.bool_], Floats]:
@@ -203,29 +197,19 @@ def _whiten(scores: Floats) -> Floats:
     """
     values, V = np.linalg.eigh(scores @ np.swapaxes(scores, 1, 2))
     kept = values > np.maximum(values[:, -1:], 0.0) * _NOISE
-    roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    roots = inverse_roots(values, kept)
     return np.asarray(np.swapaxes(V * roots[:, None, :], 1, 2) @ scores)
 
 
-def orthonormalise(
+def _orthonormalise(
     C: Floats, FC: Floats, MC: Floats, noise: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Combine the rows of C so that those of CA become orthonormal, in order of singular value.
 
-    Parameters
-    ----------
-    C, FC, MC : ndarray of shape (R, k, q), (R, k, n), (R, k, q)
-        Coefficients, their projection and their metric; FC itself where that is the metric.
-    noise : ndarray of shape (R,)
-        Squared lengths ‖AᵀC‖² up to this are rounding noise.
+    Coefficients C (R, k, q), their projection FC (R, k, n) and their metric MC (R, k, q), which may
+    be FC itself, become those of the basis. Rows without a direction of their own, with squared
+    lengths ‖AᵀC‖² up to the noise (R,), are zero.
 
-    Returns
-    -------
-    tuple of three ndarrays
-        The same three for the orthonormal basis. Rows without a direction of their own are zero.
-
-    Notes
-    -----
     Twice: the first rotation separates the scales of the rows, the second, on rows scaled to one
     length, is accurate for small ones too (forming CᵀMC squares the condition number).
     """
@@ -234,10 +218,10 @@ def orthonormalise(
     S = C @ np.swapaxes(MC, 1, 2)
     squares = np.einsum("rkk->rk", S)
     alive = squares > noise[:, None]
-    scale = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
+    scale = inverse_roots(squares, alive)
     values, V = np.linalg.eigh(S * scale[:, :, None] * scale[:, None, :])
     kept = values > 1e-8
-    roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    roots = inverse_roots(values, kept)
     T = ((V * roots[:, None, :]) @ np.swapaxes(V, 1, 2)) * scale[:, None, :]
     return _turn(T, C, FC, MC)
 
@@ -293,12 +277,12 @@ def algorithm1(
     objectives = [float(np.sort(r)[:n_support].mean())]
     converged = False
     while not converged and len(objectives) <= max_iter:
-        inside = X[smallest(r[:, None], n_support)[:, 0]] - m
+        inside = X[smallest(r, n_support)] - m
         G = -inside.T @ (inside @ U)
         U = -scipy.linalg.polar(G)[0]
-        m = X[smallest(residuals()[:, None], n_support)[:, 0]].mean(axis=0)
+        m = X[smallest(residuals(), n_support)].mean(axis=0)
         r = residuals()
         objectives.append(float(np.sort(r)[:n_support].mean()))
         converged = objectives[-2] - objectives[-1] <= tol * objectives[-2]
-    support = smallest(r[:, None], n_support)[:, 0]
+    support = smallest(r, n_support)
     return Descent(Fit(m - start, U, (X - m) @ U, r, support), objectives, converged)

@@ -137,10 +137,6 @@ def gram_matrix(
         Stretches of columns, in order, whose share of K is wanted too: at no cost, where a pass of
         its own would take its share of the time.
 
-    Returns
-    -------
-    Gram
-
     Raises
     ------
     ValueError
@@ -149,8 +145,7 @@ def gram_matrix(
     Notes
     -----
     n²p multiplications (half of them by symmetry) in one pass. Memory: 8n² bytes for the sum (and
-    as much for a share), about 5·2²¹ bytes for a block, and a tile's product for every thread, at
-    most n²/2 bytes of many rows.
+    as much for a share), about 5·2²¹ bytes for a block, and a tile's product for every thread.
     """
     reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
     n, p = reader.shape

@@ -158,12 +158,6 @@ def choose_rank(
     At most 600 rows, evenly spaced, are looked at. With n' of them n'²p/2 operations and one pass
     over half of the pixels (none with the share of a Gram matrix), and some trimmed fits to n'
     rows: less than one fit altogether.
-
-    Examples
-    --------
-    >>> from bgsub.paper.synthetic import data1
-    >>> choose_rank(data1(n_components=5, random_state=0).X, random_state=0).rank
-    5
     """
     X = check_matrix(X)
     reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
@@ -258,7 +252,7 @@ def _principal_scores(K: Floats, inliers: Rows, most: int) -> tuple[Floats, Floa
 
 
 def _vary(scores: Floats) -> NDArray[np.bool_]:
-    """Tell which scores of unit length differ from their median in most rows, shape (K,)."""
+    """Return which scores of unit length differ from their median in most rows, shape (K,)."""
     spread = np.median(np.abs(scores - np.median(scores, axis=0)), axis=0)
     return np.asarray(spread * np.sqrt(len(scores)) > _LEAST_SPREAD)
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.background.sample import Sample
 from bgsub.segmenter.protocol import Flags, FrameView, MaskOptions, MaskResult, Segmenter
-from bgsub.video.contours import pixels_within
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, pixels_within
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel

@@ -235,9 +235,6 @@ class TestRefusal:
         advised = memory_bytes(message.split("--memory ")[1].split()[0])
         assert make_plan(LONG, advised // 2)
 
-    def test_fewer_frames_than_components(self, disk):
-        assert "needs at least" in self.refuse(replace(LONG, frames=1), 10**6)
-
 
 @given(
     frames=st.integers(1, 10**5),

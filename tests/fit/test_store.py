@@ -99,10 +99,6 @@ class TestStorage:
         videos = {"background.mp4", "foreground.mp4", "mask.mp4"}
         assert set(expected[0]) >= {"errors.csv", "objects.csv", *videos}
 
-    def test_lossless_colors(self, do, small_blocks):
-        more = {"format": "mkv", "foreground": "signed"}
-        assert do("spill", **more)[0] == do("memory", **more)[0]
-
     @pytest.mark.parametrize("storage", ["spill", "sample"])
     def test_a_sample_is_fitted(self, storage, do, small_blocks):
         expected, whole = do("memory", fit_frames=20)
@@ -218,22 +214,6 @@ class TestStore:
         assert store.fit_moments == [(n, everything[n - 1].time_s) for n in numbers]
         np.testing.assert_array_equal(np.concatenate([rows for rows, _ in blocks]), frames[10:30])
         assert np.concatenate([found for _, found in blocks]).tolist() == list(range(11, 31))
-
-    def test_the_sample_is_the_same_in_every_storage(self, clip, small_blocks):
-        places = [Place(frame.number, frame.time_s) for frame in open_source(clip)]
-        chosen = []
-        for storage in STORAGES:
-            with FrameStore(
-                open_source(clip, start=11, end=30),
-                plan_of(storage, most_fitted=12),
-                seed=3,
-                temp=None,
-                progress=nothing,
-                fitted=25,
-                borrowed=Borrowed(open_source(clip), places[:9:2], places[31::3]),
-            ) as store:
-                chosen.append(store.fit_numbers.tolist())
-        assert chosen[0] == chosen[1] == chosen[2]
 
     def test_progress_is_told(self, clip):
         told = []

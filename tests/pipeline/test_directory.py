@@ -24,7 +24,7 @@ from bgsub.pipeline.results import (
     recover,
 )
 from bgsub.pipeline.run import run
-from bgsub.runtime.temporary import Claim
+from bgsub.runtime.files import Claim
 from bgsub.video.sink import VideoSink
 
 VERSION = {"bgsub_version": "0.1.0"}

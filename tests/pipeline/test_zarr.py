@@ -8,9 +8,9 @@ import pytest
 from bgsub.errors import OutputError
 from bgsub.evaluation.masks import open_masks, open_truth
 from bgsub.outliers.errors_table import read_csv
-from bgsub.page.media import of_results
 from bgsub.pipeline.manifest import input_identity
 from bgsub.pipeline.run import run
+from bgsub.video.sink import find_written
 from tests.conftest import make_options, make_scene
 
 zarr = pytest.importorskip("zarr")
@@ -67,7 +67,7 @@ def test_masks_and_scores_are_evaluated(written, whole_run):
     alone = open_masks(str(written / "mask.zarr"), "mask")
     assert alone.numbers.tolist() == list(range(1, 49))
     assert len(open_truth(str(written / "mask.zarr")).numbers) == 48
-    assert of_results(written, "mask") == written / "mask.zarr"
+    assert find_written(written, "mask") == written / "mask.zarr"
 
 
 def test_the_identity_of_a_store_is_that_of_its_files(store, tmp_path):

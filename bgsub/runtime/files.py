@@ -1,7 +1,7 @@
-"""Files and folders under temporary names: nobody can guess them, and none outlives its process.
+"""Files: what can be read like one, and temporary names that do not outlive their process.
 
-Each is locked by the process that made it, so that the next one in the same folder can tell what a
-killed process left from what another one is working on.
+What has a temporary name is locked by the process that made it, so that the next one in the same
+folder can tell what a killed process left from what another one is working on.
 """
 
 from __future__ import annotations
@@ -21,10 +21,46 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bgsub.errors import OutputError, cannot_write
+from bgsub.errors import InputError, OutputError, cannot_write
 
 if sys.platform != "win32":
     import fcntl
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def check_plain(path: str | os.PathLike[str]) -> None:
+    """Raise InputError for what cannot be read like a file, or never ends.
+
+    Folders pass, and so does what does not exist: whoever opens it says more about that.
+
+    Raises
+    ------
+    InputError
+        For a pipe, a device or a socket, and for a name that the system refuses.
+    """
+    try:
+        kind = _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))  # noqa: PTH116 - Path("") is the folder
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.EACCES}:
+            return
+        raise _unreadable(path, error.strerror or str(error)) from error
+    except ValueError as error:  # a zero byte
+        raise _unreadable(path, "no file has such a name") from error
+    if kind is not None:
+        raise InputError(f"{os.fspath(path)}: is {kind} and no file; save what it gives to a file")
+
+
+def _unreadable(path: str | os.PathLike[str], reason: str) -> InputError:
+    name = os.fspath(path)
+    shown = name if len(name) <= 80 else f"{name[:60]}… ({len(name)} letters)"
+    return InputError(f"{shown}: cannot be read ({reason.lower()}); check the path")
+
 
 PREFIX = ".bgsub-partial-"
 """What temporary names begin with."""
@@ -211,6 +247,26 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
                 file.write(data)
     except OSError as error:
         raise cannot_write(path, error, "check the folder and its space") from error
+
+
+@contextlib.contextmanager
+def staged(path: Path) -> Iterator[Path]:
+    """Yield where to write a file or folder that takes its place at the end; its parent is made.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing is left then.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with alone_in(path.parent):
+        claim = make_folder(path.parent)
+    try:
+        yield claim.path / path.name
+        sync_all([claim.path / path.name])
+        os.replace(claim.path / path.name, path)  # noqa: PTH105 - replaces on Windows too
+    finally:
+        claim.remove()
 
 
 def write_in(folder: Path, name: str, data: bytes) -> None:

@@ -1,6 +1,7 @@
 """Temporary names: unguessable, cleared up after a kill, and never at the cost of others."""
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -8,12 +9,13 @@ import threading
 
 import pytest
 
-from bgsub.errors import OutputError
-from bgsub.runtime import temporary
-from bgsub.runtime.temporary import (
+from bgsub.errors import InputError, OutputError
+from bgsub.runtime import files
+from bgsub.runtime.files import (
     PREFIX,
     abandoned,
     alone_in,
+    check_plain,
     make_file,
     make_folder,
     write_file,
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="locks and links of POSI
 _MAKE_AND_DIE = """
 import os, sys
 from pathlib import Path
-from bgsub.runtime.temporary import alone_in, make_file, make_folder
+from bgsub.runtime.files import alone_in, make_file, make_folder
 with alone_in(Path(sys.argv[1])):
     make_file(Path(sys.argv[1]))
     (make_folder(Path(sys.argv[1])).path / "data").write_bytes(b"1")
@@ -70,7 +72,7 @@ class TestLeftovers:
             assert list(abandoned(tmp_path)) == []
 
     def test_only_one_at_a_time_is_alone(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(temporary, "_PATIENCE_S", 0.05)
+        monkeypatch.setattr(files, "_PATIENCE_S", 0.05)
         with alone_in(tmp_path) as first, alone_in(tmp_path) as second:
             assert first
             assert not second
@@ -183,3 +185,34 @@ class TestWriteIn:
             with pytest.raises(OutputError, match=f"{name}: is not a plain file"):
                 write_in(tmp_path, name, b"new")
         assert (tmp_path / "victim").read_bytes() == b"precious"
+
+
+def test_files_folders_links_and_what_is_missing_pass(tmp_path):
+    (tmp_path / "a").write_bytes(b"1")
+    (tmp_path / "link").symlink_to("a")
+    for path in (tmp_path, tmp_path / "a", tmp_path / "link", tmp_path / "none", "a/b"):
+        check_plain(path)
+    check_plain(tmp_path / "a" / "b")
+
+
+def test_pipes_devices_and_sockets_do_not(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+    for path, kind in (
+        (tmp_path / "pipe", "a pipe"),
+        (tmp_path / "link", "a pipe"),
+        ("/dev/null", "a device"),
+        (tmp_path / "socket", "a socket"),
+    ):
+        with pytest.raises(InputError, match=f"is {kind} and no file"):
+            check_plain(path)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "d/" * 3000])
+def test_names_that_the_system_refuses(name):
+    with pytest.raises(InputError, match="cannot be read") as caught:
+        check_plain(name)
+    assert len(str(caught.value)) < 200

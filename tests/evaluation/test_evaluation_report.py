@@ -2,16 +2,17 @@ import csv
 import io
 import json
 import re
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from bgsub.cli.evaluate import FORMATS
+from bgsub.evaluation import EvaluationOptions
 from bgsub.evaluation import report as texts
 from bgsub.evaluation.evaluate import Pair, evaluate
-from bgsub.evaluation.measures import MEASURES
-from bgsub.evaluation.options import EvaluationOptions
-from bgsub.video.images import write_image
+from bgsub.evaluation.measures import MEASURES, Counts, ScoreCurve
+from bgsub.video.images import decode_image, write_image
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_nothing_is_printed_as_nan(found, form, scores):
 
 
 def test_table(found):
-    header, first, second, total, mean = texts.as_table(found()).splitlines()
+    header, first, second, total, mean = texts.list_evaluation("table", found()).splitlines()
     assert header.split()[:5] == ["sequence", "frames", "precision", "recall", "F"]
     assert first.split() == [
         *("a|b", "1", "0.5000", "1.0000", "0.6667", "0.5000", "0.6667", "0.3333", "0.0000"),
@@ -54,11 +55,11 @@ def test_table(found):
 
 
 def test_one_sequence_is_its_own_total(found):
-    assert len(texts.as_table(found(1)).splitlines()) == 2
+    assert len(texts.list_evaluation("table", found(1)).splitlines()) == 2
 
 
 def test_csv(found):
-    rows = list(csv.DictReader(io.StringIO(texts.as_csv(found()))))
+    rows = list(csv.DictReader(io.StringIO(texts.list_evaluation("csv", found()))))
     assert [row["sequence"] for row in rows] == ["a|b", "c", "total", "mean"]
     assert [row["f_measure"] for row in rows[:2]] == ["0.66666667", ""]
     assert [rows[2][name] for name in ("tp", "fp", "fn", "tn")] == ["1", "1", "0", "3"]
@@ -66,14 +67,14 @@ def test_csv(found):
 
 
 def test_markdown(found):
-    lines = texts.as_markdown(found()).splitlines()
+    lines = texts.list_evaluation("markdown", found()).splitlines()
     assert lines[1].startswith("| --- | ---: |")
     assert lines[2].startswith(r"| a\|b | 1 | 0.5000 |")
     assert len({line.replace(r"\|", "").count("|") for line in lines}) == 1
 
 
 def test_json(found):
-    listing = json.loads(texts.as_json(found()))
+    listing = json.loads(texts.list_evaluation("json", found()))
     assert listing["schema_version"] == 1
     first, second = listing["sequences"]
     assert {name: first[name] for name in ("tp", "fp", "fn", "tn")} == {
@@ -92,13 +93,18 @@ def test_json(found):
 
 def test_scores_have_their_threshold_and_curve(found):
     evaluation = found(scores=True)
-    listing = json.loads(texts.as_json(evaluation))
+    listing = json.loads(texts.list_evaluation("json", evaluation))
     first, second = listing["sequences"]
     assert (first["threshold"], first["average_precision"]) == (255, 0.5)
     assert first["curve"][0] == {"threshold": 255, "precision": 0.5, "recall": 1.0}
     assert (second["threshold"], second["curve"]) == (1, [])
     assert listing["total"]["best_threshold"] == 255
-    assert texts.as_table(evaluation).splitlines()[1].split()[:4] == ["a|b", "1", "255", "0.5000"]
+    assert texts.list_evaluation("table", evaluation).splitlines()[1].split()[:4] == [
+        "a|b",
+        "1",
+        "255",
+        "0.5000",
+    ]
 
 
 def test_frames(found):
@@ -112,3 +118,80 @@ def test_frames(found):
 
 def test_summary(found):
     assert texts.summary(found().sequences[0]) == "a|b: 1 frame scored, matched by equal numbers"
+
+
+VERDICTS = np.array([[0, 1, 2], [3, 4, 5]], np.uint8)
+
+
+class Sequence:
+    """What a curve is drawn of."""
+
+    def __init__(self, name, curve):
+        self.name = name
+        self.curve = curve
+
+
+def make_curve(scores, truth):
+    curve = ScoreCurve.empty()
+    curve.add(np.array(scores, np.uint8), np.array(truth, np.uint8))
+    return curve
+
+
+def test_every_verdict_has_its_colour():
+    assert [tuple(int(c) for c in pixel) for pixel in texts.colored(VERDICTS).reshape(6, 3)] == [
+        texts.TRUE_NEGATIVE,
+        texts.FALSE_POSITIVE,
+        texts.FALSE_NEGATIVE,
+        texts.TRUE_POSITIVE,
+        texts.UNSCORED,
+        texts.UNSCORED,
+    ]
+
+
+def test_colours_differ_in_lightness():
+    # Whoever sees no colours at all still sees which is which.
+    named = (texts.FALSE_POSITIVE, texts.FALSE_NEGATIVE, texts.TRUE_POSITIVE)
+    lightness = [np.dot(c, (0.114, 0.587, 0.299)) for c in (*named, texts.TRUE_NEGATIVE)]
+    assert min(abs(a - b) for a, b in combinations(lightness, 2)) > 35
+
+
+def test_picture_beside_its_frame():
+    frame = np.full((2, 3, 3), (10, 20, 30), np.uint8)
+    picture = texts.draw_verdicts(VERDICTS, frame, Counts.of(VERDICTS), "frame 7")
+    factor = 160
+    assert picture.shape == (2 * factor + 52, 2 * 3 * factor + 6, 3)
+    body = picture[26:-26]
+    assert (body[:, : 3 * factor] == (10, 20, 30)).all()
+    assert (body[::factor, 3 * factor + 6 :: factor] == texts.colored(VERDICTS)).all()
+    assert (picture[:26] < 255).any(), "a line of text"
+
+
+def test_without_its_frame_the_picture_stands_alone():
+    counts = Counts(0, 0, 0, 6)
+    alone = texts.draw_verdicts(VERDICTS, None, counts, "")
+    other_size = texts.draw_verdicts(VERDICTS, np.zeros((4, 4, 3), np.uint8), counts, "")
+    assert alone.shape == (2 * 160 + 52, 480, 3)
+    assert np.array_equal(alone, other_size)
+
+
+def test_large_pictures_are_not_enlarged():
+    verdicts = np.zeros((10, 700), np.uint8)
+    assert texts.draw_verdicts(verdicts, None, Counts(), "x").shape == (62, 700, 3)
+
+
+@pytest.mark.figures
+@pytest.mark.parametrize("letter", ["", "é"])
+def test_curves(letter):
+    curve = make_curve([90, 50, 30, 10], [1, 0, 1, 0])
+    empty = make_curve([3], [0])
+    sequences = [Sequence(f"a$b{letter}", curve), Sequence("no one", empty)]
+    image = decode_image(texts.render_curves(sequences, curve + empty))
+    assert image.shape == (700, 800, 3)
+    text = texts.render_curves(sequences, curve + empty, plot_format="svg").decode()
+    assert "no one: no foreground" in text
+    assert "F 0.800 at 30" in text
+    assert "all, one threshold" in text
+    assert (
+        "all, one threshold"
+        not in texts.render_curves(sequences[:1], curve, plot_format="svg").decode()
+    )
