@@ -10,7 +10,7 @@ from bgsub.version import __version__
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
     from bgsub.errors import BgsubError
-    from bgsub.options import RunOptions
+    from bgsub.options import RunOptions, SourceOptions
     from bgsub.outliers.errors_table import ErrorTable
     from bgsub.outliers.events import Event, find_events
     from bgsub.pipeline.outcome import RunResult, load_results
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bgsub.robustpca.trpca import TRPCA
     from bgsub.segmenter.subtractor import Subtractor
     from bgsub.segments.run import run
-    from bgsub.source_options import SourceOptions
     from bgsub.tracking.events import SceneEvent
     from bgsub.tracking.tables import objects
     from bgsub.tracking.tracker import Observation
@@ -66,7 +65,7 @@ _HOME = {
     "RunOptions": "bgsub.options",
     "RunResult": "bgsub.pipeline.outcome",
     "SceneEvent": "bgsub.tracking.events",
-    "SourceOptions": "bgsub.source_options",
+    "SourceOptions": "bgsub.options",
     "Subtractor": "bgsub.segmenter.subtractor",
     "Track": "bgsub.tracking.tracks",
     "apply": "bgsub.pipeline.run",

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bgsub.background.model import BackgroundModel
 from bgsub.background.render import PlaneSums, largest_difference, reconstruct
 from bgsub.background.tiles import Singles, combined, tiles
-from bgsub.fit.blocks import render_rows
 from bgsub.fit.frame_fit import FrameFit
+from bgsub.fit.memory import render_rows
 from bgsub.fit.store import FrameStore
 from bgsub.robustpca.median import NORMAL_MAD, column_median
 from bgsub.runtime.limits import give_back

@@ -13,10 +13,9 @@ from bgsub.cli import options as shared
 from bgsub.cli.files import check_free
 from bgsub.cli.help import Command, examples
 from bgsub.cli.messages import current_session, log_options
-from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
-from bgsub.input_rules import FileOfKind
-from bgsub.rules import Switch
+from bgsub.options import Declared, documented, option
+from bgsub.rules import FileOfKind, Switch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,9 +73,9 @@ def background_command(footage: str, out: str, force: bool, **params: Any) -> No
     It is made from 24 to 300 frames, spread over the whole film; the film is not read through
     where its format allows seeking.
     """
+    from bgsub.options import SourceOptions
     from bgsub.pipeline.still import empty_scene
-    from bgsub.runtime.temporary import write_file
-    from bgsub.source_options import SourceOptions
+    from bgsub.runtime.files import write_file
     from bgsub.video.images import encode_image
 
     session = current_session()

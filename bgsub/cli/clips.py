@@ -14,8 +14,8 @@ from bgsub.cli.files import check_free, load_selected, preamble, results_of, sel
 from bgsub.cli.help import Command, examples
 from bgsub.cli.messages import current_session, log_options
 from bgsub.cli.progress import make_progress
+from bgsub.errors import plural
 from bgsub.export.options import ClipOptions
-from bgsub.wording import plural
 
 if TYPE_CHECKING:
     from bgsub.export.clips import Overlay, Span
@@ -101,7 +101,7 @@ def clips_command(given: str, out: str, **params: Any) -> None:
 def _write_reel(clips: list[Path], staged: Path, reel: Path) -> None:
     """Join clips, and write them to a file that is replaced when all of it is there."""
     from bgsub.export.clips import join_clips
-    from bgsub.runtime.temporary import write_file
+    from bgsub.runtime.files import write_file
 
     join_clips(clips, staged)
     with (
@@ -114,7 +114,7 @@ def _write_reel(clips: list[Path], staged: Path, reel: Path) -> None:
 def _write_sheet(run: RunData, spans: list[Span], overlay: Overlay, sheet: Path) -> None:
     """Draw the peak frame of each event on one picture, with the overlay of the clips."""
     from bgsub.export.clips import Painter, contact_sheet, open_film
-    from bgsub.runtime.temporary import write_file
+    from bgsub.runtime.files import write_file
     from bgsub.video.images import encode_image
 
     # Masks beside the pictures would make them half as large.

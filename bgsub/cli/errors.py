@@ -15,12 +15,10 @@ from bgsub.cli.files import make_folder
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.messages import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.declared import declared_fields
 from bgsub.errors import InputError, OutliersFound, UsageError
-from bgsub.files import check_plain
+from bgsub.options import SourceOptions, declared_fields
 from bgsub.outliers.event_options import EventOptions
-from bgsub.runtime.temporary import write_file, write_in
-from bgsub.source_options import SourceOptions
+from bgsub.runtime.files import check_plain, write_file, write_in
 
 if TYPE_CHECKING:
     from bgsub.outliers.errors_table import ErrorTable

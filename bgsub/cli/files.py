@@ -15,7 +15,7 @@ from bgsub.cli.help import F, together
 from bgsub.cli.messages import Session
 from bgsub.cli.progress import make_progress
 from bgsub.errors import OutputError, UsageError, cannot_write
-from bgsub.rules import check_areas
+from bgsub.options import check_areas
 from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 
 if TYPE_CHECKING:

@@ -20,10 +20,8 @@ from bgsub.cli.files import check_free, load_selected, selection_options
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.messages import Session, current_session, log_options, log_results
 from bgsub.cli.progress import make_progress
-from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError
-from bgsub.files import check_plain
-from bgsub.runtime.temporary import write_file
-from bgsub.wording import plural
+from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, plural
+from bgsub.runtime.files import check_plain, write_file
 
 if TYPE_CHECKING:
     from bgsub.page.pages import Row

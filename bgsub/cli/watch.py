@@ -14,7 +14,7 @@ from bgsub.cli.messages import Session, current_session, log_options
 from bgsub.cli.options import chosen, named, out_option, section
 from bgsub.errors import Interrupted
 from bgsub.live.options import StreamOptions, WatchOptions
-from bgsub.rules import check_areas
+from bgsub.options import check_areas
 from bgsub.tracking.place_options import PlaceOptions
 
 if TYPE_CHECKING:

@@ -13,7 +13,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, cannot_write
+from bgsub.errors import (
+    BatchError,
+    BgsubError,
+    InputError,
+    OutputError,
+    UsageError,
+    cannot_write,
+    is_or_are,
+)
 from bgsub.options import RunOptions
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.results import check_unchanged, is_complete
@@ -25,7 +33,6 @@ from bgsub.segments.plan import (
     segment_folder,
 )
 from bgsub.segments.run import finish
-from bgsub.wording import is_or_are
 
 LIST = ".parts.json"
 """In the folder of results: all inputs of a batch, and where the results of each go."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import OutputError, UsageError, cannot_write
 from bgsub.export.run_data import RunData, by_frame
-from bgsub.runtime.temporary import alone_in, make_folder, sync_all
+from bgsub.runtime.files import alone_in, make_folder, sync_all
 from bgsub.tracking.association import covered
 from bgsub.tracking.detections import center
 from bgsub.tracking.tracker import Observation

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError
 from bgsub.evaluation.masks import MaskFiles, open_masks
-from bgsub.options import ProgressCallback
+from bgsub.options import ProgressCallback, SourceOptions
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.pipeline.manifest import SCHEMA_VERSION, load_manifest, recorded_path, versions
 from bgsub.pipeline.results import MANIFEST, ResultsDirectory
-from bgsub.source_options import SourceOptions
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.tracking.recorder import FILES, ObjectOptions, ObjectRecorder, Recorded, View, describe
 from bgsub.tracking.regions import check_inside

@@ -26,7 +26,7 @@ from bgsub.live.options import WatchOptions
 from bgsub.outliers.scorer_size import shrink, shrinking
 from bgsub.pipeline.loop import Loop
 from bgsub.pipeline.scene import LearnedScene
-from bgsub.robustpca.checks import support_size
+from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.segmenter.masks import MaskModel

@@ -24,11 +24,11 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from bgsub.errors import plural, was_or_were
 from bgsub.runtime.messages import send
-from bgsub.video import pixels, pyav
+from bgsub.video import pyav
 from bgsub.video.frames import Layout
 from bgsub.video.geometry import Geometry
-from bgsub.wording import plural, was_or_were
 
 
 @dataclass(frozen=True)
@@ -450,12 +450,12 @@ class StreamReader:
         scale = self._scale
         if scale is None:
             scale = min(1.0, (ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
-        turn = pixels.orientation(frame)
+        turn = pyav.orientation(frame)
         self._geometry = Geometry.plan(self._size, turn, None, scale, "the stream")
         self._layout = self._geometry.layout(
-            pixels.native_kind(frame), pixels.matrix(frame), "auto", exact_color=False
+            pyav.native_kind(frame), pyav.matrix(frame), "auto", exact_color=False
         )
-        self._maker = pixels.PictureMaker(self._layout)
+        self._maker = pyav.PictureMaker(self._layout)
         codec = self._stream.codec_context.name
         sound = self._sound if self._has_sound else None
         if self._is_raw:

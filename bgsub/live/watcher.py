@@ -16,18 +16,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 
-from bgsub.errors import InputError, OutputError, UsageError, cannot_write
+from bgsub.errors import InputError, OutputError, UsageError, cannot_write, plural, was_or_were
 from bgsub.live.analysis import Analysis, Sought
 from bgsub.live.clips import EventFiles, remove_oldest
 from bgsub.live.decoding import Note
 from bgsub.live.feed import PAUSES_S, Feed, LiveSource, Lost, Opened, PacketRing, Seen
 from bgsub.live.options import WatchOptions, parse_keep
-from bgsub.runtime.temporary import write_file
+from bgsub.runtime.files import write_file
 from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.feedback import Example, Feedback, read_feedback
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import LATEST, SMALL_LASTING_S, Observation
-from bgsub.wording import plural, was_or_were
 
 _MOST_COMMANDS = 4
 """Commands that run at the same time; of more, events have nothing run."""

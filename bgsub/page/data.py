@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import EmptySelectionError, InputError, UsageError
+from bgsub.options import SourceOptions
 from bgsub.outliers.events import outlier_frames
 from bgsub.page.media import (
     VIEWS,
@@ -32,7 +33,6 @@ from bgsub.page.media import (
     stills,
 )
 from bgsub.page.result import Result
-from bgsub.source_options import SourceOptions
 from bgsub.tracking.events import SceneEvent
 from bgsub.video.source import is_there
 

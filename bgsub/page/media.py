@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bgsub.errors import BgsubError, InputError, cannot_write
 from bgsub.page.result import Result
-from bgsub.runtime.temporary import alone_in, make_folder
+from bgsub.runtime.files import alone_in, make_folder
 from bgsub.tracking.events import SceneEvent
 from bgsub.video import pyav
 from bgsub.video.frames import Bytes, Layout

@@ -18,6 +18,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoesca
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from bgsub.errors import plural
 from bgsub.outliers.events import find_events
 from bgsub.page.data import (
     Shown,
@@ -51,7 +52,6 @@ from bgsub.tracking.events import SceneEvent, Selection
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
 from bgsub.video.selection import format_time
-from bgsub.wording import plural
 
 _ASSETS = files("bgsub.page") / "assets"
 

@@ -12,9 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.declared import Declared, declaration, declared_fields, flag
 from bgsub.errors import InputError
-from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, OUTPUTS, RunOptions
+from bgsub.options import (
+    DEFAULT_OUTPUTS,
+    EXTRA_OUTPUTS,
+    OUTPUTS,
+    Declared,
+    RunOptions,
+    declaration,
+    declared_fields,
+    flag,
+)
 from bgsub.outliers.errors_table import ErrorTable, read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange

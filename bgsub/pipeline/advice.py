@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from bgsub.errors import plural
 from bgsub.fit.store import trusted_rows
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, find_events, outlier_frames
 from bgsub.video.base import BadFrame, OnBadFrame
 from bgsub.video.source import FrameSource
-from bgsub.wording import plural
 
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit

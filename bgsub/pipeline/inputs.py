@@ -11,16 +11,13 @@ from bgsub.background.backdrop import backdrop_bytes
 from bgsub.background.model import BackgroundModel
 from bgsub.background.sample import MOST_FRAMES, full_frames, learning_bytes, sample_bytes
 from bgsub.errors import InputError, UsageError
-from bgsub.fit.borrowed import Borrowed
-from bgsub.fit.memory_need import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed
-from bgsub.fit.memory_plan import Plan, make_plan
-from bgsub.fit.settings import FitSettings
-from bgsub.options import RunOptions
+from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed, Plan, make_plan
+from bgsub.fit.store import Borrowed
+from bgsub.options import RunOptions, SourceOptions
 from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
 from bgsub.segmenter.kinds import SEGMENTERS, saved_kind
-from bgsub.source_options import SourceOptions
 from bgsub.tracking.absorption import absorbed_after, kept_bytes
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, Place
@@ -95,24 +92,6 @@ def fitted_at_most(options: RunOptions) -> int:
 def sampled_at_most(options: RunOptions) -> int | None:
     """Return the most frames that masks alone are learned from; None where frames are fitted."""
     return None if needs_fit(options) else fitted_at_most(options)
-
-
-def fit_settings(options: RunOptions) -> FitSettings:
-    """Return what decides about a fit."""
-    return FitSettings(
-        method=options.method,
-        k=options.k,
-        support_fraction=options.support_fraction,
-        n_init=options.n_init,
-        tol=options.tol,
-        max_iter=options.max_iter,
-        reweight=options.reweight,
-        lam=options.lam,
-        seed=options.seed,
-        cutoff=chosen_cutoff(options),
-        keep_choice="spectrum" in options.outputs,
-        plots="plot" in options.outputs,
-    )
 
 
 def chosen_cutoff(options: RunOptions) -> float | None:

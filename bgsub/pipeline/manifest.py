@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError, OutputError, UsageError
-from bgsub.facts import Facts, ListOf, Nullable, Text
-from bgsub.files import check_plain
-from bgsub.input_rules import File
 from bgsub.options import RunOptions
 from bgsub.pipeline.results import MANIFEST, recover
-from bgsub.rules import Choice, Integer, Number, Rule
+from bgsub.rules import Choice, Facts, File, Integer, ListOf, Nullable, Number, Rule, Text
+from bgsub.runtime.files import check_plain
 from bgsub.version import __version__
 
 if TYPE_CHECKING:
@@ -98,8 +96,8 @@ def input_identity(footage: Footage) -> dict[str, Any]:
 def _parts(path: str) -> list[Path]:
     """List the images of an input that is no file, as `open_source` does; of a store its files."""
     # OpenCV comes with it, and reading a manifest does without.
+    from bgsub.video.arrays import is_zarr
     from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
-    from bgsub.video.zarr_store import is_zarr
 
     if Path(path).is_dir() and is_zarr(Path(path)):
         return sorted(entry for entry in Path(path).rglob("*") if entry.is_file())

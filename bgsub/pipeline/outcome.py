@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, cannot_write
-from bgsub.fit.memory_plan import Plan
+from bgsub.fit.memory import Plan
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames

@@ -12,8 +12,7 @@ import cv2
 import numpy as np
 
 from bgsub.background.render import cutout, difference_picture, signed_difference
-from bgsub.errors import cannot_write
-from bgsub.fit.blocks import queue_frames
+from bgsub.fit.memory import queue_frames
 from bgsub.fit.store import FrameBlock
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable, write_csv
@@ -28,8 +27,7 @@ from bgsub.segmenter.protocol import LeftOut
 from bgsub.tracking.absorption import absorbed_after
 from bgsub.video.frames import Bytes
 from bgsub.video.images import Image
-from bgsub.video.queued import QueuedSink
-from bgsub.video.sink import open_sink
+from bgsub.video.sink import QueuedSink, open_sink
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
@@ -392,14 +390,10 @@ def write_tables(
         write_csv(table, results.stage("errors.csv"))
     if "plot" not in options.outputs:
         return
-    from bgsub.report.plots import render_errors  # which imports matplotlib
+    from bgsub.report.plots import render_errors, write_plot  # which imports matplotlib
 
     data = render_errors(table, find_events(table), title=title, plot_format=options.plot_format)
-    path = results.stage(output_name("plot", options))
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    write_plot(results.stage(output_name("plot", options)), data)
 
 
 def write_spectrum(
@@ -407,11 +401,11 @@ def write_spectrum(
 ) -> None:
     """Draw spectrum.png, if it is asked for."""
     if "spectrum" in options.outputs and fit.rank is not None:
-        from bgsub.report.spectrum import plot_spectrum
+        from bgsub.report.plots import render_spectrum, write_plot
 
-        path = results.stage(output_name("spectrum", options))
-        components = fit.estimator.n_components
-        plot_spectrum(fit.rank, components, path, title=title, plot_format=options.plot_format)
+        used = fit.estimator.n_components
+        data = render_spectrum(fit.rank, used, title=title, plot_format=options.plot_format)
+        write_plot(results.stage(output_name("spectrum", options)), data)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from bgsub.errors import InputError, OutputError, cannot_write
-from bgsub.files import check_plain
+from bgsub.runtime.files import Claim, abandoned, alone_in, check_plain, make_folder, sync, sync_all
 from bgsub.runtime.signals import uninterrupted
-from bgsub.runtime.temporary import Claim, abandoned, alone_in, make_folder, sync, sync_all
 
 notes = logging.getLogger("bgsub.notes")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import BgsubWarning
-from bgsub.fit.memory_plan import Plan
+from bgsub.fit.memory import Plan
 from bgsub.fit.store import FrameBlock, FrameStore, decoded_blocks
 from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions
 from bgsub.pipeline.advice import (
@@ -24,7 +24,7 @@ from bgsub.pipeline.advice import (
 from bgsub.pipeline.inputs import (
     Stretch,
     StrPath,
-    fit_settings,
+    chosen_cutoff,
     load_for,
     model_for,
     needs_fit,
@@ -372,8 +372,8 @@ def _learned(
             from bgsub.fit.frame_fit import fit_frames
 
             with watch.stage("fit"):
-                settings = fit_settings(options)
-                fit = fit_frames(store, source.pixel_mask, settings, workers, progress)
+                cutoff = chosen_cutoff(options)
+                fit = fit_frames(store, source.pixel_mask, options, cutoff, workers, progress)
         with watch.stage("model"):
             scene = learn_scene(store, source, fit, options, workers, progress)
         if fit is not None:

@@ -102,9 +102,12 @@ class LearnedScene:
 
 
 def mask_options(options: RunOptions) -> MaskOptions:
-    """Return how the masks of a run are drawn."""
+    """Return how the masks of a run are drawn; areas are those of the mask, which may be scaled."""
+    least = options.min_area
+    if least is not None:
+        least = round(least * options.source.scale**2)
     return MaskOptions(
-        options.shadows, options.sensitivity, options.min_area, options.fill_holes, options.clean
+        options.shadows, options.sensitivity, least, options.fill_holes, options.clean
     )
 
 

@@ -12,11 +12,11 @@ from bgsub.background.plates import at_working_size
 from bgsub.background.sample import MOST_FRAMES as SAMPLED
 from bgsub.background.sample import full_frames
 from bgsub.errors import UsageError
+from bgsub.options import SourceOptions
 from bgsub.pipeline.loop import Need, SceneFrame
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import MaskModel
-from bgsub.source_options import SourceOptions
 from bgsub.video.frames import Bytes
 from bgsub.video.images import write_image
 from bgsub.video.seek import glimpse
@@ -84,15 +84,6 @@ def frames_looked_at(height: int, width: int) -> int:
     More where they are small: they make the median of a place whose light flickers steadier.
     """
     return max(full_frames(height, width), min(MOST_FRAMES, _PICTURES // (3 * height * width)))
-
-
-_PICTURE = 4
-"""Bytes that are kept of a pixel: its colours, and whether an object is there."""
-
-
-def still_bytes(frames: int, height: int, width: int) -> int:
-    """Give the memory that a `StillOutput` takes."""
-    return _PICTURE * height * width * min(frames, full_frames(height, width))
 
 
 class StillOutput:

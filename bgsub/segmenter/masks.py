@@ -24,7 +24,6 @@ from bgsub.segmenter.protocol import (
     MaskOptions,
     MaskResult,
     Segmenter,
-    Shadows,
 )
 from bgsub.video.frames import Bytes
 
@@ -119,7 +118,7 @@ class MaskModel(Segmenter):
             own = sample.small[kept[index]]
             found = self.scene.background.of(own)
             said = answer(self.scene.background, found, None)
-            chance = enlarged(np.maximum(said.objects, said.shadows), full[index])
+            chance = enlarged(np.maximum(said.objects, said.shadows), full[index], own)
             hidden = cv2.dilate((chance > _SUSPECT).astype(np.uint8), np.ones((3, 3), np.uint8))
             motion = found.aligned.motion.scaled(*self.scene.factors)
             frame = moved(full[index], motion)
@@ -185,63 +184,53 @@ class MaskModel(Segmenter):
         MaskResult
         """
         small = at_working_size(frame) if small is None else small
-        found = self.scene.background.of(small)
-        said = answer(self.scene.background, found, before)
-        return self.decide(said, frame, inside, with_scores=with_scores, with_shadows=with_shadows)
-
-    def decide(
-        self,
-        said: Answer,
-        frame: Bytes,
-        inside: Flags | None,
-        *,
-        with_scores: bool,
-        with_shadows: bool = False,
-    ) -> MaskResult:
-        """Draw the mask of what the network says of a frame."""
+        said = answer(self.scene.background, self.scene.background.of(small), before)
         chances = said.objects
         if self.options.shadows == "keep":
             chances = np.maximum(chances, said.shadows)
-        quiet = not with_scores and not with_shadows and float(chances.max()) < self._level
-        if quiet:
-            return MaskResult(
-                np.zeros(self.scene.shape, np.uint8),
-                confidence=_expected_f(chances, chances > 1),
-                left_out=_left_out(said, self._level, self.options.shadows, 0.0),
-            )
-        wide = enlarged(chances, frame)
+        confidence = _expected_f(chances, chances >= self._level)
+        if not with_scores and not with_shadows and float(chances.max()) < self._level:
+            mask, left = np.zeros(self.scene.shape, np.uint8), self._left_out(said, 0.0)
+            return MaskResult(mask, confidence=confidence, left_out=left)
+        wide = enlarged(chances, frame, small)
         if inside is not None:
             wide = wide * inside
         mask = (wide >= self._level).view(np.uint8) * np.uint8(255)
-        left = _left_out(said, self._level, self.options.shadows, self._clean(mask))
-        scores = np.rint(SCALE * wide).astype(np.uint16) if with_scores else None
-        shadows = None
+        left = self._left_out(said, self._clean(mask))
+        scores = shadows = None
+        if with_scores:
+            scores = np.rint(SCALE * np.clip(wide, 0, 1)).astype(np.uint16)
         if with_shadows:
-            shadows = (enlarged(said.shadows, frame) >= self._level) & (mask == 0)
-        return MaskResult(mask, scores, _expected_f(chances, chances >= self._level), shadows, left)
+            shadows = (enlarged(said.shadows, frame, small) >= self._level) & (mask == 0)
+        return MaskResult(mask, scores, confidence, shadows, left)
+
+    def _left_out(self, said: Answer, speck: float) -> LeftOut:
+        """Return the shares of a frame that other options would mark."""
+        free = said.objects < self._level
+        doubt = free & (said.objects >= THRESHOLDS["high"])
+        shade = free & ~doubt & (said.shadows >= self._level)
+        dropped = float(shade.mean()) * (self.options.shadows == "drop")
+        return LeftOut(dropped, speck, float(doubt.mean()))
 
     def _clean(self, mask: Bytes) -> float:
         """Drop what is smaller than an object, a share of the frame, and fill small holes."""
         speck = 0.0
         if self.min_area > 1 and cv2.hasNonZero(mask):
             outlines, (tree,) = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-            for outline, (*_, parent) in zip(outlines, tree, strict=True):
-                # Pick's theorem: pixels inside of a polygon through pixels, and those on it.
-                inside = cv2.contourArea(outline) - len(outline) / 2 + 1
-                if parent < 0 and inside + len(outline) < self.min_area:
-                    cv2.drawContours(mask, [outline], -1, 0, cv2.FILLED)
-                    speck += inside + len(outline)
-                elif parent >= 0 and self.options.fill and inside < self.min_area:
-                    cv2.drawContours(mask, [outline], -1, 255, cv2.FILLED)
+            # Pick's theorem: pixels inside of a polygon through pixels, and those on it.
+            inside = [cv2.contourArea(one) - len(one) / 2 + 1 for one in outlines]
+            small = [
+                parent < 0 and area + len(one) < self.min_area
+                for one, area, (*_, parent) in zip(outlines, inside, tree, strict=True)
+            ]
+            for index, (one, (*_, parent)) in enumerate(zip(outlines, tree, strict=True)):
+                if small[index]:
+                    cv2.drawContours(mask, [one], -1, 0, cv2.FILLED)
+                    speck += inside[index] + len(one)
+                elif self.options.fill and parent >= 0 and inside[index] < self.min_area:
+                    # A hole of what was dropped is no object.
+                    cv2.drawContours(mask, [one], -1, 0 if small[parent] else 255, cv2.FILLED)
         return speck / mask.size
-
-
-def _left_out(said: Answer, threshold: float, shadows: Shadows, speck: float) -> LeftOut:
-    """Return the shares of a frame that other options would mark."""
-    free = said.objects < threshold
-    doubt = free & (said.objects >= THRESHOLDS["high"])
-    shade = free & ~doubt & (said.shadows >= threshold)
-    return LeftOut(float(shade.mean()) * (shadows == "drop"), speck, float(doubt.mean()))
 
 
 def _colored(frame: Bytes) -> Bytes:

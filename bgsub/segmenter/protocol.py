@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -93,28 +92,38 @@ class FrameView:
 
     def __init__(self, layout: Layout, row: Bytes, background: Bytes | None = None) -> None:
         self.layout, self.row, self.background = layout, row, background
+        # Not `functools.cached_property`, which locks out all other frames before Python 3.12.
+        self._made: dict[str, Bytes] = {}
 
-    @cached_property
+    def _once(self, name: str, make: Callable[[], Bytes]) -> Bytes:
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    @property
     def picture(self) -> Bytes:
         """The frame, (h, w, 3) BGR or (h, w) grey."""
-        return self.layout.to_bgr(self.row)
+        return self._once("picture", lambda: self.layout.to_bgr(self.row))
 
-    @cached_property
+    @property
     def seen(self) -> Bytes:
         """The frame as objects are looked for in it, (h, w, 3) BGR or (h, w) grey."""
-        return self.layout.seen(self.row) if self.layout.with_chroma else self.picture
+        if not self.layout.with_chroma:
+            return self.picture
+        return self._once("seen", lambda: self.layout.seen(self.row))
 
-    @cached_property
+    @property
     def small(self) -> Bytes:
         """The frame at the size at which objects are looked for, (h', w', 3)."""
-        return at_working_size(self.seen)
+        return self._once("small", lambda: at_working_size(self.seen))
 
-    @cached_property
+    @property
     def residual(self) -> Bytes:
         """max over the colour channels of |x − x_b|, grey levels, (h, w)."""
-        if self.background is None:
+        own = self.background
+        if own is None:
             raise RuntimeError("the residual of a frame without a background")
-        return largest_difference(self.layout, self.row, self.background)
+        return self._once("residual", lambda: largest_difference(self.layout, self.row, own))
 
 
 class Segmenter(Protocol):

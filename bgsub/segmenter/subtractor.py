@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from bgsub.background.plates import at_working_size
 from bgsub.background.sample import MOST_FRAMES, Sample
 from bgsub.background.scene import Scene
-from bgsub.errors import InputError, UsageError, cannot_write
+from bgsub.errors import InputError, UsageError, cannot_write, is_or_are, plural
 from bgsub.rules import Choice
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import SCALE, THRESHOLDS, MaskModel
 from bgsub.segmenter.protocol import MaskOptions, Sensitivity, Shadows
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
 from bgsub.video.frames import Bytes
-from bgsub.wording import is_or_are, plural
 
 _MARK = "bgsub_subtractor"
 

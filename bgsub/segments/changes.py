@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.camera import COARSEST, Aligner
-from bgsub.errors import EmptySelectionError
+from bgsub.errors import EmptySelectionError, plural
 from bgsub.video.base import IndexedSource
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, FilmIndex, Place
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.seek import frames_at, index_film
 from bgsub.video.source import FrameSource
-from bgsub.wording import plural
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]

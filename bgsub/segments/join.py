@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError, cannot_write
+from bgsub.errors import InputError, OutputError, cannot_write, is_or_are
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
@@ -35,7 +35,6 @@ from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
 from bgsub.video.base import BadFrame
 from bgsub.video.clip import join_arrays, join_pictures, join_videos, link_or_copy
-from bgsub.wording import is_or_are
 
 Facts = Mapping[str, Any]
 
@@ -519,7 +518,8 @@ def _plot(
     options: RunOptions,
 ) -> None:
     """Draw errors.png with the borders of the segments."""
-    from bgsub.report.plots import Film, plot_errors  # takes longer to import than many joins
+    # Takes longer to import than many joins.
+    from bgsub.report.plots import Film, render_errors, write_plot
 
     name = output_name("plot", options)
     borders = {
@@ -527,21 +527,21 @@ def _plot(
         for each in facts["segments"][1:]
     }
     used, outliers = int(facts["frames"]["used"]), int(facts["frames"]["outliers"] or 0)
-    plot_errors(
+    data = render_errors(
         read_overview(path, used, float(facts["cutoff"])),
         events,
-        results.stage(name),
         title=facts["input"]["name"],
         plot_format=options.plot_format,
         film=Film(used, outliers, borders),
     )
+    write_plot(results.stage(name), data)
 
 
 def _plot_spectrum(
     found: Sequence[Facts], facts: Facts, results: ResultsDirectory, options: RunOptions
 ) -> None:
     """Draw spectrum.png: the median of all segments, and what they fill around it."""
-    from bgsub.report.spectrum import plot_spectrum
+    from bgsub.report.plots import render_spectrum, write_plot
 
     curves = ("gains", "held_out", "spectrum")
     parts = [
@@ -554,7 +554,7 @@ def _plot_spectrum(
         values = [curve[:shortest] for curve in curves]
         return np.asarray(np.median(values, axis=0), dtype=np.float64)
 
-    plot_spectrum(
+    data = render_spectrum(
         RankChoice(
             rank=round(float(np.median([part.rank for part in parts]))),
             gains=median([part.gains for part in parts]),
@@ -565,11 +565,11 @@ def _plot_spectrum(
             reason="",
         ),
         round(float(np.median([manifest["k"] for manifest in found]))),
-        results.stage(output_name("spectrum", options)),
         title=f"{facts['input']['name']}, median of {len(found)} segments",
         plot_format=options.plot_format,
         parts=parts,
     )
+    write_plot(results.stage(output_name("spectrum", options)), data)
 
 
 def _gather_models(folders: Sequence[Path], out: Path) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError, cannot_write
-from bgsub.fit.memory_need import AUTO_FIT_FRAMES
+from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import RunOptions
 from bgsub.pipeline.inputs import needs_fit, needs_still, open_input
 from bgsub.pipeline.manifest import input_identity

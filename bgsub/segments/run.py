@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from bgsub.errors import BgsubError, InputError, OutputError
-from bgsub.fit.memory_need import MemoryNeed
+from bgsub.fit.memory import MemoryNeed
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline import run as pipeline
 from bgsub.pipeline.inputs import (
@@ -172,7 +172,7 @@ def run(
 
     Notes
     -----
-    Memory: within ``options.memory``, see `bgsub.fit.memory_plan`; of a film in segments that of
+    Memory: within ``options.memory``, see `bgsub.fit.memory`; of a film in segments that of
     the longest one. Masks that need no background are learned without a fit of the frames: no Gram
     matrix, so time and memory grow with the number of frames and not with its square.
     """

@@ -229,6 +229,7 @@ class Target:
     color: NDArray[np.float64] | tuple[()]
     number: int = 0
     hits: int = 1
+    alone: int = 1
     missed: float = 0.0
     ended: bool = False
     is_cut: bool = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Any, NamedTuple
 
@@ -66,11 +66,22 @@ _LONGEST_S = 30.0
 """Seconds after which a frame is settled with what is known by then: what is seen for ever and
 never clear would keep all frames waiting."""
 
-_PIECE = 0.25
-"""Share of a region below which what is soon swallowed by it was a piece, and no object."""
+_PIECE, _CUT_PIECE, _YOUNG = 0.5, 0.1, 25
+"""Share of a region below which what it swallows was a piece of it and no object, the same of what
+came from the border, and frames for which an object must have been seen alone to be none."""
+
+_GROWN = 2.5
+"""Usual areas of all its objects together from which a region shows one of which they were pieces.
+"""
 
 _SURE_AREA, _SURE_HITS = 16, 2
 """Share of the least area that is not small, and frames, by which the score is halved."""
+
+_PIXELS, _SHARE, _COMMON, _ALONE, _OFFSET = 2.0, 1.0, -5.0, 6.0, -9.0
+"""Weights of the log odds that an object is one, see `Tracker`."""
+
+_SUREST = 0.985
+"""Probability of its pixels above which nothing is more certain."""
 
 # Parts of one silhouette: above each other with little between, and at the same distance while they
 # move sideways. Cars in a row are above each other too, but drive that way.
@@ -193,6 +204,11 @@ class Tracker:
     Notes
     -----
     Each frame: O(m·n) for m tracks and n detections, O(max(m, n)³) where they contest each other.
+
+    The score is s·h / (1 + exp(-z)), where s and h fall with a small area and with few frames, and
+    z = 2·logit(p) + log₂(usual area / area of the region) - 5·overlap + 6·(share of its frames in
+    which it was alone) - 9. p is the mean probability of its pixels and overlap the largest share
+    of its box within another or the other way round: merged, split and doubtful objects score less.
     """
 
     def __init__(
@@ -295,9 +311,8 @@ class Tracker:
                 continue
             shares = covered(track.box, boxes)
             j = int(np.argmax(shares))
-            is_young = track.hits < _PATIENCE and not track.met_border
-            was_piece = is_young and track.area < _PIECE * detections[j].area
-            if shares[j] < _COVERED or was_piece:
+            piece = (_CUT_PIECE if track.met_border else _PIECE) * detections[j].area
+            if shares[j] < _COVERED or (track.alone < _YOUNG and track.area < piece):
                 continue
             if j in holders or not is_other(track, detections[j]):
                 holders.setdefault(j, []).append(track)
@@ -327,18 +342,24 @@ class Tracker:
         return pieces
 
     def _present(self, tracks: list[Target], region: Detection, step: float) -> list[Target]:
-        """Leave those of a region's tracks that can be there.
+        """Return those of a region's tracks that can be there.
 
         In a region no larger than one of them the others are hidden behind it, or gone: they are
         missed. Which one has the region alone is decided anew in every frame, so the one that has
-        it now is not seen for certain.
+        it now is not seen for certain. In one that is far larger than all of them they were pieces
+        of what is there, which is the one that was known first.
         """
+        if len(tracks) > 1 and region.area > _GROWN * sum(track.area for track in tracks):
+            first, *pieces = sorted(tracks, key=_seniority)
+            for piece in pieces:
+                piece.ended = True
+            tracks = [first]
         is_large = len(tracks) == 1 or region.area >= _ROOM * max(each.area for each in tracks)
         present = []
         for i, track in enumerate(tracks):
             track.missed = 0.0 if is_large else track.missed + step * (i > 0)
             track.ended = i > 0 and track.missed > self._max_gap
-            if not track.ended:
+            if not track.ended and (i == 0 or is_large):
                 present.append(track)
         return present
 
@@ -364,6 +385,7 @@ class Tracker:
         track.motion.correct(*center(box), track.size)
         if not in_pieces:  # or it would grow by what is near, and claim what is near that
             track.learn(detection, picture)
+        track.alone += 1
         track.is_cut = self._is_at_border(box)
         self._add(now, track, detection)
 
@@ -431,7 +453,7 @@ class Tracker:
         """Make two tracks one, that which was known first."""
         if one.track.ended or two.track.ended:
             return
-        pair = sorted((one.track, two.track), key=lambda t: (t.number or math.inf, t.began))
+        pair = sorted((one.track, two.track), key=_seniority)
         whole, part = pair
         whole.motion.x, whole.motion.y = center(box)
         whole.width, whole.height = box[2:]
@@ -498,26 +520,50 @@ class Tracker:
         for row in frame.rows:
             if row.track.identity.number:
                 objects.setdefault(row.track.identity.number, []).append(row)
-        return [self._observation(frame, number, rows) for number, rows in sorted(objects.items())]
+        whole = [_whole(objects[number]) for number in sorted(objects)]
+        boxes = np.array([row.box for row in whole])
+        common = np.zeros(len(whole))
+        if len(whole) > 1:
+            shares = covered(boxes[:, None], boxes[None])
+            np.fill_diagonal(shares, 0)
+            common = np.maximum(shares, shares.T).max(axis=0)
+        found = []
+        for row, part in zip(whole, common.tolist(), strict=True):
+            kept = (row.cx, row.cy, row.area, self._score(row, part), row.sign, row.merged)
+            number, first_s = row.track.number, row.track.first_s
+            found.append(Observation(frame.number, frame.time_s, number, row.box, *kept, first_s))
+        return found
 
-    def _observation(self, frame: _Frame, number: int, rows: list[_Row]) -> Observation:
-        track, first = rows[0].track.identity, rows[0]
-        area, score = first.area, first.score
-        box, cx, cy, sign = first.box, first.cx, first.cy, first.sign
-        if len(rows) > 1:
-            area = sum(row.area for row in rows)
-            cx, cy, score = (
-                sum(row.area * value for row, value in zip(rows, values, strict=True)) / area
-                for values in zip(*((row.cx, row.cy, row.score) for row in rows), strict=True)
-            )
-            box = surround(row.box for row in rows)
-            sign = sign if all(row.sign == sign for row in rows) else "mixed"
-        score = 1.0 if math.isnan(score) else score
-        score *= area / (area + self._small / _SURE_AREA)
-        score *= track.hits / (track.hits + _SURE_HITS)
-        merged = any(row.merged for row in rows)
-        kept = (area, score, sign, merged, track.first_s)
-        return Observation(frame.number, frame.time_s, number, box, cx, cy, *kept)
+    def _score(self, row: _Row, common: float) -> float:
+        """Compute the probability that a row is an object, whose box shares this with another."""
+        track = row.track
+        p = min(max(1.0 if math.isnan(row.score) else row.score, 0.5), _SUREST)
+        share = min(max(math.log2(max(track.area, 1.0) / row.area), -4.0), 1.0)
+        odds = _PIXELS * math.log(p / (1 - p)) + _SHARE * share + _COMMON * common
+        odds += _ALONE * track.alone / track.hits + _OFFSET
+        size = row.area / (row.area + self._small / _SURE_AREA)
+        return size * track.hits / (track.hits + _SURE_HITS) / (1 + math.exp(-odds))
+
+
+def _whole(rows: list[_Row]) -> _Row:
+    """Return the row of an object whose parts these are."""
+    first = rows[0]
+    if len(rows) == 1:
+        return replace(first, track=first.track.identity)
+    area = sum(row.area for row in rows)
+    cx, cy, score = (
+        sum(row.area * value for row, value in zip(rows, values, strict=True)) / area
+        for values in zip(*((row.cx, row.cy, row.score) for row in rows), strict=True)
+    )
+    sign: Sign = first.sign if all(row.sign == first.sign for row in rows) else "mixed"
+    merged = any(row.merged for row in rows)
+    box = surround(row.box for row in rows)
+    return _Row(first.track.identity, box, cx, cy, area, score, sign, merged)
+
+
+def _seniority(track: Target) -> tuple[float, int]:
+    """Return what sorts tracks by when they were known."""
+    return track.number or math.inf, track.began
 
 
 def _are_stacked(upper: Box, lower: Box) -> bool:

@@ -13,11 +13,10 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import EmptySelectionError, InputError
+from bgsub.errors import EmptySelectionError, InputError, plural
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, MaskImage, Orientation, Picture
 from bgsub.video.selection import Region, Selection, format_time
-from bgsub.wording import plural
 
 OnBadFrame = Literal["skip", "repeat", "fail"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.files import check_plain
+from bgsub.runtime.files import check_plain
 from bgsub.video.base import BadPicture, IndexedSource, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import (

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, cannot_write
-from bgsub.files import check_plain
+from bgsub.runtime.files import check_plain
 
 _STDERR = 2
 _LIBRARIES = re.compile(

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from bgsub.cli import options as shared
 from bgsub.cli.run import run_command
-from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions
+from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.page.result import command_line
-from bgsub.source_options import SourceOptions
 from tests.conftest import make_facts
 
 

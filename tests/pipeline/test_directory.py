@@ -15,7 +15,6 @@ import pytest
 
 from bgsub.errors import BgsubError, OutputError
 from bgsub.options import RunOptions
-from bgsub.pipeline.inputs import output_name
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.results import (
     MANIFEST,
@@ -26,7 +25,7 @@ from bgsub.pipeline.results import (
     recover,
 )
 from bgsub.pipeline.run import run
-from bgsub.runtime.temporary import Claim
+from bgsub.runtime.files import Claim
 from bgsub.video.sink import VideoSink
 
 VERSION = {"bgsub_version": "0.1.0"}
@@ -561,7 +560,7 @@ class TestInterruptedRuns:
     def test_existing_results_are_refused_before_any_work(self, tmp_path, scene, save, options):
         path, out = save(scene(n=10)), tmp_path / "out"
         out.mkdir()
-        (out / output_name("mask", "mp4", "png")).write_text("mine")
+        (out / "mask.mp4").write_text("mine")
         stages = []
         with pytest.raises(OutputError):
             run(path, out, options(), progress=lambda *facts: stages.append(facts))

@@ -77,7 +77,7 @@ def test_a_changed_value_is_refused_or_of_no_consequence(manifest, data, value):
         (("options", "seed"), None, "--seed None"),
         (("options",), [], "options list: must be the options of a run"),
         (("input", "path"), 3, r"input\.path 3"),
-        (("input", "sha256"), "x", r"input\.sha256 'x'"),
+        (("input", "sha256"), "x", r"input\.sha256 x"),
         (("frames", "used"), "9", r"frames\.used 9"),
         (("cutoff",), "high", "cutoff high"),
         (("scene_change",), {"first_frame": 0}, r"scene_change\.first_frame 0"),
