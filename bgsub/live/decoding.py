@@ -447,7 +447,6 @@ class StreamReader:
     def _header(self, frame: VideoFrame) -> Header:
         """Plan for frames of a new size."""
         self._size = (frame.width, frame.height)
-        turn = pyav.orientation(frame)
         scale = self._scale
         if scale is None:
             scale = min(1.0, (ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
