@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from bgsub.errors import BgsubWarning
 from bgsub.paper.curves import tre
-from bgsub.robustpca.competitors.reference import random_orthonormal
-from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
+from bgsub.paper.synthetic import SyntheticData, data1, data2
+from bgsub.robustpca.descent import random_orthonormal
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.libraries import one_blas_thread

@@ -12,12 +12,20 @@ from typing import Any
 import click
 
 from bgsub.cli import cli
+from bgsub.cli.background import PlateOptions
 from bgsub.cli.help import Option
-from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
-from bgsub.evaluation.options import EvaluationOptions
-from bgsub.export.options import ClipOptions
+from bgsub.evaluation import EvaluationOptions
+from bgsub.export import ClipOptions
 from bgsub.live.options import StreamOptions, WatchOptions
-from bgsub.options import RunOptions
+from bgsub.options import (
+    Declared,
+    RunOptions,
+    SourceOptions,
+    declaration,
+    declared_fields,
+    default_in_words,
+    flag,
+)
 from bgsub.outliers.event_options import EventOptions
 from bgsub.paper.options import (
     CompareOptions,
@@ -26,9 +34,7 @@ from bgsub.paper.options import (
     SyntheticOptions,
     TimesOptions,
 )
-from bgsub.pipeline.plate_options import PlateOptions
 from bgsub.rules import Switch
-from bgsub.source_options import SourceOptions
 from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 
 INTRODUCTION = """\

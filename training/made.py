@@ -307,6 +307,8 @@ def _invented_shape(rng: Generator, crowd: str) -> list[Singles]:
             cv2.fillPoly(mask, [hull], 1.0)  # type: ignore[call-overload]
         shapes.append(mask)
     used = np.max(shapes, axis=0) > 0
+    if not used.any():  # a blob may come out as nothing
+        return _invented_shape(rng, crowd)
     ys, xs = np.flatnonzero(used.any(1)), np.flatnonzero(used.any(0))
     return [m[ys[0] : ys[-1] + 1, xs[0] : xs[-1] + 1].copy() for m in shapes]
 

@@ -52,6 +52,7 @@ def example(background: Background, before: Bytes, frame: Bytes, truth: Bytes) -
         "shares": found.plates.shares,
         "noise": found.plates.noise,
         "activity": found.plates.activity,
+        "order": found.plates.order,
         "truth": np.asarray(small, np.uint8),
     }
 

@@ -41,7 +41,7 @@ _WAVES = 2
 
 
 def backdrop_bytes(layout: Layout, threads: int) -> int:
-    """Give the memory of a `Backdrop` of one state, and of so many threads that compose with it."""
+    """Return the memory of a `Backdrop` of one state and of the threads that compose with it."""
     return layout.size + (threads + 1) * (2 * layout.size + _COMPOSING * layout.pixels)
 
 
@@ -130,7 +130,7 @@ class Backdrop:
         return composed
 
     def _usual_colors(self, row: Bytes) -> Bytes:
-        """Give the usual colours of the state of the scene that a frame shows, where it lies."""
+        """Return the usual colours of the state of the scene that a frame shows, where it lies."""
         if self._local.background.registration is not None:
             return self._layout.pack(self._local.background_of(self._layout.seen(row)))
         if len(self._usual) == 1:
@@ -154,7 +154,7 @@ def _united(one: cv2.typing.MatLike, other: cv2.typing.MatLike) -> Bytes:
 
 
 def _unmarked(mask: Bytes) -> Singles:
-    """Say of every cell of a picture whether nothing in it is marked, 1 or 0."""
+    """Return 1 for every cell of a picture in which nothing is marked, else 0."""
     grid = max(mask.shape[1] // _CELL, 1), max(mask.shape[0] // _CELL, 1)
     return np.asarray(_means(mask, grid) == 0, dtype=np.float32)
 
@@ -178,7 +178,7 @@ def _around(values: Singles, like: Singles) -> Singles:
 def _in_light_of(
     planes: Sequence[Bytes], estimated: Sequence[Bytes], usual: Sequence[Bytes], like: Singles
 ) -> list[Bytes]:
-    """Give the usual colours of a scene in the light of a frame, from the cells that are like it.
+    """Return the usual colours of a scene in the light of a frame, from the cells that are like it.
 
     The light is what the frame or its estimate differs by, whichever does less: a shadow is in the
     frame alone, what was taken for background in the estimate alone. What is in both is told by

@@ -15,9 +15,9 @@ from bgsub.background.model_checks import HEADER, check_frames, check_values, re
 from bgsub.background.scene import Scene
 from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.errors import InputError, UsageError, cannot_write
-from bgsub.files import check_plain
 from bgsub.outliers.frame_scorer import FrameScorer, scene_light
 from bgsub.outliers.own_light import OwnLight
+from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import Workers
 from bgsub.version import __version__
 from bgsub.video.arrays import ArrayArchive
@@ -106,7 +106,7 @@ class BackgroundModel:
         return self.layout.pixels if self.pixel_mask is None else int(self.pixel_mask.sum())
 
     def light(self) -> OwnLight:
-        """Give the scene at the size that frames are scored at."""
+        """Return the scene at the size that frames are scored at."""
         layout = self.layout
         return scene_light(
             self.center[: layout.pixels],
@@ -285,7 +285,7 @@ class BackgroundModel:
 def pixels_inside(
     pixel_mask: NDArray[np.bool_] | None, ignored: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
-    """Give the pixels that can be foreground: fitted and not ignored, (h, w); None for all."""
+    """Return the pixels that can be foreground: fitted and not ignored, (h, w); None for all."""
     if ignored is None:
         return pixel_mask
     return ~ignored if pixel_mask is None else pixel_mask & ~ignored

@@ -17,7 +17,7 @@ from bgsub.report.tables import list_rows
 
 if TYPE_CHECKING:
     from bgsub.paper.options import Comparison
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""
@@ -47,8 +47,8 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
     decomposition.png and run.json. Frames are read once, in grey, and their Gram matrix is computed
     once. A method that fails keeps its row, with the reason.
     """
-    from bgsub.pipeline.directory import ResultsDirectory
     from bgsub.pipeline.manifest import Stopwatch
+    from bgsub.pipeline.results import ResultsDirectory
 
     options = shared.chosen(CompareOptions, {**params, "run": shared.run_options(params)})
     session = current_session()

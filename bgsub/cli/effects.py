@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from bgsub.cli.messages import Session
 from bgsub.options import RunOptions
-from bgsub.pipeline.needs import needs_fit, needs_masks, needs_objects
+from bgsub.pipeline.inputs import needs_fit, needs_masks, needs_objects
 
 
 def _shows(*outputs: str) -> Callable[[RunOptions], bool]:

@@ -15,12 +15,10 @@ from bgsub.cli.files import make_folder
 from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.messages import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.declared import declared_fields
 from bgsub.errors import InputError, OutliersFound, UsageError
-from bgsub.files import check_plain
+from bgsub.options import SourceOptions, declared_fields
 from bgsub.outliers.event_options import EventOptions
-from bgsub.runtime.temporary import write_file, write_in
-from bgsub.source_options import SourceOptions
+from bgsub.runtime.files import check_plain, write_file, write_in
 
 if TYPE_CHECKING:
     from bgsub.outliers.errors_table import ErrorTable
@@ -96,7 +94,7 @@ def load(given: str, footage: str | None, params: Mapping[str, Any], session: Se
             raise UsageError(message)
         _refuse({"k"}, f"the model {given} has its own")
         return _computed(given, footage, params, session)
-    from bgsub.pipeline.directory import has_results
+    from bgsub.pipeline.results import has_results
 
     folder = path.parent if path.name == "run.json" else path
     if folder.is_dir() and (has_results(folder) or (folder / "errors.csv").exists()):
@@ -116,7 +114,7 @@ def _computed(
 ) -> Loaded:
     """Compute the errors, by a fit or with a saved model."""
     options = shared.run_options(params)
-    from bgsub.pipeline.frame_errors import fit_errors, model_errors
+    from bgsub.pipeline.run import fit_errors, model_errors
 
     with make_progress(session) as progress:
         if model is None:
@@ -133,8 +131,8 @@ def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
     """Read the errors that a run has written, and what its run.json says of them."""
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.scene_change import SceneChange
-    from bgsub.pipeline.directory import has_results
     from bgsub.pipeline.manifest import load_manifest, recorded_path
+    from bgsub.pipeline.results import has_results
 
     _refuse(
         {"k", "memory", "temp", *_OF_SOURCES},

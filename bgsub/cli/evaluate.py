@@ -14,9 +14,9 @@ from bgsub.cli.help import Command, examples, option, together
 from bgsub.cli.messages import Session, current_session, log_options
 from bgsub.cli.progress import make_progress
 from bgsub.errors import EmptySelectionError, InputError, UsageError
-from bgsub.evaluation.options import EvaluationOptions
+from bgsub.evaluation import EvaluationOptions
 from bgsub.rules import Integer
-from bgsub.runtime.temporary import write_file, write_in
+from bgsub.runtime.files import write_file, write_in
 
 if TYPE_CHECKING:
     from bgsub.evaluation.evaluate import Evaluation, Pair, SequenceScore

@@ -26,7 +26,7 @@ from bgsub.report.tables import list_rows
 if TYPE_CHECKING:
     from bgsub.paper.figures import Panel
     from bgsub.paper.options import Comparison
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
 
 @click.group(
@@ -67,7 +67,7 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     """
     from bgsub.paper.curves import DATA, SYNTHETIC_COLUMNS, run_synthetic
     from bgsub.paper.figures import Panel
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
     options = shared.chosen(SyntheticOptions, params)
     session = current_session()
@@ -108,7 +108,7 @@ def digits_command(out: str, form: str, force: bool, **params: Any) -> None:
     """
     from bgsub.paper.curves import DIGIT_COLUMNS, load_digits, run_digits
     from bgsub.paper.figures import Panel
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
     options = shared.chosen(DigitOptions, params)
     session = current_session()
@@ -158,7 +158,7 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
     """
     from bgsub.paper.figures import TIMES_COLUMNS, render_times, table_one, time_rows
     from bgsub.paper.options import PAPER_TIMES
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
     options = shared.chosen(TimesOptions, {**params, "run": shared.run_options(params)})
     session = current_session()
@@ -210,7 +210,7 @@ def moved_object_command(path: str, out: str, form: str, force: bool, **params: 
     frames-common.png.
     """
     from bgsub.paper.figures import MOVED_COLUMNS, of_part, of_whole, row_cells
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
     options = shared.chosen(MovedObjectOptions, {**params, "run": shared.run_options(params)})
     session = current_session()

@@ -11,8 +11,7 @@ import click
 from bgsub.cli import options as shared
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.messages import current_session, log_options
-from bgsub.errors import UsageError
-from bgsub.wording import plural
+from bgsub.errors import UsageError, plural
 
 
 @click.command(

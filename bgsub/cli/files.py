@@ -15,7 +15,7 @@ from bgsub.cli.help import F, together
 from bgsub.cli.messages import Session
 from bgsub.cli.progress import make_progress
 from bgsub.errors import OutputError, UsageError, cannot_write
-from bgsub.rules import check_areas
+from bgsub.options import check_areas
 from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bgsub.export.run_data import RunData
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
     from bgsub.tracking.regions import Region
 
 
@@ -49,7 +49,7 @@ def write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
 def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return what run.json begins with, whatever the command."""
     from bgsub.pipeline import manifest as manifests
-    from bgsub.pipeline.schema import SCHEMA_VERSION
+    from bgsub.pipeline.manifest import SCHEMA_VERSION
     from bgsub.version import __version__
 
     return {
@@ -166,7 +166,7 @@ def results_of(
         Options of a run.
     """
     from bgsub.pipeline import run as pipeline
-    from bgsub.pipeline.directory import has_results
+    from bgsub.pipeline.results import has_results
 
     if has_results(Path(given)):
         yield Path(given)

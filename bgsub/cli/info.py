@@ -16,7 +16,7 @@ from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
 
 if TYPE_CHECKING:
-    from bgsub.fit.memory_need import MemoryNeed
+    from bgsub.fit.memory import MemoryNeed
     from bgsub.segments.plan import Segment
     from bgsub.video.source import FrameSource
 
@@ -154,9 +154,7 @@ def _planned(
     need: MemoryNeed, limit: int, options: RunOptions, name: str, decode_s: float
 ) -> tuple[dict[str, Any], float]:
     """Plan a film or a segment; give the plan, and the seconds that it takes."""
-    from bgsub.fit.estimate import run_seconds
-    from bgsub.fit.memory_need import Storage
-    from bgsub.fit.memory_plan import make_plan
+    from bgsub.fit.memory import Storage, make_plan, run_seconds
 
     unrestricted = need.total("memory", need.sample)
     storage: Storage | None = None

@@ -27,7 +27,6 @@ from bgsub.cli.messages import (
     write_line,
 )
 from bgsub.cli.progress import make_progress, speed
-from bgsub.declared import declared_fields, flag
 from bgsub.errors import (
     BatchError,
     BgsubError,
@@ -36,11 +35,10 @@ from bgsub.errors import (
     Interrupted,
     OutputError,
 )
-from bgsub.files import check_plain
-from bgsub.options import RunOptions
+from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
+from bgsub.runtime.files import check_plain
 from bgsub.runtime.signals import held_back_in_children
 from bgsub.runtime.tuning import tune
-from bgsub.source_options import SourceOptions
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -146,13 +144,13 @@ def _stem(given: str) -> str:
 
 
 def _is_complete(folder: Path) -> bool:
-    from bgsub.pipeline.directory import is_complete
+    from bgsub.pipeline.results import is_complete
 
     return is_complete(folder)
 
 
 def _recover(folder: Path) -> None:
-    from bgsub.pipeline.directory import recover
+    from bgsub.pipeline.results import recover
 
     recover(folder)
 

@@ -11,7 +11,7 @@ from bgsub.cli.help import Command, examples
 from bgsub.cli.messages import log_options
 from bgsub.cli.options import format_option
 from bgsub.report.tables import list_rows, values_text
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors import METHODS
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""

@@ -13,7 +13,7 @@ from bgsub.cli.help import Command, examples, option
 from bgsub.cli.messages import current_session, log_options, log_results
 from bgsub.cli.progress import make_progress
 from bgsub.errors import UsageError
-from bgsub.input_rules import Rate
+from bgsub.rules import Rate
 
 
 @click.command(

@@ -10,12 +10,19 @@ import click
 from click.core import ParameterSource
 
 from bgsub.cli.help import F, option, together
-from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
 from bgsub.errors import UsageError
-from bgsub.input_rules import File, FileOfKind, Folder
-from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, RunOptions
-from bgsub.rules import Choice, Integer, Number, Rule, Switch
-from bgsub.source_options import SourceOptions
+from bgsub.options import (
+    DEFAULT_OUTPUTS,
+    EXTRA_OUTPUTS,
+    Declared,
+    RunOptions,
+    SourceOptions,
+    declaration,
+    declared_fields,
+    default_in_words,
+    flag,
+)
+from bgsub.rules import Choice, File, FileOfKind, Folder, Integer, Number, Rule, Switch
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
@@ -78,7 +85,7 @@ def click_type(rule: Rule) -> ParamType:
     """Return the type of a rule, one of click's own where that shows the values in the help."""
     if isinstance(rule, Integer):
         return _IntegerRange(rule)
-    if isinstance(rule, Number) and (rule.least, rule.most) != (None, None):
+    if type(rule) is Number and (rule.least, rule.most) != (None, None):
         return _NumberRange(rule)
     if isinstance(rule, Choice):
         return _Choice(rule)

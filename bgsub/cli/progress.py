@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from bgsub.cli.messages import Session
-from bgsub.robustpca.competitors.methods import COMPARED
-from bgsub.wording import plural
+from bgsub.errors import plural
+from bgsub.robustpca.competitors import COMPARED
 
 _LINE_INTERVAL_S = 10.0
 _JSON_INTERVAL_S = 1.0

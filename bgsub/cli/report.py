@@ -20,10 +20,8 @@ from bgsub.cli.files import check_free, load_selected, selection_options
 from bgsub.cli.help import Command, examples, option
 from bgsub.cli.messages import Session, current_session, log_options, log_results
 from bgsub.cli.progress import make_progress
-from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError
-from bgsub.files import check_plain
-from bgsub.runtime.temporary import write_file
-from bgsub.wording import plural
+from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, plural
+from bgsub.runtime.files import check_plain, write_file
 
 if TYPE_CHECKING:
     from bgsub.page.pages import Row
@@ -119,7 +117,7 @@ def report_command(
 
 def _folders(given: tuple[str, ...]) -> list[Path]:
     """List the folders of results that are meant: a folder of such folders stands for them."""
-    from bgsub.pipeline.directory import MANIFEST
+    from bgsub.pipeline.results import MANIFEST
 
     found: list[Path] = []
     for each in given:
@@ -194,7 +192,7 @@ def _write_report(
             elif shown.film.path.parent == beside and not how.standalone:
                 size = shown.film.path.stat().st_size / 1e6
                 session.log("note", f"{shown.film.path}: a copy that browsers play ({size:.1f} MB)")
-    return make_row(folder, manifest, path, len(page.result.events), page.thumbnail)
+    return make_row(page, path)
 
 
 @contextlib.contextmanager
@@ -247,5 +245,5 @@ def _one_of_several(
     manifest, _ = _load(folder)
     if PAGE in manifest.get("outputs", {}) and path.is_file():
         page = make_page(folder, manifest, path, selection=_selection(folder, how))
-        return make_row(folder, manifest, path, len(page.result.events), page.thumbnail)
+        return make_row(page, path)
     return _write_report(folder, path, session, how, absent, force=force)

@@ -14,7 +14,7 @@ from bgsub.cli.messages import Session, current_session, log_options
 from bgsub.cli.options import chosen, named, out_option, section
 from bgsub.errors import Interrupted
 from bgsub.live.options import StreamOptions, WatchOptions
-from bgsub.rules import check_areas
+from bgsub.options import check_areas
 from bgsub.tracking.place_options import PlaceOptions
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _sum_up(events: int, session: Session) -> None:
 def _sought(params: dict[str, Any]) -> Sought:
     """Read what counts as an object, and where."""
     from bgsub.live.analysis import Sought
-    from bgsub.segmenter.masks import MaskOptions
+    from bgsub.segmenter.protocol import MaskOptions
     from bgsub.tracking.events import EventFilter
     from bgsub.tracking.regions import read_regions
 

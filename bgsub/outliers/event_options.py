@@ -7,11 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
-from bgsub.input_rules import Share
+from bgsub.options import Declared, documented, option
 from bgsub.outliers.false_alarms import cutoff_for
-from bgsub.rules import Integer, Number, Rule
+from bgsub.rules import FalseAlarms, Integer, Number, Rule
 
 _events = functools.partial(option, "Events")
 
@@ -19,17 +18,14 @@ _events = functools.partial(option, "Events")
 class _Gap(Rule):
     """A number of frames, or of seconds such as ``1s``."""
 
+    meaning = 'a whole number of frames, or seconds such as "1.5s"'
     metavar = "N|Ns"
 
-    def words(self) -> str:
-        """Say it."""
-        return 'a whole number of frames, or seconds such as "1.5s"'
-
-    def read(self, name: str, value: Any) -> int | str:
+    def convert(self, value: Any) -> int | str:
         """Check the number."""
         frames, seconds = gap_of(value)
         if frames is None and seconds is None:
-            self.refuse(name, value)
+            raise ValueError(value)
         return str(value) if frames is None else frames
 
 
@@ -69,7 +65,7 @@ class EventOptions(Declared):
     )
     false_alarms: float | None = _events(
         None,
-        Share(),
+        FalseAlarms(),
         "Instead of a cut-off: the share of clean frames that each score may wrongly call "
         "outliers; 1/1000 is the cut-off 12.",
     )

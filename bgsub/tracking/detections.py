@@ -10,8 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.video.contours import cut_out
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, cut_out
 
 Box = tuple[float, float, float, float]
 """x and y of the upper left corner, width and height, in pixels."""

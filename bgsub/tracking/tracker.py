@@ -65,8 +65,12 @@ _FORGOTTEN = 12
 _NEAR_BORDER = 2
 """Pixels from the border at which something may have come from there."""
 
-_SHOWN = 8
+LATEST = 8
 """Frames after which a frame is shown with what is known by then."""
+
+_LONGEST_S = 30.0
+"""Seconds after which a frame is settled with what is known by then: what is seen for ever and
+never clear would keep all frames waiting."""
 
 _PIECE, _CUT_PIECE, _YOUNG = 0.5, 0.1, 25
 """Share of a region below which what it swallows was a piece of it and no object, the same of what
@@ -174,7 +178,7 @@ class Followed(NamedTuple):
     Attributes
     ----------
     shown : list of list of Observation
-        Of the next frames, with what is known by now; late by `_SHOWN` frames at most.
+        Of the next frames, with what is known by now; late by `LATEST` frames at most.
     settled : list of list of Observation
         Of the next frames of which all is known.
     """
@@ -500,12 +504,15 @@ class Tracker:
         """Take the frames off the queue all of whose tracks are known to be objects, or noise."""
         shown, settled = [], []
         while self._shown < len(self._pending):
-            late = len(self._pending) - self._shown > _SHOWN
+            late = len(self._pending) - self._shown > LATEST
             if not late and self._is_open(self._pending[self._shown]):
                 break
             shown.append(self._observations(self._pending[self._shown]))
             self._shown += 1
-        while self._pending and not self._is_open(self._pending[0]):
+        while self._pending and (
+            not self._is_open(self._pending[0])
+            or self._pending[-1].time_s - self._pending[0].time_s > _LONGEST_S
+        ):
             settled.append(self._observations(self._pending.popleft()))
             self._shown -= 1
         return Followed(shown, settled)

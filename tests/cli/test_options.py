@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from bgsub.cli import options as shared
 from bgsub.errors import UsageError
-from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions
-from bgsub.source_options import SourceOptions
+from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 
 EVERY_OPTION = """
 --start 2 --end 00:00:09 --every 2s --scale 0.5 --roi 1,2,3,4 --mask-image m.png

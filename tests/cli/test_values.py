@@ -7,8 +7,7 @@ import pytest
 
 from bgsub.cli import options
 from bgsub.errors import UsageError
-from bgsub.input_rules import File, Folder, Rectangle
-from bgsub.rules import POSITIVE, Choice, Integer, Number, OrAuto, Switch
+from bgsub.rules import POSITIVE, Choice, File, Folder, Integer, Number, Rectangle, Switch, or_auto
 
 K = click.Option(["--k"])
 
@@ -22,7 +21,7 @@ K = click.Option(["--k"])
         (Choice(("a", "b")), click.Choice),
         (File(), click.Path),
         (Folder(), click.Path),
-        (OrAuto(Integer(1)), options.ByRule),
+        (or_auto(Integer(1)), options.ByRule),
         (Rectangle(), options.ByRule),
     ],
 )
@@ -45,7 +44,7 @@ def test_numbers_are_finite(value) -> None:
 
 
 def test_what_a_rule_refuses_names_the_option() -> None:
-    rank = options.click_type(OrAuto(Integer(1)))
+    rank = options.click_type(or_auto(Integer(1)))
     assert [rank.convert(value, K, None) for value in ("7", 7, "Auto")] == [7, 7, "auto"]
     for bad in ("0", 0, "seven", 2.5):
         with pytest.raises(UsageError, match=f"^--k {bad}: must be a whole number of 1 or more"):

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.errors import EmptySelectionError, InputError
-from bgsub.video.base import BadFrame, BadPicture, BaseSource, Item, Options
+from bgsub.video.base import BadFrame, BadPicture, FrameSource, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.selection import Selection
 
 GOOD, BAD, KNOWN_BAD, DOUBTFUL = "good", "bad", "known bad", "doubtful"
 
 
-class Made(BaseSource):
+class Made(FrameSource):
     """Frames of one grey level each, of the kinds that are listed."""
 
     def __init__(self, kinds, **options):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.video.contours import pixels_within
+from bgsub.video.frames import pixels_within
 
 
 def outline_of(mask):

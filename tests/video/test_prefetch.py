@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bgsub.video.prefetch import Prefetch
+from bgsub.video.matrix import Prefetch
 
 
 def threads():
