@@ -18,8 +18,7 @@ from bgsub.outliers.errors_table import _LATER_COLUMNS, COLUMNS
 from bgsub.pipeline.inputs import output_name
 from bgsub.tracking.events import EVENT_COLUMNS
 from bgsub.tracking.regions import _REGION_COLUMNS
-from bgsub.tracking.tables import OBJECT_COLUMNS
-from bgsub.tracking.tracks import Track
+from bgsub.tracking.tables import OBJECT_COLUMNS, Track
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [

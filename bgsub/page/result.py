@@ -28,9 +28,8 @@ from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.rules import Switch
 from bgsub.tracking.events import SceneEvent, Selection, read_events, with_frame_events
-from bgsub.tracking.tables import read_objects, read_tracks
+from bgsub.tracking.tables import Track, read_objects, read_tracks
 from bgsub.tracking.tracker import Observation
-from bgsub.tracking.tracks import Track
 
 
 def command_line(manifest: Mapping[str, Any]) -> str | None:
