@@ -164,7 +164,6 @@ format: $(VENV)/.installed-dev  ## format the code
 
 pictures: demo  ## make the pictures of the README from the demo's results
 	$(BIN)/python -m benchmarks.pictures results images
-	$(BIN)/python -m benchmarks.page_picture results images
 
 notebook: $(VENV)/.installed-dev  ## run the notebook of examples/ and store it with what it shows today
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'

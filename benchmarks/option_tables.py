@@ -15,7 +15,7 @@ from bgsub.cli import cli
 from bgsub.cli.background import PlateOptions
 from bgsub.cli.help import Option
 from bgsub.evaluation import EvaluationOptions
-from bgsub.export.options import ClipOptions
+from bgsub.export import ClipOptions
 from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.options import (
     Declared,

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from bgsub.cli import cli
-from bgsub.export.clips import _CLIP_COLUMNS
+from bgsub.export.clips import CLIP_COLUMNS
 from bgsub.options import OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import _LATER_COLUMNS, COLUMNS
 from bgsub.pipeline.inputs import output_name
@@ -155,7 +155,7 @@ def columns_in(text: str, name: str) -> list[str]:
         ("tracks.csv", [one.name for one in fields(Track)]),
         ("events.csv", EVENT_COLUMNS),
         ("regions.csv", _REGION_COLUMNS),
-        ("clips.csv", _CLIP_COLUMNS),
+        ("clips.csv", CLIP_COLUMNS),
     ],
 )
 def test_every_column_is_explained(name: str, columns: list[str]) -> None:
@@ -191,13 +191,3 @@ def test_the_figures_of_masks_agree() -> None:
     assert said is not None
     best, worst = local[-1], local[0]
     assert said.groups() == (best, f"{films[best][0]:.2f}"[1:], worst, f"{films[worst][0]:.2f}"[1:])
-
-
-def test_the_price_of_a_run_is_the_same_everywhere() -> None:
-    pattern = r"takes (\w+ to \w+) times the\s+processor time of its codecs"
-    found = [
-        re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"))
-        for name in ("README.md", "docs/speed.md")
-    ]
-    assert found[0] == found[1]
-    assert len(found[0]) == 1

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, BinaryIO, cast
 
-from bgsub.errors import BgsubError, UsageError
+from bgsub.errors import BgsubError, UsageError, plural
 from bgsub.runtime.cores import own_threads
 from bgsub.version import __version__, how_to_install
 
@@ -32,36 +32,29 @@ class NoWorkersError(UsageError):
 
 
 class Absence:
-    """How long the cluster of an address has had no worker.
-
-    After `most_s` seconds that is an error.
-    """
+    """How long the cluster of an address has had no worker; after `most_s` that is an error."""
 
     def __init__(
         self, address: str, most_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._address, self._most_s, self._clock = address, most_s, clock
         self._since: float | None = None
-        self._said_s = 0.0
+        self._told_s = 0.0
 
     def look(self, workers: int, tasks: int) -> None:
-        """Note how many workers there are while so many tasks wait.
-
-        NoWorkersError after too long without.
-        """
+        """Note how many workers there are while so many tasks wait; NoWorkersError in the end."""
         now = self._clock()
         if workers:
-            if self._since is not None and self._said_s:
+            if self._told_s:
                 notes.info("%s has workers again", self._address)
-            self._since, self._said_s = None, 0.0
+            self._since, self._told_s = None, 0.0
             return
-        if self._since is None:
-            self._since = now
+        self._since = now if self._since is None else self._since
         away_s = now - self._since
         if away_s >= self._most_s:
             raise self.ended()
-        if away_s - self._said_s >= _SAID_EVERY_S:
-            self._said_s = away_s
+        if away_s - self._told_s >= _SAID_EVERY_S:
+            self._told_s = away_s
             text = "%s has had no worker for %s, and %d %s; start some, or stop with Ctrl-C"
             waits = "task waits" if tasks == 1 else "tasks wait"
             notes.warning(text, self._address, _in_words(away_s), tasks, waits)
@@ -73,10 +66,7 @@ class Absence:
 
 
 def _in_words(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return "1 minute" if minutes == 1 else f"{minutes} minutes"
+    return f"{seconds:.0f} s" if seconds < 90 else plural(round(seconds / 60), "minute")
 
 
 TRIES = 3
@@ -228,7 +218,7 @@ def connect(address: str) -> Iterator[Pool]:
 
 
 def _client(place: Any, address: str, stack: contextlib.ExitStack) -> Any:
-    """Open a connection whose other end has the Dask that is here; it is closed with the stack."""
+    """Open a connection all of whose ends have the Dask that is here; the stack closes it."""
     import distributed
     from distributed.versions import VersionMismatchWarning
 
@@ -246,20 +236,15 @@ def _client(place: Any, address: str, stack: contextlib.ExitStack) -> Any:
         message = f"--scheduler {address}: no Dask scheduler answers there ({reason})"
         advice = f"check the address, and that it runs Dask {distributed.__version__}, as here"
         raise UsageError(f"{message}; {advice}") from error
-    _check_versions(found, address)
-    return client
-
-
-def _check_versions(found: dict[str, Any], address: str) -> None:
-    """Raise UsageError if the scheduler or a worker has another Dask."""
     own = found["client"]["packages"]["distributed"]
     others = {"the scheduler": found["scheduler"]}
-    others |= {f"the worker {place}": facts for place, facts in found["workers"].items()}
+    others |= {f"the worker {name}": facts for name, facts in found["workers"].items()}
     for who, facts in others.items():
         theirs = facts["packages"]["distributed"]
         if theirs != own:
             message = f"--scheduler {address}: {who} has Dask {theirs}, and here is {own}"
             raise UsageError(f"{message}; install the same version on all machines")
+    return client
 
 
 def cancelled() -> Callable[[], bool]:

@@ -197,7 +197,7 @@ class WatchOptions(Declared):
         "Resources",
         1,
         Integer(1, 1024),
-        "Threads for learning. Decoding and learning each run in a process of their own.",
+        "Threads for learning. Decoding runs in a process of its own.",
     )
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bgsub.fit.frame_fit import FrameFit
-    from bgsub.page.frame import FramePictures
+    from bgsub.page.films import FramePictures
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class RunResult:
         UsageError
             If the run did not use that frame.
         """
-        from bgsub.page.frame import read_frame
+        from bgsub.page.films import read_frame
 
         footage = manifests.recorded_path(self.manifest, self.manifest["input"]["path"])
         return read_frame(self.out, self.manifest, number, footage)

@@ -15,9 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bgsub.tracking.association import assign, covered, is_other, pairing_costs
 from bgsub.tracking.detections import LEAST_SHARE, Box, Detection, Sign, center, join, surround
-from bgsub.tracking.targets import Motion, Target, find_shares
+from bgsub.tracking.targets import (
+    Motion,
+    Target,
+    assign,
+    covered,
+    find_shares,
+    is_other,
+    pairing_costs,
+)
 from bgsub.video.frames import Bytes
 
 _MOST_DETECTIONS = 400
@@ -61,6 +68,10 @@ _NEAR_BORDER = 2
 
 LATEST = 8
 """Frames after which a frame is shown with what is known by then."""
+
+_LONGEST_S = 30.0
+"""Seconds after which a frame is settled with what is known by then: what is seen for ever and
+never clear would keep all frames waiting."""
 
 _PIECE, _CUT_PIECE, _YOUNG = 0.5, 0.1, 25
 """Share of a region below which what it swallows was a piece of it and no object, the same of what
@@ -310,7 +321,7 @@ class Tracker:
             piece = (_CUT_PIECE if track.met_border else _PIECE) * detections[j].area
             if shares[j] < _COVERED or (track.alone < _YOUNG and track.area < piece):
                 continue
-            if j in holders or not is_other(track, detections[j]):
+            if j in holders or not is_other(track, detections[j].area):
                 holders.setdefault(j, []).append(track)
 
     def _claim_pieces(
@@ -498,7 +509,10 @@ class Tracker:
                 break
             shown.append(self._observations(self._pending[self._shown]))
             self._shown += 1
-        while self._pending and not self._is_open(self._pending[0]):
+        while self._pending and (
+            not self._is_open(self._pending[0])
+            or self._pending[-1].time_s - self._pending[0].time_s > _LONGEST_S
+        ):
             settled.append(self._observations(self._pending.popleft()))
             self._shown -= 1
         return Followed(shown, settled)

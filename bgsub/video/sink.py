@@ -373,6 +373,12 @@ SinkKind = Literal["mp4", "mkv", "png", "zarr"]
 SUFFIXES: dict[SinkKind, str] = {"mp4": ".mp4", "mkv": ".mkv", "png": "", "zarr": ".zarr"}
 
 
+def find_written(folder: Path, name: str) -> Path | None:
+    """Return what a sink wrote under a name, in whatever format; None if there is nothing."""
+    places = (folder / f"{name}{suffix}" for suffix in SUFFIXES.values())
+    return next((place for place in places if place.exists()), None)
+
+
 class FrameSink(ABC):
     """Takes the frames of one result, in order.
 

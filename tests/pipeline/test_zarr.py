@@ -5,10 +5,10 @@ import pytest
 
 from bgsub.errors import OutputError
 from bgsub.evaluation.masks import open_masks, open_truth
-from bgsub.page.media import of_results
 from bgsub.pipeline.manifest import input_identity
 from bgsub.pipeline.run import apply, run
 from bgsub.video.images import read_image
+from bgsub.video.sink import find_written
 
 zarr = pytest.importorskip("zarr")
 
@@ -75,7 +75,7 @@ def test_masks_and_scores_are_evaluated(scene, save, options, tmp_path):
     alone = open_masks(str(tmp_path / "zarr" / "mask.zarr"), "mask")
     assert alone.numbers.tolist() == list(range(1, 49))
     assert len(open_truth(str(tmp_path / "zarr" / "mask.zarr")).numbers) == 48
-    assert of_results(tmp_path / "zarr", "mask") == tmp_path / "zarr" / "mask.zarr"
+    assert find_written(tmp_path / "zarr", "mask") == tmp_path / "zarr" / "mask.zarr"
 
 
 def test_the_identity_of_a_store_is_that_of_its_files(store):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.segments.moments import Film
+from bgsub.segments.changes import Film
 from bgsub.video.source import open_source
 from tests.video.stamped_films import N, encode
 
