@@ -105,7 +105,3 @@ class TestSelection:
     def test_nothing_but_bad_frames_is_refused_with_a_reason(self):
         with pytest.raises(InputError, match=r"no frame can be decoded \(torn\)"):
             numbers(Made([BAD, BAD]))
-
-
-def test_it_fits_on_a_line():
-    assert repr(Made([GOOD] * 3)) == "<Made 'made': 4x3 grey, about 3 frames>"
