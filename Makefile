@@ -102,7 +102,10 @@ $(VENV)/.installed-train: $(VENV)/.installed-dev
 
 train: $(VENV)/.installed-train  ## footage to bgsub/segmenter/mask.onnx; goes on where it was stopped (DATA=folder, MINUTES=, PICTURES=folder)
 	$(BIN)/python -m training.prepare $(DATA) $(TRAINING)/examples
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.prepare $(DATA) $(TRAINING)/examples --made 640 --seed 7 $(if $(PICTURES),--pictures $(PICTURES))
+	@# In sets by groups of scenes, so that what was made of a scene can be left out with it.
+	for groups in roads,lights rooms,nature people,thermal; do \
+		OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.prepare $(DATA) $(TRAINING)/examples --made 140 --seed 11 \
+			--groups $$groups $(if $(PICTURES),--pictures $(PICTURES)) || exit 1; done
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.train $(TRAINING)/examples $(TRAINING)/weights.pt --minutes $(MINUTES)
 	$(BIN)/python -m training.export $(TRAINING)/weights.pt bgsub/segmenter/mask.onnx
 	$(BIN)/python -m training.curves $(TRAINING)/weights.jsonl $(TRAINING)/curves.png
