@@ -149,7 +149,7 @@ def with_weak_regions(
         As for `find_detections`.
     """
     level = _EVEN if scores.dtype == np.uint8 else score_level
-    raw = np.asarray(cv2.compare(scores, level, cv2.CMP_GE), dtype=np.uint8)
+    raw = (scores >= level).view(np.uint8) * np.uint8(255)
     outlines, _ = cv2.findContours(raw, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     most, result = 4 * LEAST_SHARE * mask.size, mask
     for outline in outlines[:_MOST_WEAK]:
