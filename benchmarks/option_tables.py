@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bgsub.cli import cli
-from bgsub.cli.help import Option
+from bgsub.cli.options import Option
 from bgsub.evaluation.options import EvaluationOptions
 from bgsub.export.options import ClipOptions
 from bgsub.live.options import StreamOptions, WatchOptions

@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.files import check_free, load_selected, preamble, results_of, selection_options
-from bgsub.cli.help import Command, examples
-from bgsub.cli.messages import current_session, log_options
-from bgsub.cli.progress import make_progress
+from bgsub.cli.events import load_selected, results_of, selection_options
+from bgsub.cli.messages import Session, make_progress
+from bgsub.cli.options import (
+    PATH,
+    chosen,
+    command,
+    named,
+    out_option,
+    preamble,
+    resource_options,
+    section,
+    source_options,
+)
 from bgsub.errors import plural
 from bgsub.export.options import ClipOptions
+from bgsub.runtime.files import check_free
 
 if TYPE_CHECKING:
     from bgsub.export.clips import Overlay, Span
@@ -28,29 +37,25 @@ _FACTS = ("folder", "name", "path", "width", "height", "frames", "rate", "region
 """What run.json says of the results that clips were cut from."""
 
 
-@click.command(
+@command(
     "clips",
-    cls=Command,
-    epilog=examples(
-        "bgsub clips results/ --out clips/",
-        "bgsub clips night.mp4 --out clips/                       analysed now",
-        "bgsub clips results/ --mode copy --out clips/            at once, from key frames",
-        "bgsub clips results/ --overlay boxes --sheet sheet.jpg --out clips/",
-        "bgsub clips results/ --reel reel.mp4 --caption --clock 2026-05-01T22:00 --out clips/",
-        "bgsub clips results/ --min-area 200 --regions yard.json --region gate --out clips/",
-        "bgsub clips results/ --before 5 --after 5 --max-events 20 --out clips/",
-    ),
+    "bgsub clips results/ --out clips/",
+    "bgsub clips night.mp4 --out clips/                       analysed now",
+    "bgsub clips results/ --mode copy --out clips/            at once, from key frames",
+    "bgsub clips results/ --overlay boxes --sheet sheet.jpg --out clips/",
+    "bgsub clips results/ --reel reel.mp4 --caption --clock 2026-05-01T22:00 --out clips/",
+    "bgsub clips results/ --min-area 200 --regions yard.json --region gate --out clips/",
+    "bgsub clips results/ --before 5 --after 5 --max-events 20 --out clips/",
 )
-@click.argument("given", type=shared.PATH, metavar="RESULTS|INPUT")
-@shared.out_option("Folder for the clips.")
-@shared.section("Results", kind=ClipOptions)
-@shared.named("force", section="Results")
-@shared.section("Events", kind=ClipOptions)
+@click.argument("given", type=PATH, metavar="RESULTS|INPUT")
+@out_option("Folder for the clips.")
+@section("Results", kind=ClipOptions)
+@named("force", section="Results")
+@section("Events", kind=ClipOptions)
 @selection_options
-@shared.source_options
-@shared.resource_options
-@log_options
-def clips_command(given: str, out: str, **params: Any) -> None:
+@source_options
+@resource_options
+def clips_command(session: Session, given: str, out: str, **params: Any) -> None:
     """Cut a film into a clip for each event, with its sound.
 
     RESULTS is a folder that bgsub run wrote; its film is cut. INPUT, a video or a folder of
@@ -60,17 +65,14 @@ def clips_command(given: str, out: str, **params: Any) -> None:
     from bgsub.export.clips import Painter, clip_names, plan_spans, write_clips
     from bgsub.pipeline.directory import ResultsDirectory
 
-    session = current_session()
-    force, own = params.pop("force"), shared.chosen(ClipOptions, params)
+    force, own = params.pop("force"), chosen(ClipOptions, params)
     for unused in own.unused:
         session.log("warning", unused)
     for name in filter(None, (own.reel, own.sheet)):
         check_free(Path(name), force=force)
-    # All objects are followed, wherever they are: which of them count is decided afterwards.
-    run_params = {**params, "regions": None, "ignore": None}
     masks = {"mask"} if own.overlay in _MASKS else set()
     outputs = frozenset({"objects", "tracks", "events", *masks})
-    with session.about(given), results_of(given, outputs, run_params, session) as folder:
+    with session.about(given), results_of(given, outputs, params, session) as folder:
         run = load_selected(folder, params)
         spans = plan_spans(
             run.events(),

@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.files import make_folder
-from bgsub.cli.help import Command, examples, option, together
-from bgsub.cli.messages import Session, current_session, log_options
-from bgsub.cli.progress import make_progress
+from bgsub.cli.messages import Session, make_progress
+from bgsub.cli.options import (
+    PATH,
+    PLOT,
+    chosen,
+    command,
+    event_format_option,
+    named,
+    option,
+    resource_options,
+    run_options,
+    section,
+    source_options,
+    together,
+)
 from bgsub.errors import InputError, OutliersFound, UsageError
 from bgsub.options import SourceOptions, declared_fields
 from bgsub.outliers.event_options import EventOptions
@@ -113,7 +123,7 @@ def _computed(
     model: str | None, footage: str, params: Mapping[str, Any], session: Session
 ) -> Loaded:
     """Compute the errors, by a fit or with a saved model."""
-    options = shared.run_options(params)
+    options = run_options(params)
     from bgsub.pipeline.frame_errors import fit_errors, model_errors
 
     with make_progress(session) as progress:
@@ -200,18 +210,18 @@ def _check_images(folder: Path) -> None:
 
 
 _result_options = together(
-    shared.event_format_option,
+    event_format_option,
     option(
         "Results",
         "--plot",
-        type=shared.PLOT,
+        type=PLOT,
         metavar="FILE",
         help="Draw the errors and the events to FILE (.png or .svg).",
     ),
     option(
         "Results",
         "--save-frames",
-        type=shared.PATH,
+        type=PATH,
         metavar="DIR",
         help="Save the frame with the highest score of each event to DIR, as PNG.",
     ),
@@ -225,27 +235,24 @@ _result_options = together(
 """--format --plot --save-frames --fail-on-outliers"""
 
 
-@click.command(
+@command(
     "errors",
-    cls=Command,
-    epilog=examples(
-        "bgsub errors results/",
-        "bgsub errors results/ --merge-gap 5s --min-length 10 --save-frames visitors/",
-        "bgsub errors door.mp4 --k 5 --every 5 --plot errors.png",
-        "bgsub errors monday/model.npz tuesday.avi --format csv > tuesday.csv",
-        "bgsub errors results/ --quiet --fail-on-outliers || mail-the-guard",
-        'ffmpeg -i door.mp4 -vf "$(bgsub errors results/ --format ffmpeg)" -an visitors.mp4',
-    ),
+    "bgsub errors results/",
+    "bgsub errors results/ --merge-gap 5s --min-length 10 --save-frames visitors/",
+    "bgsub errors door.mp4 --k 5 --every 5 --plot errors.png",
+    "bgsub errors monday/model.npz tuesday.avi --format csv > tuesday.csv",
+    "bgsub errors results/ --quiet --fail-on-outliers || mail-the-guard",
+    'ffmpeg -i door.mp4 -vf "$(bgsub errors results/ --format ffmpeg)" -an visitors.mp4',
 )
-@click.argument("given", type=shared.PATH, metavar="RESULTS|VIDEO|MODEL")
-@click.argument("footage", type=shared.PATH, metavar="[INPUT]", required=False)
-@shared.section("Events", kind=EventOptions)
+@click.argument("given", type=PATH, metavar="RESULTS|VIDEO|MODEL")
+@click.argument("footage", type=PATH, metavar="[INPUT]", required=False)
+@section("Events", kind=EventOptions)
 @_result_options
-@shared.named("k")
-@shared.source_options
-@shared.resource_options
-@log_options
+@named("k")
+@source_options
+@resource_options
 def errors_command(
+    session: Session,
     given: str,
     footage: str | None,
     form: str,
@@ -265,8 +272,7 @@ def errors_command(
     from bgsub.outliers.events import find_events, with_cutoff
     from bgsub.report.tables import list_events, summary
 
-    session = current_session()
-    options = shared.chosen(EventOptions, params)
+    options = chosen(EventOptions, params)
     with session.about(given):
         loaded = load(given, footage, params, session)
         if save_frames is not None:
@@ -307,7 +313,6 @@ def _save_peaks(loaded: Loaded, events: list[Event], folder: Path) -> None:
         exact_color=True,
         threads=loaded.threads,
     )
-    make_folder(folder)
     for frame in source:
         if frame.number in numbers:
             name = f"event{numbers.pop(frame.number):03d}_frame{frame.number:06d}.png"

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.help import Command, examples, option
-from bgsub.cli.messages import current_session, log_options
-from bgsub.cli.progress import duration, make_progress
+from bgsub.cli.messages import Session, duration, make_progress
+from bgsub.cli.options import (
+    PATH,
+    command,
+    named,
+    option,
+    resource_options,
+    run_options,
+    source_options,
+)
 from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
 
@@ -23,30 +29,25 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 
-@click.command(
+@command(
     "info",
-    cls=Command,
-    epilog=examples(
-        "bgsub info water.avi",
-        "bgsub info 'shots/*.png' --k 5 --scale 0.5 --memory 600M",
-        "bgsub info door.mp4 --json | jq .estimate.memory_bytes",
-    ),
+    "bgsub info water.avi",
+    "bgsub info 'shots/*.png' --k 5 --scale 0.5 --memory 600M",
+    "bgsub info door.mp4 --json | jq .estimate.memory_bytes",
 )
-@click.argument("path", type=shared.PATH, metavar="INPUT")
+@click.argument("path", type=PATH, metavar="INPUT")
 @option("Results", "--json", "as_json", is_flag=True, help="Print one JSON object.")
-@shared.named("k", "fit_frames", "segment")
-@shared.source_options
-@shared.resource_options
-@log_options
-def info_command(path: str, as_json: bool, **params: Any) -> None:
+@named("k", "fit_frames", "segment")
+@source_options
+@resource_options
+def info_command(session: Session, path: str, as_json: bool, **params: Any) -> None:
     """Decode INPUT once and print its size, frames, rate, duration and codec.
 
     The last lines are the memory and the time that `bgsub run` would need for its default outputs.
     """
-    options = shared.run_options(params)
-    session = current_session()
+    options = run_options(params)
     with session.about(path):
-        facts, warnings = _examine(path, options)
+        facts, warnings = _examine(path, options, session)
         for warning in warnings:
             session.log("warning", warning)
     if as_json:
@@ -55,7 +56,7 @@ def info_command(path: str, as_json: bool, **params: Any) -> None:
         click.echo(describe(facts))
 
 
-def _examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]:
+def _examine(path: str, options: RunOptions, session: Session) -> tuple[dict[str, Any], list[str]]:
     """Decode an input; give what is known of it, and the warnings of its decoder."""
     from bgsub.pipeline.inputs import open_frames
 
@@ -63,7 +64,7 @@ def _examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]
     _check_picture(source, options)
     selected, last_time = 0, 0.0
     began = time.perf_counter()
-    with make_progress(current_session()) as progress:
+    with make_progress(session) as progress:
         for frame in source:
             selected, last_time = selected + 1, frame.time_s
             progress("decode", selected, source.frames_estimate)

@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import messages
-from bgsub.cli import options as shared
-from bgsub.cli.files import check_free, load_selected, selection_options
-from bgsub.cli.help import Command, examples, option
-from bgsub.cli.messages import Session, current_session, log_options, log_results
-from bgsub.cli.progress import make_progress
+from bgsub.cli.events import load_selected, selection_options
+from bgsub.cli.messages import Session, log_error, log_results, make_progress
+from bgsub.cli.options import PATH, command, named, option, out_option
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, plural
-from bgsub.runtime.files import check_plain, write_file
+from bgsub.runtime.files import check_free, check_plain, write_file
 
 if TYPE_CHECKING:
     from bgsub.page.pages import Row
@@ -39,19 +36,16 @@ class How:
     selected: Mapping[str, Any] = field(default_factory=dict)
 
 
-@click.command(
+@command(
     "report",
-    cls=Command,
-    epilog=examples(
-        "bgsub report results/                        results/report.html",
-        "bgsub report results/ -o monday.html",
-        "bgsub report results/ --standalone -o mail.html   with a small preview in the file",
-        "bgsub report monday/ tuesday/ -o index.html  a page for each, and a list of them",
-        "bgsub report batch/                          of all results in a folder",
-    ),
+    "bgsub report results/                        results/report.html",
+    "bgsub report results/ -o monday.html",
+    "bgsub report results/ --standalone -o mail.html   with a small preview in the file",
+    "bgsub report monday/ tuesday/ -o index.html  a page for each, and a list of them",
+    "bgsub report batch/                          of all results in a folder",
 )
-@click.argument("results", nargs=-1, required=True, type=shared.PATH, metavar="RESULTS...")
-@shared.out_option(
+@click.argument("results", nargs=-1, required=True, type=PATH, metavar="RESULTS...")
+@out_option(
     "The page, or the list of several.  [default: report.html in RESULTS]",
     metavar="FILE",
     required=False,
@@ -69,10 +63,10 @@ class How:
     is_flag=True,
     help="Put a small preview of a few hundred frames into the page, for sending it by mail.",
 )
-@shared.named("force", section="Results")
+@named("force", section="Results")
 @selection_options
-@log_options
 def report_command(
+    session: Session,
     results: tuple[str, ...],
     out: str | None,
     copies: bool,
@@ -86,7 +80,6 @@ def report_command(
     stay beside the page; nothing is loaded from elsewhere. Several results have a page each, and
     FILE lists them.
     """
-    session = current_session()
     folders = _folders(results)
     if len(folders) == 1:
         with session.about(str(folders[0])):
@@ -230,7 +223,7 @@ def _rows(folders: list[Path], session: Session, how: How, *, force: bool) -> li
             try:
                 rows.append(_one_of_several(folder, session, how, absent, force=force))
             except BgsubError as error:
-                messages.log_error(error, session)
+                log_error(error, session)
     _tell_absent(absent, session)
     return rows
 

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from bgsub.cli.messages import Session
-from bgsub.cli.progress import BarProgress, LineProgress, Progress, make_progress
+from bgsub.cli.messages import BarProgress, LineProgress, Progress, Session, make_progress
 
 
 class Clock:

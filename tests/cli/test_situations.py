@@ -119,7 +119,7 @@ def limited(arguments: str, kind: int, limit: int) -> subprocess.CompletedProces
 
 
 def test_too_few_open_files_are_said(place) -> None:
-    done = limited("run clip.npy clip.npy --jobs 2 --out out", resource.RLIMIT_NOFILE, 22)
+    done = limited("run clip.npy clip.npy --jobs 2 --out out", resource.RLIMIT_NOFILE, 8)
     assert done.returncode == 2
     assert "too many files are open" in done.stderr
     assert "ulimit -n" in done.stderr
