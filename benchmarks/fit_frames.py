@@ -16,8 +16,7 @@ import numpy as np
 from bgsub.evaluation.evaluate import Pair, evaluate
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.pipeline.frame_errors import fit_errors
-from bgsub.pipeline.run import run
+from bgsub.pipeline.run import fit_errors, run
 
 Model = Literal["paper", "local"]
 MODELS: tuple[Model, ...] = ("paper", "local")

@@ -140,7 +140,7 @@ class GeneratedFeed:
     levels: dict[float, float]
 
     def __init__(self, *_: object, **__: object) -> None:
-        self.dropped = self.pictures = 0
+        self.dropped = 0
         self.connections = 1
         self._items = self._generate()
         GeneratedFeed.levels = {}
@@ -183,7 +183,7 @@ class GeneratedFeed:
 
 
 def _resident() -> float:
-    """Give the resident memory of this process and of the one that learns, MB."""
+    """Give the resident memory of this process and of those that it has started, MB."""
     here = Path("/proc/self/task")
     children = [int(p) for t in here.iterdir() for p in (t / "children").read_text().split()]
     pages = 0

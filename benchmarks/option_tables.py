@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from bgsub.cli import cli
+from bgsub.cli.background import PlateOptions
 from bgsub.cli.options import Option
-from bgsub.evaluation.options import EvaluationOptions
+from bgsub.evaluation import EvaluationOptions
 from bgsub.export.options import ClipOptions
 from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.options import (
@@ -33,7 +34,6 @@ from bgsub.paper.options import (
     SyntheticOptions,
     TimesOptions,
 )
-from bgsub.pipeline.plate_options import PlateOptions
 from bgsub.rules import Switch
 from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bgsub
-from bgsub.pipeline.plate import empty_scene
+from bgsub.pipeline.still import empty_scene
 from bgsub.video.images import read_image
 
 Frames = NDArray[np.uint8]

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from bgsub.options import RunOptions, SourceOptions
     from bgsub.outliers.errors_table import ErrorTable
     from bgsub.outliers.events import Event, find_events
-    from bgsub.pipeline.frame_errors import fit_errors, model_errors
     from bgsub.pipeline.outcome import RunResult, load_results
-    from bgsub.pipeline.run import apply
-    from bgsub.pipeline.streaming import masks
+    from bgsub.pipeline.run import apply, fit_errors, masks, model_errors
     from bgsub.robustpca.online import OnlineTRPCA
     from bgsub.robustpca.trpca import TRPCA
     from bgsub.segmenter.subtractor import Subtractor
@@ -72,10 +70,10 @@ _HOME = {
     "Track": "bgsub.tracking.tracks",
     "apply": "bgsub.pipeline.run",
     "find_events": "bgsub.outliers.events",
-    "fit_errors": "bgsub.pipeline.frame_errors",
+    "fit_errors": "bgsub.pipeline.run",
     "load_results": "bgsub.pipeline.outcome",
-    "masks": "bgsub.pipeline.streaming",
-    "model_errors": "bgsub.pipeline.frame_errors",
+    "masks": "bgsub.pipeline.run",
+    "model_errors": "bgsub.pipeline.run",
     "objects": "bgsub.tracking.tables",
     "open_source": "bgsub.video.source",
     "run": "bgsub.segments.run",

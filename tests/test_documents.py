@@ -13,9 +13,9 @@ import pytest
 
 from bgsub.cli import cli
 from bgsub.export.clips import _CLIP_COLUMNS
-from bgsub.options import OUTPUTS
+from bgsub.options import OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import _LATER_COLUMNS, COLUMNS
-from bgsub.pipeline.output_names import output_name
+from bgsub.pipeline.inputs import output_name
 from bgsub.tracking.events import EVENT_COLUMNS
 from bgsub.tracking.regions import _REGION_COLUMNS
 from bgsub.tracking.tables import OBJECT_COLUMNS
@@ -166,7 +166,7 @@ def test_every_column_is_explained(name: str, columns: list[str]) -> None:
 def test_the_readme_names_every_file_of_a_run() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     section = readme.partition("## Results")[2].partition("\n## ")[0]
-    names = {output_name(output, "mp4", "png") for output in OUTPUTS}
+    names = {output_name(output, RunOptions()) for output in OUTPUTS}
     missing = {name for name in names | {"regions.csv"} if f"`{name}`" not in section}
     assert missing == set()
     assert f"`{','.join(ERROR_COLUMNS)}`" in section

@@ -186,9 +186,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run `bgsub` on the arguments of the process, and exit with its code."""
-    from bgsub.runtime import tuning
+    from bgsub.runtime import processes
 
     messages.prepare()
-    tuning.tune()
+    processes.tune()
     messages.install()
     cli.main()

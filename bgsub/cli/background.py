@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +21,40 @@ from bgsub.cli.options import (
     source_options,
 )
 from bgsub.errors import UsageError
-from bgsub.pipeline.plate_options import PICTURE, PlateOptions
+from bgsub.options import Declared, documented, option
+from bgsub.rules import FileOfKind, Switch
 from bgsub.runtime.files import check_free
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from bgsub.pipeline.plate import Plate
+    from bgsub.background.composite import Plate
     from bgsub.video.frames import Bytes
+
+PICTURE = FileOfKind((".png", ".tif", ".tiff"))
+"""Files of pictures without loss, of 8 or 16 bits."""
+
+_results = functools.partial(option, "Results")
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class PlateOptions(Declared):
+    """What is made of the empty scene besides its picture."""
+
+    per_state: bool = _results(
+        False,
+        Switch(),
+        "Make a picture for each state of the scene (lights on, lights off): FILE-1, FILE-2, …",
+    )
+    coverage: str | None = _results(
+        None,
+        PICTURE,
+        "Write a 16-bit picture too: in how many of the frames that are looked at the background "
+        "of each pixel is seen; with --per-state, a picture of those of each state. Pixels with 0 "
+        "are filled in from around them.",
+    )
 
 
 @command(
@@ -51,7 +78,7 @@ def background_command(
     where its format allows seeking.
     """
     from bgsub.options import SourceOptions
-    from bgsub.pipeline.plate import empty_scene
+    from bgsub.pipeline.still import empty_scene
     from bgsub.runtime.files import write_file
     from bgsub.video.images import encode_image
 
@@ -106,11 +133,12 @@ def _coverages(
     path: Path, plates: list[Plate], own: PlateOptions
 ) -> list[tuple[Path, NDArray[np.uint16], str]]:
     """Return the pictures of how often the scene is seen: where, what, and what to say of each."""
-    from bgsub.pipeline.plate import seen_in_all
+    import numpy as np
 
     counts = [(one.seen, one.frames) for one in plates]
     if not own.per_state:
-        counts = [(seen_in_all(plates), sum(one.frames for one in plates))]
+        seen = np.stack([one.seen for one in plates]).sum(axis=0, dtype=np.uint16)
+        counts = [(seen, sum(one.frames for one in plates))]
     return [
         (target, seen, f"background seen in {seen.min()} to {seen.max()} of {frames} frames")
         for target, (seen, frames) in zip(_names(path, plates, own), counts, strict=True)

@@ -24,7 +24,7 @@ from bgsub.cli.options import (
 )
 from bgsub.errors import plural
 from bgsub.export.options import ClipOptions
-from bgsub.runtime.files import check_free
+from bgsub.runtime.files import check_free, write_file
 
 if TYPE_CHECKING:
     from bgsub.export.clips import Overlay, Span
@@ -62,8 +62,8 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
     images, is analysed first. clips.csv says which events each clip shows; the names of clips sort
     by time.
     """
-    from bgsub.export.clips import Painter, clip_names, plan_spans, write_clips
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.export.clips import Painter, clip_names, join_clips, plan_spans, write_clips
+    from bgsub.pipeline.results import ResultsDirectory
 
     force, own = params.pop("force"), chosen(ClipOptions, params)
     for unused in own.unused:
@@ -91,32 +91,29 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
             with make_progress(session) as progress:
                 write_clips(run, stage, spans, mode=own.mode, painter=painter, progress=progress)
             if own.reel is not None and names:
-                _write_reel([stage / name for name in names], stage / "reel.mp4", Path(own.reel))
+                reel = stage / "reel.mp4"
+                join_clips([stage / name for name in names], reel)
+                with (
+                    reel.open("rb") as file,
+                    mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+                ):
+                    write_file(Path(own.reel), data)
             if own.sheet is not None:
                 _write_sheet(run, spans, own.overlay, Path(own.sheet))
             facts = {name: str(getattr(run, name)) for name in _FACTS}
             record = preamble("clips", own.to_json())
             results.commit(record | {"of": facts, "clips": len(spans)})
-        _say(session, out, len(spans), own.reel)
-
-
-def _write_reel(clips: list[Path], staged: Path, reel: Path) -> None:
-    """Join clips, and write them to a file that is replaced when all of it is there."""
-    from bgsub.export.clips import join_clips
-    from bgsub.runtime.files import write_file
-
-    join_clips(clips, staged)
-    with (
-        staged.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
-        write_file(reel, data)
+        if not spans:
+            session.log("finding", "no event was found: clips.csv has no rows")
+            if own.reel is not None:
+                message = f"{own.reel}: is not written, for there is nothing to join"
+                session.log("warning", message)
+        session.log("result", f"{plural(len(spans), 'clip')} in {out}", out=out)
 
 
 def _write_sheet(run: RunData, spans: list[Span], overlay: Overlay, sheet: Path) -> None:
     """Draw the peak frame of each event on one picture, with the overlay of the clips."""
     from bgsub.export.clips import Painter, contact_sheet, open_film
-    from bgsub.runtime.files import write_file
     from bgsub.video.images import encode_image
 
     # Masks beside the pictures would make them half as large.
@@ -126,11 +123,3 @@ def _write_sheet(run: RunData, spans: list[Span], overlay: Overlay, sheet: Path)
     events = [event for span in spans for event in span.events]
     picture = contact_sheet(film, events, painter=painter)
     write_file(sheet, encode_image(picture, sheet.suffix.lower()))
-
-
-def _say(session: Any, out: str, clips: int, reel: str | None) -> None:
-    if not clips:
-        session.log("finding", "no event was found: clips.csv has no rows")
-        if reel is not None:
-            session.log("warning", f"{reel}: is not written, for there is nothing to join")
-    session.log("result", f"{plural(clips, 'clip')} in {out}", out=out)

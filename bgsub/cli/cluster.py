@@ -176,7 +176,7 @@ class ClusterRun:
 
     def _arrives(self, unit: _Unit) -> bool:
         """Wait until the results of a unit are seen here."""
-        from bgsub.pipeline.directory import is_complete
+        from bgsub.pipeline.results import is_complete
         from bgsub.segments.plan import segment_folder
 
         job, number = unit.film.job, unit.number

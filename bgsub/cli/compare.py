@@ -26,11 +26,11 @@ from bgsub.cli.options import (
 from bgsub.errors import cannot_write
 from bgsub.paper.options import COLUMNS, CompareOptions
 from bgsub.report.tables import list_rows, values_text
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors import METHODS
 
 if TYPE_CHECKING:
     from bgsub.paper.options import Comparison
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""
@@ -59,8 +59,8 @@ def compare_command(
     once. A method that fails keeps its row, with the reason.
     """
     from bgsub.paper.figures import render_decomposition
-    from bgsub.pipeline.directory import ResultsDirectory
     from bgsub.pipeline.manifest import Stopwatch
+    from bgsub.pipeline.results import ResultsDirectory
 
     options = chosen(CompareOptions, {**params, "run": run_options(params)})
     for unused in options.unused:

@@ -23,7 +23,7 @@ from bgsub.cli.options import (
     together,
 )
 from bgsub.errors import EmptySelectionError, InputError, UsageError
-from bgsub.evaluation.options import EvaluationOptions
+from bgsub.evaluation import EvaluationOptions
 from bgsub.rules import Integer
 from bgsub.runtime.files import write_file, write_in
 

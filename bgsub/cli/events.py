@@ -133,7 +133,7 @@ def results_of(
         Options of a run.
     """
     from bgsub.pipeline import run as pipeline
-    from bgsub.pipeline.directory import has_results
+    from bgsub.pipeline.results import has_results
 
     if has_results(Path(given)):
         yield Path(given)

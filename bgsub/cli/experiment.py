@@ -35,7 +35,7 @@ from bgsub.report.tables import list_rows
 if TYPE_CHECKING:
     from bgsub.options import Declared
     from bgsub.paper.options import Comparison
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
 
 @click.group(
@@ -73,7 +73,7 @@ def synthetic_command(session: Session, out: str, form: str, force: bool, **para
     """
     from bgsub.paper.curves import DATA, SYNTHETIC_COLUMNS, run_synthetic
     from bgsub.paper.figures import Panel, render_tre
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
     options = chosen(SyntheticOptions, params)
     with ResultsDirectory(Path(out), ["synthetic.csv", "synthetic.png"], force=force) as results:
@@ -110,7 +110,7 @@ def digits_command(session: Session, out: str, form: str, force: bool, **params:
     """
     from bgsub.paper.curves import DIGIT_COLUMNS, load_digits, run_digits
     from bgsub.paper.figures import Panel, render_tre
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
     options = chosen(DigitOptions, params)
     with ResultsDirectory(Path(out), ["digits.csv", "digits.png"], force=force) as results:
@@ -157,7 +157,7 @@ def background_command(
     """
     from bgsub.paper.figures import TIMES_COLUMNS, render_times, table_one, time_rows
     from bgsub.paper.options import PAPER_TIMES
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
     options = chosen(TimesOptions, {**params, "run": run_options(params)})
     names = ["times.csv", "times.png", "frame_errors.csv", "errors.png", *_SHEETS]
@@ -207,7 +207,7 @@ def moved_object_command(
     frames-common.png.
     """
     from bgsub.paper.figures import MOVED_COLUMNS, of_part, of_whole, row_cells
-    from bgsub.pipeline.directory import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory
 
     options = chosen(MovedObjectOptions, {**params, "run": run_options(params)})
     parts = ("whole", "part")

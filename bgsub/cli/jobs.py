@@ -43,7 +43,7 @@ from bgsub.errors import (
 )
 from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
 from bgsub.runtime.files import check_plain
-from bgsub.runtime.tuning import tune
+from bgsub.runtime.processes import tune
 from bgsub.version import __version__
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
     list of Job
         In the order of the inputs.
     """
-    from bgsub.pipeline.directory import is_complete
+    from bgsub.pipeline.results import is_complete
 
     if not subfolders:
         return [Job(given, out, i, len(inputs)) for i, given in enumerate(inputs, start=1)]
@@ -319,7 +319,7 @@ def do_job(job: Job, work: Work, session: Session) -> bool:
 
 def is_done(job: Job, work: Work, session: Session) -> bool:
     """Return whether the complete results of a job are there, and say so."""
-    from bgsub.pipeline.directory import is_complete, recover
+    from bgsub.pipeline.results import is_complete, recover
 
     recover(job.out)
     if not is_complete(job.out) or not belongs(job.out, job.input):

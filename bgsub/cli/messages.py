@@ -348,7 +348,7 @@ class BarProgress(Progress):
 
 def _unit(stage: str) -> str:
     """Return what a bar counts; a stage named after a method counts its iterations."""
-    from bgsub.robustpca.competitors.methods import COMPARED
+    from bgsub.robustpca.competitors import COMPARED
 
     if stage.split(" k=", maxsplit=1)[0] in COMPARED:
         return " iterations"

@@ -344,7 +344,7 @@ def name_idle(options: RunOptions, session: Session) -> None:
 
     What an earlier run was given (--from-json) may be superfluous.
     """
-    from bgsub.pipeline.needs import needs_fit, needs_masks, needs_objects
+    from bgsub.pipeline.inputs import needs_fit, needs_masks, needs_objects
 
     typed, written = typed_options(), options.outputs
     rules: tuple[tuple[str, bool, str], ...] = (
@@ -389,7 +389,7 @@ def name_idle(options: RunOptions, session: Session) -> None:
 def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return what run.json begins with, whatever the command."""
     from bgsub.pipeline import manifest as manifests
-    from bgsub.pipeline.schema import SCHEMA_VERSION
+    from bgsub.pipeline.manifest import SCHEMA_VERSION
     from bgsub.version import __version__
 
     return {

@@ -79,8 +79,8 @@ def _made(folder: Path, session: Session) -> dict[str, bytes]:
     """Make the page of a folder that has none, in memory."""
     from bgsub.page.pages import encode_page, make_page
     from bgsub.page.server import PAGE
-    from bgsub.pipeline.directory import MANIFEST
     from bgsub.pipeline.manifest import load_manifest
+    from bgsub.pipeline.results import MANIFEST
 
     if not folder.is_dir():
         raise InputError(f"{folder}: is no folder; name one that bgsub run wrote")

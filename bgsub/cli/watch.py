@@ -74,7 +74,7 @@ def _sum_up(events: int, session: Session) -> None:
 def _sought(params: dict[str, Any]) -> Sought:
     """Read what counts as an object, and where."""
     from bgsub.live.analysis import Sought
-    from bgsub.segmenter.masks import MaskOptions
+    from bgsub.segmenter.protocol import MaskOptions
     from bgsub.tracking.events import EventFilter
     from bgsub.tracking.regions import read_regions
 

@@ -23,9 +23,8 @@ from bgsub.errors import (
     is_or_are,
 )
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import is_complete
-from bgsub.pipeline.earlier import check_unchanged
 from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.results import check_unchanged, is_complete
 from bgsub.segments.plan import (
     FOLDER,
     PLAN,

@@ -17,9 +17,8 @@ from bgsub.evaluation.masks import MaskFiles, open_masks
 from bgsub.options import ProgressCallback, SourceOptions
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import Event, find_events
-from bgsub.pipeline.directory import MANIFEST, ResultsDirectory
-from bgsub.pipeline.manifest import load_manifest, recorded_path, versions
-from bgsub.pipeline.schema import SCHEMA_VERSION
+from bgsub.pipeline.manifest import SCHEMA_VERSION, load_manifest, recorded_path, versions
+from bgsub.pipeline.results import MANIFEST, ResultsDirectory
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.tracking.recorder import FILES, ObjectOptions, ObjectRecorder, Recorded, View, describe
 from bgsub.tracking.regions import check_inside

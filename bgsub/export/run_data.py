@@ -19,8 +19,8 @@ from bgsub.errors import InputError
 from bgsub.evaluation.masks import find_output, open_masks
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import find_events
-from bgsub.pipeline.directory import MANIFEST
 from bgsub.pipeline.manifest import load_manifest, recorded_path
+from bgsub.pipeline.results import MANIFEST
 from bgsub.tracking.events import SceneEvent, Selection, read_events
 from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation

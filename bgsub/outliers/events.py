@@ -15,7 +15,7 @@ from bgsub.outliers.frame_scores import frame_scores, score_scale
 from bgsub.outliers.scene_change import lasting_change
 
 if TYPE_CHECKING:
-    from bgsub.robustpca.competitors.methods import Estimator
+    from bgsub.robustpca.competitors import Estimator
     from bgsub.robustpca.gram import Gram
 
 __all__ = [

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import cannot_write
-from bgsub.pipeline.consumers import Need
-from bgsub.pipeline.frames import SceneFrame
+from bgsub.pipeline.loop import Need, SceneFrame
 from bgsub.tracking.events import EventCollector, SceneEvent
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tables import read_frames
@@ -32,7 +31,7 @@ _LEAST_WIDTH = 480
 
 
 class ActivityOutput:
-    """A consumer that counts where masks are foreground, and how much in each minute.
+    """A sink that counts where masks are foreground, and how much in each minute.
 
     Parameters
     ----------
@@ -85,7 +84,7 @@ class ActivityOutput:
             for name, on in self._places.items()
         }
 
-    def take(self, frame: SceneFrame, prepared: dict[str, float]) -> None:
+    def write(self, frame: SceneFrame, prepared: dict[str, float]) -> None:
         """Count a frame."""
         if self._frames % 255 == 0:
             self._counts += self._recent

@@ -10,8 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.pipeline.consumers import Need
-from bgsub.pipeline.frames import SceneFrame
+from bgsub.pipeline.loop import Need, SceneFrame
 
 _Luma = NDArray[np.float32]
 
@@ -92,7 +91,7 @@ class _Drift:
 
 
 class CameraWatch:
-    """Count how often the picture as a whole has moved; a consumer of the frames of a run.
+    """Count how often the picture as a whole has moved; a sink of the frames of a run.
 
     Attributes
     ----------
@@ -112,7 +111,7 @@ class CameraWatch:
     def prepare(self, frame: SceneFrame) -> None:
         """Do nothing: few frames are looked at."""
 
-    def take(self, frame: SceneFrame, prepared: None) -> None:
+    def write(self, frame: SceneFrame, prepared: None) -> None:
         """Compare every eighth frame with the one before."""
         del prepared
         self._frames += 1

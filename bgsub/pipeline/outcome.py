@@ -7,21 +7,23 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, cannot_write
+from bgsub.fit.memory import Plan
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.advice import outlier_findings, sight_findings
-from bgsub.pipeline.damage import damage_findings
-from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
+from bgsub.pipeline.advice import damage_findings, outlier_findings, sight_findings, spans
+from bgsub.pipeline.manifest import SCHEMA_VERSION, check_facts
+from bgsub.pipeline.results import ResultsDirectory
 from bgsub.version import __version__
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from bgsub.fit.frame_fit import FrameFit
     from bgsub.page.frame import FramePictures
 
 
@@ -240,4 +242,74 @@ def _no_errors(facts: dict[str, Any]) -> dict[str, Any]:
         "cutoff": None,
         "events": None,
         "scene_change": None,
+    }
+
+
+def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any]:
+    """Describe the input; `identity` is what `input_identity` returned."""
+    width, height = source.input_size
+    return {
+        "input": {
+            **identity,
+            "width": width,
+            "height": height,
+            "frames": source.input_frames,
+            "rate": None if source.rate is None else str(source.rate),
+            "codec": source.codec,
+            "pixel_format": source.pixel_format,
+            "unseen_damage": source.unseen_damage,
+        },
+        "frame_size": [source.layout.width, source.layout.height],
+        "bad_frames": [
+            {"frame": bad.number, "time_s": round(bad.time_s, 6), "reason": bad.reason}
+            for bad in source.bad_frames
+        ],
+        "doubtful_frames": spans(source.doubtful_frames),
+        "warnings": list(source.warnings),
+    }
+
+
+def plan_facts(plan: Plan, fitted: int) -> dict[str, Any]:
+    """Describe where the frames were kept, and why, and how many were fitted."""
+    return {
+        "memory": {
+            "limit_bytes": plan.limit,
+            "expected_bytes": plan.bytes,
+            "frames_kept": plan.storage,
+            "reason": plan.reason,
+        },
+        "fit_frames": fitted,
+    }
+
+
+def fit_facts(fit: FrameFit | None, model: BackgroundModel | None) -> dict[str, Any]:
+    """Describe how the fit went, if there was one."""
+    if fit is None:
+        return {}
+    from bgsub.robustpca.trpca import TRPCA
+
+    estimator = fit.estimator
+    of_trpca: dict[str, Any] = {}
+    if isinstance(estimator, TRPCA):
+        of_trpca = {
+            "objective": estimator.objective_,
+            "objectives": [float(value) for value in estimator.objectives_],
+            "reweighting_rounds": estimator.n_reweight_,
+        }
+    chosen = {} if fit.rank is None else {"rank_choice": fit.rank.to_json()}
+    return {
+        **chosen,
+        "k": estimator.n_components,
+        "components": int(estimator.scores_.shape[1]),
+        **of_trpca,
+        "iterations": estimator.n_iter_,
+        "converged": fit.converged,
+        "inliers": int(fit.support.sum()),
+        "error_location": estimator.error_location_,
+        "error_scale": estimator.error_scale_,
+        "gram_blocks": None
+        if fit.gram is None
+        else {"all": fit.gram.blocks, "cut": fit.gram.cut_blocks},
+        "threshold": None if model is None else model.threshold,
+        "fit_warnings": list(fit.notes),
     }

@@ -20,15 +20,12 @@ from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.activity import join_activity, join_heatmaps
-from bgsub.pipeline.advice import EMPTY, describe_outliers, sight_findings
-from bgsub.pipeline.damage import damage_findings
-from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.manifest import Stopwatch, load_manifest
-from bgsub.pipeline.needs import VIDEOS, needs_still
+from bgsub.pipeline.advice import EMPTY, damage_findings, describe_outliers, sight_findings
+from bgsub.pipeline.inputs import VIDEOS, needs_still, output_name, output_names
+from bgsub.pipeline.manifest import SCHEMA_VERSION, Stopwatch, load_manifest
 from bgsub.pipeline.objects import given_feedback, object_options
 from bgsub.pipeline.outcome import RunResult, commit
-from bgsub.pipeline.output_names import output_name, output_names
-from bgsub.pipeline.schema import SCHEMA_VERSION
+from bgsub.pipeline.results import ResultsDirectory
 from bgsub.robustpca.rank import RankChoice
 from bgsub.segments.plan import Segment, SegmentPlan, segment_folder
 from bgsub.tracking.feedback import drop_alike
@@ -275,7 +272,7 @@ class FilmFacts:
 
 @dataclass
 class _Damage:
-    """The damage of a film, as `bgsub.pipeline.damage` takes it."""
+    """The damage of a film, as `bgsub.pipeline.advice` takes it."""
 
     codec: str
     bad_frames: list[BadFrame]
@@ -556,7 +553,7 @@ def _join_frames(folders: Sequence[Path], film: FilmFacts, results: ResultsDirec
 def _choose_still(folders: Sequence[Path], film: FilmFacts, results: ResultsDirectory) -> None:
     """Take the picture of the scene from the segment of most frames."""
     frames = [int(segment["frames"]["used"]) for segment in film.segments]
-    name = output_name("still", film.plan.options.format, film.plan.options.plot_format)
+    name = output_name("still", film.plan.options)
     link_or_copy(folders[frames.index(max(frames))] / name, results.stage(name))
 
 
@@ -609,22 +606,26 @@ def _plot(
     options: RunOptions,
 ) -> None:
     """Draw errors.png with the borders of the segments."""
-    from bgsub.report.plots import Film, plot_errors  # takes longer to import than many joins
+    from bgsub.report.plots import (
+        Film,
+        render_errors,
+        write_plot,
+    )  # takes longer to import than many joins
 
-    name = output_name("plot", options.format, options.plot_format)
+    name = output_name("plot", options)
     borders = {
         int(each["first"]): "" if str(each["reason"]).startswith("after ") else each["reason"]
         for each in facts["segments"][1:]
     }
     used, outliers = int(facts["frames"]["used"]), int(facts["frames"]["outliers"] or 0)
-    plot_errors(
+    data = render_errors(
         read_overview(path, used, float(facts["cutoff"])),
         events,
-        results.stage(name),
         title=facts["input"]["name"],
         plot_format=options.plot_format,
         film=Film(used, outliers, borders),
     )
+    write_plot(results.stage(name), data)
 
 
 def _plot_spectrum(
@@ -634,7 +635,7 @@ def _plot_spectrum(
     options: RunOptions,
 ) -> None:
     """Draw spectrum.png: the median of all segments, and what they fill around it."""
-    from bgsub.report.spectrum import plot_spectrum
+    from bgsub.report.plots import render_spectrum, write_plot
 
     found = [load_manifest(folder) for folder in folders]
     parts = [_choice_of(each["rank_choice"]) for each in found if "rank_choice" in each]
@@ -644,7 +645,7 @@ def _plot_spectrum(
         values = [curve[:shortest] for curve in curves]
         return np.asarray(np.median(values, axis=0), dtype=np.float64)
 
-    plot_spectrum(
+    data = render_spectrum(
         RankChoice(
             rank=round(float(np.median([part.rank for part in parts]))),
             gains=median([part.gains for part in parts]),
@@ -655,11 +656,11 @@ def _plot_spectrum(
             reason="",
         ),
         round(float(np.median([manifest["k"] for manifest in found]))),
-        results.stage(output_name("spectrum", options.format, options.plot_format)),
         title=f"{facts['input']['name']}, median of {len(folders)} segments",
         plot_format=options.plot_format,
         parts=parts,
     )
+    write_plot(results.stage(output_name("spectrum", options)), data)
 
 
 def _choice_of(plain: Mapping[str, Any]) -> RankChoice:

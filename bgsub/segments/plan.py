@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError, cannot_write
-from bgsub.fit.memory_need import AUTO_FIT_FRAMES
+from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import is_complete
-from bgsub.pipeline.inputs import open_input
+from bgsub.pipeline.inputs import needs_fit, needs_still, open_input
 from bgsub.pipeline.manifest import input_identity
-from bgsub.pipeline.needs import needs_fit, needs_still
+from bgsub.pipeline.results import is_complete
 from bgsub.segments.moments import Film, Moments
 from bgsub.version import __version__
 from bgsub.video.film_index import Entry, Place

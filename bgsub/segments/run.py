@@ -12,15 +12,21 @@ from pathlib import Path
 import numpy as np
 
 from bgsub.errors import BgsubError, InputError, OutputError
-from bgsub.fit.memory_need import MemoryNeed
+from bgsub.fit.memory import MemoryNeed
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline import run as pipeline
-from bgsub.pipeline.directory import ResultsDirectory, is_complete
-from bgsub.pipeline.inputs import StrPath, load_for, memory_need, no_progress, open_input
+from bgsub.pipeline.inputs import (
+    Stretch,
+    StrPath,
+    load_for,
+    memory_need,
+    no_progress,
+    open_input,
+)
 from bgsub.pipeline.manifest import Stopwatch
 from bgsub.pipeline.outcome import RunResult
+from bgsub.pipeline.results import ResultsDirectory, is_complete
 from bgsub.pipeline.run import run as run_piece
-from bgsub.pipeline.stretch import Stretch
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers, keep_freed_memory
 from bgsub.segments.plan import (
@@ -171,7 +177,7 @@ def run(
 
     Notes
     -----
-    Memory: within ``options.memory``, see `bgsub.fit.memory_plan`; of a film in segments that of
+    Memory: within ``options.memory``, see `bgsub.fit.memory`; of a film in segments that of
     the longest one. Masks that need no background are learned without a fit of the frames: no Gram
     matrix, so time and memory grow with the number of frames and not with its square.
     """

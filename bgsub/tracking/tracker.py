@@ -59,7 +59,7 @@ _FORGOTTEN = 12
 _NEAR_BORDER = 2
 """Pixels from the border at which something may have come from there."""
 
-_SHOWN = 8
+LATEST = 8
 """Frames after which a frame is shown with what is known by then."""
 
 _PIECE = 0.25
@@ -157,7 +157,7 @@ class Followed(NamedTuple):
     Attributes
     ----------
     shown : list of list of Observation
-        Of the next frames, with what is known by now; late by `_SHOWN` frames at most.
+        Of the next frames, with what is known by now; late by `LATEST` frames at most.
     settled : list of list of Observation
         Of the next frames of which all is known.
     """
@@ -471,7 +471,7 @@ class Tracker:
         """Take the frames off the queue all of whose tracks are known to be objects, or noise."""
         shown, settled = [], []
         while self._shown < len(self._pending):
-            late = len(self._pending) - self._shown > _SHOWN
+            late = len(self._pending) - self._shown > LATEST
             if not late and self._is_open(self._pending[self._shown]):
                 break
             shown.append(self._observations(self._pending[self._shown]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
 from bgsub.runtime.files import check_plain
-from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, open_array
+from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, is_zarr, open_array, open_zarr
 from bgsub.video.base import BadFrame, OnBadFrame, Options
 from bgsub.video.frames import Bytes, Frame, Layout
 from bgsub.video.geometry import ColorMode, MaskImage
@@ -29,7 +29,6 @@ from bgsub.video.image_files import (
 )
 from bgsub.video.images import is_image_name
 from bgsub.video.selection import Position, Region, Selection, parse_rate, parse_region
-from bgsub.video.zarr_store import is_zarr, open_zarr
 
 __all__ = ["BadFrame", "Footage", "FrameSource", "open_source"]
 

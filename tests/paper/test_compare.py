@@ -11,7 +11,7 @@ from bgsub.options import RunOptions, SourceOptions
 from bgsub.paper.compare import compare
 from bgsub.paper.curves import auc
 from bgsub.paper.options import COLUMNS, CompareOptions
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors import METHODS
 from tests.conftest import N_FRAMES, VISIT, make_scene
 
 

@@ -7,7 +7,7 @@ import pytest
 from bgsub.errors import UsageError
 from bgsub.options import RunOptions, SourceOptions
 from bgsub.paper.options import COLUMNS, CompareOptions
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors import METHODS
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.pipeline.run import run
-from bgsub.pipeline.streaming import masks
+from bgsub.pipeline.run import masks, run
 
 FRAMES = 48
 

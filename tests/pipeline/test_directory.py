@@ -15,10 +15,15 @@ import pytest
 
 from bgsub.errors import BgsubError, OutputError
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import MANIFEST, ResultsDirectory, has_results, is_complete, recover
-from bgsub.pipeline.earlier import describe
 from bgsub.pipeline.manifest import load_manifest
-from bgsub.pipeline.output_names import output_name
+from bgsub.pipeline.results import (
+    MANIFEST,
+    ResultsDirectory,
+    describe,
+    has_results,
+    is_complete,
+    recover,
+)
 from bgsub.pipeline.run import run
 from bgsub.runtime.files import Claim
 from bgsub.video.sink import VideoSink
@@ -439,7 +444,7 @@ class TestKilledRuns:
         caplog.set_level(logging.INFO)
         code = (
             "import os, sys; from pathlib import Path\n"
-            "from bgsub.pipeline.directory import ResultsDirectory\n"
+            "from bgsub.pipeline.results import ResultsDirectory\n"
             "results = ResultsDirectory(Path(sys.argv[1]), ['mask.mp4'])\n"
             "results.stage('mask.mp4').write_bytes(b'1')\n"
             "os.kill(os.getpid(), 9)\n"
@@ -555,7 +560,7 @@ class TestInterruptedRuns:
     def test_existing_results_are_refused_before_any_work(self, tmp_path, scene, save, options):
         path, out = save(scene(n=10)), tmp_path / "out"
         out.mkdir()
-        (out / output_name("mask", "mp4", "png")).write_text("mine")
+        (out / "mask.mp4").write_text("mine")
         stages = []
         with pytest.raises(OutputError):
             run(path, out, options(), progress=lambda *facts: stages.append(facts))

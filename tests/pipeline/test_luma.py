@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.frame_errors import fit_errors
-from bgsub.pipeline.run import run
+from bgsub.pipeline.run import fit_errors, run
 from bgsub.video.selection import Region
 from bgsub.video.source import open_source
 

@@ -13,11 +13,11 @@ import pytest
 from bgsub import __version__
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, MemoryLimitError, UsageError
 from bgsub.evaluation.masks import open_grey
-from bgsub.fit import memory_need
+from bgsub.fit import memory as memory_need
 from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline import needs
-from bgsub.pipeline.earlier import describe
+from bgsub.pipeline import inputs
+from bgsub.pipeline.results import describe
 from bgsub.pipeline.run import apply, run
 from bgsub.video.images import read_image, write_image
 from bgsub.video.source import open_source
@@ -720,7 +720,7 @@ class TestMemory:
     def test_all_frames_are_fitted_where_a_sample_would_be(
         self, scene, save, options, tmp_path, monkeypatch
     ):
-        monkeypatch.setattr(needs, "AUTO_FIT_FRAMES", 20)
+        monkeypatch.setattr(inputs, "AUTO_FIT_FRAMES", 20)
         monkeypatch.setattr(memory_need, "AUTO_FIT_FRAMES", 20)
         path, chosen = save(scene()), options(outputs={"errors"})
         assert run(path, tmp_path / "some", chosen).manifest["fit_frames"] == 20
@@ -778,40 +778,3 @@ def test_opencv_has_its_threads_back_after_a_run(scene, save, options, tmp_path)
     before = cv2.getNumThreads()
     run(save(scene(n=20, visit=15)), tmp_path / "out", options(outputs={"mask"}, threads=2))
     assert cv2.getNumThreads() == before
-
-
-class TestApplyGeometry:
-    def test_signed_png_from_a_model_of_compressed_video_is_exact(
-        self, scene, encode, options, tmp_path
-    ):
-        clip = encode(scene())
-        run(clip, tmp_path / "fit", options(outputs=["model"]))
-        model = tmp_path / "fit" / "model.npz"
-        lossless = options(
-            format="png", foreground="signed", outputs=["background", "foreground"], end=5
-        )
-        apply(model, clip, tmp_path / "new", lossless)
-        frames = [f.layout.to_bgr(f.data) for f in open_source(clip, end=5)]
-        for number, frame in enumerate(frames, 1):
-            background, shown = (
-                read_image(tmp_path / "new" / name / f"{number:06d}.png")
-                for name in ("background", "foreground")
-            )
-            np.testing.assert_array_equal(background + shown - np.uint8(128), frame)
-
-    def test_footage_of_the_models_size_is_cut_and_scaled_like_the_models(
-        self, scene, save, options, tmp_path
-    ):
-        clip = save(scene())
-        cut = options(outputs=["model"], roi=(8, 4, 32, 24), scale=0.5)
-        run(clip, tmp_path / "fit", cut)
-        result = apply(tmp_path / "fit" / "model.npz", clip, tmp_path / "new", options())
-        assert result.manifest["frame_size"] == [16, 12]
-
-    def test_a_mask_image_of_ones_own_is_refused(self, scene, save, options, tmp_path):
-        clip = save(scene())
-        run(clip, tmp_path / "fit", options(outputs=["model"]))
-        write_image(tmp_path / "mask.png", np.full((36, 48), 255, dtype=np.uint8))
-        own = options(mask_image=str(tmp_path / "mask.png"))
-        with pytest.raises(UsageError, match="--mask-image"):
-            apply(tmp_path / "fit" / "model.npz", clip, tmp_path / "new", own)

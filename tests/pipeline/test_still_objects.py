@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from bgsub.pipeline.run import apply, run
-from bgsub.pipeline.streaming import masks
+from bgsub.pipeline.run import apply, masks, run
 from bgsub.tracking.tables import read_objects, read_tracks
 
 RATE, COUNT = 2, 240

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bgsub.errors import OutputError
-from bgsub.pipeline.directory import ResultsDirectory
 from bgsub.pipeline.manifest import Stopwatch
+from bgsub.pipeline.results import ResultsDirectory
 from bgsub.segments.join import MODELS, join_segments, joined_names
 from bgsub.segments.plan import Segment, SegmentPlan
 

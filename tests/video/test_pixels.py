@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bgsub.video.frames import Layout
-from bgsub.video.pixels import PictureMaker
+from bgsub.video.pyav import PictureMaker
 
 
 def frame(name, height=36, width=50):

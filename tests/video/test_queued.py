@@ -12,8 +12,7 @@ import pytest
 
 from bgsub.errors import OutputError
 from bgsub.video.frames import Layout
-from bgsub.video.queued import QueuedSink
-from bgsub.video.sink import open_sink
+from bgsub.video.sink import QueuedSink, open_sink
 
 
 class Recorder:

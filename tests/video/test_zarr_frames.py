@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError
-from bgsub.video import zarr_store
+from bgsub.video import arrays
 from bgsub.video.images import write_image
 from bgsub.video.source import open_source
 
@@ -101,7 +101,7 @@ def test_a_group_gives_its_only_array_or_the_frames(tmp_path, scene, version):
 
 @pytest.mark.parametrize("chunks", [(2, 700, 1000), (60, 100, 100)])
 def test_a_store_takes_no_more_memory_than_a_few_chunks(store, chunks, monkeypatch):
-    monkeypatch.setattr("bgsub.video.zarr_store._BLOCK_BYTES", 3 << 20)
+    monkeypatch.setattr("bgsub.video.arrays._BLOCK_BYTES", 3 << 20)
     path = store(frames=np.zeros((60, 700, 1000), np.uint8), chunks=chunks)
     images(open_source(path, end=2))  # imports
     tracemalloc.start()
@@ -224,7 +224,7 @@ def test_nothing_selected_is_known_at_once(store):
 
 def test_the_library_is_named_where_it_is_missing(store, monkeypatch):
     path = store()
-    monkeypatch.setattr(zarr_store, "find_spec", lambda _: None)
+    monkeypatch.setattr(arrays, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"needs the library zarr; .*`pip install zarr`"):
         open_source(path)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bgsub.errors import OutputError, UsageError
+from bgsub.video import arrays
 from bgsub.video import sink as zarr_sink
-from bgsub.video import zarr_store
 from bgsub.video.frames import Layout
 from bgsub.video.sink import open_sink
 from bgsub.video.source import open_source
@@ -103,6 +103,6 @@ def test_places_that_cannot_be_written(tmp_path):
 
 
 def test_the_library_is_named_where_it_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr(zarr_store, "find_spec", lambda _: None)
+    monkeypatch.setattr(arrays, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"--format zarr: .*`pip install zarr`"):
         open_sink(tmp_path / "a", "mask", layout=Layout("gray", 4, 4), kind="zarr")
