@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,8 @@ from bgsub.cli.files import check_free, load_selected, preamble, results_of, sel
 from bgsub.cli.help import Command, examples
 from bgsub.cli.messages import current_session, log_options
 from bgsub.cli.progress import make_progress
-from bgsub.errors import plural
-from bgsub.export.options import ClipOptions
+from bgsub.errors import cannot_write, plural
+from bgsub.export import ClipOptions
 
 if TYPE_CHECKING:
     from bgsub.export.clips import Overlay, Span
@@ -89,7 +88,7 @@ def clips_command(given: str, out: str, **params: Any) -> None:
             with make_progress(session) as progress:
                 write_clips(run, stage, spans, mode=own.mode, painter=painter, progress=progress)
             if own.reel is not None and names:
-                _write_reel([stage / name for name in names], stage / "reel.mp4", Path(own.reel))
+                _write_reel([stage / name for name in names], Path(own.reel))
             if own.sheet is not None:
                 _write_sheet(run, spans, own.overlay, Path(own.sheet))
             facts = {name: str(getattr(run, name)) for name in _FACTS}
@@ -98,17 +97,16 @@ def clips_command(given: str, out: str, **params: Any) -> None:
         _say(session, out, len(spans), own.reel)
 
 
-def _write_reel(clips: list[Path], staged: Path, reel: Path) -> None:
-    """Join clips, and write them to a file that is replaced when all of it is there."""
+def _write_reel(clips: list[Path], reel: Path) -> None:
+    """Join clips in a file that is replaced when all of it is there."""
     from bgsub.export.clips import join_clips
-    from bgsub.runtime.files import write_file
+    from bgsub.runtime.files import staged
 
-    join_clips(clips, staged)
-    with (
-        staged.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
-        write_file(reel, data)
+    try:
+        with staged(reel) as path:
+            join_clips(clips, path)
+    except OSError as error:
+        raise cannot_write(reel, error, "check the folder and its space") from error
 
 
 def _write_sheet(run: RunData, spans: list[Span], overlay: Overlay, sheet: Path) -> None:

@@ -192,7 +192,7 @@ def _write_report(
             elif shown.film.path.parent == beside and not how.standalone:
                 size = shown.film.path.stat().st_size / 1e6
                 session.log("note", f"{shown.film.path}: a copy that browsers play ({size:.1f} MB)")
-    return make_row(folder, manifest, path, len(page.result.events), page.thumbnail)
+    return make_row(page, path)
 
 
 @contextlib.contextmanager
@@ -245,5 +245,5 @@ def _one_of_several(
     manifest, _ = _load(folder)
     if PAGE in manifest.get("outputs", {}) and path.is_file():
         page = make_page(folder, manifest, path, selection=_selection(folder, how))
-        return make_row(folder, manifest, path, len(page.result.events), page.thumbnail)
+        return make_row(page, path)
     return _write_report(folder, path, session, how, absent, force=force)

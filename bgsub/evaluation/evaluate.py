@@ -34,18 +34,14 @@ _MASK_THRESHOLD = 128
 
 @dataclass(frozen=True)
 class Pair:
-    """One sequence to be evaluated.
+    """One sequence to be evaluated: what `open_masks` and `open_truth` take.
 
     Attributes
     ----------
-    masks, truth : str
-        Paths; see `open_masks` and `open_truth`.
     offset : int, optional
         Frame number less number of the truth; found by the rules of `match` by default.
     footage : str, optional
         What the masks were made of; known to results and to CDnet's layout.
-    name : str, optional
-        Of the sequence; from the truth's folder by default.
     """
 
     masks: str
@@ -139,15 +135,6 @@ def evaluate(
 ) -> Evaluation:
     """Compare masks with ground truth.
 
-    Parameters
-    ----------
-    pairs : sequence of Pair
-        One a sequence.
-    progress : callable, optional
-        Called with a stage, how much of it is done, and of how much.
-
-    Notes
-    -----
     Every picture is read once, of scores twice where their threshold is to be found. Memory: some
     pictures, and one byte a pixel for each frame of `options.worst`.
     """

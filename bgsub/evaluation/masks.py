@@ -26,9 +26,10 @@ from bgsub.pipeline.results import MANIFEST, has_results
 from bgsub.runtime.files import check_plain
 from bgsub.video import pyav
 from bgsub.video.arrays import ArraySource, is_zarr
-from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf, pages_opener
-from bgsub.video.images import Image, is_image_name, read_image
-from bgsub.video.source import is_there, open_source
+from bgsub.video.image_files import list_directory
+from bgsub.video.images import Image, count_pages, is_image_name, read_image
+from bgsub.video.sink import find_written
+from bgsub.video.source import is_there, listed_images, open_source
 
 Kind = Literal["mask", "scores"]
 Numbers = NDArray[np.int64]
@@ -55,13 +56,7 @@ def numbers_of(files: Sequence[Path]) -> list[int | None]:
 
 
 class GreyImages:
-    """Image files in the order of the numbers in their names; each is read when it is asked for.
-
-    Attributes
-    ----------
-    numbers : ndarray of int64, shape (n,)
-        Increasing.
-    """
+    """Image files in the order of the numbers in their names; each is read when it is asked for."""
 
     def __init__(self, path: str, files: Sequence[Path]) -> None:
         self.path = path
@@ -156,13 +151,9 @@ GreyPictures = GreyImages | GreyVideo
 def open_grey(path: str) -> GreyPictures:
     """Open images (folder, glob, printf pattern, file), a video or an array as grey frames."""
     place = Path(path)
-    if place.is_dir() and not is_zarr(place):
-        return GreyImages(path, list_directory(place))
-    if not place.exists() and is_printf(place.name):
-        return GreyImages(path, list_printf(place))
-    if not place.exists() and glob.has_magic(path):
-        return GreyImages(path, list_glob(path))
-    if place.is_file() and is_image_name(place) and pages_opener(place) is None:
+    if files := listed_images(path):
+        return GreyImages(path, files)
+    if place.is_file() and is_image_name(place) and count_pages(place) < 2:
         return GreyImages(path, [place])
     return GreyVideo(path)
 
@@ -263,7 +254,7 @@ def open_masks(path: str, kind: Kind = "mask") -> MaskFiles:
     check_plain(path)
     place = Path(path)
     if has_results(place):
-        return _of_run(path, place, find_output(place, kind), kind)
+        return _of_run(path, place, find_written(place, kind), kind)
     if place.stem == kind and (place.parent / MANIFEST).is_file():
         return _of_run(path, place.parent, place, kind)
     if place.is_dir():
@@ -272,12 +263,6 @@ def open_masks(path: str, kind: Kind = "mask") -> MaskFiles:
             message = f"{place}: holds the results of several inputs"
             raise InputError(f"{message}; give each with its truth, the first is {inside[0]}")
     return _plain(path, open_grey(path))
-
-
-def find_output(folder: Path, kind: Kind) -> Path | None:
-    """Find the masks or scores that a run wrote, in whatever format; None if it wrote none."""
-    names = (f"{kind}.mkv", f"{kind}.mp4", kind, f"{kind}.zarr")
-    return next((folder / name for name in names if (folder / name).exists()), None)
 
 
 def _of_run(path: str, folder: Path, chosen: Path | None, kind: Kind) -> MaskFiles:
@@ -323,17 +308,14 @@ _FOLDER = "groundtruth"
 def open_truth(path: str) -> MaskFiles:
     """Open ground truth.
 
-    Parameters
-    ----------
-    path : str
-        A folder of images, or one that holds them in a folder ``groundtruth`` (CDnet, SBI), with
-        ``ROI.bmp``, ``temporalROI.txt`` and ``input`` beside it; an image; a glob; a video; an
-        array (.npy, .npz, .zarr); or a folder that another run of bgsub wrote, with its masks.
+    A folder of images, or one that holds them in a folder ``groundtruth`` (CDnet, SBI), with
+    ``ROI.bmp``, ``temporalROI.txt`` and ``input`` beside it; an image; a glob; a video; an array
+    (.npy, .npz, .zarr); or a folder that another run of bgsub wrote, with its masks.
     """
     check_plain(path)
     place = Path(path)
     if has_results(place):
-        return _of_run(path, place, find_output(place, "mask"), "mask")
+        return _of_run(path, place, find_written(place, "mask"), "mask")
     if not place.exists() and not glob.has_magic(path) and "%" not in path:
         raise InputError(f"{path}: no such ground truth; check the path")
     whole = place.resolve()
@@ -402,22 +384,11 @@ _TABLE[list(_LEVELS)] = list(_LEVELS.values())
 
 
 def classify(image: Image, label: str, threshold: float | None = None) -> NDArray[np.uint8]:
-    """Return the class of each pixel of a picture of ground truth.
+    """Return `BACKGROUND`, `FOREGROUND` or `UNSCORED` for each pixel of ground truth, uint8.
 
-    Parameters
-    ----------
-    image : ndarray of uint8 or uint16, shape (h, w)
-        Of 16 bits the upper 8 count.
-    label : str
-        Names the picture in an error.
-    threshold : float, optional
-        From this level on a pixel is foreground, below it background, and all are scored; without
-        it 255 is foreground, 0 and 50 are background, 85 and 170 are not scored.
-
-    Returns
-    -------
-    ndarray of uint8, shape (h, w)
-        `BACKGROUND`, `FOREGROUND` or `UNSCORED`.
+    From the threshold on a pixel is foreground, below it background, and all are scored; without
+    one 255 is foreground, 0 and 50 are background, 85 and 170 are not scored. The label names the
+    picture in an error.
     """
     levels = to_8_bit(image)
     if threshold is not None:

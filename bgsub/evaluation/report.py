@@ -190,22 +190,10 @@ _FONT = cv2.FONT_HERSHEY_SIMPLEX
 
 
 def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, title: str) -> Picture:
-    """Draw which pixels of a mask are wrong, beside the frame where it is known.
+    """Draw which pixels of a mask are wrong, beside the frame where it is known, in OpenCV's order.
 
-    Parameters
-    ----------
-    verdicts : ndarray of uint8, shape (h, w)
-        Codes of `bgsub.evaluation.measures.Verdict`.
-    frame : ndarray of uint8, shape (h, w, 3), optional
-        What the mask is of, in OpenCV's order.
-    title : str
-        ASCII.
-
-    Returns
-    -------
-    ndarray of uint8, shape (H, W, 3)
-        The frame on the left, on the right true positives white, false ones vermillion and false
-        negatives sky blue, each pixel enlarged to a square where frames are small; below, a legend.
+    On the right true positives are white, false ones vermillion and false negatives sky blue, each
+    pixel enlarged to a square where frames are small; below is a legend. The title is ASCII.
     """
     panels = [colored(verdicts)]
     if frame is not None and frame.shape[:2] == verdicts.shape:
@@ -256,16 +244,9 @@ def render_curves(
     *,
     plot_format: PlotFormat = "png",
 ) -> bytes:
-    """Draw precision against recall of scores, each sequence's best threshold marked.
+    """Draw precision against recall of scores, the best threshold of each sequence marked.
 
-    Parameters
-    ----------
-    sequences : sequence of SequenceScore
-        Evaluated with their scores; those without foreground cannot be drawn.
-    total : ScoreCurve, optional
-        Of all together, drawn where there are several.
-    plot_format : {"png", "svg"}
-        A PNG file has 800 × 700 pixels.
+    Of several also their total. A PNG file has 800 × 700 pixels.
     """
     named = [(one.name, one.curve) for one in sequences if one.curve is not None]
     if total is not None and len(named) > 1:

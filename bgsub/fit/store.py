@@ -17,8 +17,7 @@ from bgsub.options import ProgressCallback
 from bgsub.runtime.limits import give_back, spill_folder
 from bgsub.video.film_index import Place
 from bgsub.video.frames import Bytes
-from bgsub.video.matrix import FrameMatrix
-from bgsub.video.prefetch import Prefetch
+from bgsub.video.matrix import FrameMatrix, Prefetch
 from bgsub.video.seek import frames_at
 from bgsub.video.selection import sample_rows
 from bgsub.video.source import FrameSource

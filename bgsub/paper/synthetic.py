@@ -105,28 +105,8 @@ def data2(
 ) -> SyntheticData:
     """Outliers of a random half-space: o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p).
 
-    w is uniform on the unit sphere. True rows, noise included, are scaled by 0.5.
-
-    Parameters
-    ----------
-    n_samples, n_features, n_components : int
-        n, p and k ≤ p.
-    outlier_share : float
-        Share of outliers, in [0, 1); rounded to a number of rows.
-    noise : float
-        σ, the standard deviation of the noise on true observations before they are scaled.
-    variance : bool
-        Whether σ, and 0.35 of the outliers, are variances instead.
-    random_state : int, numpy.random.Generator or None
-
-    Returns
-    -------
-    SyntheticData
-
-    Raises
-    ------
-    ValueError
-        For k above p and for a share outside [0, 1).
+    w is uniform on the unit sphere. True rows, noise included, are scaled by 0.5. With `variance`
+    0.35 is a variance, too. Parameters and errors as for `data1`.
     """
     rng = np.random.default_rng(random_state)
     count = _outlier_count(n_samples, n_features, n_components, outlier_share)

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.composite import plates_of
-from bgsub.background.model import BackgroundModel, pixels_inside
 from bgsub.background.sample import Sample
-from bgsub.background.scene import Scene
+from bgsub.background.scene import Scene, pixels_inside
 from bgsub.errors import UsageError
 from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions
@@ -24,6 +23,7 @@ from bgsub.video.frames import Bytes, Layout
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
     from bgsub.fit.frame_fit import FrameFit
     from bgsub.outliers.frame_scorer import FrameScorer
 

@@ -42,17 +42,7 @@ def render(
     *,
     letters: int = 10,
 ) -> bytes:
-    """Return the file of a figure; needs no display.
-
-    Parameters
-    ----------
-    draw : callable
-        Draws on the figure that it is given.
-    size : tuple of float
-        Width and height in inches, of 100 pixels each.
-    letters : int
-        Their size in points, where `draw` does not say another.
-    """
+    """Return the file of a figure of so many inches, of 100 pixels each; needs no display."""
     with mpl.rc_context():
         # The user's own style might not leave a figure readable.
         mpl.style.use("default")
@@ -101,15 +91,10 @@ def _shown(name: str) -> str:
 
 @dataclass(frozen=True)
 class Film:
-    """A film in segments, of which a table of errors is a part, thinned out.
+    """A film in segments, of whose frames and outliers a table of errors is a part, thinned out.
 
-    Attributes
-    ----------
-    frames, outliers : int
-        Of the whole film.
-    borders : mapping of int to str
-        Frames at which segments begin, but the first, each with its reason; empty where that is the
-        length alone.
+    Borders are the frames at which segments begin, but the first, each with its reason; empty where
+    that is the length alone.
     """
 
     frames: int
@@ -128,16 +113,8 @@ def render_errors(
     """Draw the error of every frame over frame number and time, and return the file.
 
     The error is shown as its root mean square per pixel, in grey levels, on a logarithmic axis
-    where the spread asks for it, above the two scores that decide.
-
-    Parameters
-    ----------
-    events : list of Event
-        Are shaded and numbered.
-    title : str
-        What the frames are of.
-    plot_format : {"png", "svg"}
-        A PNG file has 1200 × 500 pixels.
+    where the spread asks for it, above the two scores that decide. Events are shaded and numbered.
+    A PNG file has 1200 × 500 pixels.
     """
 
     def draw(figure: Figure) -> None:
@@ -445,16 +422,8 @@ def render_spectrum(
 ) -> bytes:
     """Draw the spectrum of the inliers and the sum that the rank maximises; return the file.
 
-    Parameters
-    ----------
-    used : int
-        The k of the fit, which is that of the choice unless another was asked for.
-    title : str
-        What the frames are of.
-    plot_format : {"png", "svg"}
-        A PNG file has 900 × 400 pixels.
-    parts : sequence of RankChoice
-        Of the segments of a film, whose curves are drawn as the area that they fill.
+    `used` is the k of the fit, which is that of the choice unless another was asked for. Of the
+    `parts`, segments of a film, the area is drawn that they fill. A PNG file has 900 × 400 pixels.
     """
 
     def draw(figure: Figure) -> None:

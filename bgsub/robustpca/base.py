@@ -12,6 +12,7 @@ from bgsub.errors import RankWarning
 from bgsub.robustpca.conventions import Conventions, check_integer, check_matrix, support_size
 from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, block_columns, gram_matrix
 from bgsub.robustpca.median import column_median
+from bgsub.robustpca.reweight import location_and_scale, predictive_errors, robust_scores
 from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space, centred_blocks
 from bgsub.runtime.libraries import import_each
 from bgsub.runtime.pool import ThreadPool
@@ -24,6 +25,8 @@ class AffineEstimator(Conventions):
 
     - ``center_`` (p,) and ``components_`` (k, p), float64, orthonormal rows in order of variance;
     - ``support_`` (n,) bool, ``errors_`` (n,) the reconstruction errors r_i;
+    - ``outlier_scores_`` (n,) the robust z-scores of √r_i, ``error_location_`` and ``error_scale_``
+      what they are relative to;
     - ``center_weights_`` (n,) and ``component_weights_`` (n, k): m = m₀ + X₀ᵀw and U = X₀ᵀB, only
       where the fit ran among the rows.
     """
@@ -39,6 +42,10 @@ class AffineEstimator(Conventions):
     component_weights_: Floats
     scores_: Floats
     n_iter_: int
+    converged_: bool
+    outlier_scores_: Floats
+    error_location_: float
+    error_scale_: float
 
     def _fit_space(self, space: Space) -> list[Fit]:
         """Fit in a space; the first fit is the result, others are formed meanwhile."""
@@ -123,6 +130,11 @@ class AffineEstimator(Conventions):
         self.support_ = fit.support
         self.errors_ = fit.residuals
         self.scores_ = fit.scores[:, fit.alive]
+
+    def _set_outlier_scores(self, fit: Fit, resolution: float = 0.0) -> None:
+        errors = predictive_errors(fit) if fit.support.any() else np.sqrt(fit.residuals)
+        self.outlier_scores_ = robust_scores(errors, resolution=resolution)
+        self.error_location_, self.error_scale_ = location_and_scale(errors, resolution=resolution)
 
     def _set_pixels(self, formed: list[tuple[Floats, Floats]]) -> None:
         self.center_, self.components_ = formed[0]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import Fit, Floats, Space
+from bgsub.robustpca.spaces import Fit, Floats, Space, inverse_roots
 
 # Squared lengths below this share of what they could have been are rounding noise.
 _NOISE = 64 * float(np.finfo(float).eps)
@@ -174,8 +174,8 @@ class _State:
 
 
 def smallest(residuals: Floats, count: int) -> NDArray[np.bool_]:
-    """Mark the `count` smallest residuals of every column, ties by row number, shape (n, R)."""
-    return _smallest_of_rows(np.ascontiguousarray(residuals.T), count)[0].T
+    """Mark the `count` smallest residuals, ties by row number, shape (n,)."""
+    return np.asarray(_smallest_of_rows(residuals[None], count)[0][0])
 
 
 def _smallest_of_rows(residuals: Floats, count: int) -> tuple[NDArray[np.bool_], Floats]:
@@ -197,7 +197,7 @@ def _whiten(scores: Floats) -> Floats:
     """
     values, V = np.linalg.eigh(scores @ np.swapaxes(scores, 1, 2))
     kept = values > np.maximum(values[:, -1:], 0.0) * _NOISE
-    roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    roots = inverse_roots(values, kept)
     return np.asarray(np.swapaxes(V * roots[:, None, :], 1, 2) @ scores)
 
 
@@ -218,10 +218,10 @@ def _orthonormalise(
     S = C @ np.swapaxes(MC, 1, 2)
     squares = np.einsum("rkk->rk", S)
     alive = squares > noise[:, None]
-    scale = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
+    scale = inverse_roots(squares, alive)
     values, V = np.linalg.eigh(S * scale[:, :, None] * scale[:, None, :])
     kept = values > 1e-8
-    roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    roots = inverse_roots(values, kept)
     T = ((V * roots[:, None, :]) @ np.swapaxes(V, 1, 2)) * scale[:, None, :]
     return _turn(T, C, FC, MC)
 
@@ -277,12 +277,12 @@ def algorithm1(
     objectives = [float(np.sort(r)[:n_support].mean())]
     converged = False
     while not converged and len(objectives) <= max_iter:
-        inside = X[smallest(r[:, None], n_support)[:, 0]] - m
+        inside = X[smallest(r, n_support)] - m
         G = -inside.T @ (inside @ U)
         U = -scipy.linalg.polar(G)[0]
-        m = X[smallest(residuals()[:, None], n_support)[:, 0]].mean(axis=0)
+        m = X[smallest(residuals(), n_support)].mean(axis=0)
         r = residuals()
         objectives.append(float(np.sort(r)[:n_support].mean()))
         converged = objectives[-2] - objectives[-1] <= tol * objectives[-2]
-    support = smallest(r[:, None], n_support)[:, 0]
+    support = smallest(r, n_support)
     return Descent(Fit(m - start, U, (X - m) @ U, r, support), objectives, converged)

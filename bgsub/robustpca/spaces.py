@@ -357,8 +357,19 @@ def inverse_root(gram: Floats) -> Floats:
     """Symmetric S^(−1/2), zero in the directions in which S vanishes."""
     values, vectors = np.linalg.eigh(gram)
     keep = values > values[-1] * 1e-14
-    roots = np.where(keep, 1.0 / np.sqrt(np.where(keep, values, 1.0)), 0.0)
+    roots = inverse_roots(values, keep)
     return np.asarray((vectors * roots) @ vectors.T)
+
+
+def inverse_roots(values: Floats, kept: NDArray[np.bool_]) -> Floats:
+    """Compute 1/√value where it is kept, 0 elsewhere."""
+    return np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+
+
+def peak_signs(scores: Floats) -> Floats:
+    """Return the sign of the score of largest magnitude of every component, 1 for 0, shape (k,)."""
+    peaks = np.take_along_axis(scores, np.abs(scores).argmax(axis=0)[None], axis=0)[0]
+    return np.where(peaks < 0.0, -1.0, 1.0)
 
 
 def row_blocks(n: int, p: int) -> Iterator[slice]:

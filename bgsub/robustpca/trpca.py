@@ -25,13 +25,10 @@ from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import (
     LEAST_SCALE,
     REWEIGHT_CUTOFF,
-    location_and_scale,
-    predictive_errors,
     reweight,
-    robust_scores,
     rounding_level,
 )
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, peak_signs
 
 logger = logging.getLogger(__name__)
 
@@ -126,11 +123,7 @@ class TRPCA(AffineEstimator):
 
     objective_: float
     objectives_: Floats
-    converged_: bool
     n_reweight_: int
-    outlier_scores_: Floats
-    error_location_: float
-    error_scale_: float
     offset_: float
     raw_center_: Floats
     raw_components_: Floats
@@ -255,9 +248,7 @@ class TRPCA(AffineEstimator):
                     f"reweighting; a higher reweight_cutoff than {self.reweight_cutoff:g} may help"
                 )
                 warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        errors, resolution = predictive_errors(fits[0]), rounding_level(space)
-        self.outlier_scores_ = robust_scores(errors, resolution=resolution)
-        self.error_location_, self.error_scale_ = location_and_scale(errors, resolution=resolution)
+        self._set_outlier_scores(fits[0], rounding_level(space))
         self.offset_ = -float(self.reweight_cutoff)
         logger.debug("objectives of %d starts: %s", len(descents), self.objectives_)
         return fits
@@ -307,9 +298,7 @@ def principal_axes(fit: Fit, squared_norms: Floats | float = 0.0) -> Fit:
     largest = np.maximum(distances, squared_norms)[fit.support].max(initial=0.0)
     noise = 16 * np.finfo(float).eps * np.sqrt(squares.size * largest)
     V = axes[lengths > noise].T
-    rotated = scores[fit.support] @ V
-    peaks = rotated[np.abs(rotated).argmax(axis=0), np.arange(V.shape[1])]
-    V = V * np.where(peaks < 0.0, -1.0, 1.0)
+    V = V * peak_signs(scores[fit.support] @ V)
     basis, scores = basis @ V, scores @ V
     residuals = fit.residuals
     if V.shape[1] < V.shape[0]:

@@ -249,6 +249,26 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
         raise cannot_write(path, error, "check the folder and its space") from error
 
 
+@contextlib.contextmanager
+def staged(path: Path) -> Iterator[Path]:
+    """Yield where to write a file or folder that takes its place at the end; its parent is made.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing is left then.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with alone_in(path.parent):
+        claim = make_folder(path.parent)
+    try:
+        yield claim.path / path.name
+        sync_all([claim.path / path.name])
+        os.replace(claim.path / path.name, path)  # noqa: PTH105 - replaces on Windows too
+    finally:
+        claim.remove()
+
+
 def write_in(folder: Path, name: str, data: bytes) -> None:
     """Write a file into a folder that somebody named; an earlier plain file is replaced.
 

@@ -241,6 +241,12 @@ class Numbering:
         if self._header.step_s and self._last_s is not None and self._last_s < tally.latest_s:
             yield from self._missing(self._last_s, math.inf)
 
+    def silent(self, tally: Tally) -> int:
+        """Return how many packets gave no frame, of a video of which each packet is one."""
+        is_frame_each = tally.pictures <= _PACKETS_A_FRAME * self.number
+        is_frame_each &= self._header.shows_all_packets
+        return max(0, tally.pictures - self.number) if is_frame_each else 0
+
     def _missing(self, last_s: float, stamp_s: float) -> Iterator[Item]:
         """Yield the frames between two timestamps: of packets, and of the steps of a rate."""
         times = self._times()

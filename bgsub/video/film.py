@@ -17,7 +17,7 @@ from av.video.stream import VideoStream
 from bgsub.errors import InputError
 from bgsub.runtime.cores import available_cores
 from bgsub.video import pyav
-from bgsub.video.base import BaseSource, Item, Options
+from bgsub.video.base import FrameSource, Item, Options
 from bgsub.video.damage import (
     Damaged,
     Finding,
@@ -49,7 +49,7 @@ _LATE_ERRORS = 4
 _MAX_THREADS = 16
 
 
-class VideoFileSource(BaseSource):
+class VideoFileSource(FrameSource):
     """The frames of a video file, decoded by FFmpeg.
 
     At the first sign of damage it is decoded anew on one thread (`bgsub.video.damage`), and what
@@ -199,7 +199,10 @@ class VideoFileSource(BaseSource):
             except GeneratorExit:
                 notes += numbering.notes(tally, is_whole=False)
                 raise
-        if entry is not None and numbering.number < entry.sound:
+        never_began = entry is not None and numbering.number < entry.sound
+        # Several threads keep an error in the last packets to themselves; timestamps tell it.
+        is_silent = entry is None and header.step_s is None and numbering.silent(tally) > 0
+        if never_began or is_silent:
             raise Damaged
         self._finish_pass(numbering, tally, notes)
 

@@ -5,7 +5,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.cli.errors import Loaded
@@ -53,6 +53,7 @@ def test_what_a_run_writes_passes(manifest):
     assert check_facts(manifest) == manifest
 
 
+@settings(max_examples=30)
 @given(data=st.data(), value=VALUES)
 def test_a_changed_value_is_refused_or_of_no_consequence(manifest, data, value):
     place = data.draw(st.sampled_from(sorted(places(manifest), key=str)))

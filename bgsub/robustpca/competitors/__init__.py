@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,30 +99,25 @@ def _trimmed(module: str, name: str, given: Settings) -> Any:
 
 
 def _orpca(given: Settings) -> ORPCA:
-    made: ORPCA = _load("competitors.row_sparse", "ORPCA")(
-        given.k, lam=given.lam, support_fraction=given.support_fraction
-    )
-    return made
+    from bgsub.robustpca.competitors.row_sparse import ORPCA
+
+    return ORPCA(given.k, lam=given.lam, support_fraction=given.support_fraction)
 
 
 def _outlier_pursuit(given: Settings) -> OutlierPursuit:
-    unknown = "rank" if given.support_fraction is None else "support"
-    made: OutlierPursuit = _load("competitors.row_sparse", "OutlierPursuit")(
-        given.k,
-        lam=unknown if given.lam is None else given.lam,
-        support_fraction=given.support_fraction,
-    )
-    return made
+    from bgsub.robustpca.competitors.row_sparse import OutlierPursuit
+
+    t = given.support_fraction
+    unknown: Literal["rank", "support"] = "rank" if t is None else "support"
+    lam = unknown if given.lam is None else given.lam
+    return OutlierPursuit(given.k, lam=lam, support_fraction=t)
 
 
 def _hrpca(given: Settings) -> HRPCA:
-    made: HRPCA = _load("competitors.row_methods", "HRPCA")(
-        given.k,
-        support_fraction=given.support_fraction,
-        max_removals=given.max_removals,
-        random_state=given.random_state,
-    )
-    return made
+    from bgsub.robustpca.competitors.row_methods import HRPCA
+
+    t, seed = given.support_fraction, given.random_state
+    return HRPCA(given.k, support_fraction=t, max_removals=given.max_removals, random_state=seed)
 
 
 def _row_bytes(n: int, p: int, k: int) -> int:

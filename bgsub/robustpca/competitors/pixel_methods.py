@@ -26,8 +26,7 @@ from bgsub.robustpca.conventions import (
     check_number,
 )
 from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram
-from bgsub.robustpca.reweight import location_and_scale, predictive_errors, robust_scores
-from bgsub.robustpca.spaces import Fit, Floats
+from bgsub.robustpca.spaces import Fit, Floats, peak_signs
 
 Progress = Callable[[int, float], None]
 """Called with the iterations done and the residual."""
@@ -67,11 +66,6 @@ class PixelMethod(AffineEstimator):
     tol: float
     max_iter: int
 
-    converged_: bool
-    outlier_scores_: Floats
-    error_location_: float
-    error_scale_: float
-
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         """Centre (p,) and at most k components (c, p), linearly independent."""
         raise NotImplementedError
@@ -91,9 +85,7 @@ class PixelMethod(AffineEstimator):
         fit = _pixel_fit(reader, center.astype(np.float64), components, self.n_components)
         self._set_fit(fit)
         self._set_pixels([(center.astype(np.float64), components)])
-        errors = predictive_errors(fit)
-        self.outlier_scores_ = robust_scores(errors)
-        self.error_location_, self.error_scale_ = location_and_scale(errors)
+        self._set_outlier_scores(fit)
         return self
 
     def fit_gram(self, gram: Gram) -> NoReturn:  # noqa: ARG002 - there is no such way
@@ -532,10 +524,7 @@ class _Learning:
         centred = self._coefficients - mean
         _, lengths, turn = np.linalg.svd(centred, full_matrices=False)
         turn = turn[lengths > 1e-12 * max(lengths.max(initial=0.0), self.rounding)]
-        coefficients = centred @ turn.T
-        columns = np.arange(turn.shape[0])
-        peaks = coefficients[np.abs(coefficients).argmax(axis=0), columns]
-        turn = turn * np.where(peaks < 0.0, -1.0, 1.0)[:, None]
+        turn = turn * peak_signs(centred @ turn.T)[:, None]
         center = self._center + mean @ self._components
         return center, turn @ self._components, centred @ turn.T
 

@@ -32,13 +32,15 @@ from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.base import AffineEstimator
 from bgsub.robustpca.conventions import check_integer, check_number, support_size
 from bgsub.robustpca.descent import smallest
-from bgsub.robustpca.reweight import (
-    location_and_scale,
-    predictive_errors,
-    robust_scores,
-    rounding_level,
+from bgsub.robustpca.reweight import rounding_level
+from bgsub.robustpca.spaces import (
+    Fit,
+    Floats,
+    RowSpace,
+    Space,
+    leading_eigenpairs,
+    peak_signs,
 )
-from bgsub.robustpca.spaces import Fit, Floats, RowSpace, Space, leading_eigenpairs
 from bgsub.robustpca.trpca import principal_axes
 
 Flags = NDArray[np.bool_]
@@ -103,7 +105,7 @@ def distances(points: Floats, center: Floats, axes: Floats) -> Floats:
 def coordinates(space: Space) -> Coordinates:
     """Coordinates of the rows; O(n³/3) operations from a Gram matrix, a copy of X for n > p."""
     n = space.n_samples
-    near = smallest(space.squared_norms[:, None], (n + 1) // 2)[:, 0]
+    near = smallest(space.squared_norms, (n + 1) // 2)
     share = near / near.sum()
     origin = space.lift(share[:, None])[:, 0]
     if not isinstance(space, RowSpace):
@@ -182,18 +184,11 @@ def warn_not_converged(name: str, max_iter: int, residual: float, tol: float) ->
 class RowMethod(AffineEstimator):
     """Base of the methods for which whole rows are outliers.
 
-    Subclasses implement `_solve`. Beside the attributes of `AffineEstimator` they all set
-    ``outlier_scores_``, ``error_location_`` and ``error_scale_`` as `TRPCA` does, ``n_iter_`` and
-    ``converged_``.
+    Subclasses implement `_solve`.
     """
 
     # Whether the axes come in an order of their own, which rotation would spoil.
     _own_axes = False
-
-    converged_: bool
-    outlier_scores_: Floats
-    error_location_: float
-    error_scale_: float
 
     def _solve(self, points: Coordinates) -> Fit:
         """Fit in coordinates, see `Coordinates.fit_of`."""
@@ -202,29 +197,16 @@ class RowMethod(AffineEstimator):
     def _fit_space(self, space: Space) -> list[Fit]:
         points = coordinates(space)
         fit = self._solve(points)
-        fit = _positive_peaks(fit) if self._own_axes else _principal_axes(fit)
+        if self._own_axes:
+            signs = peak_signs(fit.scores)
+            fit = replace(fit, basis=fit.basis * signs, scores=fit.scores * signs)
+        else:
+            # Of the support, or of all rows where that is too small.
+            enough = fit.support.sum() > fit.basis.shape[1]
+            rows = fit.support if enough else np.ones_like(fit.support)
+            fit = replace(principal_axes(replace(fit, support=rows)), support=fit.support)
         self._set_outlier_scores(fit, rounding_level(space))
         return [points.lifted(fit)]
-
-    def _set_outlier_scores(self, fit: Fit, resolution: float) -> Self:
-        errors = predictive_errors(fit) if fit.support.any() else np.sqrt(fit.residuals)
-        self.outlier_scores_ = robust_scores(errors, resolution=resolution)
-        self.error_location_, self.error_scale_ = location_and_scale(errors, resolution=resolution)
-        return self
-
-
-def _principal_axes(fit: Fit) -> Fit:
-    """Rotate to the principal axes of the support, or of all rows where that is too small."""
-    enough = fit.support.sum() > fit.basis.shape[1]
-    rows = fit.support if enough else np.ones_like(fit.support)
-    return replace(principal_axes(replace(fit, support=rows)), support=fit.support)
-
-
-def _positive_peaks(fit: Fit) -> Fit:
-    """Turn each component so that its score of largest magnitude is positive."""
-    peaks = np.take_along_axis(fit.scores, np.abs(fit.scores).argmax(axis=0)[None], axis=0)[0]
-    signs = np.where(peaks < 0.0, -1.0, 1.0)
-    return replace(fit, basis=fit.basis * signs, scores=fit.scores * signs)
 
 
 class PCA(RowMethod):
@@ -332,7 +314,7 @@ class HRPCA(RowMethod):
         self.n_iter_ = removals
         self.converged_ = True
         axes = points.principal(M[~removed], self.n_components)
-        support = smallest(distances(points.points, center, axes)[:, None], t)[:, 0]
+        support = smallest(distances(points.points, center, axes), t)
         return points.fit_of(center, axes, support)
 
     def _remove(self, M: Floats, t: int, removals: int) -> tuple[Flags, float, int]:
@@ -364,7 +346,7 @@ class HRPCA(RowMethod):
 def trimmed_mean(points: Floats, count: int) -> Floats:
     """Mean of the `count` points nearest to the spatial median, shape (ρ,)."""
     difference = points - spatial_median(points)
-    near = smallest(np.einsum("ij,ij->i", difference, difference)[:, None], count)[:, 0]
+    near = smallest(np.einsum("ij,ij->i", difference, difference), count)
     return np.asarray(points[near].mean(axis=0))
 
 

@@ -133,7 +133,7 @@ class ORPCA(RowMethod):
         # Rows on the boundary are inliers whatever rounding says, and so is rounding noise.
         inside = state.distances <= max(half * (1 + 1e-9), resolution)
         if self.lam is None:
-            inside |= smallest(state.distances[:, None], t)[:, 0]
+            inside |= smallest(state.distances, t)
         return points.fit_of(state.center, state.leading, inside)
 
     def _approach(self, state: _Path, half: float) -> float:

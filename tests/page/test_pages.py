@@ -5,15 +5,32 @@ import hashlib
 import json
 import re
 import shutil
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
 
 import av
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bgsub.errors import InputError
 from bgsub.outliers.errors_table import read_csv
-from bgsub.page.pages import encode_page, make_page
+from bgsub.page.films import pack_integers
+from bgsub.page.pages import (
+    draw_tracks,
+    encode_page,
+    frames_shown,
+    make_page,
+    pack_boxes,
+    pack_series,
+    region_boxes,
+    time_color,
+)
 from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.run import run
+from bgsub.tracking.tracker import Observation
 from tests.page.long_results import write_long_results
 
 EVIL = "<script>alert(1)</script>\"'&amp; </script> ümläut 水 \N{RIGHT-TO-LEFT OVERRIDE}"
@@ -141,8 +158,6 @@ class TestEscaping:
 
 class TestOtherResults:
     def test_of_masks_alone(self, save, scene, options, tmp_path, reading):
-        from bgsub.pipeline.run import run
-
         run(save(scene()), tmp_path / "out", options(outputs={"mask", "report"}))
         data = reading((tmp_path / "out" / "report.html").read_text(encoding="utf-8")).data
         assert set(data["curves"]) == {"foreground"}
@@ -151,8 +166,6 @@ class TestOtherResults:
         assert reasons == {"input": None, "mask": None}
 
     def test_heat_map_and_minutes_are_shown(self, save, scene, options, tmp_path, reading):
-        from bgsub.pipeline.run import run
-
         regions = tmp_path / "regions.json"
         regions.write_text('{"a <b> door": [[0, 0], [20, 0], [20, 36], [0, 36]]}')
         chosen = options(outputs={"heatmap", "activity", "report"}, regions=str(regions), fps=0.4)
@@ -183,8 +196,6 @@ class TestOtherResults:
     def test_a_film_that_browsers_play_is_linked_itself(
         self, encode, scene, options, tmp_path, reading
     ):
-        from bgsub.pipeline.run import run
-
         film = encode(scene(), "clip.mp4")
         result = run(film, tmp_path / "out", options(start=5, every=2))
         page = make_page(result.out, result.manifest, result.out / "r.html", footage=film)
@@ -233,3 +244,158 @@ def test_a_long_film_with_many_events_makes_a_small_page(reported, tmp_path, rea
     read = reading(page.html)
     scores = read_csv(tmp_path / "r" / "errors.csv").scores
     np.testing.assert_allclose(floats(read.data["curves"]["whole"]), scores, rtol=1e-6)
+
+
+def unpacked(packed):
+    if "runs" in packed:
+        return [first + i * step for first, step, count in packed["runs"] for i in range(count)]
+    steps = np.frombuffer(base64.b64decode(packed["steps"]), "<i4")
+    return [packed["first"], *(packed["first"] + np.cumsum(steps)).tolist()]
+
+
+@given(st.lists(st.integers(0, 10**6), max_size=60))
+def test_integers_come_back(values):
+    assert unpacked(pack_integers(values)) == values
+
+
+@given(st.integers(0, 1000))
+def test_every_peak_and_dip_of_every_stretch_is_kept(seed):
+    rng = np.random.default_rng(seed)
+    curves = [rng.normal(size=3000), rng.normal(size=3000)]
+    always = rng.random(3000) < 0.02
+    shown = frames_shown(curves, always, 600)
+    assert shown.size <= 600
+    assert (np.diff(shown) > 0).all()
+    assert np.isin(np.flatnonzero(always), shown).all()
+    for curve in curves:
+        assert {int(curve.argmax()), int(curve.argmin()), 0, 2999} <= set(shown.tolist())
+        # The envelope of a coarse stretch is that of all frames.
+        for begin in range(0, 3000, 500):
+            inside = shown[(shown >= begin) & (shown < begin + 500)]
+            assert curve[inside].max() >= np.sort(curve[begin : begin + 500])[-3]
+
+
+def test_many_flagged_frames_leave_room_for_the_others():
+    always = np.zeros(10_000, bool)
+    always[1000:9000] = True
+    curve = np.sin(np.arange(10_000) / 50)
+    shown = frames_shown([curve], always, 500)
+    assert shown.size <= 500
+    assert {1000, 8999} <= set(shown.tolist())
+    assert (shown < 1000).any()
+
+
+def flags(text, n):
+    packed = np.frombuffer(base64.b64decode(text), np.uint8)
+    return np.unpackbits(packed, bitorder="little")[:n].astype(bool)
+
+
+def test_frames_times_and_flags_are_those_of_the_run(result, views):
+    done = []
+    data = pack_series(result, views["mask"].film, result.events, lambda *step: done.append(step))
+    n = result.numbers.size
+    assert unpacked(data["frames"]) == result.numbers.tolist()
+    np.testing.assert_allclose(np.array(unpacked(data["times"])) / 1e6, result.times, atol=1e-6)
+    np.testing.assert_array_equal(flags(data["outliers"], n), result.table.outliers)
+    assert set(data["curves"]) == {"error", "whole", "place", "foreground"}
+    assert all(floats(curve).size == n for curve in data["curves"].values())
+    assert data["cutoff"] == result.table.cutoff
+    assert done[-1] == ("masks", n, n)
+
+
+def test_without_errors_and_masks_there_are_no_curves(result):
+    bare = replace(result, table=None)
+    data = pack_series(bare, None, [], lambda *_: None)
+    assert data["curves"] == {}
+    assert data["cutoff"] is None
+    assert data["change"] is None
+
+
+def test_boxes_are_those_of_the_objects(result):
+    boxes = pack_boxes(result)
+    assert unpacked(boxes["tracks"]) == [seen.track for seen in result.objects]
+    frames = result.numbers[unpacked(boxes["places"])].tolist()
+    assert frames == [seen.frame for seen in result.objects]
+    sides = floats(boxes["sides"]).reshape(-1, 4)
+    np.testing.assert_allclose(sides, [seen.box for seen in result.objects])
+    assert pack_boxes(replace(result, objects=[])) is None
+    assert pack_boxes(replace(result, objects=result.objects[:1] * 40_001)) is None
+
+
+def walk(track, frames, *, first=1):
+    return [
+        Observation(
+            frame=first + i,
+            time_s=(first + i - 1) / 25,
+            track=track,
+            box=(i, 2 * i, 4, 4),
+            cx=i + 2.0,
+            cy=2.0 * i + 2,
+            area=16,
+            score=3.0,
+            sign="brighter",
+        )
+        for i in range(frames)
+    ]
+
+
+def result_of(*walks, frames=20_000):
+    seen = [each for walk in walks for each in walk]
+    times = np.arange(frames) / 25
+    return SimpleNamespace(objects=seen, times=times, region=(10, 20, 160, 120))
+
+
+def points_of(track):
+    return [point for _, points in track.pieces for point in points.split()]
+
+
+class TestDrawTracks:
+    def test_a_short_track_has_all_its_points_and_its_pieces_meet(self):
+        (drawn,) = draw_tracks(result_of(walk(7, 30, first=5)))
+        assert (drawn.number, drawn.frame, drawn.start) == (7, 5, (2.0, 2.0))
+        assert drawn.label == "Track 7: frames 5 to 34"
+        ends = [points.split() for _, points in drawn.pieces]
+        assert all(left[-1] == right[0] for left, right in pairwise(ends))
+        assert len(set(points_of(drawn))) == 30
+
+    def test_tracks_come_by_number_and_the_longest_ones_where_they_are_many(self):
+        walks = [walk(number, 2 + number % 5) for number in range(400, 0, -1)]
+        drawn = draw_tracks(result_of(*walks))
+        numbers = [track.number for track in drawn]
+        assert numbers == sorted(numbers)
+        assert len(numbers) == 300
+        assert all(number in numbers for number in range(4, 401, 5))
+
+    def test_a_long_track_is_thinned_and_keeps_its_ends(self):
+        (drawn,) = draw_tracks(result_of(walk(1, 15_000)))
+        points = points_of(drawn)
+        assert len(points) < 9_020
+        assert (points[0], points[-1]) == ("2.0,2.0", "15001.0,30000.0")
+
+    def test_colours_follow_the_time(self):
+        early, late = walk(1, 3), walk(2, 3, first=19_990)
+        first, second = draw_tracks(result_of(early, late))
+        assert first.pieces[0][0] == time_color(0.04 * 1 / 799.96)
+        assert second.pieces[0][0] not in {time_color(0), first.pieces[0][0]}
+
+
+def test_regions_lie_in_pixels_of_the_input():
+    result = result_of(walk(1, 1))
+    region = {"x": 8, "y": 6, "width": 4, "height": 3, "kind": "object"}
+    manifest = {"frame_size": [80, 60], "mask_regions": [region]}
+    (found,) = region_boxes(manifest, result)
+    assert found["box"] == [26.0, 32.0, 8.0, 6.0]
+    assert (found["number"], found["kind"]) == (1, "object")
+    assert region_boxes({}, result) == []
+
+
+def test_without_a_background_the_page_says_which_frame_tracks_are_drawn_over(reported, tmp_path):
+    folder = shutil.copytree(reported, tmp_path / "r")
+    words = "the run wrote no picture of the empty scene"
+    assert words not in make_page(folder, load_manifest(folder), folder / "p.html").html
+    for name in ("background.png", "background.mp4"):
+        (folder / name).unlink()
+    assert words not in make_page(folder, load_manifest(folder), folder / "p.html").html
+    (folder / "model.npz").unlink()  # which knew the empty scene, too
+    html = make_page(folder, load_manifest(folder), folder / "p.html").html
+    assert re.search(rf"Drawn over frame \d+: {words}", html)
