@@ -73,8 +73,8 @@ def test_those_that_share_a_region_are_read_as_merged(tmp_path, score):
     def seen(track, x, area=900.0, sign="mixed"):
         return Observation(5, 0.2, track, (x, 20, 30, 40), x + 15, 40, area, score, sign)
 
-    apart = seen(4, 2000.0)  # 900 pixels do not reach so far
-    frame = [seen(1, 10.0), seen(2, 35.0), seen(3, 80.0, 700.0), apart]
+    apart = seen(4, 200.0)
+    frame = [seen(1, 10.0), replace(seen(2, 35.0), score=0.4), seen(3, 80.0, 700.0), apart]
     path = tmp_path / "objects.csv"
     path.write_text(text_of(*frame, replace(apart, frame=6)))
     assert [each.merged for each in read_objects(path)] == [True, True, False, False, False]
