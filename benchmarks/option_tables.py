@@ -18,7 +18,7 @@ from bgsub.evaluation.options import EvaluationOptions
 from bgsub.export.options import ClipOptions
 from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.options import RunOptions
-from bgsub.outliers.event_options import EventOptions
+from bgsub.outliers.events import EventOptions
 from bgsub.paper.options import (
     CompareOptions,
     DigitOptions,

@@ -18,7 +18,7 @@ from bgsub.cli.progress import make_progress
 from bgsub.declared import declared_fields
 from bgsub.errors import InputError, OutliersFound, UsageError
 from bgsub.files import check_plain
-from bgsub.outliers.event_options import EventOptions
+from bgsub.outliers.events import EventOptions
 from bgsub.runtime.temporary import write_file, write_in
 from bgsub.source_options import SourceOptions
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bgsub.fit.blocks import queue_frames, render_rows, sum_rows
-from bgsub.outliers.scorer_size import scorer_bytes
+from bgsub.outliers.frame_scorer import scorer_bytes
 from bgsub.robustpca.competitors.methods import METHODS
 from bgsub.robustpca.gram import TILE_ROWS
 

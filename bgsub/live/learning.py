@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bgsub.background.sample import MOST_FRAMES as SAMPLE
 from bgsub.errors import BgsubWarning
 from bgsub.live.decoding import Kept, LearningSettings, NotLearned
-from bgsub.outliers.scorer_size import shrink, shrinking
+from bgsub.outliers.own_light import shrink, shrinking
 from bgsub.robustpca.checks import support_size
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF

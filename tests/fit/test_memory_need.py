@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bgsub.fit.blocks import queue_frames
 from bgsub.fit.memory_need import AUTO_FIT_FRAMES, MemoryNeed
-from bgsub.outliers.scorer_size import scorer_bytes
+from bgsub.outliers.frame_scorer import scorer_bytes
 from bgsub.robustpca.gram import TILE_ROWS
 
 VIDEO = MemoryNeed(
