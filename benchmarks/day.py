@@ -24,7 +24,7 @@ import cv2
 import numpy as np
 
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import is_complete
+from bgsub.pipeline.results import is_complete
 from bgsub.segments.plan import SegmentPlan
 from bgsub.segments.run import run, run_segment
 from bgsub.video.frames import Layout

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, cutoff_for
-from bgsub.pipeline.frame_errors import fit_errors
+from bgsub.pipeline.run import fit_errors
 from bgsub.video.frames import Bytes
 from bgsub.video.source import open_source
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from bgsub.video.frames import Bytes, Frame
-from bgsub.video.queued import QueuedSink
-from bgsub.video.sink import open_sink
+from bgsub.video.sink import QueuedSink, open_sink
 from bgsub.video.source import open_source
 
 

@@ -5,6 +5,10 @@ python -m benchmarks.live latency [SECONDS [WIDTHxHEIGHT]]
     through every 8 seconds. Latency is from the sending of the first frame that shows somebody to
     the line that says so; it includes the two further frames that an object must be seen in.
 
+python -m benchmarks.live rate [SECONDS [WIDTHxHEIGHT]]
+    The same film as a file of 640×360: frames that a second of processor time does, decoding and
+    learning included, by the difference to a film of a quarter of the length.
+
 python -m benchmarks.live memory [HOURS]
     Frames of 64×36 are generated, one for each two seconds, as fast as they are analysed, with
     daylight that comes and goes and a visitor now and then: resident memory after an hour of the
@@ -128,6 +132,25 @@ def latency(seconds: int, sizes: Sequence[tuple[int, int]]) -> None:
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 
+def rate(seconds: int, width: int, height: int) -> None:
+    """Print the frames that a second of processor time does."""
+    used = []
+    with tempfile.TemporaryDirectory() as folder:
+        for part in (seconds // 4, seconds):
+            path = Path(folder) / f"{part}.ts"
+            path.write_bytes(b"".join(piece for piece, _ in encoded(width, height, part)))
+            command = [sys.executable, "-m", "bgsub", "watch", str(path), "-o", folder, "--quiet"]
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    frames = RATE * (seconds - seconds // 4)
+    each = (used[1] - used[0]) / frames
+    print(
+        f"{width}×{height}: {1000 * each:.1f} ms of CPU a frame, {1 / each:.0f} a second on a core"
+    )
+
+
 def _listen(process: subprocess.Popen[str], heard: list[float]) -> None:
     for line in process.stdout or ():
         heard += [time.monotonic()] * (json.loads(line)["event"] == "start")
@@ -140,7 +163,7 @@ class GeneratedFeed:
     levels: dict[float, float]
 
     def __init__(self, *_: object, **__: object) -> None:
-        self.dropped = self.pictures = 0
+        self.dropped = 0
         self.connections = 1
         self._items = self._generate()
         GeneratedFeed.levels = {}
@@ -157,7 +180,7 @@ class GeneratedFeed:
         """End."""
 
     def get(self, timeout: float) -> Item | None:
-        """Give the next frame."""
+        """Return the next frame."""
         del timeout
         return next(self._items)
 
@@ -183,7 +206,7 @@ class GeneratedFeed:
 
 
 def _resident() -> float:
-    """Give the resident memory of this process and of the one that learns, MB."""
+    """Return the resident memory of this process and of those that it has started, MB."""
     here = Path("/proc/self/task")
     children = [int(p) for t in here.iterdir() for p in (t / "children").read_text().split()]
     pages = 0
@@ -246,8 +269,10 @@ def compare(events: list[tuple[float, float]], hours: float) -> None:
 
 if __name__ == "__main__":
     value = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
+    given = [(int(w), int(h)) for w, h in (each.split("x") for each in sys.argv[3:])]
     if sys.argv[1:2] == ["memory"]:
         memory(value or 168.0)
+    elif sys.argv[1:2] == ["rate"]:
+        rate(int(value or 80), *(given or [(640, 360)])[0])
     else:
-        given = [(int(w), int(h)) for w, h in (each.split("x") for each in sys.argv[3:])]
         latency(int(value or 40), given or ((320, 240), (1280, 720)))

@@ -28,9 +28,9 @@ from benchmarks.footage import Footage, pictures, sequences
 from benchmarks.scenes import SCENES, STAYING, make
 from benchmarks.varied import VARIANTS
 from benchmarks.varied import make as vary
+from bgsub.evaluation import EvaluationOptions
 from bgsub.evaluation.evaluate import Pair, SequenceScore, evaluate
 from bgsub.evaluation.measures import Counts
-from bgsub.evaluation.options import EvaluationOptions
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import run
 from bgsub.robustpca.median import column_median
@@ -110,8 +110,8 @@ def scored(footage: Footage, masks: Path, *, scores: bool) -> SequenceScore:
 
 
 def has_objects(counts: Counts) -> bool:
-    """Say whether a truth holds as much as the least blob in each frame: of less F says nothing."""
-    return counts.tp + counts.fn > LEAST_AREA * counts.pixels
+    """Return whether a truth holds as much as the least blob in each frame; else F says nothing."""
+    return counts.tp + counts.fn > LEAST_AREA * sum(counts)
 
 
 def shown(counts: Counts) -> str:
@@ -159,7 +159,7 @@ class Row:
 
 
 def most_marked(footage: Footage, method: str) -> float:
-    """Give the largest share of a frame that a method marks."""
+    """Return the largest share of a frame that a method marks."""
     with tempfile.TemporaryDirectory() as folder:
         path = METHODS[method](footage, Path(folder) / "empty.mkv")
         return max(float((one[..., 0] > 0).mean()) for one in pictures(str(path)))

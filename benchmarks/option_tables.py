@@ -12,12 +12,20 @@ from typing import Any
 import click
 
 from bgsub.cli import cli
-from bgsub.cli.help import Option
-from bgsub.declared import Declared, declaration, declared_fields, default_in_words, flag
-from bgsub.evaluation.options import EvaluationOptions
-from bgsub.export.options import ClipOptions
+from bgsub.cli.background import PlateOptions
+from bgsub.cli.options import Option
+from bgsub.evaluation import EvaluationOptions
+from bgsub.export import ClipOptions
 from bgsub.live.options import StreamOptions, WatchOptions
-from bgsub.options import RunOptions
+from bgsub.options import (
+    Declared,
+    RunOptions,
+    SourceOptions,
+    declaration,
+    declared_fields,
+    default_in_words,
+    flag,
+)
 from bgsub.outliers.events import EventOptions
 from bgsub.paper.options import (
     CompareOptions,
@@ -26,9 +34,7 @@ from bgsub.paper.options import (
     SyntheticOptions,
     TimesOptions,
 )
-from bgsub.pipeline.plate_options import PlateOptions
 from bgsub.rules import Switch
-from bgsub.source_options import SourceOptions
 from bgsub.tracking.place_options import ListingOptions, PlaceOptions
 
 INTRODUCTION = """\
@@ -62,7 +68,7 @@ HEAD = "| option | in Python | what it does | value | default |\n|---|---|---|--
 
 
 def row(one: Field[Any]) -> str:
-    """Give the row of an option."""
+    """Return the row of an option."""
     declared, name = declaration(one), flag(one)
     names = ", ".join(f"`{each}`" for each in (declared.short, name) if each)
     value, default = declared.rule.words(), ""
@@ -76,7 +82,7 @@ def row(one: Field[Any]) -> str:
 
 
 def click_row(one: click.Option) -> str:
-    """Give the row of an option that only the command line has."""
+    """Return the row of an option that only the command line has."""
     names = ", ".join(f"`{each}`" for each in (*one.opts, *one.secondary_opts))
     text, _, default = (one.help or "").partition("  [default: ")
     value, shown = "", default.removesuffix("]")
@@ -92,7 +98,7 @@ def click_row(one: click.Option) -> str:
 
 
 def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    """Give a command, or those of a group, by name."""
+    """Return a command, or those of a group, by name."""
     if not isinstance(command, click.Group):
         yield name, command
         return
@@ -109,7 +115,7 @@ def options_of(command: click.Command) -> list[click.Option]:
 
 
 def by_section(command: click.Command, *kinds: type[Declared]) -> dict[str, list[str]]:
-    """Give the rows of a command's options by section, in the order of its help.
+    """Return the rows of a command's options by section, in the order of its help.
 
     Options of the same names and help as those of `bgsub run` are left out, unless `kinds` declare
     them.

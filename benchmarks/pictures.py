@@ -1,10 +1,15 @@
-"""Pictures of the README from the demo's results: ``python -m benchmarks.pictures RESULTS OUT``."""
+"""Pictures of the README from the demo's results, and of its page in headless Chromium.
+
+python -m benchmarks.pictures RESULTS OUT
+"""
 
 from __future__ import annotations
 
 import itertools
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import cv2
@@ -13,6 +18,7 @@ import numpy as np
 from bgsub.video.frames import Bytes
 from bgsub.video.images import write_image
 from bgsub.video.source import open_source
+from tests.browser.needs import FLAGS, find_browser, missing
 
 FRAMES = (300, 545, 628)
 FACTOR = 2
@@ -36,6 +42,26 @@ def main(results: Path, out: Path) -> None:
     out.mkdir(exist_ok=True)
     write_image(out / "water.png", np.vstack(rows))
     shutil.copy(results / "errors.png", out / "water-errors.png")
+    picture_page(results, out / "page.png")
+
+
+def picture_page(results: Path, image: Path) -> None:
+    """Make the page aside, open it at a frame and write what it looks like."""
+    if missing():
+        sys.exit(missing())
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        page = Path(folder) / "report.html"
+        command = [sys.executable, "-m", "bgsub", "report", str(results), "-o", str(page)]
+        subprocess.run(command, check=True)
+        browser = driver.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
+        tab = browser.new_page(viewport={"width": 1280, "height": 1104})
+        tab.goto(f"{page.as_uri()}#frame-560")
+        tab.wait_for_timeout(2000)
+        tab.evaluate("scrollTo(0, 0)")
+        tab.screenshot(path=image)
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bgsub
-from bgsub.background.residual_mask import default_min_area
+from bgsub.segmenter.residual import default_min_area
 from bgsub.tracking.recorder import ObjectRecorder, View
 from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation

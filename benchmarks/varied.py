@@ -44,7 +44,7 @@ class Seen(NamedTuple):
         return self._replace(picture=moved, truth=truth)
 
     def valued(self, levels: object) -> Seen:
-        """Give it other levels, rounded."""
+        """Return it other levels, rounded."""
         rounded = np.clip(np.rint(np.asarray(levels)), 0, 255).astype(np.uint8)
         return self._replace(picture=rounded)
 
@@ -52,6 +52,24 @@ class Seen(NamedTuple):
 def _half_size(seen: Seen) -> Seen:
     high, wide = seen.picture.shape[:2]
     return seen.drawn(lambda one, way, _: cv2.resize(one, (wide // 2, high // 2), None, 0, 0, way))
+
+
+def _doubled(seen: Seen) -> Seen:
+    high, wide = seen.picture.shape[:2]
+    return seen.drawn(
+        lambda one, way, _: cv2.resize(
+            one,
+            (2 * wide, 2 * high),
+            None,
+            0,
+            0,
+            way if way == cv2.INTER_NEAREST else cv2.INTER_CUBIC,
+        )
+    )
+
+
+def _trimmed(seen: Seen) -> Seen:
+    return seen.drawn(lambda one, *_: one[8:-8, 8:-8].copy())
 
 
 def _cropped(seen: Seen) -> Seen:
@@ -93,7 +111,8 @@ def _noisy(seen: Seen) -> Seen:
 class Variant(NamedTuple):
     """How it is made: of which frames, by what change of each, with which codec, how many a second.
 
-    Frames are those from a share of the film on, to another, and every so many.
+    Frames are those from a share of the film on, or after so many frames, to another share, and
+    every so many.
     """
 
     change: Callable[[Seen], Seen] = lambda seen: seen
@@ -102,6 +121,7 @@ class Variant(NamedTuple):
     step: int = 1
     codec: Codec = LOSSLESS
     rate: float = RATE
+    later: int = 0
 
 
 VARIANTS = {
@@ -122,6 +142,19 @@ VARIANTS = {
     "handheld": Variant(partial(_shaken, trembling(6, degrees=1), 0.5), codec=x264(28)),
     "cropped": Variant(_cropped),
 }
+# What should change nothing: F of each scene is to stay within some hundredths.
+SLIGHT = {
+    "same": Variant(),
+    "later_1": Variant(later=1),
+    "later_5": Variant(later=5),
+    "later_20": Variant(later=20),
+    "half_size": Variant(_half_size),
+    "double": Variant(_doubled),
+    "mirrored": VARIANTS["mirrored"],
+    "trimmed": Variant(_trimmed),
+    "gain": Variant(lambda seen: seen.valued(0.9 * seen.picture)),
+}
+VARIANTS |= SLIGHT
 """All by name. Every third frame keeps the rate of all, as folders of thinned frames do."""
 
 
@@ -130,7 +163,7 @@ def make(footage: Footage, variant: str, folder: Path) -> Footage | None:
     total = sum(1 for _ in open_source(footage.frames))
     known = truths(footage, np.arange(1, total + 1))
     way = VARIANTS[variant]
-    start, end = round(way.first * total), round(way.last * total)
+    start, end = round(way.first * total) + way.later, round(way.last * total)
     inside = [number - 1 for number in known if start < number <= end]
     if not inside:
         return None

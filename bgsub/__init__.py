@@ -10,22 +10,18 @@ from bgsub.version import __version__
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
     from bgsub.errors import BgsubError
-    from bgsub.options import RunOptions
+    from bgsub.options import RunOptions, SourceOptions
     from bgsub.outliers.errors_table import ErrorTable
     from bgsub.outliers.events import Event, find_events
-    from bgsub.pipeline.frame_errors import fit_errors, model_errors
     from bgsub.pipeline.outcome import RunResult, load_results
-    from bgsub.pipeline.run import apply
-    from bgsub.pipeline.streaming import masks
+    from bgsub.pipeline.run import apply, fit_errors, masks, model_errors
     from bgsub.robustpca.online import OnlineTRPCA
     from bgsub.robustpca.trpca import TRPCA
     from bgsub.segmenter.subtractor import Subtractor
     from bgsub.segments.run import run
-    from bgsub.source_options import SourceOptions
     from bgsub.tracking.events import SceneEvent
-    from bgsub.tracking.tables import objects
+    from bgsub.tracking.tables import Track, objects
     from bgsub.tracking.tracker import Observation
-    from bgsub.tracking.tracks import Track
     from bgsub.video.source import FrameSource, open_source
 
 __all__ = [
@@ -68,15 +64,15 @@ _HOME = {
     "RunOptions": "bgsub.options",
     "RunResult": "bgsub.pipeline.outcome",
     "SceneEvent": "bgsub.tracking.events",
-    "SourceOptions": "bgsub.source_options",
+    "SourceOptions": "bgsub.options",
     "Subtractor": "bgsub.segmenter.subtractor",
-    "Track": "bgsub.tracking.tracks",
+    "Track": "bgsub.tracking.tables",
     "apply": "bgsub.pipeline.run",
     "find_events": "bgsub.outliers.events",
-    "fit_errors": "bgsub.pipeline.frame_errors",
+    "fit_errors": "bgsub.pipeline.run",
     "load_results": "bgsub.pipeline.outcome",
-    "masks": "bgsub.pipeline.streaming",
-    "model_errors": "bgsub.pipeline.frame_errors",
+    "masks": "bgsub.pipeline.run",
+    "model_errors": "bgsub.pipeline.run",
     "objects": "bgsub.tracking.tables",
     "open_source": "bgsub.video.source",
     "run": "bgsub.segments.run",

@@ -1,4 +1,4 @@
-"""Define every error that bgsub raises on purpose, with its exit code.
+"""Every error that bgsub raises on purpose, with its exit code, and the words of messages.
 
 ::
 
@@ -56,7 +56,7 @@ class OutputError(BgsubError):
 def cannot_write(
     path: object, error: Exception, advice: str = "check space and permissions"
 ) -> OutputError:
-    """Make the error that says that a file cannot be written, why, and what to do.
+    """Return the error that says that a file cannot be written, why, and what to do.
 
     Parameters
     ----------
@@ -117,3 +117,24 @@ class PrecisionWarning(BgsubWarning):
 
 class NotFittedError(ValueError, AttributeError):
     """An estimator is used before `fit`; scikit-learn's error of this name if that is in use."""
+
+
+def plural(count: int, noun: str) -> str:
+    """Write a number and what it counts.
+
+    Examples
+    --------
+    >>> [plural(count, "frame") for count in (0, 1, 2)]
+    ['0 frames', '1 frame', '2 frames']
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def is_or_are(count: int) -> str:
+    """Return the verb that goes with a number."""
+    return "is" if count == 1 else "are"
+
+
+def was_or_were(count: int) -> str:
+    """Return the verb of the past that goes with a number."""
+    return "was" if count == 1 else "were"

@@ -1,23 +1,245 @@
-"""Declare every option of a run once: name, type, rule, default, section and help.
+"""Declare every option once: name, type, rule, default, section and help.
 
 The checks, the command line, run.json, the docstrings and the tables of docs/options.md are made
-from the fields of these classes. A new option is one field here, and the code that uses it; those
-of the fit are in `bgsub.fit_options`, those of the input in `bgsub.source_options`.
+from the fields of these classes. A new option is one field here, and the code that uses it.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import textwrap
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Self
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from bgsub.declared import documented, option
-from bgsub.errors import UsageError
-from bgsub.fit_options import FitOptions
-from bgsub.input_rules import File, Folder, Memory, Place, Segment, Share
-from bgsub.rules import Choice, Integer, Number, Or, Several, Switch, check_areas
-from bgsub.source_options import SourceOptions
+from bgsub.errors import InputError, UsageError
+from bgsub.robustpca.competitors import METHODS
+from bgsub.rules import (
+    POSITIVE,
+    Choice,
+    FalseAlarms,
+    File,
+    Folder,
+    Integer,
+    Line,
+    Memory,
+    Number,
+    Or,
+    Position,
+    Rate,
+    Rectangle,
+    Rule,
+    Several,
+    Switch,
+    or_auto,
+)
+from bgsub.video.selection import Selection
+
+T = TypeVar("T", bound="type[Declared]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What is declared of an option besides its name, type and default.
+
+    Attributes
+    ----------
+    section : str
+        Heading in the help.
+    rule : Rule
+        What its values must be. Where the default is None, None is allowed too.
+    help : str
+        A sentence or two, for the command line and the docstring.
+    metavar : str
+        What stands for the value in the help.
+    unset : str
+        What the default means, in words, where its value does not say it.
+    flag : str
+        Name on the command line; made from the field's name if empty.
+    short : str
+        One-letter name on the command line, such as ``-j``.
+    repeated : bool
+        Whether ``--from-json`` takes it over from an earlier run.
+    """
+
+    section: str
+    rule: Rule
+    help: str
+    metavar: str = ""
+    unset: str = ""
+    flag: str = ""
+    short: str = ""
+    repeated: bool = True
+
+
+def option(section: str, default: Any, rule: Rule, text: str, **more: Any) -> Any:
+    """Declare an option; `more` are attributes of `Declaration` that have a default."""
+    declared = Declaration(section=section, rule=rule, help=text, **more)
+    return field(default=default, metadata={"option": declared})
+
+
+def declaration(one: Field[Any]) -> Declaration:
+    """Return what is declared of a field that `option` made."""
+    found: Declaration = one.metadata["option"]
+    return found
+
+
+def declared_fields(kind: type[Declared]) -> list[Field[Any]]:
+    """List the fields of a class that `option` made, in their order."""
+    return [one for one in fields(kind) if "option" in one.metadata]
+
+
+def flag(one: Field[Any]) -> str:
+    """Return the name of an option on the command line, such as ``--on-bad-frame``.
+
+    The unit that a name ends with, as `stall_s` does, is left out: a value may bring its own.
+    """
+    return declaration(one).flag or f"--{one.name.removesuffix('_s').replace('_', '-')}"
+
+
+def default_in_words(one: Field[Any]) -> str:
+    """Return what the default of an option means where its value alone does not say it."""
+    if isinstance(one.default, tuple) and one.default:
+        return declaration(one).unset or ",".join(str(each) for each in one.default)
+    return declaration(one).unset
+
+
+def documented(kind: T) -> T:
+    """Add the options of a class to its docstring, as numpydoc attributes."""
+    lines = [inspect.cleandoc(kind.__doc__ or ""), "", "Attributes", "----------"]
+    for one in declared_fields(kind):
+        words = default_in_words(one)
+        text = declaration(one).help + (f" Default: {words}." if words else "")
+        lines += [f"{one.name} : {one.type}", textwrap.indent(textwrap.fill(text, 88), "    ")]
+    kind.__doc__ = "\n".join(lines)
+    return kind
+
+
+class Declared:
+    """Base of options that check their values when they are made, and go to JSON and back.
+
+    Raises
+    ------
+    UsageError
+        For a value of a wrong type or out of range: one line that names the option and the rule.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # which all that derive from it have
+
+    def __post_init__(self) -> None:
+        """Check every value, and store it in its own type (a list becomes a tuple, say)."""
+        for one in declared_fields(type(self)):
+            value = getattr(self, one.name)
+            if value is not None or one.default is not None:
+                checked = declaration(one).rule.read(flag(one), value)
+                object.__setattr__(self, one.name, checked)
+
+    def as_given(self, name: str) -> str:
+        """Return an option as it is written on the command line: ``--no-clean``, say."""
+        found = flag(self.__dataclass_fields__[name])
+        return f"--no-{found.removeprefix('--')}" if getattr(self, name) is False else found
+
+    def changed(self) -> set[str]:
+        """Return the names of the options that have another value than their default."""
+        declared = declared_fields(type(self))
+        return {one.name for one in declared if getattr(self, one.name) != one.default}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all options as plain JSON values."""
+        plain = {}
+        for one in declared_fields(type(self)):
+            value = getattr(self, one.name)
+            plain[one.name] = None if value is None else declaration(one).rule.to_json(value)
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """Make options from what `to_json` returned; what is missing has its default.
+
+        Raises
+        ------
+        UsageError
+            For a name that is no option, or a value of a wrong type or out of range.
+        InputError
+            If it is no mapping.
+        """
+        if not isinstance(plain, Mapping):
+            raise InputError(
+                f"is damaged: its options are {plain!r}, where an object with names is needed"
+            )
+        for name in plain:
+            if name not in cls.__dataclass_fields__:
+                raise UsageError(f"option {name!r} is not known to this version of bgsub")
+        return cls(**plain)
+
+
+def check_areas(least: int | None, most: int | None) -> None:
+    """Raise UsageError for a smallest area of objects that is above the largest."""
+    if least is not None and most is not None and least > most:
+        message = f"--min-area {least} is more than --max-area {most}, so that no object is left"
+        raise UsageError(f"{message}; lower the one or raise the other")
+
+
+(_input, _fit, _segments, _masks, _objects, _output, _resources) = (
+    functools.partial(option, section)
+    for section in ("Input", "Fit", "Segments", "Masks", "Objects", "Output", "Resources")
+)
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions(Declared):
+    """Which frames and pixels are read; see `bgsub.open_source`."""
+
+    start: str | int | None = _input(
+        None, Position(), 'First frame: a number from 1, seconds ("12.5s") or HH:MM:SS.mmm.'
+    )
+    end: str | int | None = _input(None, Position(), "Last frame, included.")
+    every: str | int | None = _input(
+        None,
+        Position(step=True),
+        'Take every fifth frame ("5"), or one every two seconds ("2s").',
+        metavar="STEP",
+    )
+    scale: float = _input(
+        1.0, POSITIVE, "Resize the frames: 0.5 halves width and height.", metavar="FACTOR"
+    )
+    roi: tuple[int, int, int, int] | None = _input(
+        None,
+        Rectangle(),
+        "Keep only this part of the picture, in pixels of the input (before --scale).",
+    )
+    mask_image: str | None = _input(
+        None,
+        File(),
+        "Image of the input's size. Pixels where it is black are left out of the fit and of the "
+        "masks, and are written unchanged.",
+        metavar="IMAGE",
+    )
+    fps: str | float | None = _input(
+        None,
+        Rate(),
+        "Frames per second of a folder of images or of an array; a video has times of its own.",
+        unset="25",
+    )
+    color: Literal["auto", "gray", "color"] = _input(
+        "auto",
+        Choice(("auto", "gray", "color")),
+        "Write colour or grey; auto is as the input is.",
+    )
+    on_bad_frame: Literal["skip", "repeat", "fail"] = _input(
+        "skip",
+        Choice(("skip", "repeat", "fail")),
+        "What to do with a frame that cannot be decoded: leave it out, take the frame before it "
+        "again, or stop.",
+    )
+
+    def __post_init__(self) -> None:
+        """Check every value, and that the end does not lie before the start."""
+        super().__post_init__()
+        Selection.parse(self.start, self.end, self.every)
+
 
 OUTPUTS = (
     *("background", "foreground", "mask", "still", "errors", "plot", "model"),
@@ -41,15 +263,13 @@ OF_LOCAL = frozenset({"sensitivity", "shadows", "fill_holes"})
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the stage, the frames (or blocks) done and their number if it is known."""
 
-_segments, _masks, _objects, _output, _resources = (
-    functools.partial(option, section)
-    for section in ("Segments", "Masks", "Objects", "Output", "Resources")
-)
+MOST_AUTO_COMPONENTS = 10
+"""Most components that ``k="auto"`` chooses; memory is planned for so many."""
 
 
 @documented
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(FitOptions):
+class RunOptions(Declared):
     """How frames are fitted and what is written; a run is these options and an input.
 
     `source` holds the options of the input, a `SourceOptions`.
@@ -57,9 +277,60 @@ class RunOptions(FitOptions):
 
     source: SourceOptions = field(default_factory=SourceOptions)
 
+    method: str = _fit(
+        "trpca", Choice(tuple(METHODS)), "Method of robust PCA; `bgsub methods` describes them."
+    )
+    k: int | Literal["auto"] = _fit(
+        "auto",
+        or_auto(Integer(1)),
+        "Components of the background: 1 for a still scene, more where it moves; auto chooses "
+        f"from the frames, {MOST_AUTO_COMPONENTS} at most.",
+        metavar="K|auto",
+    )
+    support_fraction: float | None = _fit(
+        None,
+        Number("a share of the frames from 0.5 to 1", 0.5, 1),
+        "Share of the frames that certainly show no object, 0.5 to 1.",
+        metavar="T",
+        unset="half",
+    )
+    lam: float | None = _fit(
+        None,
+        POSITIVE,
+        "λ of the methods orpca, outlier-pursuit and pcp.",
+        metavar="L",
+        flag="--lambda",
+        unset="that of the method",
+    )
+    n_init: int = _fit(10, Integer(1), "Number of random starts; the best result is kept.")
+    tol: float = _fit(
+        1e-5,
+        Number("a number of 0 or more", 0),
+        "Stop when an iteration lowers the objective by less than this share.",
+        metavar="TOL",
+    )
+    max_iter: int = _fit(1000, Integer(1), "Stop after this many iterations.")
+    reweight: bool = _fit(
+        True, Switch(), "Fit again, to all frames found to be inliers, which the paper does not."
+    )
+    fit_frames: int | Literal["all"] | None = _fit(
+        None,
+        or_auto(Or(Choice(("all",)), Integer(2)), None),
+        "Fit to a sample of N evenly spaced frames, or to all of them; the memory needed grows as "
+        "the square of their number.",
+        metavar="N|all|auto",
+        unset="auto, all up to 2000",
+    )
+    seed: int = _fit(
+        0,
+        Integer(0),
+        "Seed of the random starts; the same seed gives the same result.",
+        metavar="SEED",
+    )
+
     segment: str | int = _segments(
         "auto",
-        Or(Choice(("auto", "off")), Place(step=True)),
+        Or(Choice(("auto", "off")), Position(step=True)),
         "Fit a long film in segments, each with a background of its own. A segment ends where the "
         'scene changes for good, or at this length, in frames ("5000") or time ("10m"). auto '
         "divides films of more than 15000 frames, at that length.",
@@ -103,7 +374,7 @@ class RunOptions(FitOptions):
     min_area: int | None = _masks(
         None,
         Integer(0),
-        "Smallest blob that stays in the mask, in its pixels.",
+        "Smallest blob that stays in the mask, in pixels of the input.",
         metavar="PIXELS",
         unset="from the frame size, and smaller ones that move",
     )
@@ -160,7 +431,7 @@ class RunOptions(FitOptions):
     )
     line: tuple[tuple[str, float, float, float, float], ...] = _objects(
         (),
-        Several(Segment(), separator=";"),
+        Several(Line(), separator=";"),
         "Count in regions.csv the objects that cross a line, in each direction; several lines: "
         '"A:1,2,3,4; …".',
         metavar="X1,Y1,X2,Y2",
@@ -197,7 +468,7 @@ class RunOptions(FitOptions):
     )
     false_alarms: float | None = _output(
         None,
-        Share(),
+        FalseAlarms(),
         "Instead of --cutoff: the share of clean frames that each score may wrongly call outliers.",
         unset="1/1000",
     )
@@ -242,22 +513,39 @@ class RunOptions(FitOptions):
         if self.resume and self.segment == "off":
             message = "--resume goes on with segments, but --segment is off"
             raise UsageError(f"{message}; use --segment too, or --skip-existing for a batch")
-        check_areas(self.min_area, self.max_area, self.source.scale)
-        self._check_lines()
         if self.model == "local" and self.threshold is not None:
             message = "--model local contradicts --threshold, which is the formula's"
             raise UsageError(f"{message}; leave one of them out")
-
-    def _check_lines(self) -> None:
-        """Refuse two lines that nothing tells apart in regions.csv."""
+        check_areas(self.min_area, self.max_area)
         names = [name for name, *_ in self.line]
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"--line {name}: is there twice; give each line its own name")
 
+    @property
+    def k_limit(self) -> int:
+        """The number of components that memory is planned for: `k`, or the most "auto" takes."""
+        return MOST_AUTO_COMPONENTS if self.k == "auto" else self.k
+
     def without_effect(self, given: Collection[str]) -> dict[str, str]:
-        """Return those of the given options that the others leave without effect, and why."""
-        idle = super().without_effect(given)
+        """Return those of the given options that the others leave without effect, and why.
+
+        Parameters
+        ----------
+        given : collection of str
+            Names of options that somebody has given, be it with the value of their default.
+
+        Returns
+        -------
+        dict of str to str
+            From names to what they have no effect with.
+        """
+        of_fit = {"support_fraction": "--support-fraction", "lam": "--lambda"}
+        known = METHODS[self.method].parameters
+        others = {name for name, flag in of_fit.items() if flag not in known}
+        if self.method != "trpca":
+            others |= {"n_init", "tol", "max_iter", "reweight"}
+        idle = dict.fromkeys(others.intersection(given), f"--method {self.method}")
         if self.mask_model != "local":
             reason = f"--method {self.method}" if self.threshold is None else "--threshold"
             reason = "--model paper" if self.model == "paper" else reason
@@ -266,10 +554,12 @@ class RunOptions(FitOptions):
 
     def with_names(self, **named: Any) -> Self:
         """Return these options with some changed; those of ``source`` are named as plainly."""
-        of_input = {field.name for field in fields(SourceOptions)}
-        source = {name: value for name, value in named.items() if name in of_input}
-        rest = {name: value for name, value in named.items() if name not in of_input}
-        return replace(self, source=replace(rest.pop("source", self.source), **source), **rest)
+        of_input = {
+            name: named.pop(name)
+            for name in named.keys() & SourceOptions.__dataclass_fields__.keys()
+        }
+        source = replace(named.pop("source", self.source), **of_input)
+        return replace(self, source=source, **named)
 
     @property
     def mask_model(self) -> str:
@@ -278,12 +568,12 @@ class RunOptions(FitOptions):
         return "paper" if self.threshold is not None else self.model or usual
 
     def to_json(self) -> dict[str, Any]:
-        """Give all options as plain JSON values, those of the input under ``source``."""
+        """Return all options as plain JSON values, those of the input under ``source``."""
         return {"source": self.source.to_json(), **super().to_json()}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
-        """Make options from what `to_json` gave; see `Declared.from_json`."""
+        """Make options from what `to_json` returned; see `Declared.from_json`."""
         if not isinstance(plain, Mapping):
             return super().from_json(plain)
         source = SourceOptions.from_json(plain.get("source", {}))

@@ -1,18 +1,22 @@
-"""Check values that people give: each rule knows its words, reads text and plain JSON values.
-
-Those of paths, places in the input, times, rates and amounts are in `bgsub.input_rules`.
-"""
+"""Check values: each rule says what a value must be, and reads Python, JSON and command lines."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 import operator
-from collections.abc import Callable, Iterable
+import os
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
 from typing import Any, NoReturn
 
 from bgsub.errors import UsageError
+from bgsub.runtime.limits import check_folder, split_memory
+from bgsub.video.selection import parse_position, parse_rate, parse_region, parse_step
 
 
 class Rule:
@@ -20,36 +24,53 @@ class Rule:
 
     Attributes
     ----------
+    meaning : str
+        What stands in a message behind "must be".
     metavar : str
         What stands for such a value in the help, unless an option says better.
     """
 
+    meaning = ""
     metavar = ""
 
     def words(self) -> str:
-        """Say it, as it stands in a message after "must be"."""
-        raise NotImplementedError
+        """Return what stands in a message behind "must be"."""
+        return self.meaning
+
+    def convert(self, value: Any) -> Any:
+        """Return a value in the type that is stored; TypeError or ValueError if it is wrong."""
+        return value
+
+    def from_text(self, text: str) -> Any:
+        """Return what a text of the command line stands for, for `convert`."""
+        return text
 
     def read(self, name: str, value: Any) -> Any:
-        """Check a value from Python or JSON, and give it in the type that is stored.
+        """Check a value from Python or JSON.
 
         Raises
         ------
         UsageError
             One line that names the option, the value and the rule.
         """
-        raise NotImplementedError
+        try:
+            return self.convert(value)
+        except (ArithmeticError, TypeError, ValueError):
+            self.refuse(name, value)
 
     def parse(self, name: str, text: str) -> Any:
         """Check a value from the command line; raises UsageError as `read` does."""
-        return self.read(name, text)
+        try:
+            return self.convert(self.from_text(text))
+        except (ArithmeticError, TypeError, ValueError):
+            self.refuse(name, text)
 
     def to_json(self, value: Any) -> Any:
-        """Give a stored value as a plain JSON value that `read` accepts."""
-        return value
+        """Return a stored value as a plain JSON value that `read` accepts."""
+        return list(value) if isinstance(value, tuple) else value
 
     def to_text(self, value: Any) -> Any:
-        """Write a stored value as it is given on the command line, for the help."""
+        """Return a stored value as it is given on the command line, for the help."""
         return value
 
     def refuse(self, name: str, value: object) -> NoReturn:
@@ -66,68 +87,67 @@ class Integer(Rule):
     metavar = "N"
 
     def words(self) -> str:
-        """Say the bounds."""
-        upper = " or more" if self.most is None else f" to {self.most}"
-        return f"a whole number of {self.least}{upper}"
+        """Return the bounds."""
+        return f"a whole number of {self.least}" + (
+            " or more" if self.most is None else f" to {self.most}"
+        )
 
-    def read(self, name: str, value: Any) -> int:
+    def convert(self, value: Any) -> int:
         """Check the number."""
-        try:
-            number = self.least - 1 if isinstance(value, bool) else operator.index(value)
-        except TypeError:
-            self.refuse(name, value)
-        if number < self.least or (self.most is not None and number > self.most):
-            self.refuse(name, value)
+        number = operator.index(value)
+        if isinstance(value, bool) or not self.least <= number <= (self.most or number):
+            raise ValueError(value)
         return number
 
-    def parse(self, name: str, text: str) -> int:
+    def from_text(self, text: str) -> int:
         """Read the number."""
-        try:
-            number = int(text)
-        except ValueError:
-            self.refuse(name, text)
-        return self.read(name, number)
+        return int(text)
 
 
 @dataclass(frozen=True)
 class Number(Rule):
     """A finite number within bounds, which are included unless they are open."""
 
-    rule: str
+    meaning: str
     least: float | None = None
     most: float | None = None
     open_least: bool = False
     open_most: bool = False
     metavar = "X"
 
-    def words(self) -> str:
-        """Say the rule."""
-        return self.rule
-
-    def read(self, name: str, value: Any) -> float:
+    def convert(self, value: Any) -> float:
         """Check the number."""
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            self.refuse(name, value)
-        try:
-            number = float(value)
-        except OverflowError:
-            self.refuse(name, value)
-        low, high = self.least, self.most
-        too_low = low is not None and (number <= low if self.open_least else number < low)
-        too_high = high is not None and (number >= high if self.open_most else number > high)
-        if not math.isfinite(number) or too_low or too_high:
-            self.refuse(name, value)
+            raise TypeError(value)
+        number = float(value)
+        low = -math.inf if self.least is None else self.least
+        high = math.inf if self.most is None else self.most
+        is_outside = not low <= number <= high or not math.isfinite(number)
+        if is_outside or (self.open_least and number == low) or (self.open_most and number == high):
+            raise ValueError(value)
         return number
 
-    def parse(self, name: str, text: str) -> float:
+    def from_text(self, text: str) -> float:
         """Read the number."""
-        try:
-            return self.read(name, float(text))
-        except (UsageError, ValueError):
-            self.refuse(name, text)
+        return float(text)
 
 
 POSITIVE = Number("a number above 0", least=0, open_least=True)
+
+
+@dataclass(frozen=True)
+class FalseAlarms(Number):
+    """A share above 0 and up to a half, as a fraction such as 1/1000 or a number such as 0.001."""
+
+    meaning: str = "a share such as 1/1000, above 0 and up to 1/2"
+    least: float | None = 0
+    most: float | None = 0.5
+    open_least: bool = True
+    metavar = "RATE"
+
+    def from_text(self, text: str) -> float:
+        """Read a fraction or a number."""
+        return float(Fraction(text))
 
 
 @dataclass(frozen=True)
@@ -137,65 +157,26 @@ class Choice(Rule):
     names: tuple[str, ...]
 
     def words(self) -> str:
-        """Say the names."""
+        """Return the names."""
         return f"one of {', '.join(self.names)}"
 
-    def read(self, name: str, value: Any) -> str:
+    def convert(self, value: Any) -> str:
         """Check the name."""
         if not isinstance(value, str) or value not in self.names:
-            self.refuse(name, value)
+            raise ValueError(value)
         return value
 
 
 class Switch(Rule):
     """On or off."""
 
-    def words(self) -> str:
-        """Say it."""
-        return "true or false"
+    meaning = "true or false"
 
-    def read(self, name: str, value: Any) -> bool:
+    def convert(self, value: Any) -> bool:
         """Check the value."""
         if value is not True and value is not False:
-            self.refuse(name, value)
+            raise TypeError(value)
         return bool(value)
-
-
-@dataclass(frozen=True)
-class OrAuto(Rule):
-    """What another rule asks for, or the word ``auto``.
-
-    Parameters
-    ----------
-    rule : Rule
-    auto : str, optional
-        What is stored for the word.
-    """
-
-    rule: Rule
-    auto: str | None = "auto"
-
-    def words(self) -> str:
-        """Say the other rule, and auto."""
-        return f"{self.rule.words()}, or auto"
-
-    def read(self, name: str, value: Any) -> Any:
-        """Check the value."""
-        if isinstance(value, str) and value == "auto":
-            return self.auto
-        try:
-            return self.rule.read(name, value)
-        except UsageError:
-            self.refuse(name, value)
-
-    def parse(self, name: str, text: str) -> Any:
-        """Read the value."""
-        if text.strip().lower() == "auto":
-            return self.auto
-        try:
-            return self.rule.parse(name, text)
-        except UsageError:
-            self.refuse(name, text)
 
 
 @dataclass(frozen=True)
@@ -206,26 +187,43 @@ class Or(Rule):
     other: Rule
 
     def words(self) -> str:
-        """Say both."""
+        """Return both."""
         return f"{self.one.words()}, or {self.other.words()}"
 
     def read(self, name: str, value: Any) -> Any:
         """Check the value."""
-        return self._first(name, value, lambda rule: rule.read(name, value))
+        with contextlib.suppress(UsageError):
+            return self.one.read(name, value)
+        with contextlib.suppress(UsageError):
+            return self.other.read(name, value)
+        return self.refuse(name, value)
 
     def parse(self, name: str, text: str) -> Any:
         """Read the value."""
-        return self._first(name, text, lambda rule: rule.parse(name, text))
+        with contextlib.suppress(UsageError):
+            return self.one.parse(name, text)
+        with contextlib.suppress(UsageError):
+            return self.other.parse(name, text)
+        return self.refuse(name, text)
 
-    def _first(self, name: str, value: object, take: Callable[[Rule], Any]) -> Any:
-        try:
-            return take(self.one)
-        except UsageError:
-            pass
-        try:
-            return take(self.other)
-        except UsageError:
-            self.refuse(name, value)
+
+@dataclass(frozen=True)
+class _Auto(Rule):
+    stored: str | None
+    meaning = "auto"
+
+    def convert(self, value: Any) -> str | None:
+        if not isinstance(value, str) or value != "auto":
+            raise ValueError(value)
+        return self.stored
+
+    def from_text(self, text: str) -> str:
+        return text.strip().lower()
+
+
+def or_auto(rule: Rule, stored: str | None = "auto") -> Or:
+    """Return the rule of what another one asks for, or the word ``auto``, stored as `stored`."""
+    return Or(rule, _Auto(stored))
 
 
 @dataclass(frozen=True)
@@ -250,7 +248,7 @@ class Several(Rule):
     metavar = "LIST"
 
     def words(self) -> str:
-        """Say the rule of each."""
+        """Return the rule of each."""
         parted = "commas" if self.separator == "," else f"{self.separator!r}"
         return f"{self.rule.words()}, separated by {parted}"
 
@@ -267,22 +265,270 @@ class Several(Rule):
         """Read the values, with separators between them."""
         if not text.strip():
             raise UsageError(f"{name} is empty: must be {self.words()}")
-        parts = [part.strip() for part in text.split(self.separator)]
-        return self.read(name, [self.rule.parse(name, part) for part in parts])
+        parts = text.split(self.separator)
+        return self.read(name, [self.rule.parse(name, part.strip()) for part in parts])
 
     def to_json(self, value: Any) -> list[Any]:
-        """Give the values as a list, sorted where they have no order."""
+        """Return the values as a list, sorted where they have no order."""
         plain = [self.rule.to_json(each) for each in value]
         return sorted(plain) if self.kind is frozenset else plain
 
 
-def check_areas(least: int | None, most: int | None, scale: float = 1.0) -> None:
-    """Raise UsageError for a smallest area of objects that is above the largest.
+@dataclass(frozen=True)
+class Text(Rule):
+    """A text, of a pattern if there is one."""
 
-    The largest is in pixels of the input, the smallest in pixels of that size times `scale`.
+    pattern: str = r"[\s\S]*"
+    meaning: str = "a text"
+    metavar = "TEXT"
+
+    def convert(self, value: Any) -> str:
+        """Check the text."""
+        if not isinstance(value, str) or re.fullmatch(self.pattern, value, re.ASCII) is None:
+            raise ValueError(value)
+        return value
+
+
+@dataclass(frozen=True)
+class PictureSize(Text):
+    """Width and height of pictures, kept as it is written."""
+
+    pattern: str = r"[1-9]\d{0,4}x[1-9]\d{0,4}"
+    meaning: str = "WIDTHxHEIGHT, such as 640x480"
+    metavar = "WxH"
+
+
+class _Text(Rule):
+    """What is a text in Python, too."""
+
+    def parse(self, name: str, text: str) -> Any:
+        """Check a value from the command line."""
+        return self.read(name, text)
+
+
+class File(_Text):
+    """A path, stored as text; whether it can be read is found out when it is."""
+
+    meaning = "a path"
+    metavar = "FILE"
+
+    def convert(self, value: Any) -> str:
+        """Check the path."""
+        text = os.fsdecode(value)
+        if isinstance(value, bytes) or not text or "\0" in text:
+            raise ValueError(value)
+        return text
+
+
+@dataclass(frozen=True)
+class FileOfKind(File):
+    """A path whose name says the kind of file, such as ``.png`` or ``.svg``."""
+
+    suffixes: tuple[str, ...]
+
+    def words(self) -> str:
+        """Return the endings."""
+        return f"a name that ends with {' or '.join(self.suffixes)}"
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the path."""
+        text: str = super().read(name, value)
+        if Path(text).suffix.lower() not in self.suffixes:
+            raise UsageError(f"{name} {text}: the name must end with {' or '.join(self.suffixes)}")
+        return text
+
+
+class Folder(File):
+    """A folder that files can be made in; another is an OutputError before any work."""
+
+    metavar = "DIR"
+
+    def read(self, name: str, value: Any) -> str:
+        """Check the folder."""
+        text: str = super().read(name, value)
+        check_folder(Path(text), name)
+        return text
+
+
+@dataclass(frozen=True)
+class Position(_Text):
+    """A place in the input, or with `step` a distance, kept as it is written."""
+
+    step: bool = False
+    meaning = "a frame number, seconds or a time"
+    metavar = "POS"
+
+    def read(self, name: str, value: Any) -> str | int:
+        """Check the position."""
+        (parse_step if self.step else parse_position)(value, name)
+        return value if isinstance(value, int) else str(value)
+
+
+class Rate(Rule):
+    """A number of frames a second, kept as text."""
+
+    meaning = 'a number of frames a second, such as 12.5 or "30000/1001"'
+    metavar = "RATE"
+
+    def convert(self, value: Any) -> str:
+        """Check the rate."""
+        if not isinstance(value, (str, int, float, Fraction)):
+            raise TypeError(value)
+        try:
+            return str(parse_rate(value))
+        except UsageError as error:
+            raise ValueError(value) from error
+
+
+class Rectangle(_Text):
+    """A part of the picture, text or four numbers: X, Y, width and height."""
+
+    meaning = "X,Y,W,H in pixels"
+    metavar = "X,Y,W,H"
+
+    def read(self, name: str, value: Any) -> tuple[int, int, int, int]:
+        """Check the rectangle."""
+        if not isinstance(value, str):
+            try:
+                value = tuple(map(operator.index, value))
+            except TypeError:
+                self.refuse(name, value)
+        region = parse_region(value, name)
+        return region.x, region.y, region.width, region.height
+
+
+class Line(Rule):
+    """A line from one point to another, with a name: (name, x1, y1, x2, y2)."""
+
+    meaning = "X1,Y1,X2,Y2 in pixels, two different points, or NAME:X1,Y1,X2,Y2"
+    metavar = "X1,Y1,X2,Y2"
+
+    def convert(self, value: Any) -> tuple[str, float, float, float, float]:
+        """Check name and numbers, or read ``NAME:X1,Y1,X2,Y2``; the numbers name what has none."""
+        if isinstance(value, str):
+            name, _, coordinates = value.rpartition(":")
+            value = [name or coordinates, *coordinates.split(",")]
+        name, *given = value
+        x1, y1, x2, y2 = map(float, given)
+        is_finite = all(map(math.isfinite, (x1, y1, x2, y2)))
+        if not isinstance(name, str) or not is_finite or (x1, y1) == (x2, y2):
+            raise ValueError(value)
+        return name, x1, y1, x2, y2
+
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+"""Seconds of the units that times are given in."""
+
+_TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([smhd])?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Duration(Rule):
+    """A time such as ``30s``, ``10m`` or ``90``, stored in seconds.
+
+    Parameters
+    ----------
+    zero : bool
+        Whether it may be none at all.
     """
-    if least is not None and most is not None and least > most * scale**2:
-        there = "" if scale == 1 else f" ({round(least / scale**2)} pixels of the input)"
-        message = f"--min-area {least}{there} is more than --max-area {most}"
-        message = f"{message}, so that no object is left"
-        raise UsageError(f"{message}; lower the one or raise the other")
+
+    zero: bool = False
+    metavar = "TIME"
+
+    def words(self) -> str:
+        """Return what it may be."""
+        return f"a time {'of 0 or more' if self.zero else 'above 0'}, such as 30s or 10m"
+
+    def convert(self, value: Any) -> float:
+        """Check a number of seconds, or read a time."""
+        if isinstance(value, str):
+            match = _TIME.fullmatch(value.strip())
+            value = float(match[1]) * SECONDS[match[2] or "s"] if match else math.nan
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise TypeError(value)
+        seconds = float(value)
+        if not 0.0 <= seconds < math.inf or (seconds == 0.0 and not self.zero):
+            raise ValueError(value)
+        return seconds
+
+    def to_text(self, value: float) -> str:
+        """Return seconds in the largest unit of which they are a whole number."""
+        unit = next((u for u in "dhm" if value and value % SECONDS[u] == 0), "s")
+        return f"{value / SECONDS[unit]:g}{unit}"
+
+
+class Memory(Rule):
+    """An amount of memory or a share of what is available, kept as it is written."""
+
+    meaning = "an amount such as 600M or 4G, or a share such as 50%"
+    metavar = "AMOUNT"
+
+    def convert(self, value: Any) -> str:
+        """Check the amount."""
+        split_memory(value)
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Nullable(Rule):
+    """What another rule asks for, or null."""
+
+    rule: Rule
+
+    def words(self) -> str:
+        """Return the other rule, and null."""
+        return f"{self.rule.words()}, or null"
+
+    def read(self, name: str, value: Any) -> Any:
+        """Check the value."""
+        return None if value is None else self.rule.read(name, value)
+
+
+@dataclass(frozen=True)
+class Facts(Rule):
+    """An object that a file records, whose values obey rules; further names are allowed.
+
+    Attributes
+    ----------
+    rules : mapping of str to Rule
+    optional : set of str
+        Names that may be missing.
+    """
+
+    rules: Mapping[str, Rule]
+    optional: frozenset[str] = frozenset()
+
+    def words(self) -> str:
+        """Return its names."""
+        return f"an object with {', '.join(self.rules)}"
+
+    def read(self, name: str, value: Any) -> dict[str, Any]:
+        """Check every value."""
+        if not isinstance(value, dict):
+            self.refuse(name, type(value).__name__)
+        for each, rule in self.rules.items():
+            inner = f"{name}.{each}" if name else each
+            if each in value:
+                rule.read(inner, value[each])
+            elif each not in self.optional:
+                raise UsageError(f"{inner} is missing: must be {rule.words()}")
+        return value
+
+
+@dataclass(frozen=True)
+class ListOf(Rule):
+    """A list whose items obey a rule, of a length if there is one."""
+
+    rule: Rule
+    length: int | None = None
+
+    def words(self) -> str:
+        """Return what it holds."""
+        number = "" if self.length is None else f" of {self.length}"
+        return f"a list{number}, of which each is {self.rule.words()}"
+
+    def read(self, name: str, value: Any) -> list[Any]:
+        """Check every item."""
+        if not isinstance(value, list) or self.length not in {None, len(value)}:
+            self.refuse(name, type(value).__name__)
+        return [self.rule.read(f"{name}[{index}]", item) for index, item in enumerate(value)]

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import settings
 from matplotlib.figure import Figure
 
-from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions
+from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.pipeline.run import run
 from bgsub.runtime.threads import Workers
-from bgsub.source_options import SourceOptions
 from bgsub.video.images import write_image
 from tests.white_figures import paint, save_white
 from tests.worker_groups import (  # noqa: F401 - hooks

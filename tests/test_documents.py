@@ -12,14 +12,13 @@ import click
 import pytest
 
 from bgsub.cli import cli
-from bgsub.export.clips import _CLIP_COLUMNS
-from bgsub.options import OUTPUTS
+from bgsub.export.clips import CLIP_COLUMNS
+from bgsub.options import OUTPUTS, RunOptions
 from bgsub.outliers.errors_table import _LATER_COLUMNS, COLUMNS
-from bgsub.pipeline.output_names import output_name
+from bgsub.pipeline.inputs import output_name
 from bgsub.tracking.events import EVENT_COLUMNS
 from bgsub.tracking.regions import _REGION_COLUMNS
-from bgsub.tracking.tables import OBJECT_COLUMNS
-from bgsub.tracking.tracks import Track
+from bgsub.tracking.tables import OBJECT_COLUMNS, Track
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [
@@ -81,7 +80,7 @@ def wrong_calls(text: str) -> list[str]:
 
 
 def code_of(text: str) -> str:
-    """Give the fenced blocks and the spans in backticks of a document, one a line."""
+    """Return the fenced blocks and the spans in backticks of a document, one a line."""
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     rest = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     return "\n".join([*blocks, *re.findall(r"`([^`]+)`", rest)])
@@ -119,7 +118,7 @@ def test_links_lead_to_a_file_and_a_heading(path: Path) -> None:
 
 
 def strings(path: Path) -> Iterator[str]:
-    """Give the strings of a module, its f-strings with {} for what is filled in."""
+    """Return the strings of a module, its f-strings with {} for what is filled in."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.JoinedStr):
             yield "".join(
@@ -141,7 +140,7 @@ def test_messages_name_commands_and_options_that_exist() -> None:
 
 
 def columns_in(text: str, name: str) -> list[str]:
-    """Give the columns that docs/exports.md explains of a table."""
+    """Return the columns that docs/exports.md explains of a table."""
     section = re.split(rf"^### `{re.escape(name)}`", text, flags=re.MULTILINE)[1]
     rows = re.findall(r"^\| (`.+?) \|", section.partition("\n#")[0], flags=re.MULTILINE)
     return [column for row in rows for column in re.findall(r"`(\w+)`", row)]
@@ -155,7 +154,7 @@ def columns_in(text: str, name: str) -> list[str]:
         ("tracks.csv", [one.name for one in fields(Track)]),
         ("events.csv", EVENT_COLUMNS),
         ("regions.csv", _REGION_COLUMNS),
-        ("clips.csv", _CLIP_COLUMNS),
+        ("clips.csv", CLIP_COLUMNS),
     ],
 )
 def test_every_column_is_explained(name: str, columns: list[str]) -> None:
@@ -166,7 +165,7 @@ def test_every_column_is_explained(name: str, columns: list[str]) -> None:
 def test_the_readme_names_every_file_of_a_run() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     section = readme.partition("## Results")[2].partition("\n## ")[0]
-    names = {output_name(output, "mp4", "png") for output in OUTPUTS}
+    names = {output_name(output, RunOptions()) for output in OUTPUTS}
     missing = {name for name in names | {"regions.csv"} if f"`{name}`" not in section}
     assert missing == set()
     assert f"`{','.join(ERROR_COLUMNS)}`" in section
@@ -191,13 +190,3 @@ def test_the_figures_of_masks_agree() -> None:
     assert said is not None
     best, worst = local[-1], local[0]
     assert said.groups() == (best, f"{films[best][0]:.2f}"[1:], worst, f"{films[worst][0]:.2f}"[1:])
-
-
-def test_the_price_of_a_run_is_the_same_everywhere() -> None:
-    pattern = r"takes (\w+ to \w+) times the\s+processor time of its codecs"
-    found = [
-        re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"))
-        for name in ("README.md", "docs/speed.md")
-    ]
-    assert found[0] == found[1]
-    assert len(found[0]) == 1

@@ -23,14 +23,6 @@ def test_exit_codes_are_the_documented_ones_and_no_two_alike():
     assert BgsubError.exit_code == 1
 
 
-@pytest.mark.parametrize("kind", [BgsubError, *KINDS])
-def test_the_meaning_is_a_phrase_of_its_own(kind):
-    assert kind.meaning
-    assert kind.meaning[0].islower()
-    assert not kind.meaning.endswith(".")
-    assert [one.meaning for one in (BgsubError, *KINDS)].count(kind.meaning) == 1
-
-
 @pytest.mark.parametrize(
     ("error", "reason"),
     [

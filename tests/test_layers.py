@@ -12,12 +12,10 @@ ROOT = Path(bgsub.__file__).parent
 
 # From the ground up; what stands on one line does not import each other.
 LAYERS = (
-    ("errors", "version", "wording"),
-    ("files",),
+    ("errors", "version"),
     ("runtime",),
     ("video", "robustpca"),
-    # Modules about options may import each other.
-    ("rules input_rules declared facts source_options fit_options options",),
+    ("rules options",),
     ("outliers",),
     ("fit",),
     ("background",),

@@ -10,20 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import UsageError
-from bgsub.input_rules import (
+from bgsub.errors import OutputError, UsageError
+from bgsub.rules import (
+    POSITIVE,
+    Choice,
     Duration,
+    Facts,
+    FalseAlarms,
     File,
     FileOfKind,
+    Folder,
+    Integer,
+    Line,
+    ListOf,
     Memory,
+    Nullable,
+    Number,
     PictureSize,
-    Place,
+    Position,
+    Rate,
     Rectangle,
-    Segment,
-    Share,
+    Several,
+    Switch,
     Text,
+    or_auto,
 )
-from bgsub.rules import POSITIVE, Choice, Integer, Number, OrAuto, Several, Switch
 
 SHARE = Number("a share from 0 to below 1", 0.0, 1.0, open_most=True)
 
@@ -37,21 +48,21 @@ RULES = [
     (Choice(("a", "b")), [("a", "a")], ["c", "A", None, 1, ["a"], {}]),
     (Switch(), [(True, True), (False, False)], [1, 0, "true", None]),
     (
-        OrAuto(Integer(1)),
+        or_auto(Integer(1)),
         [("auto", "auto"), (3, 3)],
         ["3", 0, None, "automatic", np.array([1, 2])],
     ),
-    (OrAuto(Integer(2), auto=None), [("auto", None), (3, 3)], [1]),
+    (or_auto(Integer(2), None), [("auto", None), (3, 3)], [1]),
     (File(), [("a", "a"), (Path("b/c"), str(Path("b/c")))], ["", "a\0b", 7, None, []]),
     (FileOfKind((".png",)), [("a.PNG", "a.PNG")], ["a", ".png/b", "", 7]),
     (Text(), [("a", "a")], [7, None, [], {}]),
     (PictureSize(), [("64x48", "64x48")], ["64", 64, None, [64, 48]]),
     (Duration(), [("10m", 600.0), (np.float32(0.5), 0.5)], ["soon", 0, math.inf, True, None, []]),
-    (Share(), [(Fraction(1, 4), 0.25)], [0, 0.6, "1/4", True, None]),
-    (Place(), [("12.5s", "12.5s"), (3, 3)], [0, "soon", True, None, [1], 1.5, math.inf]),
-    (Place(step=True), [("2s", "2s"), ("5", "5")], [0, "0s"]),
+    (FalseAlarms(), [(Fraction(1, 4), 0.25)], [0, 0.6, "1/4", True, None]),
+    (Position(), [("12.5s", "12.5s"), (3, 3)], [0, "soon", True, None, [1], 1.5, math.inf]),
+    (Position(step=True), [("2s", "2s"), ("5", "5")], [0, "0s"]),
     (
-        Segment(),
+        Line(),
         [("gate:1,2,3,4", ("gate", 1, 2, 3, 4)), (["a", 1, 2, 3, 4], ("a", 1, 2, 3, 4))],
         ["1,2,3", "1,2,1,2", "1,2,3,x", "inf,0,1,1", 7, [1, 2, 3, 4]],
     ),
@@ -113,8 +124,8 @@ def test_any_text_is_read_or_refused(text, rule):
     [
         (Integer(1), "7", 7),
         (SHARE, "0.25", 0.25),
-        (OrAuto(Integer(1)), " Auto ", "auto"),
-        (OrAuto(Integer(1)), "7", 7),
+        (or_auto(Integer(1)), " Auto ", "auto"),
+        (or_auto(Integer(1)), "7", 7),
         (Several(SHARE, least=1), "0.1, 0.2,0.1", (0.1, 0.2)),
         (Several(Choice(("a", "b")), frozenset), "a , b", {"a", "b"}),
         (Rectangle(), "1,2,30,40", (1, 2, 30, 40)),
@@ -133,10 +144,88 @@ def test_one_wrong_name_is_named(text):
 def test_words_say_the_bounds():
     assert Integer(1).words() == "a whole number of 1 or more"
     assert Integer(0, 9).words() == "a whole number of 0 to 9"
-    assert OrAuto(Integer(2)).words() == "a whole number of 2 or more, or auto"
+    assert or_auto(Integer(2)).words() == "a whole number of 2 or more, or auto"
 
 
 @pytest.mark.parametrize("text", ["", "  "])
 def test_nothing_is_no_list_on_the_command_line(text) -> None:
     with pytest.raises(UsageError, match=r"^--only is empty: must be one of a, b, separated by"):
         Several(Choice(("a", "b"))).parse("--only", text)
+
+
+def test_a_folder_is_looked_at_before_any_work(tmp_path):
+    assert Folder().read("--temp", tmp_path) == str(tmp_path)
+    with pytest.raises(OutputError, match=r"--temp .*none: does not exist"):
+        Folder().read("--temp", tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [("12.5", "25/2"), (25, "25"), ("30000/1001", "30000/1001"), (Fraction(5, 2), "5/2")],
+)
+def test_a_rate_is_kept_exactly(given, stored):
+    assert Rate().read("--fps", given) == stored
+
+
+@pytest.mark.parametrize("given", ["fast", 0, "-1", None, [25]])
+def test_what_is_no_rate_is_refused(given):
+    with pytest.raises(UsageError, match="--fps"):
+        Rate().read("--fps", given)
+
+
+def test_a_line_without_a_name_has_that_of_its_numbers():
+    assert Line().read("--line", "1,2,3,4")[0] == "1,2,3,4"
+    assert Line().read("--line", "a:b:1,2,3,4")[0] == "a:b"
+    assert Line().to_json(("gate", 1.0, 2.0, 3.0, 4.0)) == ["gate", 1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds", "written"),
+    [
+        ("90", 90.0, "90s"),
+        (" 2.5 s ", 2.5, "2.5s"),
+        ("10m", 600.0, "10m"),
+        ("120m", 7200.0, "2h"),
+        ("36h", 129600.0, "36h"),
+        ("2d", 172800.0, "2d"),
+        (0.1, 0.1, "0.1s"),
+        (3600, 3600.0, "1h"),
+        (".5", 0.5, "0.5s"),
+    ],
+)
+def test_a_time_is_stored_in_seconds_and_written_in_its_largest_unit(given, seconds, written):
+    rule = Duration()
+    assert rule.read("--window", given) == seconds
+    assert rule.to_text(seconds) == written
+    assert rule.read("--window", written) == seconds
+
+
+@pytest.mark.parametrize(
+    "given", ["", "0", "0s", "5G", "-3s", "ten", "1e3", 0, -1.0, True, None, float("nan"), "٣s"]
+)
+def test_what_is_no_time_is_refused(given):
+    with pytest.raises(UsageError, match=r"--window .*: must be a time above 0, such as 30s"):
+        Duration().read("--window", given)
+
+
+def test_no_time_at_all_is_one_where_a_rule_says_so():
+    rule = Duration(zero=True)
+    assert rule.read("--before", "0") == rule.read("--before", 0) == 0.0
+    assert rule.to_text(0.0) == "0s"
+    for wrong in ("-1s", -1, "s", "nans"):
+        with pytest.raises(UsageError, match=r"--before .*: must be a time of 0 or more"):
+            rule.read("--before", wrong)
+
+
+def test_facts_of_a_file_are_named_by_their_place():
+    rule = Facts({"size": ListOf(Integer(1), 2), "rate": Nullable(POSITIVE)}, frozenset({"rate"}))
+    assert rule.read("", {"size": [3, 4], "rate": None, "more": 1})["more"] == 1
+    for wrong, message in (
+        ({"rate": 1}, "size is missing: must be a list of 2, of which each is a whole number"),
+        ({"size": [3]}, "size list: must be a list of 2"),
+        ({"size": [3, 0]}, r"size\[1\] 0: must be a whole number of 1 or more"),
+        ({"size": [3, 4], "rate": 0}, "rate 0: must be a number above 0"),
+        ([], "list: must be an object with size, rate"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            rule.read("", wrong)

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.plates import LATER_UNIT, SPREAD_UNIT
 from bgsub.segmenter.features import features
 from training import scenes
 
@@ -29,6 +30,7 @@ class Crop:
     shares: Singles
     noise: Singles
     activity: Singles
+    order: Singles
     truth: Bytes
 
 
@@ -96,6 +98,7 @@ class Examples:
             shares.astype(np.float32) / 255,
             cut(file["noise"][part]).astype(np.float32),
             cut(file["activity"][part]).astype(np.float32),
+            np.stack([cut(one[part[1:]]) for one in file["order"][which]]).astype(np.float32) - 128,
             cut(file["truth"][part], cv2.INTER_NEAREST).copy(),
         )
 
@@ -122,12 +125,12 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
     crop = _turned(crop, rng)
     if rng.random() < 0.3:
         crop = _furnished(crop, examples, rng)
-    if rng.random() < 0.45:
+    if rng.random() < 0.5:
         for _ in range(rng.integers(1, 5)):
             crop = _pasted(crop, examples, rng)
     if rng.random() < 0.3:
         crop = _lit(crop, rng)
-    if rng.random() < 0.08:
+    if rng.random() < 0.12:
         crop = _shaken(crop, rng)
     crop = _recolored(crop, rng)
     crop = _noisy(crop, rng)
@@ -140,26 +143,28 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
             np.asarray(cv2.imdecode(cv2.imencode(".jpg", one, quality)[1], 1), np.uint8)
             for one in (frame, before)
         )
-    shares, noise, activity = (
+    maps = (
         np.clip(np.rint(one), 0, 255).astype(np.uint8)
-        for one in (255 * crop.shares, crop.noise, crop.activity)
+        for one in (255 * crop.shares, crop.noise, crop.activity, 128 + crop.order)
     )
-    return features(frame, first, second, before, shares, noise, activity), crop.truth
+    return features(frame, first, second, before, *maps), crop.truth
 
 
 def _turned(crop: Crop, rng: np.random.Generator) -> Crop:
-    images, shares = crop.images, crop.shares
+    images, shares, order = crop.images, crop.shares, crop.order
     noise, activity, truth = crop.noise, crop.activity, crop.truth
     if rng.random() < 0.5:
-        images, shares = images[:, :, ::-1], shares[:, :, ::-1]
+        images, shares, order = images[:, :, ::-1], shares[:, :, ::-1], order[:, :, ::-1]
         noise, activity, truth = noise[:, ::-1], activity[:, ::-1], truth[:, ::-1]
-    images, shares = images.copy(), shares.copy()
+    images, shares, order = images.copy(), shares.copy(), order.copy()
     if rng.random() < 0.1:  # the first frame, or one after a pause
         images[1] = images[0]
     if rng.random() < 0.05:
         images[3] = images[2]
-        shares[1] = 0
-    return Crop(images, shares, noise.copy(), activity.copy(), truth.copy())
+        shares[1] = order[:] = 0
+    elif rng.random() < 0.05:  # the film runs backwards
+        order[0] = -order[0]
+    return Crop(images, shares, noise.copy(), activity.copy(), order, truth.copy())
 
 
 def _shape(rng: np.random.Generator, height: int, width: int) -> Singles:
@@ -183,7 +188,10 @@ def _shape(rng: np.random.Generator, height: int, width: int) -> Singles:
 
 
 def _object(examples: Examples, rng: np.random.Generator) -> Cutout:
-    low, high = (0.5 * SIDE, 1.3 * SIDE) if rng.random() < 0.2 else (4, 0.4 * SIDE)
+    kind = rng.random()
+    low, high = (
+        (0.5 * SIDE, 1.3 * SIDE) if kind < 0.2 else (3, 14) if kind < 0.4 else (8, 0.4 * SIDE)
+    )
     height = round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
     if examples.cutouts and rng.random() < 0.6:
         kind = examples.cutouts[rng.integers(len(examples.cutouts))]
@@ -259,6 +267,7 @@ def _stilled(crop: Crop, rng: np.random.Generator) -> Crop:
     """Leave no noise where nothing is, as codecs do, or draw a bar that never changes."""
     images, shares = crop.images.copy(), crop.shares.copy()
     noise, activity, truth = crop.noise.copy(), crop.activity.copy(), crop.truth.copy()
+    order = crop.order.copy()
     if rng.random() < 0.3:
         near = np.abs(images[:2] - images[2]).max(axis=(0, 3)) < rng.uniform(4, 12)
         calm = cv2.erode((near & (truth == scenes.BACKGROUND)).astype(np.uint8), np.ones((3, 3)))
@@ -271,7 +280,9 @@ def _stilled(crop: Crop, rng: np.random.Generator) -> Crop:
         image[bar] = color
     shares[0][bar], shares[1][bar], noise[bar], activity[bar] = 1, 0, 0, 0
     truth[bar] = scenes.BACKGROUND
-    return Crop(images, shares, noise, activity, truth)
+    for one in order:
+        one[bar] = 0
+    return Crop(images, shares, noise, activity, order, truth)
 
 
 def _ground(rng: np.random.Generator) -> Singles:
@@ -298,7 +309,7 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
         return crop
     opacity, colors = laid
     images, shares, truth = crop.images.copy(), crop.shares.copy(), crop.truth.copy()
-    noise, activity = crop.noise, crop.activity.copy()
+    noise, activity, order = crop.noise, crop.activity.copy(), crop.order.copy()
     inside = opacity[..., 0] > 0.5
     if not inside.any():
         return crop
@@ -309,7 +320,7 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
             colors = colors + (first - colors) * rng.uniform(0.3, 0.85)
         else:
             colors = (colors - mean) * rng.uniform(0.1, 1) + near + rng.uniform(-25, 25, 3)
-    elif rng.random() < 0.15:  # faint: some noises beside the place
+    elif rng.random() < (0.5 if height < 15 else 0.25):  # faint: some noises beside the place
         off = (noise[inside].mean() / 8 * rng.uniform(2, 8) + 3) * rng.choice([-1, 1])
         colors = first + off * rng.uniform(0.6, 1.2, 3)
     colors = np.clip(colors, 0, 255).astype(np.float32)
@@ -320,6 +331,7 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
         share = rng.uniform(0.5, 0.75) if rng.random() < 0.12 else rng.uniform(0.03, 0.5)
         there = rng.random() < 0.5
         own = opacity[..., 0] > 0.35
+        order[:, own] = _visit(share, rng)[:, None] * (-1 if share > 0.5 else 1)
         place, place_share = images[2].copy(), shares[0].copy()
         shown = place * (1 - opacity) + opacity * colors
         if share > 0.5:
@@ -332,7 +344,7 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
             shares[1] = np.where(own, share, shares[1])
             shares[0] = np.where(own, (1 - share) * place_share, shares[0])
         if not there:
-            return replace(crop, images=images, shares=shares)
+            return replace(crop, images=images, shares=shares, order=order)
         images[:2] = images[:2] * (1 - opacity) + opacity * colors
     else:
         right, down = rng.uniform(-8, 8), rng.uniform(-2.5, 2.5)
@@ -351,7 +363,25 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
     rim = (opacity[..., 0] > 0.15) & (truth != scenes.OBJECT)
     truth[rim & (opacity[..., 0] > 0.35)] = scenes.UNSCORED
     truth[opacity[..., 0] > 0.6] = scenes.OBJECT
-    return Crop(images, shares, noise, activity, truth)
+    return Crop(images, shares, noise, activity, order, truth)
+
+
+def _visit(share: float, rng: np.random.Generator) -> Singles:
+    """Draw when somebody stays for a share of a film: its order beside the place, see `Plates`."""
+    # In one visit, or in two; it ends with the film, begins with it, or neither.
+    start = (1 - share) * rng.choice([0, 1, rng.random()], p=[0.15, 0.35, 0.5])
+    time = np.linspace(0, 1, 101)
+    there = (time >= start) & (time <= start + share)
+    if rng.random() < 0.25:
+        pause = rng.uniform(0, 1 - share)
+        there = np.roll(there, int(100 * pause)) if rng.random() < 0.5 else there
+        at = start + share * rng.uniform(0.2, 0.8)
+        there = there & ~((time > at) & (time < at + 0.3 * share))
+    if not there.any() or there.all():
+        return np.zeros(2, np.float32)
+    own, place = time[there], time[~there]
+    later = LATER_UNIT * (own.mean() - place.mean())
+    return np.array([later, SPREAD_UNIT * (place.std() - own.std())], np.float32)
 
 
 def _shaded(
@@ -425,7 +455,7 @@ def _shaken(crop: Crop, rng: np.random.Generator) -> Crop:
 
 def _recolored(crop: Crop, rng: np.random.Generator) -> Crop:
     images, factor = crop.images, 1.0
-    if rng.random() < 0.3:
+    if rng.random() < 0.4:
         images = np.repeat(images.mean(-1, keepdims=True), 3, axis=-1)
     elif rng.random() < 0.35:
         images = images[..., rng.permutation(3)]

@@ -35,6 +35,9 @@ CLIPS = {
 }
 """Recordings without truth, of which only the plate is used."""
 
+CLIP_GROUPS = {"cars": "roads", "traffic": "roads", "shop": "rooms", "vtest": "people"}
+"""The groups of scenes that they are left out with."""
+
 _LOOSE = {"fog_traffic", "ocean", "rain", "zodiac", "flock", "chopper"}
 """Scenes whose masks are drawn loosely: of their objects only the outlines are used."""
 
@@ -307,6 +310,8 @@ def _invented_shape(rng: Generator, crowd: str) -> list[Singles]:
             cv2.fillPoly(mask, [hull], 1.0)  # type: ignore[call-overload]
         shapes.append(mask)
     used = np.max(shapes, axis=0) > 0
+    if not used.any():  # a blob may come out as nothing
+        return _invented_shape(rng, crowd)
     ys, xs = np.flatnonzero(used.any(1)), np.flatnonzero(used.any(0))
     return [m[ys[0] : ys[-1] + 1, xs[0] : xs[-1] + 1].copy() for m in shapes]
 

@@ -50,7 +50,7 @@ def files_of(cache: Path, left_out: set[str], only: str) -> tuple[list[Path], li
     made = [
         file
         for file in sorted(cache.glob("made_*.npz"))
-        if file.stem.split("_")[1] not in left_out and only != "labels"
+        if not left_out.intersection(file.stem.split("_")[1].split("+")) and only != "labels"
     ]
     files += made
     weights += [0.5 / max(len(made), 1)] * len(made)
@@ -132,8 +132,11 @@ def judge(net: nn.Module, cache: Path, names: list[str]) -> dict[str, float]:
                 one["shares"],
                 one["noise"],
                 one["activity"],
+                one["order"],
             )
-            mask = net(torch.from_numpy(planes)[None])[0, 0].numpy() > 0
+            mask = (
+                functional.pixel_shuffle(net(torch.from_numpy(planes)[None]), 2)[0, 0].numpy() > 0
+            )
             scored = truth != scenes.UNSCORED
             objects = (truth == scenes.OBJECT) & scored
             if not objects.any():
@@ -219,7 +222,11 @@ def main() -> None:
         for group in optimizer.param_groups:
             group["lr"] = rate
         planes, truth, weights = next(loader)
-        logits = net(planes.float().contiguous(memory_format=torch.channels_last))
+        planes = planes.float().contiguous(memory_format=torch.channels_last)
+        # Processors that know bfloat16 take three quarters of the time with it.
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            halves = net(planes)
+        logits = functional.pixel_shuffle(halves.float(), 2)
         loss, entropy = loss_of(logits, truth, weights)
         optimizer.zero_grad()
         loss.backward()

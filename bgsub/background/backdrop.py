@@ -9,21 +9,23 @@ where the frame shows it, it is the one of the two that is nearer to the frame.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel
 from bgsub.background.scene import Scene
-from bgsub.video.frames import Bytes, Layout
+from bgsub.video.frames import Bytes
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 # Share of a component that is seen at least, for its coefficient to be told from what is seen.
 _SEEN = 0.05
-_COMPOSING = 8  # bytes of a pixel, besides two vectors of a frame
 _AROUND = np.ones((5, 5), np.uint8)
 # Light and nearness are smooth: they are found in cells of so many pixels, and the light of a place
 # from so many cells around it, beside which that of the picture weighs so much.
@@ -38,11 +40,6 @@ _NEARER, _CONTRADICT = 1, 8
 # Behind an object the first is right only if it is nearer than that to all that is around: what is
 # off by more has learned other objects, and is near to those around that no mask has found.
 _WAVES = 2
-
-
-def backdrop_bytes(layout: Layout, threads: int) -> int:
-    """Give the memory of a `Backdrop` of one state, and of so many threads that compose with it."""
-    return layout.size + (threads + 1) * (2 * layout.size + _COMPOSING * layout.pixels)
 
 
 class Backdrop:
@@ -130,7 +127,7 @@ class Backdrop:
         return composed
 
     def _usual_colors(self, row: Bytes) -> Bytes:
-        """Give the usual colours of the state of the scene that a frame shows, where it lies."""
+        """Return the usual colours of the state of the scene that a frame shows, where it lies."""
         if self._local.background.registration is not None:
             return self._layout.pack(self._local.background_of(self._layout.seen(row)))
         if len(self._usual) == 1:
@@ -154,7 +151,7 @@ def _united(one: cv2.typing.MatLike, other: cv2.typing.MatLike) -> Bytes:
 
 
 def _unmarked(mask: Bytes) -> Singles:
-    """Say of every cell of a picture whether nothing in it is marked, 1 or 0."""
+    """Return 1 for every cell of a picture in which nothing is marked, else 0."""
     grid = max(mask.shape[1] // _CELL, 1), max(mask.shape[0] // _CELL, 1)
     return np.asarray(_means(mask, grid) == 0, dtype=np.float32)
 
@@ -178,7 +175,7 @@ def _around(values: Singles, like: Singles) -> Singles:
 def _in_light_of(
     planes: Sequence[Bytes], estimated: Sequence[Bytes], usual: Sequence[Bytes], like: Singles
 ) -> list[Bytes]:
-    """Give the usual colours of a scene in the light of a frame, from the cells that are like it.
+    """Return the usual colours of a scene in the light of a frame, from the cells that are like it.
 
     The light is what the frame or its estimate differs by, whichever does less: a shadow is in the
     frame alone, what was taken for background in the estimate alone. What is in both is told by

@@ -77,13 +77,13 @@ class Motion(NamedTuple):
     turned: float = 0.0
 
     def matrix(self, height: int, width: int) -> Doubles:
-        """Give the matrix, (2, 3), that takes a pixel of the place to that of the frame."""
+        """Return the matrix, (2, 3), that takes a pixel of the place to that of the frame."""
         middle, move = np.array([(width - 1) / 2, (height - 1) / 2]), (self.right, self.down)
         around = np.array([[1 + self.grown, -self.turned], [self.turned, 1 + self.grown]])
         return np.column_stack([around, middle - around @ middle + move])
 
     def furthest(self, height: int, width: int) -> float:
-        """Give by how many pixels any pixel of a picture moves at most, across or down."""
+        """Return by how many pixels any pixel of a picture moves at most, across or down."""
         x, y = width / 2, height / 2
         grown, turned = abs(self.grown), abs(self.turned)
         across, along = grown * x + turned * y, turned * x + grown * y
@@ -94,7 +94,7 @@ class Motion(NamedTuple):
         return self._replace(right=across * self.right, down=down * self.down)
 
     def enlarged(self, factor: float) -> Motion:
-        """Give the same motion of pictures so many times as large."""
+        """Return the same motion of pictures so many times as large."""
         return self._replace(right=factor * self.right, down=factor * self.down)
 
 
@@ -192,16 +192,16 @@ class _Level:
         self._slopes = np.stack(kinds).astype(np.float32)
 
     def motion(self, by: Doubles) -> Motion:
-        """Give a motion in other words."""
+        """Return a motion in other words."""
         right, down, *others = by.tolist()
         return Motion(right, down, *(one / self._reach for one in others))
 
     def is_far(self, by: Doubles) -> bool:
-        """Say whether something else is seen after a motion."""
+        """Test whether something else is seen after a motion."""
         return bool(_border(by) > _FURTHEST * min(self.place.shape))
 
     def difference(self, frame: Singles, by: Doubles) -> Singles:
-        """Give what differs after a motion, without the borders, where other things are seen."""
+        """Return what differs after a motion, without the borders, where other things are seen."""
         matrix = self.motion(by).matrix(*frame.shape)
         return np.asarray((warped(frame, matrix) - self.place)[_inner(by)], np.float32)
 
@@ -218,7 +218,7 @@ class _Level:
         return by, scale
 
     def _step(self, difference: Singles, by: Doubles, scale: float) -> Doubles:
-        """Give one Gauss–Newton step from a motion and what differs after it."""
+        """Return one Gauss–Newton step from a motion and what differs after it."""
         weights = np.square(difference / np.float32(scale))
         weights += 1
         np.reciprocal(np.square(weights, out=weights), out=weights)
@@ -240,7 +240,7 @@ def warped(picture: NDArray[Any], matrix: Doubles, way: int = cv2.INTER_LINEAR) 
 
 
 def _pyramid(small: Bytes) -> list[Singles]:
-    """Give the texture of a picture at halves of its size, the smallest first."""
+    """Return the texture of a picture at halves of its size, the smallest first."""
     levels = [small]
     while min(levels[-1].shape) >= 2 * COARSEST:
         levels.append(np.asarray(cv2.pyrDown(levels[-1]), np.uint8))
@@ -248,7 +248,7 @@ def _pyramid(small: Bytes) -> list[Singles]:
 
 
 def _texture(level: Bytes) -> Singles:
-    """Give luma less its mean around, over its contrast around."""
+    """Return luma less its mean around, over its contrast around."""
     around = (_around(level.shape),) * 2
     luma = level.astype(np.float32)
     luma -= cv2.blur(luma, around)
@@ -257,7 +257,7 @@ def _texture(level: Bytes) -> Singles:
 
 
 def _around(shape: tuple[int, ...]) -> int:
-    """Give the pixels of the side of a window in which a picture's texture is measured."""
+    """Return the pixels of the side of a window in which a picture's texture is measured."""
     return max(3, min(shape) // 8 | 1)
 
 
@@ -268,17 +268,17 @@ def _inner(by: Doubles) -> tuple[slice, slice]:
 
 
 def _border(by: Doubles) -> float:
-    """Give the pixels at the borders of a picture that show other things, at most."""
+    """Return the pixels at the borders of a picture that show other things, at most."""
     return float(np.abs(by[:2]).max() + np.abs(by[2:]).sum())
 
 
 def _calm(difference: Singles) -> float:
-    """Give by how much pixels differ where nothing but noise does."""
+    """Return by how much pixels differ where nothing but noise does."""
     return quantile(np.abs(difference[::2, ::2]).reshape(-1), _CALM)
 
 
 def _is_better(here: Singles, there: Singles, scale: float, block: int) -> bool:
-    """Say whether one motion leaves less than another one in blocks all over the picture."""
+    """Test whether one motion leaves less than another one in blocks all over the picture."""
     squares = (np.square(one / np.float32(scale)) for one in (here, there))
     less, more = (one / (1 + one) for one in squares)
     height, width = here.shape
@@ -289,7 +289,7 @@ def _is_better(here: Singles, there: Singles, scale: float, block: int) -> bool:
 
 
 def _nearest(place: Singles, frame: Singles) -> Doubles:
-    """Give the shift by full pixels at which a frame correlates most with its place."""
+    """Return the shift by full pixels at which a frame correlates most with its place."""
     reach = int(_FURTHEST * min(place.shape))
     middle = np.ascontiguousarray(place[reach:-reach, reach:-reach])
     alike = cv2.matchTemplate(frame, middle, cv2.TM_CCORR)
@@ -344,7 +344,7 @@ class Registration:
         return full if beside.furthest(*picture.shape[:2]) < _PART else motion
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give it as arrays by name, for an .npz file."""
+        """Return it as arrays by name, for an .npz file."""
         return {"camera_reference": self.reference, "camera_factor": np.array(self._factor)}
 
 
@@ -399,7 +399,7 @@ def find_registration(
 
 
 def _median_at_place(small: Sequence[Bytes], motions: Sequence[Motion]) -> Bytes:
-    """Give the median of shrunken frames at the place of the one that lies in their middle.
+    """Return the median of shrunken frames at the place of the one that lies in their middle.
 
     As much is then lost on one side as on the other, and frames that lie as that one does, all
     those of a camera at rest, need not be interpolated.
@@ -414,7 +414,7 @@ def _median_at_place(small: Sequence[Bytes], motions: Sequence[Motion]) -> Bytes
 
 
 def shrunken(picture: Bytes) -> Bytes:
-    """Give the luma of a picture, its longer side shrunken to 160 pixels at most."""
+    """Return the luma of a picture, its longer side shrunken to 160 pixels at most."""
     factor = min(1.0, _SIDE / max(picture.shape[:2]))
     if factor < 1:
         height, width = (max(1, round(factor * side)) for side in picture.shape[:2])
@@ -426,7 +426,7 @@ def shrunken(picture: Bytes) -> Bytes:
 
 
 def registration_in(arrays: Mapping[str, NDArray[Any]]) -> Registration | None:
-    """Give the registration whose `arrays` these are; None if they are those of none.
+    """Return the registration whose `arrays` these are; None if they are those of none.
 
     Raises
     ------

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.camera import moved
+from bgsub.background.light import lit
+from bgsub.background.scene import Scene
 from bgsub.video.frames import Bytes
 
 Flags = NDArray[np.bool_]
@@ -73,3 +78,71 @@ def inpainted(plate: Bytes, unseen: Flags) -> Bytes:
     large = cv2.resize(filled, (width, height), interpolation=cv2.INTER_LINEAR)
     where = unseen if plate.ndim == 2 else unseen[..., None]
     return np.where(where, large, plate).astype(np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Plate:
+    """The empty scene in one of its states.
+
+    Attributes
+    ----------
+    picture : ndarray of shape (h, w) or (h, w, 3), uint8
+    seen : ndarray of shape (h, w), uint16
+        Number of frames that show the background there; 0 where none does, and it is inpainted.
+    frames : int
+        Frames in this state.
+    """
+
+    picture: Bytes
+    seen: NDArray[np.uint16]
+    frames: int
+
+    @property
+    def hardly_seen(self) -> float:
+        """Share of the pixels whose background fewer than three frames show, or no frame."""
+        return float((self.seen < min(ENOUGH, max(self.frames, 1))).mean())
+
+
+def plates_of(scene: Scene, pictures: Bytes, empty: Flags) -> list[Plate]:
+    """Compose what lies behind the objects of some frames.
+
+    Parameters
+    ----------
+    scene : Scene
+    pictures : ndarray of shape (n, h, w) or (n, h, w, 3), uint8
+        Overwritten: they are moved to one place and brought into one light.
+    empty : ndarray of shape (n, h, w), bool
+        Where they show no object.
+
+    Returns
+    -------
+    list of Plate
+        One for each state of the scene, that of most frames first.
+    """
+    shown = np.empty_like(empty)
+    states = np.empty(len(pictures), np.int64)
+    for i, (picture, free) in enumerate(zip(pictures, empty, strict=True)):
+        states[i], light, motion = scene.state_of(picture)
+        shown[i] = moved(free.view(np.uint8), motion) > 0
+        aligned = moved(picture, motion)
+        if aligned.ndim == 3:
+            aligned = lit(aligned, light.inverse())
+        elif not light.is_usual:
+            aligned = cv2.LUT(aligned, light.inverse().table()[0, :, 1])
+        pictures[i] = aligned
+    plates = []
+    for state, learned in enumerate(scene.background.states):
+        here = states == state
+        members = pictures if here.all() else pictures[here]  # mostly one state: no copy
+        size = scene.shape[::-1]
+        plate = cv2.resize(learned.colors[0], size, interpolation=cv2.INTER_CUBIC)
+        if pictures.ndim == 3:
+            plate = cv2.cvtColor(plate, cv2.COLOR_BGR2GRAY)
+        picture = np.asarray(plate, np.uint8)
+        free = shown if here.all() else shown[here]
+        seen = np.count_nonzero(free, axis=0).astype(np.uint16)
+        if len(members):
+            picture = inpainted(picture, seen == 0)
+            put_median(picture, members, free, min(ENOUGH, len(members)))
+        plates.append(Plate(picture, seen, len(members)))
+    return plates

@@ -5,17 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel
-from bgsub.background.render import PlaneSums
-from bgsub.background.residual_mask import choose_threshold, noise_frames, pixel_noise
+from bgsub.background.render import PlaneSums, largest_difference, reconstruct
+from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.fit.frame_fit import FrameFit
+from bgsub.fit.memory import render_rows
 from bgsub.fit.store import FrameStore
+from bgsub.robustpca.median import NORMAL_MAD, column_median
 from bgsub.runtime.limits import give_back
-from bgsub.runtime.threads import Workers
+from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource
+
+NOISE_FRAMES = 32
+"""Inlier frames, evenly spaced, from which the noise is estimated."""
+
+THRESHOLD_BOUNDS = (12.0, 35.0)
+_THRESHOLD_SIGMAS = 5.0
+_THRESHOLD_QUANTILE = 0.999
 
 
 class BackgroundLearner:
@@ -97,3 +108,110 @@ class BackgroundLearner:
         del self._samples, samples
         give_back()
         return model
+
+
+def noise_frames(support: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the inlier frames that the noise is estimated from, evenly spaced."""
+    inliers = np.flatnonzero(support)
+    if inliers.size <= NOISE_FRAMES:
+        return inliers
+    return inliers[np.linspace(0, inliers.size - 1, NOISE_FRAMES).round().astype(np.int64)]
+
+
+def pixel_noise(
+    center: Singles,
+    components: Singles,
+    rows: Bytes,
+    scores: NDArray[np.float64],
+    pixels: int,
+    workers: Workers,
+) -> Singles:
+    """Estimate the standard deviation of each pixel's luma residual from its median size.
+
+    Parameters
+    ----------
+    center, components : ndarray of shape (size,), (k, size)
+    rows : ndarray of uint8, shape (m, size)
+        Inlier frames.
+    scores : ndarray of shape (m, k)
+    pixels : int
+        h·w.
+    workers : Workers
+
+    Returns
+    -------
+    ndarray of shape (h·w,), float32
+        Grey levels, in steps of 0.19 and at most 47: the median counts eighths of a level.
+    """
+    short = scores.astype(np.float32)
+    noise = np.empty(pixels, dtype=np.float32)
+
+    def measure(tile: slice) -> None:
+        levels = scratch("levels", (len(short), noise[tile].size), np.float32)
+        combined(short, components[:, tile], out=levels)
+        levels += center[tile]
+        np.subtract(rows[:, tile], levels, out=levels)
+        np.abs(levels, out=levels)
+        levels *= 8.0
+        levels += 0.5
+        np.minimum(levels, 255.0, out=levels)
+        eighths = scratch("eighths", levels.shape, np.uint8)
+        np.copyto(eighths, levels, casting="unsafe")
+        noise[tile] = column_median(eighths)
+
+    workers.each(measure, tiles(pixels))
+    noise /= np.float32(8.0 * NORMAL_MAD)
+    return noise
+
+
+def choose_threshold(
+    model: BackgroundModel, rows: Bytes, scores: NDArray[np.float64], workers: Workers
+) -> float:
+    """Choose the threshold from the noise of inlier frames.
+
+    The larger of five standard deviations and of the 99.9 % quantile, from 12 to 35 grey levels.
+    The noise is that of the largest channel difference over the given frames and all pixels that
+    can be foreground; its standard deviation comes from its median, which foreground in less than
+    half of the picture does not move. The quantile serves scenes whose noise has a heavy tail
+    (glints on water); the upper bound serves scenes with foreground in every frame, where the
+    quantile measures that.
+
+    Parameters
+    ----------
+    model : BackgroundModel
+    rows : ndarray of uint8, shape (m, size)
+        Inlier frames.
+    scores : ndarray of shape (m, k)
+
+    Returns
+    -------
+    float
+        Grey levels.
+    """
+    counts = np.zeros(256)
+    step = render_rows(model.layout.size)
+    inside = None if model.inside is None else model.inside.view(np.uint8)
+
+    def count(pair: tuple[Bytes, Bytes]) -> NDArray[np.float32]:
+        largest = largest_difference(model.layout, *pair)
+        # Whole numbers, exact in float32 for pictures of up to 16 megapixels.
+        return np.asarray(cv2.calcHist([largest], [0], inside, [256], [0, 256]), np.float32).ravel()
+
+    for start in range(0, len(rows), step):
+        background = reconstruct(model, scores[start : start + step], workers)
+        pairs = zip(rows[start : start + step], background, strict=True)
+        for part in workers.map(count, pairs):
+            counts += part
+    sigma = _histogram_quantile(counts, 0.5) / NORMAL_MAD
+    tail = _histogram_quantile(counts, _THRESHOLD_QUANTILE)
+    low, high = THRESHOLD_BOUNDS
+    return float(min(max(_THRESHOLD_SIGMAS * sigma, tail, low), high))
+
+
+def _histogram_quantile(counts: NDArray[np.float64], share: float) -> float:
+    """Interpolate a quantile of integers, which stand for the half-open intervals around them."""
+    cumulative = np.cumsum(counts)
+    wanted = cumulative[-1] * share
+    level = int(np.searchsorted(cumulative, wanted))
+    before = cumulative[level] - counts[level]
+    return max(0.0, float(level - 0.5 + (wanted - before) / max(counts[level], 1.0)))

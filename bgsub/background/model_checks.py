@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.tiles import Singles
-from bgsub.facts import Facts, ListOf, Nullable
-from bgsub.rules import POSITIVE, Choice, Integer, Number
+from bgsub.rules import POSITIVE, Choice, Facts, Integer, ListOf, Nullable, Number
 from bgsub.video.arrays import ArrayArchive
 from bgsub.video.frames import LayoutKind, Matrix
 

@@ -49,6 +49,9 @@ _THREADS = 4
 NOISE_UNIT, _ACTIVITY_UNIT = 8, 4
 """What a grey level of noise and of activity is stored as."""
 
+LATER_UNIT, SPREAD_UNIT = 127, 400
+"""What the length of the video is stored as, in differences of times and of their deviations."""
+
 _LEAST_FRAMES, _LEAST_SHARE = 2, 0.04
 """Frames, and share of the frames, that show a second colour at least: what is rarer passes by."""
 
@@ -95,6 +98,10 @@ class Plates:
         Mean difference of a place at rest, in eighths of a grey level.
     activity : ndarray of uint8, shape (h, w)
         Mean difference to the nearer of the colours, in quarters of a grey level.
+    order : ndarray of uint8, shape (2, h, w)
+        By how much the frames that show the second colour are later than those that show the first,
+        and by how much less spread in time, both around 128: a visitor comes later than the place,
+        which is seen before and after.
     thumbnail : ndarray of float32, shape (3, 30, 40)
         Of the first colours: where the light of frames is fitted.
     """
@@ -104,6 +111,7 @@ class Plates:
     frames: int
     noise: Bytes
     activity: Bytes
+    order: Bytes
     thumbnail: Singles
 
 
@@ -181,7 +189,7 @@ class Background:
         for state in range(len(found.plates)):
             members = np.flatnonzero(found.members == state)
             sample = np.stack([lit(placed[i].frame, found.lights[i].inverse()) for i in members])
-            states.append(_plates(sample))
+            states.append(_plates(sample, members / len(frames)))
         return cls(states, registration, shake)
 
     def of(self, frame: Bytes) -> Hypothesis:
@@ -201,6 +209,13 @@ class Background:
         found = Hypothesis(aligned, first, second, plates, light)
         self._latest = ((frame, found), *self._latest[: _THREADS - 1])
         return found
+
+    def aligned(self, frame: Bytes) -> Bytes:
+        """Return a frame, (h, w, 3) at the working size, moved to the reference."""
+        for known, found in self._latest:
+            if known is frame:
+                return found.aligned.frame
+        return align(self.registration, frame).frame
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return it as arrays by name, for an .npz file."""
@@ -232,6 +247,7 @@ class Background:
                 "shares": (2, height, width),
                 "noise": (height, width),
                 "activity": (height, width),
+                "order": (2, height, width),
                 "thumbnail": (3, *THUMBNAIL[::-1]),
             }
             for name, shape in shapes.items():
@@ -253,12 +269,13 @@ _ARRAYS: dict[str, type[np.generic]] = {
     "shares": np.uint8,
     "noise": np.uint8,
     "activity": np.uint8,
+    "order": np.uint8,
     "thumbnail": np.float32,
 }
 
 
-def _plates(sample: Bytes) -> Plates:
-    """Count the colours of every pixel among frames in one light."""
+def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:
+    """Count the colours of every pixel among frames in one light, at times from 0 to 1."""
     n, height, width = sample.shape[:3]
     # One plane below the other: differences of bytes and their maxima then run at full speed.
     planes = np.ascontiguousarray(sample.transpose(0, 3, 1, 2)).reshape(n, 3 * height, width)
@@ -289,8 +306,26 @@ def _plates(sample: Bytes) -> Plates:
         n,
         np.clip(np.rint(NOISE_UNIT * near / count), 0, 255).astype(np.uint8),
         np.clip(np.rint(_ACTIVITY_UNIT * spread / n), 0, 255).astype(np.uint8),
+        _order(shows_first, shows_second, times),
         thumbnail(np.ascontiguousarray(colors[0])),
     )
+
+
+def _order(first: Flags, second: Flags, times: NDArray[np.float64]) -> Bytes:
+    """Return the `order` of two colours from the frames that show them, (n, h, w)."""
+    moments = []
+    for shows in (first, second):
+        count, total, squares = np.zeros((3, *shows.shape[1:]), np.float32)
+        for shown, time in zip(shows, times, strict=True):
+            count += shown
+            total += shown * np.float32(time)
+            squares += shown * np.float32(time * time)
+        mean = total / np.maximum(count, 1)
+        deviation = np.sqrt(np.maximum(squares / np.maximum(count, 1) - mean * mean, 0))
+        moments.append((mean, deviation, count > 0))
+    (early, wide, _), (late, narrow, there) = moments
+    order = np.stack([LATER_UNIT * (late - early), SPREAD_UNIT * (wide - narrow)]) * there
+    return np.asarray(np.clip(np.rint(128 + order), 0, 255), np.uint8)
 
 
 def _apart(one: Bytes, other: Bytes) -> Bytes:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel
 from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes, Layout
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
 
@@ -61,7 +63,7 @@ class PlaneSums:
         workers.each(add_tile, tiles(rows.shape[1], _SUM_TILE))
 
     def result(self) -> tuple[Singles, Singles]:
-        """Give centre (size,) and components (k, size)."""
+        """Return centre (size,) and components (k, size)."""
         if self._first is None:
             message = "no frame was added"
             raise ValueError(message)
@@ -207,12 +209,12 @@ def _double(plane: NDArray[np.int16], layout: Layout, limit: NDArray[np.int16]) 
 
 
 def difference_picture(largest: Bytes, gain: float) -> Bytes:
-    """Give gain·max_c |x − x_b|, clipped to 255; shape (h, w)."""
+    """Return gain·max_c |x − x_b|, clipped to 255; shape (h, w)."""
     return np.asarray(cv2.convertScaleAbs(largest, alpha=gain), dtype=np.uint8)
 
 
 def signed_difference(layout: Layout, row: Bytes, own: Bytes, *, wrap: bool) -> Bytes:
-    """Give 128 + x − x_b, as a picture or as a vector in the layout.
+    """Return 128 + x − x_b, as a picture or as a vector in the layout.
 
     Parameters
     ----------
@@ -233,7 +235,7 @@ def signed_difference(layout: Layout, row: Bytes, own: Bytes, *, wrap: bool) -> 
 
 
 def cutout(layout: Layout, row: Bytes, mask: Bytes) -> Bytes:
-    """Give x where the mask is set and black elsewhere, as a picture or a vector in the layout."""
+    """Return x where the mask is set, black elsewhere, as a picture or a vector in the layout."""
     if layout.kind != "yuv420":
         picture = layout.to_bgr(row)
         return np.asarray(cv2.bitwise_and(picture, picture, mask=mask), dtype=np.uint8)

@@ -16,7 +16,7 @@ def tiles(size: int, step: int = _TILE) -> list[slice]:
 
 
 def combined(scores: Singles, components: Singles, out: Singles | None = None) -> Singles:
-    """Give scores @ components, shape (m, b).
+    """Return scores @ components, shape (m, b).
 
     A single component is not left to `np.matmul`, which takes ten times as long for it as for the
     same products element by element.

@@ -13,22 +13,26 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, cannot_write
+from bgsub.errors import (
+    BatchError,
+    BgsubError,
+    InputError,
+    OutputError,
+    UsageError,
+    cannot_write,
+    is_or_are,
+)
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import is_complete
-from bgsub.pipeline.earlier import check_unchanged
 from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.results import check_unchanged, is_complete
 from bgsub.segments.plan import (
     FOLDER,
     PLAN,
     SegmentPlan,
-    divided,
-    draft_plan,
     load_plan,
     segment_folder,
 )
 from bgsub.segments.run import finish
-from bgsub.wording import is_or_are
 
 LIST = ".parts.json"
 """In the folder of results: all inputs of a batch, and where the results of each go."""
@@ -110,7 +114,7 @@ def load_parts(out: Path) -> PartsList | None:
     """Read the list of a folder of results, None if there is none; InputError if it is damaged."""
     path = out / LIST
     try:
-        return _parsed(path.read_text(encoding="utf-8"))
+        return _parts_list(json.loads(path.read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -120,22 +124,16 @@ def load_parts(out: Path) -> PartsList | None:
         raise InputError(message) from error
 
 
-def _parsed(text: str) -> PartsList:
-    plain: Any = json.loads(text)
-    if plain["version"] != _VERSION:
-        raise ValueError(f"it is of version {plain['version']!r}")
-    units = tuple(Unit(str(unit["input"]), _name(unit["folder"])) for unit in plain["units"])
-    if type(plain["of"]) is not int or plain["of"] < 1 or not units:
-        raise ValueError(f"it has {len(units)} units in {plain['of']!r} parts")
-    return PartsList(units, plain["of"])
-
-
-def _name(folder: Any) -> str:
-    """Check that a folder lies within that of the batch."""
-    is_inside = isinstance(folder, str) and folder not in {"", ".."}
-    if not is_inside or (folder != "." and Path(folder).name != folder):
-        raise ValueError(f"{str(folder)[:40]!r} is the name of no folder in it")
-    return str(folder)
+def _parts_list(plain: Any) -> PartsList:
+    units, of = tuple(Unit(**unit) for unit in plain["units"]), plain["of"]
+    for unit in units:
+        name = str(unit.folder)
+        is_inside = name == "." or (name not in {"", ".."} and Path(name).name == unit.folder)
+        if not is_inside:
+            raise ValueError(f"{name[:40]!r} is the name of no folder in it")
+    if plain["version"] != _VERSION or type(of) is not int or of < 1 or not units:
+        raise ValueError(f"it has {len(units)} units in {of!r} parts")
+    return PartsList(units, of)
 
 
 def put_in_place(path: Path, text: str, *, keep: bool = False) -> bool:
@@ -174,7 +172,7 @@ def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
     """
     path = out / FOLDER / PLAN
     if not path.exists():
-        plan = divided(draft_plan(footage, options), footage)
+        plan = SegmentPlan.draft(footage, options).divided(footage)
         if len(plan.segments) < 2:
             return plan
         folder = path.parent
@@ -184,20 +182,16 @@ def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
             raise OutputError(f"{message}; remove it, and run all parts again")
         if put_in_place(path, json.dumps(plan.to_json(), indent=2) + "\n", keep=True):
             return plan
-    earlier = load_plan(out)
-    if not _is_same_work(earlier, footage, options):
+    # The video is compared by name and size: its contents were read for the plan.
+    earlier, film = load_plan(out), Path(footage)
+    is_same = replace(earlier, options=options).fingerprint == earlier.fingerprint
+    is_same = is_same and (film.name or film.resolve().name) == earlier.identity["name"]
+    if film.is_file():
+        is_same = is_same and film.stat().st_size == earlier.identity["size_bytes"]
+    if not is_same:
         message = f"{out}: its segments are of another input, or were made with other options"
         raise OutputError(f"{message}; give the same, or choose another --out")
     return earlier
-
-
-def _is_same_work(plan: SegmentPlan, footage: str, options: RunOptions) -> bool:
-    """Compare options, and the film by its name and size: its contents were read for the plan."""
-    if replace(plan, options=options).fingerprint != plan.fingerprint:
-        return False
-    path = Path(footage)
-    is_named = (path.name or path.resolve().name) == plan.identity["name"]
-    return is_named and (not path.is_file() or path.stat().st_size == plan.identity["size_bytes"])
 
 
 _NAMED = 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import re
 import subprocess
@@ -18,8 +19,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, BinaryIO, cast
 
-from bgsub.errors import BgsubError, UsageError
-from bgsub.runtime.cores import own_threads
+from bgsub.errors import BgsubError, UsageError, plural
+from bgsub.runtime.threads import own_threads
 from bgsub.version import __version__, how_to_install
 
 notes = logging.getLogger("bgsub.notes")
@@ -29,54 +30,6 @@ _SAID_EVERY_S = 60.0
 
 class NoWorkersError(UsageError):
     """A cluster in which nobody works: none of its workers is left, or its scheduler is gone."""
-
-
-class Absence:
-    """How long the cluster of an address has had no worker.
-
-    After `most_s` seconds that is an error.
-    """
-
-    def __init__(
-        self, address: str, most_s: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._address, self._most_s, self._clock = address, most_s, clock
-        self._since: float | None = None
-        self._said_s = 0.0
-
-    def look(self, workers: int, tasks: int) -> None:
-        """Note how many workers there are while so many tasks wait.
-
-        NoWorkersError after too long without.
-        """
-        now = self._clock()
-        if workers:
-            if self._since is not None and self._said_s:
-                notes.info("%s has workers again", self._address)
-            self._since, self._said_s = None, 0.0
-            return
-        if self._since is None:
-            self._since = now
-        away_s = now - self._since
-        if away_s >= self._most_s:
-            raise self.ended()
-        if away_s - self._said_s >= _SAID_EVERY_S:
-            self._said_s = away_s
-            text = "%s has had no worker for %s, and %d %s; start some, or stop with Ctrl-C"
-            waits = "task waits" if tasks == 1 else "tasks wait"
-            notes.warning(text, self._address, _in_words(away_s), tasks, waits)
-
-    def ended(self) -> NoWorkersError:
-        """Return the error that ends the wait."""
-        message = f"--scheduler {self._address}: had no worker for {_in_words(self._most_s)}"
-        return NoWorkersError(f"{message}; start some with `dask worker {self._address}`")
-
-
-def _in_words(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return "1 minute" if minutes == 1 else f"{minutes} minutes"
 
 
 TRIES = 3
@@ -148,9 +101,14 @@ class Pool:
         from distributed import as_completed
         from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
-        most = dask.config.get("distributed.scheduler.no-workers-timeout", None) or _ABSENCE
-        absence = Absence(self._address, parse_timedelta(most))
-        left = set(futures)
+        most_s = parse_timedelta(
+            dask.config.get("distributed.scheduler.no-workers-timeout", None) or _ABSENCE
+        )
+        none = NoWorkersError(
+            f"--scheduler {self._address}: had no worker for {_in_words(most_s)}; "
+            f"start some with `dask worker {self._address}`"
+        )
+        left, since, told_s = set(futures), math.inf, 0.0
         while left:
             try:
                 for future in as_completed(list(left), loop=self._client.loop, timeout=_LOOK_S):
@@ -159,11 +117,26 @@ class Pool:
                         raise NoWorkersError(f"{message}; start it again")
                     # The scheduler may have the same patience, and be the first to lose it.
                     if isinstance(future.exception(), NoValidWorkerError | NoWorkerError):
-                        raise absence.ended()
+                        raise none
                     left.discard(future)
                     yield future
             except TimeoutError:
-                absence.look(len(self._client.nthreads()), len(left))
+                if self._client.nthreads():
+                    since, told_s = math.inf, 0.0
+                    continue
+                since = min(since, time.monotonic())
+                away_s = time.monotonic() - since
+                if away_s >= most_s:
+                    raise none from None
+                if away_s - told_s >= _SAID_EVERY_S:
+                    told_s = away_s
+                    text = "%s has had no worker for %s, and %s; start some, or stop with Ctrl-C"
+                    waits = "1 task waits" if len(left) == 1 else f"{len(left)} tasks wait"
+                    notes.warning(text, self._address, _in_words(away_s), waits)
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else plural(round(seconds / 60), "minute")
 
 
 def _call_of_version(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -228,7 +201,7 @@ def connect(address: str) -> Iterator[Pool]:
 
 
 def _client(place: Any, address: str, stack: contextlib.ExitStack) -> Any:
-    """Open a connection whose other end has the Dask that is here; it is closed with the stack."""
+    """Open a connection all of whose ends have the Dask that is here; the stack closes it."""
     import distributed
     from distributed.versions import VersionMismatchWarning
 
@@ -246,20 +219,15 @@ def _client(place: Any, address: str, stack: contextlib.ExitStack) -> Any:
         message = f"--scheduler {address}: no Dask scheduler answers there ({reason})"
         advice = f"check the address, and that it runs Dask {distributed.__version__}, as here"
         raise UsageError(f"{message}; {advice}") from error
-    _check_versions(found, address)
-    return client
-
-
-def _check_versions(found: dict[str, Any], address: str) -> None:
-    """Raise UsageError if the scheduler or a worker has another Dask."""
     own = found["client"]["packages"]["distributed"]
     others = {"the scheduler": found["scheduler"]}
-    others |= {f"the worker {place}": facts for place, facts in found["workers"].items()}
+    others |= {f"the worker {name}": facts for name, facts in found["workers"].items()}
     for who, facts in others.items():
         theirs = facts["packages"]["distributed"]
         if theirs != own:
             message = f"--scheduler {address}: {who} has Dask {theirs}, and here is {own}"
             raise UsageError(f"{message}; install the same version on all machines")
+    return client
 
 
 def cancelled() -> Callable[[], bool]:

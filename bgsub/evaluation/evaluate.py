@@ -1,4 +1,4 @@
-"""Hold what is to be evaluated, and what comes out."""
+"""Compare the masks of sequences with their ground truth."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
+from bgsub.evaluation import EvaluationOptions
 from bgsub.evaluation.masks import (
     MaskFiles,
     Matching,
-    Truth,
     classify,
     footage_numbers,
-    footage_pictures,
-    masks_as_truth,
     match,
     open_masks,
     open_truth,
+    to_8_bit,
 )
-from bgsub.evaluation.measures import UNSCORED, Counts, Means, ScoreCurve, count, judge
-from bgsub.evaluation.options import EvaluationOptions
+from bgsub.evaluation.measures import UNSCORED, Counts, ScoreCurve, mean_measures
 from bgsub.video.images import Image
+from bgsub.video.source import open_source
+
+ProgressCallback = Callable[[str, int, int | None], None]
+
+_MASK_THRESHOLD = 128
+"""Grey level from which a mask is foreground."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One sequence to be evaluated.
+    """One sequence to be evaluated: what `open_masks` and `open_truth` take.
 
     Attributes
     ----------
-    masks, truth : str
-        Paths; see `open_masks` and `open_truth`.
     offset : int, optional
-        Frame number less number of the truth; found by the rules of `matching` by default.
+        Frame number less number of the truth; found by the rules of `match` by default.
     footage : str, optional
         What the masks were made of; known to results and to CDnet's layout.
-    name : str, optional
-        Of the sequence; from the truth's folder by default.
     """
 
     masks: str
@@ -62,16 +62,16 @@ class FrameCounts:
 
 @dataclass(frozen=True, eq=False)
 class WorstFrame:
-    """A frame with many wrong pixels; `verdicts` is what `judge` gives, shape (h, w)."""
+    """A frame with many wrong pixels; `verdicts` holds codes of `Verdict`, shape (h, w)."""
 
     frame: int
     counts: Counts
     verdicts: NDArray[np.uint8]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SequenceScore:
-    """What came out for one sequence.
+    """Result of one sequence.
 
     Attributes
     ----------
@@ -106,14 +106,14 @@ class SequenceScore:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What came out for some sequences.
+    """Results of some sequences.
 
     Attributes
     ----------
     total : Counts
         Summed over the sequences; of scores those at the one threshold that is best for all.
-    means : Means
-        Of the measures of the sequences.
+    means : dict
+        Of the measures of the sequences, by name.
     threshold : float, optional
         Of the total; None for masks.
     curve : ScoreCurve, optional
@@ -122,15 +122,9 @@ class Evaluation:
 
     sequences: list[SequenceScore]
     total: Counts
-    means: Means
+    means: dict[str, float | None]
     threshold: float | None = None
     curve: ScoreCurve | None = None
-
-
-ProgressCallback = Callable[[str, int, int | None], None]
-
-_MASK_THRESHOLD = 128
-"""Grey level from which a mask is foreground."""
 
 
 def evaluate(
@@ -141,15 +135,6 @@ def evaluate(
 ) -> Evaluation:
     """Compare masks with ground truth.
 
-    Parameters
-    ----------
-    pairs : sequence of Pair
-        One a sequence.
-    progress : callable, optional
-        Called with a stage, how much of it is done, and of how much.
-
-    Notes
-    -----
     Every picture is read once, of scores twice where their threshold is to be found. Memory: some
     pictures, and one byte a pixel for each frame of `options.worst`.
     """
@@ -157,52 +142,39 @@ def evaluate(
     if not pairs:
         raise UsageError("nothing to evaluate: give masks and their truth")
     # What cannot be opened or matched is said before the first of them is read through.
-    opened = [_Sequence(pair, options) for pair in pairs]
-    done = [sequence.score(progress) for sequence in _distinct(opened)]
+    opened = [_Sequence(pair, options, progress) for pair in pairs]
+    done = [sequence.score() for sequence in opened]
+    names = [one.name for one in done]
+    for one in done:
+        if names.count(one.name) > 1 and one.pair.name is None:
+            one.name = one.pair.masks
     counts = [one.counts for one in done]
     if not options.scores:
-        return Evaluation(done, Counts.sum(counts), Means.of(counts))
-    curve = _pooled(opened, done)
-    threshold = curve.best_threshold() if options.threshold is None else options.threshold
-    total = curve.counts(_level(threshold))
-    return Evaluation(done, total, Means.of(counts), threshold, curve)
-
-
-def _pooled(opened: Sequence[_Sequence], done: Sequence[SequenceScore]) -> ScoreCurve:
+        return Evaluation(done, Counts.sum(counts), mean_measures(counts))
     first = opened[0]
     for other in opened:
         if other.dtype != first.dtype:
             kinds = f"{first.pair.masks} {first.dtype}, {other.pair.masks} {other.dtype}"
             message = f"scores of several kinds have no threshold in common ({kinds})"
             raise InputError(f"{message}; evaluate them one by one")
-    curve = ScoreCurve.empty()
-    for one in done:
-        if one.curve is not None:
-            curve = curve + one.curve
-    return curve
-
-
-def _distinct(sequences: list[_Sequence]) -> list[_Sequence]:
-    """Name sequences of one name by their masks' paths; names that a user gave stay."""
-    names = [sequence.name for sequence in sequences]
-    for sequence in sequences:
-        if names.count(sequence.name) > 1 and sequence.pair.name is None:
-            sequence.name = sequence.pair.masks
-    return sequences
+    curve = sum((one.curve for one in done if one.curve is not None), ScoreCurve.empty())
+    threshold = curve.best_threshold() if options.threshold is None else options.threshold
+    total = curve.counts(_level(threshold))
+    return Evaluation(done, total, mean_measures(counts), threshold, curve)
 
 
 class _Sequence:
     """Masks and truth of one sequence, matched and ready to be read."""
 
-    def __init__(self, pair: Pair, options: EvaluationOptions) -> None:
-        self.pair = pair
-        self.options = options
-        self.masks: MaskFiles = open_masks(pair.masks, "scores" if options.scores else "mask")
-        self.truth: Truth = masks_as_truth(pair.truth) or open_truth(pair.truth)
+    def __init__(
+        self, pair: Pair, options: EvaluationOptions, progress: ProgressCallback | None
+    ) -> None:
+        self.pair, self.options, self._progress = pair, options, progress
+        self.masks = open_masks(pair.masks, "scores" if options.scores else "mask")
+        self.truth = open_truth(pair.truth)
         self._truth_threshold = options.truth_threshold
         if self.truth.of_run and options.truth_threshold is None:
             self._truth_threshold = _MASK_THRESHOLD  # videos of masks are compressed
-        self.name = pair.name or self.truth.name
         self.matching = match(
             self.masks,
             self.truth,
@@ -214,72 +186,67 @@ class _Sequence:
         self._highest = 0
         self._was_padded = False
 
-    def score(self, progress: ProgressCallback | None) -> SequenceScore:
-        curve = None
-        threshold = self.options.threshold
+    def score(self) -> SequenceScore:
+        curve, threshold = None, self.options.threshold
         if self.options.scores:
             curve = ScoreCurve.empty()
-            for _, scores, classes in self._pictures("read scores", progress):
+            for _, scores, classes in self._pictures("read scores"):
                 curve.add(scores, classes)
             threshold = curve.best_threshold() if threshold is None else threshold
         threshold = _MASK_THRESHOLD if threshold is None else threshold
-        frames, worst = self._count(threshold, progress)
+        frames: list[FrameCounts] = []
+        heap: list[tuple[float, int, WorstFrame]] = []
+        for index, image, classes in self._pictures("evaluate"):
+            verdicts = (2 * classes + (image >= _level(threshold))).astype(np.uint8)
+            counts = Counts.of(verdicts)
+            if not sum(counts):
+                continue
+            frame = int(self.matching.frames[index])
+            label = self.truth.pictures.label(int(self.matching.truths[index]))
+            frames.append(FrameCounts(frame, Path(label).name, counts))
+            if self.options.worst and counts.wrong:
+                share = counts.wrong / sum(counts)
+                heapq.heappush(heap, (share, -index, WorstFrame(frame, counts, verdicts)))
+                if len(heap) > self.options.worst:
+                    heapq.heappop(heap)
         if not frames:
             message = f"{self.pair.truth}: none of its pixels is scored"
             raise InputError(f"{message}; all are 85 or 170, or outside {self.truth.roi_path}")
         return SequenceScore(
-            self.name,
+            self.pair.name or self.truth.name,
             self.pair,
             self.masks,
             self.matching,
             frames,
             Counts.sum(frame.counts for frame in frames),
             threshold,
-            worst,
+            [entry[2] for entry in sorted(heap, reverse=True)],
             curve,
             self.pair.footage or self.masks.footage or self.truth.footage,
             self._notes(threshold),
         )
 
-    def _count(
-        self, threshold: float, progress: ProgressCallback | None
-    ) -> tuple[list[FrameCounts], list[WorstFrame]]:
-        frames: list[FrameCounts] = []
-        heap: list[tuple[float, int, WorstFrame]] = []
-        for index, image, classes in self._pictures("evaluate", progress):
-            verdicts = judge(image >= _level(threshold), classes)
-            counts = count(verdicts)
-            if not counts.pixels:
-                continue
-            frame = int(self.matching.frames[index])
-            label = self.truth.pictures.label(int(self.matching.truths[index]))
-            frames.append(FrameCounts(frame, Path(label).name, counts))
-            if self.options.worst and counts.wrong:
-                entry = (counts.wrong / counts.pixels, -index, WorstFrame(frame, counts, verdicts))
-                heapq.heappush(heap, entry)
-                if len(heap) > self.options.worst:
-                    heapq.heappop(heap)
-        return frames, [entry[2] for entry in sorted(heap, reverse=True)]
-
-    def _pictures(
-        self, stage: str, progress: ProgressCallback | None
-    ) -> Iterator[tuple[int, Image, NDArray[np.uint8]]]:
+    def _pictures(self, stage: str) -> Iterator[tuple[int, Image, NDArray[np.uint8]]]:
         """Yield index, mask (or scores) and classes of the truth of each pair of pictures."""
-        matching = self.matching
-        at_masks, at_truths = matching.masks.tolist(), matching.truths.tolist()
-        pictures = zip(
-            self.masks.pictures.pick(at_masks), self.truth.pictures.pick(at_truths), strict=True
-        )
+        at_masks, at_truths = self.matching.masks.tolist(), self.matching.truths.tolist()
+        masks, truths = self.masks.pictures, self.truth.pictures
+        pictures = zip(masks.pick(at_masks), truths.pick(at_truths), strict=True)
         self._highest = 0
         for index, (mask, truth) in enumerate(pictures):
-            mask_label = self.masks.pictures.label(at_masks[index])
-            truth_label = self.truth.pictures.label(at_truths[index])
-            image = self._fitted(mask, truth.shape, mask_label, truth_label)
+            truth_label = truths.label(at_truths[index])
+            image = self._fitted(mask, truth.shape, masks.label(at_masks[index]), truth_label)
             self._highest = max(self._highest, int(image.max(initial=0)))
             classes = classify(truth, truth_label, self._truth_threshold)
-            yield index, image, self._within_roi(classes, truth_label)
-            if progress is not None:
-                progress(stage, index + 1, len(at_masks))
+            roi = self.truth.roi
+            if roi is not None:
+                if roi.shape != classes.shape:
+                    message = f"{self.truth.roi_path} is {_size(roi.shape)} pixels, but"
+                    message = f"{message} {truth_label} is {_size(classes.shape)}"
+                    raise InputError(f"{message}; both must have one size")
+                classes = np.where(roi, classes, np.uint8(UNSCORED))
+            yield index, image, classes
+            if self._progress is not None:
+                self._progress(stage, index + 1, len(at_masks))
 
     def _fitted(
         self, mask: Image, shape: tuple[int, ...], mask_label: str, truth_label: str
@@ -296,18 +263,7 @@ class _Sequence:
             message = f"{mask_label}: has {8 * mask.itemsize} bits, others of {self.masks.path}"
             raise InputError(f"{message} have {8 * self.dtype.itemsize}; write all alike")
         self.dtype = mask.dtype
-        if mask.dtype == np.uint16 and not self.options.scores:
-            return (mask >> 8).astype(np.uint8)
-        return mask
-
-    def _within_roi(self, classes: NDArray[np.uint8], label: str) -> NDArray[np.uint8]:
-        roi = self.truth.roi
-        if roi is None:
-            return classes
-        if roi.shape != classes.shape:
-            message = f"{self.truth.roi_path} is {_size(roi.shape)} pixels, but {label}"
-            raise InputError(f"{message} is {_size(classes.shape)}; both must have one size")
-        return np.where(roi, classes, np.uint8(UNSCORED))
+        return mask if self.options.scores else to_8_bit(mask)
 
     def _notes(self, threshold: float) -> list[str]:
         notes = list(self.truth.notes)
@@ -334,17 +290,22 @@ def _size(shape: tuple[int, ...]) -> str:
 
 
 def footage_frames(one: SequenceScore) -> dict[int, NDArray[np.uint8]]:
-    """Return the pictures of a sequence's worst frames, by frame number, where they can be had."""
+    """Return the frames of a sequence's worst masks by number, in OpenCV's order, if there are."""
     if one.footage is None or not one.worst:
         return {}
-    numbers = [bad.frame for bad in one.worst]
-    places = dict(zip(numbers, numbers, strict=True))
+    places = {bad.frame: bad.frame for bad in one.worst}  # place in the footage by frame number
     names = footage_numbers(one.footage)
     if one.masks.is_named and names is not None:
-        places = {int(name): place for place, name in enumerate(names, 1) if name in places}
-    elif one.masks.is_named and one.masks.counts_from_0:
-        places = {number: number + 1 for number in numbers}
+        places = {int(name): at for at, name in enumerate(names, 1) if name in places}
+    elif one.masks.counts_from_0:
+        places = {number: number + 1 for number in places}
     if not places:
         return {}
-    found = footage_pictures(one.footage, list(places.values()))
-    return {number: found[place] for number, place in places.items() if place in found}
+    numbers = {place: number for number, place in places.items()}
+    found: dict[int, NDArray[np.uint8]] = {}
+    for frame in open_source(one.footage, start=min(numbers), end=max(numbers), exact_color=True):
+        if frame.number in numbers:
+            picture = frame.layout.to_bgr(frame.data)
+            color = np.repeat(picture[..., None], 3, axis=2) if picture.ndim == 2 else picture
+            found[numbers[frame.number]] = color.copy()
+    return found

@@ -1,4 +1,4 @@
-"""Give the frames of stretches of a film, sought where that is exact."""
+"""Cut a film into clips of its events, with overlays, a reel and a contact sheet."""
 
 from __future__ import annotations
 
@@ -28,17 +28,10 @@ from bgsub.video.source import FrameSource, is_there, open_source
 
 
 class Stretches:
-    """Stretches of one film, one after the other.
+    """Stretches of one film, one after the other, sought where that is exact.
 
-    Parameters
-    ----------
-    source : FrameSource
-        The film.
-    numbered : bool
-        Whether the numbers of the frames are wanted: the film is read through once then, for a
-        frame that was sought has none.
-    fps : str, optional
-        The rate that was given for `source`.
+    Where the numbers of frames are wanted, the film is read through once: a frame that was sought
+    has none.
     """
 
     def __init__(
@@ -51,13 +44,7 @@ class Stretches:
         self._numbered = numbered
 
     def frames(self, start_s: float, end_s: float) -> Iterator[Frame]:
-        """Give the frames of a stretch; with numbers, stretches must come in order of time.
-
-        Parameters
-        ----------
-        start_s, end_s : float
-            Times of the first and last frame, from the film's first frame on.
-        """
+        """Return the frames of a stretch; with numbers, stretches must come in order of time."""
         if self._numbered:
             return self._next(start_s, end_s)
         if self._sought and isinstance(self.source, VideoFileSource):
@@ -86,7 +73,6 @@ class Painter:
 
     Parameters
     ----------
-    run : RunData
     overlay : {"none", "boxes", "mask", "side-by-side"}
         Nothing; boxes and numbers of the objects; the mask as a tint with an outline; or boxes, and
         the mask beside them.
@@ -111,7 +97,9 @@ class Painter:
     ) -> None:
         self._overlay, self._captions, self._began = overlay, captions, began
         self.needs_numbers = overlay in {"mask", "side-by-side"}
-        self._masks = _Masks(run) if self.needs_numbers else None
+        self._masks = zip(*run.masks(), strict=True) if self.needs_numbers else iter(())
+        self._shown = self._next = next(self._masks, None)  # masks with the numbers of their frames
+        self._step = run.step
         objects = by_frame(run.objects()) if overlay in {"boxes", "side-by-side"} else {}
         self._times = np.array([seen[0].time_s for seen in objects.values()])
         self._objects = list(objects.values())
@@ -119,22 +107,30 @@ class Painter:
         self._lasts = (2 * run.step - 1) * self._half
 
     def of(self, events: Sequence[SceneEvent]) -> Callable[[Frame], Bytes]:
-        """Give what draws on the frames of a clip of these events."""
+        """Return what draws on the frames of a clip of these events."""
 
         def draw(frame: Frame) -> Bytes:
             canvas = self._draw(frame)
             if self._captions:
-                number = _nearest(events, frame.time_s).number
-                _caption(canvas, f"event {number}   {self._clock(frame.time_s)}")
+                time_s, margin = frame.time_s, letter_height(canvas) // 2
+                nearest = min(
+                    events, key=lambda each: max(each.start_s - time_s, time_s - each.end_s, 0.0)
+                )
+                clock = format_time(time_s)
+                if self._began is not None:
+                    clock = f"{self._began + timedelta(seconds=time_s):%Y-%m-%d %H:%M:%S}"
+                at = (margin, canvas.shape[0] - margin)
+                text = f"event {nearest.number}   {clock}"
+                write_on_plate(canvas, text, at, (255, 255, 255), (0, 0, 0))
             return canvas
 
         return draw
 
     def _draw(self, frame: Frame) -> Bytes:
         picture = frame.layout.to_bgr(frame.data)
-        if self._masks is None:
+        if not self.needs_numbers:
             return draw_objects(picture, self._near(frame.time_s))
-        mask = self._masks.at(frame.number)
+        mask = self._mask_of(frame.number)
         if mask is None:  # a frame that the run left out
             mask = np.zeros(picture.shape[:2], np.uint8)
         if self._overlay == "mask":
@@ -145,7 +141,7 @@ class Painter:
         return np.hstack([shown, np.repeat(beside[..., None], 3, axis=2)]).astype(np.uint8)
 
     def _near(self, time_s: float) -> list[Observation]:
-        """Give the objects of the frame of this time; one that was sought has no number.
+        """Return the objects of the frame of this time; one that was sought has no number.
 
         In frames that the run left out objects are where they were in the one before.
         """
@@ -158,42 +154,17 @@ class Painter:
                 return []
         return self._objects[place]
 
-    def _clock(self, time_s: float) -> str:
-        if self._began is None:
-            return format_time(time_s)
-        return f"{self._began + timedelta(seconds=time_s):%Y-%m-%d %H:%M:%S}"
-
-
-class _Masks:
-    """Masks of a run by the numbers of their frames, which must not go back."""
-
-    def __init__(self, run: RunData) -> None:
-        numbers, masks = run.masks()
-        self._rest: Iterator[tuple[int, Bytes]] = zip(numbers, masks, strict=True)
-        self._step = run.step
-        self._last = self._next = next(self._rest, None)
-
-    def at(self, number: int) -> Bytes | None:
-        """Give the mask of a frame, or of the one before that the run looked at."""
+    def _mask_of(self, number: int) -> Bytes | None:
+        """Return the mask of a frame, or of the one before that the run looked at."""
         while self._next is not None and self._next[0] <= number:
-            self._last, self._next = self._next, next(self._rest, None)
-        if self._last is None or not 0 <= number - self._last[0] < self._step:
+            self._shown, self._next = self._next, next(self._masks, None)
+        if self._shown is None or not 0 <= number - self._shown[0] < self._step:
             return None
-        return self._last[1]
+        return self._shown[1]
 
 
 def tinted(picture: Bytes, mask: Bytes) -> Bytes:
-    """Tint what a mask marks, with an outline that shows on any ground.
-
-    Parameters
-    ----------
-    picture : ndarray of shape (h, w) or (h, w, 3), uint8
-    mask : ndarray of shape (h, w), uint8
-
-    Returns
-    -------
-    ndarray of shape (h, w, 3), uint8
-    """
+    """Tint what a mask, (h, w), marks in a picture, with an outline that shows on any ground."""
     colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture.copy()
     inside = mask > 0
     colored[inside] = (1 - _OPACITY) * colored[inside] + _OPACITY * np.array(_TINT)
@@ -201,15 +172,6 @@ def tinted(picture: Bytes, mask: Bytes) -> Bytes:
     thick = max(1, round(max(mask.shape) / 640))
     cv2.drawContours(colored, outlines, -1, _TINT, thick)
     return np.asarray(colored, dtype=np.uint8)
-
-
-def _nearest(events: Sequence[SceneEvent], time_s: float) -> SceneEvent:
-    return min(events, key=lambda each: max(each.start_s - time_s, time_s - each.end_s, 0.0))
-
-
-def _caption(canvas: Bytes, text: str) -> None:
-    margin = letter_height(canvas) // 2
-    write_on_plate(canvas, text, (margin, canvas.shape[0] - margin), (255, 255, 255), (0, 0, 0))
 
 
 _ACROSS = 3
@@ -223,17 +185,7 @@ def contact_sheet(
 ) -> Bytes:
     """Draw the peak frames of events side by side, with their numbers and times.
 
-    Parameters
-    ----------
-    film : Stretches
-    events : sequence of SceneEvent
-    painter : Painter, optional
-        Draws on the frames.
-
-    Returns
-    -------
-    ndarray of shape (h, w, 3), uint8
-        A single dark picture where there is no event.
+    A single dark picture where there is no event.
     """
     width = min(max(film.source.input_size[0], _LEAST_WIDTH), _MOST_WIDTH)
     in_time = sorted(events, key=lambda event: event.peak_s)  # as masks are read
@@ -263,47 +215,29 @@ def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | No
 
 
 def join_clips(clips: Sequence[Path], out: Path) -> None:
-    """Join clips of one film, with their sound, without encoding them again.
+    """Join clips of one film, at least one, with their sound, without encoding them again.
 
-    Parameters
-    ----------
-    clips : sequence of Path
-        At least one; their pictures have one size and one codec.
-    out : Path
-        Ends with .mp4.
-
-    Raises
-    ------
-    InputError
-        If they cannot be joined.
+    Raises InputError if they cannot be joined.
     """
     try:
         with av.open(str(out), "w") as target:
-            joined = _Joined(target)
-            for clip in clips:
-                joined.append(clip)
+            _join(clips, target)
     except (av.FFmpegError, ValueError) as error:
         message = f"the clips cannot be joined ({error}); leave --reel out"
         raise InputError(message) from error
 
 
-class _Joined:
-    """A film that clips are appended to."""
-
-    def __init__(self, target: Any) -> None:
-        self._target = target
-        self._streams: dict[str, Any] = {}
-        self._end = self._interval = 0.0
-
-    def append(self, clip: Path) -> None:
-        """Add the packets of a clip behind those that are there."""
+def _join(clips: Sequence[Path], target: Any) -> None:
+    """Add the packets of each clip behind those that are there."""
+    ours: dict[str, Any] = {}
+    end = interval = 0.0
+    for clip in clips:
         with av.open(str(clip)) as source:
             streams = [*source.streams.video[:1], *source.streams.audio[:1]]
-            if not self._streams:  # the first clip says what there is: sound is in all or in none
-                for each in streams:
-                    self._streams[each.type] = self._target.add_stream_from_template(each)
-            begin, last = self._end, -1.0
-            for packet in source.demux([each for each in streams if each.type in self._streams]):
+            if not ours:  # the first clip says what there is: sound is in all or in none
+                ours = {each.type: target.add_stream_from_template(each) for each in streams}
+            begin, last = end, -1.0
+            for packet in source.demux([each for each in streams if each.type in ours]):
                 if packet.dts is None or packet.time_base is None:
                     continue
                 if packet.dts < 0 and packet.stream.type == "audio":
@@ -314,27 +248,20 @@ class _Joined:
                 packet.pts = packet.dts if packet.pts is None else packet.pts + shift
                 shown, lasts = packet.pts * base, (packet.duration or 0) * base
                 if packet.stream.type == "video":  # the last packet may not say how long it lasts
-                    self._interval = lasts or (shown - last if last >= 0 else self._interval)
-                    lasts, last = self._interval, shown
-                self._end = max(self._end, shown + lasts)
-                packet.stream = self._streams[packet.stream.type]
-                self._target.mux(packet)
+                    interval = lasts or (shown - last if last >= 0 else interval)
+                    lasts, last = interval, shown
+                end = max(end, shown + lasts)
+                packet.stream = ours[packet.stream.type]
+                target.mux(packet)
 
 
-_CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
+CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
 """Header of clips.csv; a copied clip begins with a key frame, so its frames are not counted."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a film that becomes a clip.
-
-    Attributes
-    ----------
-    start_s, end_s : float
-    events : tuple of SceneEvent
-        Those in it.
-    """
+    """A stretch of a film that becomes a clip, and the events in it."""
 
     start_s: float
     end_s: float
@@ -354,17 +281,9 @@ def plan_spans(
     merge_s: float,
     most: int | None = None,
 ) -> list[Span]:
-    """Choose the stretches: each event with what was before and after, near ones joined.
+    """Return the stretches: each event, in order of time, with what was before and after.
 
-    Parameters
-    ----------
-    events : sequence of SceneEvent
-        In order of time.
-    before_s, after_s : float
-    merge_s : float
-        Stretches with at most so many seconds between them become one.
-    most : int, optional
-        Keep those with the largest events, in order of time.
+    Those with at most `merge_s` between them are one; `most` keeps those with the largest events.
     """
     spans: list[Span] = []
     for event in events:
@@ -396,12 +315,10 @@ def write_clips(
     painter: Painter | None = None,
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> list[str]:
-    """Write a clip for each stretch, and clips.csv, which says what is in which.
+    """Write a clip for each stretch, and clips.csv, which says what is in which; return the names.
 
     Parameters
     ----------
-    run : RunData
-        Whose film is cut; it must still be there.
     folder : Path
         Where the files are written; it is there already.
     spans : sequence of Span
@@ -410,12 +327,6 @@ def write_clips(
         Exact to the frame; or packets as they are, from the key frame before the stretch.
     painter : Painter, optional
         Draws on encoded clips.
-    progress : callable, optional
-
-    Returns
-    -------
-    list of str
-        Names of the files, in order of time.
 
     Raises
     ------
@@ -423,59 +334,38 @@ def write_clips(
         If the film is gone, or is no video file and packets are asked for.
     """
     stretches = open_film(run, numbered=painter is not None and painter.needs_numbers)
-    names, rows = clip_names(spans), []
-    for index, (span, name) in enumerate(zip(spans, names, strict=True)):
-        if mode == "copy":
-            excerpt = _copy(stretches.source, folder / name, span)
+    source, names, rows = stretches.source, clip_names(spans), []
+    if mode == "copy" and not isinstance(source, VideoFileSource):
+        message = f"{source.name}: is no video file, and has no packets; use --mode encode"
+        raise InputError(message)
+    for number, (span, name) in enumerate(zip(spans, names, strict=True), start=1):
+        if mode == "copy" and isinstance(source, VideoFileSource):
+            excerpt = copy_excerpt(source, folder / name, span.start_s, span.end_s)
         else:
             excerpt = _encode(stretches, folder / name, span, painter)
-        rows.append([index + 1, name, *_row(span, excerpt)])
+        tracks = sorted({track for event in span.events for track in event.tracks})
+        row = [
+            *(f"{excerpt.begin_s:.10g}", f"{excerpt.end_s:.10g}", excerpt.frames or ""),
+            " ".join(str(event.number) for event in span.events),
+            " ".join(map(str, tracks)),
+            span.peak.peak_frame,
+        ]
+        rows.append([number, name, *row])
         if progress is not None:
-            progress("clips", index + 1, len(spans))
+            progress("clips", number, len(spans))
     with (folder / "clips.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_CLIP_COLUMNS)
+        writer.writerow(CLIP_COLUMNS)
         writer.writerows(rows)
     return names
 
 
-def _row(span: Span, excerpt: Excerpt) -> list[Any]:
-    """Say what a clip shows: the rest of its row in clips.csv."""
-    tracks = sorted({track for event in span.events for track in event.tracks})
-    return [
-        *(f"{excerpt.begin_s:.10g}", f"{excerpt.end_s:.10g}", excerpt.frames or ""),
-        " ".join(str(event.number) for event in span.events),
-        " ".join(map(str, tracks)),
-        span.peak.peak_frame,
-    ]
-
-
 def open_film(run: RunData, *, numbered: bool = False) -> Stretches:
-    """Open the film of a run, to take stretches out of it.
-
-    Parameters
-    ----------
-    run : RunData
-    numbered : bool
-        See `Stretches`.
-
-    Raises
-    ------
-    InputError
-        If it is gone.
-    """
+    """Open the film of a run, to take stretches out of it; InputError if it is gone."""
     if not is_there(run.path):
         message = f"{run.path}: the film of {run.folder} is gone; put it back to cut clips from it"
         raise InputError(message)
     return Stretches(open_source(run.path, fps=run.fps), numbered=numbered, fps=run.fps)
-
-
-def _copy(source: FrameSource, out: Path, span: Span) -> Excerpt:
-    """Copy the packets of a clip."""
-    if not isinstance(source, VideoFileSource):
-        message = f"{source.name}: is no video file, and has no packets; use --mode encode"
-        raise InputError(message)
-    return copy_excerpt(source, out, span.start_s, span.end_s)
 
 
 def _encode(stretches: Stretches, out: Path, span: Span, painter: Painter | None) -> Excerpt:

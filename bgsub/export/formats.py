@@ -1,4 +1,4 @@
-"""Write boxes of objects: VIA, MOT Challenge, CVAT, YOLO and MegaDetector."""
+"""Write objects and events in the formats of the programs that people use next."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import csv
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from numpy.typing import NDArray
 
 from bgsub.errors import OutputError, UsageError, cannot_write
 from bgsub.export.run_data import RunData, by_frame
-from bgsub.runtime.temporary import alone_in, make_folder, sync_all
-from bgsub.tracking.association import covered
+from bgsub.runtime.files import staged
 from bgsub.tracking.detections import center
+from bgsub.tracking.targets import covered
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__, how_to_install
 from bgsub.video.frames import Bytes
@@ -62,13 +61,9 @@ def write_mot(run: RunData, path: Path) -> None:
     with path.open("w", encoding="ascii", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         for seen in _in_order(run):
-            x, y, width, height = (f"{value:g}" for value in _from_1(seen))
-            writer.writerow([seen.frame, seen.track, x, y, width, height, 1, 1, 1])
-
-
-def _from_1(seen: Observation) -> tuple[float, float, float, float]:
-    x, y, width, height = seen.box
-    return x + 1, y + 1, width, height
+            x, y, width, height = seen.box
+            box = (f"{value:g}" for value in (x + 1, y + 1, width, height))
+            writer.writerow([seen.frame, seen.track, *box, 1, 1, 1])
 
 
 def write_cvat(run: RunData, path: Path) -> None:
@@ -78,36 +73,35 @@ def write_cvat(run: RunData, path: Path) -> None:
     before each gap. Frames that the run left out, as with --every, are no gap: CVAT interpolates.
     """
     following = dict(pairwise(run.looked_at))
+
+    def next_frame(seen: Observation) -> int:
+        return following.get(seen.frame, seen.frame + 1)
+
     frames = run.frames or max(run.looked_at, default=0)
     root = ET.Element("annotations")
     ET.SubElement(root, "version").text = "1.1"
     task = ET.SubElement(ET.SubElement(root, "meta"), "task")
-    for name, value in (("name", run.name), ("size", frames), ("mode", "interpolation")):
-        ET.SubElement(task, name).text = str(value)
-    label = ET.SubElement(ET.SubElement(task, "labels"), "label")
-    ET.SubElement(label, "name").text = LABEL
-    size = ET.SubElement(task, "original_size")
-    for name, value in (("width", run.width), ("height", run.height)):
-        ET.SubElement(size, name).text = str(value)
+    _add(task, name=run.name, size=frames, mode="interpolation")
+    _add(ET.SubElement(ET.SubElement(task, "labels"), "label"), name=LABEL)
+    _add(ET.SubElement(task, "original_size"), width=run.width, height=run.height)
     ordered = sorted(run.objects(), key=lambda each: (each.track, each.frame))
     for number, group in groupby(ordered, lambda each: each.track):
         track = ET.SubElement(root, "track", id=str(number), label=LABEL, source="auto")
         before: Observation | None = None
         for seen in group:
-            after = seen.frame if before is None else _next_frame(before, following)
-            if before is not None and seen.frame > after:
+            if before is not None and seen.frame > (after := next_frame(before)):
                 _cvat_box(track, before, after, outside=True)
             _cvat_box(track, seen, seen.frame, outside=False)
             before = seen
-        if before is not None and (after := _next_frame(before, following)) <= frames:
+        if before is not None and (after := next_frame(before)) <= frames:
             _cvat_box(track, before, after, outside=True)
     ET.indent(root)
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _next_frame(seen: Observation, following: Mapping[int, int]) -> int:
-    """Give the next frame that the run looked at, or else the next one."""
-    return following.get(seen.frame, seen.frame + 1)
+def _add(parent: ET.Element, **texts: object) -> None:
+    for name, text in texts.items():
+        ET.SubElement(parent, name).text = str(text)
 
 
 def _cvat_box(track: ET.Element, seen: Observation, frame: int, *, outside: bool) -> None:
@@ -146,56 +140,44 @@ def write_yolo(run: RunData, path: Path) -> None:
 def write_megadetector(run: RunData, path: Path) -> None:
     """Write MegaDetector's results, JSON 1.6: a film with frames counted from 0, or each image.
 
-    Files are named as seen from the folder that they are in.
-
-    Raises
-    ------
-    UsageError
-        If the rate of the film is not known, which the format asks for.
+    Files are named as seen from the folder that they are in. Raises UsageError if the rate of the
+    film is not known, which the format asks for.
     """
+
+    def detection(seen: Observation) -> dict[str, Any]:
+        x, y, width, height = seen.box
+        shares = (x / run.width, y / run.height, width / run.width, height / run.height)
+        return {
+            "category": "1",
+            "conf": round(_confidence(seen), 3),
+            "bbox": [round(share, 5) for share in shares],
+            "track": seen.track,
+        }
+
+    images: list[dict[str, Any]] = []
+    if run.is_of_images:
+        objects = by_frame(run.objects())
+        for frame in run.looked_at:
+            detections = [detection(seen) for seen in objects.get(frame, [])]
+            images.append({"file": run.picture_name(frame), "detections": detections})
+    elif run.rate is None:
+        message = f"{run.name}: its frame rate is not known, and megadetector cannot do without one"
+        raise UsageError(f"{message}; choose another format")
+    else:
+        found = [{**detection(seen), "frame_number": seen.frame - 1} for seen in _in_order(run)]
+        film = {
+            "file": Path(run.path).name,
+            "frame_rate": float(run.rate),
+            "frames_processed": [frame - 1 for frame in run.looked_at],
+            "detections": found,
+        }
+        images.append(film)
     results = {
         "info": {"format_version": "1.6", "detector": f"bgsub {__version__}"},
         "detection_categories": {"1": LABEL},
-        "images": _of_images(run) if run.is_of_images else [_of_film(run)],
+        "images": images,
     }
     path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-
-
-def _of_images(run: RunData) -> list[dict[str, Any]]:
-    objects = by_frame(run.objects())
-    return [
-        {
-            "file": run.picture_name(frame),
-            "detections": [_megadetection(run, seen) for seen in objects.get(frame, [])],
-        }
-        for frame in run.looked_at
-    ]
-
-
-def _of_film(run: RunData) -> dict[str, Any]:
-    if run.rate is None:
-        message = f"{run.name}: its frame rate is not known, and megadetector cannot do without one"
-        raise UsageError(f"{message}; choose another format")
-    return {
-        "file": Path(run.path).name,
-        "frame_rate": float(run.rate),
-        "frames_processed": [frame - 1 for frame in run.looked_at],
-        "detections": [
-            {**_megadetection(run, seen), "frame_number": seen.frame - 1} for seen in _in_order(run)
-        ],
-    }
-
-
-def _megadetection(run: RunData, seen: Observation) -> dict[str, Any]:
-    """Give an object as MegaDetector gives it: its box in shares of the picture."""
-    x, y, width, height = seen.box
-    shares = (x / run.width, y / run.height, width / run.width, height / run.height)
-    return {
-        "category": "1",
-        "conf": round(_confidence(seen), 3),
-        "bbox": [round(share, 5) for share in shares],
-        "track": seen.track,
-    }
 
 
 def _in_order(run: RunData) -> list[Observation]:
@@ -203,7 +185,7 @@ def _in_order(run: RunData) -> list[Observation]:
 
 
 def _confidence(seen: Observation) -> float:
-    """Turn a score into a number from 0 to 1; 1 where no score is known."""
+    """Return a score as a number from 0 to 1; 1 where no score is known."""
     return 1.0 if seen.score != seen.score else min(1.0, seen.score)
 
 
@@ -212,20 +194,11 @@ _LARGE = 2**31
 
 
 def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]:
-    """Give each pixel of a mask the number of the track that it belongs to.
+    """Return the number of the track that each pixel of a mask belongs to, uint32; 0 is none.
 
-    Parameters
-    ----------
-    mask : ndarray of shape (h, w), uint8
-    objects : list of Observation
-        Those of its frame.
-
-    Returns
-    -------
-    ndarray of shape (h, w), uint32
-        0 where there is no object. A region goes to the object whose box covers most of it; where
-        several share it, each pixel goes to the one whose box is nearest in sizes of that box. Of
-        what the mask does not show, since it was not yet known, the box is taken.
+    A region goes to the object of the frame whose box covers most of it; where several share it,
+    each pixel goes to the one whose box is nearest in sizes of that box. Of what the mask does not
+    show, since it was not yet known, the box is taken.
     """
     labels = np.zeros(mask.shape, np.uint32)
     if not objects:
@@ -246,15 +219,10 @@ def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]
     shown = set(np.unique(labels).tolist())
     for seen in objects:
         if not seen.merged and seen.track not in shown:
-            part = _pixels_of(seen)
+            left, top, wide, high = seen.box
+            part = slice(round(top), round(top + high)), slice(round(left), round(left + wide))
             labels[part][labels[part] == 0] = seen.track
     return labels
-
-
-def _pixels_of(seen: Observation) -> tuple[slice, slice]:
-    """Give the rows and columns of the box of an object."""
-    x, y, width, height = seen.box
-    return slice(round(y), round(y + height)), slice(round(x), round(x + width))
 
 
 def _nearest(
@@ -276,11 +244,6 @@ def write_coco(run: RunData, path: Path) -> None:
     """Write COCO instances: an image a frame, boxes, run lengths of the mask and track numbers.
 
     What is hidden behind another has no pixel, and is left out.
-
-    Raises
-    ------
-    UsageError
-        If pycocotools is not installed.
     """
     try:
         from pycocotools import mask as run_lengths
@@ -288,8 +251,7 @@ def write_coco(run: RunData, path: Path) -> None:
         raise _missing("coco", "pycocotools") from error
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
-    _, frames = _labelled(run)
-    for number, labels, objects in frames:
+    for number, labels, objects in _labelled(run, *run.masks()):
         size = {"width": run.width, "height": run.height}
         images.append({"id": number, "file_name": run.picture_name(number), **size})
         for seen in objects:
@@ -322,23 +284,18 @@ def write_labels(run: RunData, path: Path) -> None:
     """Write a TIFF stack of label images, a page a frame; 0 is background.
 
     Pixels have 16 bits, and 32 where there are more than 65,535 tracks.
-
-    Raises
-    ------
-    UsageError
-        If tifffile is not installed.
     """
     try:
         import tifffile
     except ImportError as error:
         raise _missing("labels", "tifffile") from error
-    count, frames = _labelled(run)
+    numbers, masks = run.masks()
     most = max((seen.track for seen in run.objects()), default=0)
     kind = np.dtype(np.uint16 if most <= np.iinfo(np.uint16).max else np.uint32)
-    shape = (count, run.height, run.width)
+    shape = (len(numbers), run.height, run.width)
     with tifffile.TiffWriter(path, bigtiff=kind.itemsize * math.prod(shape) >= _LARGE) as stack:
         stack.write(
-            (labels.astype(kind) for _, labels, _ in frames),
+            (labels.astype(kind) for _, labels, _ in _labelled(run, numbers, masks)),
             shape=shape,
             dtype=kind,
             photometric="minisblack",
@@ -347,20 +304,14 @@ def write_labels(run: RunData, path: Path) -> None:
         )
 
 
-_Labelled = tuple[int, NDArray[np.uint32], list[Observation]]
-
-
-def _labelled(run: RunData) -> tuple[int, Iterator[_Labelled]]:
-    """Give the number of frames, and of each its number, its labels and its objects."""
+def _labelled(
+    run: RunData, numbers: list[int], masks: Iterator[Bytes]
+) -> Iterator[tuple[int, NDArray[np.uint32], list[Observation]]]:
+    """Yield the number of each frame, its labels and its objects."""
     objects = by_frame(run.objects())
-    numbers, masks = run.masks()
-
-    def frames() -> Iterator[_Labelled]:
-        for number, mask in zip(numbers, masks, strict=True):
-            own = objects.get(number, [])
-            yield number, label_objects(mask, own), own
-
-    return len(numbers), frames()
+    for number, mask in zip(numbers, masks, strict=True):
+        own = objects.get(number, [])
+        yield number, label_objects(mask, own), own
 
 
 def _missing(form: str, library: str) -> UsageError:
@@ -371,16 +322,12 @@ def _missing(form: str, library: str) -> UsageError:
 def write_edl(run: RunData, path: Path) -> None:
     """Write an edit decision list, CMX 3600: the events one after the other.
 
-    Raises
-    ------
-    UsageError
-        If OpenTimelineIO is not installed, or the film has a rate that time codes do not know.
+    Raises UsageError if the film has a rate that time codes do not know.
     """
     try:
         import opentimelineio as otio
     except ImportError as error:
-        message = f"--to edl: needs OpenTimelineIO; {how_to_install('export')} installs it"
-        raise UsageError(message) from error
+        raise _missing("edl", "OpenTimelineIO") from error
     rate = None if run.rate is None else float(run.rate)
     if rate is None or not otio.opentime.RationalTime.is_smpte_timecode_rate(rate):
         shown = "its frame rate is not known" if rate is None else f"has {rate:g} frames a second"
@@ -405,9 +352,8 @@ def write_ffconcat(run: RunData, path: Path) -> None:
     """Write a list for ``ffmpeg -safe 0 -f concat``: the events one after the other."""
     lines = ["ffconcat version 1.0"]
     source = str(Path(run.path).absolute()).replace("'", "'\\''")
-    for event in run.events():
-        end = event.end_s + _frame_length(run)
-        lines += [f"file '{source}'", f"inpoint {event.start_s:.6f}", f"outpoint {end:.6f}"]
+    for start, end, _ in _cuts(run):
+        lines += [f"file '{source}'", f"inpoint {start:.6f}", f"outpoint {end:.6f}"]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -415,69 +361,48 @@ def write_seconds(run: RunData, path: Path) -> None:
     """Write start, end and name of each event in seconds, one a line."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        for event in run.events():
-            end = event.end_s + _frame_length(run)
-            writer.writerow([f"{event.start_s:.6f}", f"{end:.6f}", f"event {event.number}"])
+        for start, end, name in _cuts(run):
+            writer.writerow([f"{start:.6f}", f"{end:.6f}", name])
 
 
 def write_lossless_cut(run: RunData, path: Path) -> None:
     """Write a project of LosslessCut: start, end and name of each event."""
     segments = [
-        {
-            "start": round(event.start_s, 6),
-            "end": round(event.end_s + _frame_length(run), 6),
-            "name": f"event {event.number}",
-        }
-        for event in run.events()
+        {"start": round(start, 6), "end": round(end, 6), "name": name}
+        for start, end, name in _cuts(run)
     ]
     project = {"version": 1, "mediaFileName": run.name, "cutSegments": segments}
     path.write_text(json.dumps(project, indent=2) + "\n", encoding="utf-8")
 
 
-def _frame_length(run: RunData) -> float:
-    """Seconds for which the last frame of an event is seen."""
-    return 0.0 if run.rate is None else float(1 / run.rate)
+def _cuts(run: RunData) -> list[tuple[float, float, str]]:
+    """Return the seconds at which each event begins and at which its last frame goes; its name."""
+    length = 0.0 if run.rate is None else float(1 / run.rate)
+    return [
+        (event.start_s, event.end_s + length, f"event {event.number}") for event in run.events()
+    ]
 
 
-@dataclass(frozen=True)
-class Format:
-    """A format of an export.
-
-    Attributes
-    ----------
-    write : callable
-        Takes a run and the path to write to.
-    help : str
-        What it holds, and what reads it.
-    """
-
-    write: Callable[[RunData, Path], None]
-    help: str
-
-
-FORMATS = {
-    "via": Format(write_via, "boxes as VIA-tracks CSV, for movement and VIA"),
-    "mot": Format(write_mot, "boxes as gt.txt of the MOT Challenge"),
-    "coco": Format(write_coco, "boxes and pixels as COCO instances with track_id"),
-    "cvat": Format(write_cvat, "tracks as CVAT XML 1.1 for videos"),
-    "yolo": Format(write_yolo, "boxes as a folder of YOLO labels"),
-    "megadetector": Format(write_megadetector, "boxes as MegaDetector results 1.6"),
-    "labels": Format(write_labels, "pixels as a TIFF stack, for TrackMate and napari"),
-    "edl": Format(write_edl, "events as an edit decision list, CMX 3600"),
-    "ffconcat": Format(write_ffconcat, "events as a list for ffmpeg -f concat"),
-    "csv-seconds": Format(write_seconds, "events in seconds, one a line"),
-    "lossless-cut": Format(write_lossless_cut, "events as a project of LosslessCut"),
+FORMATS: dict[str, Callable[[RunData, Path], None]] = {
+    "via": write_via,
+    "mot": write_mot,
+    "coco": write_coco,
+    "cvat": write_cvat,
+    "yolo": write_yolo,
+    "megadetector": write_megadetector,
+    "labels": write_labels,
+    "edl": write_edl,
+    "ffconcat": write_ffconcat,
+    "csv-seconds": write_seconds,
+    "lossless-cut": write_lossless_cut,
 }
 
 
 def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
-    """Write a run's objects or events in one of the formats.
+    """Write a run's objects or events in one of the `FORMATS`.
 
     Parameters
     ----------
-    run : RunData
-    form : str
-        A name in `bgsub.export.formats.FORMATS`.
     path : Path
         The file (or, for YOLO, the folder) to write.
     force : bool
@@ -492,25 +417,16 @@ def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
     """
     _check_free(path, force=force)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with alone_in(path.parent):
-            claim = make_folder(path.parent)
-        try:
-            staged = claim.path / path.name
-            FORMATS[form].write(run, staged)
-            sync_all([staged])
+        with staged(path) as place:
+            FORMATS[form](run, place)
             _check_free(path, force=force)
-            os.replace(staged, path)  # noqa: PTH105 - replaces on Windows too
-        finally:
-            claim.remove()
     except OSError as error:
         raise cannot_write(path, error, "choose another place") from error
 
 
 def _check_free(path: Path, *, force: bool) -> None:
-    if not os.path.lexists(path):
-        return
-    if not path.is_file() or path.is_symlink():
-        raise OutputError(f"{path}: exists and is no plain file; choose another name")
-    if not force:
-        raise OutputError(f"{path}: exists; replace it with --force or choose another name")
+    if os.path.lexists(path):
+        if not path.is_file() or path.is_symlink():
+            raise OutputError(f"{path}: exists and is no plain file; choose another name")
+        if not force:
+            raise OutputError(f"{path}: exists; replace it with --force or choose another name")

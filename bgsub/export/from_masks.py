@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError
 from bgsub.evaluation.masks import MaskFiles, open_masks
-from bgsub.options import ProgressCallback
+from bgsub.export.run_data import load_run
+from bgsub.options import ProgressCallback, SourceOptions
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import Event, find_events
-from bgsub.pipeline.directory import MANIFEST, ResultsDirectory
-from bgsub.pipeline.manifest import load_manifest, recorded_path, versions
-from bgsub.pipeline.schema import SCHEMA_VERSION
-from bgsub.source_options import SourceOptions
+from bgsub.pipeline.manifest import SCHEMA_VERSION, load_manifest, recorded_path, versions
+from bgsub.pipeline.results import MANIFEST, ResultsDirectory
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.tracking.recorder import FILES, ObjectOptions, ObjectRecorder, Recorded, View, describe
 from bgsub.tracking.regions import check_inside
@@ -54,7 +53,10 @@ def follow_masks(
     force: bool = False,
     progress: ProgressCallback | None = None,
 ) -> tuple[Recorded, list[str]]:
-    """Write tables of objects, tracks and events of masks.
+    """Write tables of objects, tracks and events of masks, and return them and notes for the user.
+
+    One pass over the masks, and over the film where it still is there: with its pictures, objects
+    that merge are told apart by their looks, without them by their motion.
 
     Parameters
     ----------
@@ -62,7 +64,6 @@ def follow_masks(
         A folder of results with masks; a mask video; or a folder of mask images.
     out : Path
         Folder for the tables.
-    options : ObjectOptions
     rate : Fraction, optional
         Frames a second, where the masks do not say it.
     still_objects : {"foreground", "background"} or float, optional
@@ -70,14 +71,6 @@ def follow_masks(
         see `bgsub.tracking.absorption`.
     force : bool
         Replace earlier results in `out`.
-    progress : callable, optional
-
-    Returns
-    -------
-    Recorded
-        What was found.
-    list of str
-        What there is to say of it.
 
     Raises
     ------
@@ -85,11 +78,6 @@ def follow_masks(
         If there are no masks, or they cannot be read.
     OutputError
         If `out` cannot be written.
-
-    Notes
-    -----
-    One pass over the masks, and over the film where it still is there: with its pictures, objects
-    that merge are told apart by their looks, without them by their motion.
     """
     masks = open_masks(given)
     footage = _of_results(given, masks) or _of_masks(masks, rate)
@@ -136,26 +124,20 @@ def _of_results(given: str, masks: MaskFiles) -> _Footage | None:
     folder = next((f for f in (place, place.parent) if (f / MANIFEST).is_file()), None)
     if folder is None:
         return None
-    manifest = load_manifest(folder)
-    try:
-        facts = dict(manifest["input"])
-        facts["path"] = recorded_path(manifest, facts["path"])
-        options = SourceOptions.from_json(manifest["options"]["source"])
-        width, height = int(facts["width"]), int(facts["height"])
-        small = (int(manifest["frame_size"][0]), int(manifest["frame_size"][1]))
-        rate = None if facts["rate"] is None else Fraction(str(facts["rate"]))
-    except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-        message = f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again"
-        raise InputError(message) from error
+    run, manifest = load_run(folder), load_manifest(folder)
+    options = SourceOptions.from_json(manifest["options"]["source"])
+    width, height = manifest.get("frame_size") or run.region[2:]
     film = None
     if masks.footage is not None:
         with suppress(BgsubError):  # gone or damaged since: the masks are enough
             plain = {**options.to_json(), "mask_image": None}
             film = open_source(masks.footage, **plain)
-    view = View((width, height), options.roi or (0, 0, width, height), small)
+    view = View((run.width, run.height), run.region, (width, height))
     table = folder / "errors.csv"
     events = find_events(read_csv(table)) if table.is_file() else []
-    return _Footage(facts, options.to_json(), view, rate, film, events)
+    path = recorded_path(manifest, manifest["input"]["path"])
+    facts = {**manifest["input"], "path": path}
+    return _Footage(facts, options.to_json(), view, run.rate, film, events)
 
 
 def _of_masks(masks: MaskFiles, rate: Fraction | None) -> _Footage:
@@ -179,7 +161,7 @@ def _of_masks(masks: MaskFiles, rate: Fraction | None) -> _Footage:
 def _frames(
     masks: MaskFiles, footage: _Footage, per_second: float
 ) -> Iterator[tuple[int, float, Bytes, Bytes | None]]:
-    """Give number, time, mask and picture of every frame, the numbers counted from 1."""
+    """Yield number, time, mask and picture of every frame, the numbers counted from 1."""
     film = None if footage.film is None else iter(footage.film)
     pictures = masks.pictures.pick(range(len(masks.pictures)))
     for number, small in zip(masks.numbers.tolist(), pictures, strict=True):
@@ -202,7 +184,7 @@ def _frames(
 
 
 def _is_picture(mask: NDArray[np.integer[Any]]) -> bool:
-    """Say whether most of a picture is neither black, white nor one of a few greys.
+    """Return whether most of a picture is neither black, white nor one of a few greys.
 
     Shadows and places of which nothing is known have greys of their own in masks.
     """

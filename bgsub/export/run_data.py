@@ -1,30 +1,31 @@
-"""Read what an export needs from a folder of results."""
+"""Read what exports, clips and listings need of a folder of results."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.evaluation.masks import find_output, open_masks
+from bgsub.evaluation.masks import open_masks
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import find_events
-from bgsub.pipeline.directory import MANIFEST
+from bgsub.page.result import frames_used
 from bgsub.pipeline.manifest import load_manifest, recorded_path
+from bgsub.pipeline.results import MANIFEST
 from bgsub.tracking.events import SceneEvent, Selection, read_events
 from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Bytes
+from bgsub.video.images import Image
+from bgsub.video.sink import find_written
 from bgsub.video.source import image_files
 
 
@@ -71,24 +72,12 @@ class RunData:
     selection: Selection | None = None
 
     def objects(self) -> list[Observation]:
-        """Read objects.csv: those of the selection, if there is one.
-
-        Raises
-        ------
-        InputError
-            If the run wrote none, or it is damaged.
-        """
+        """Read objects.csv, those of the selection; InputError if there is none."""
         found = list(read_objects(self._output("objects.csv")))
         return found if self.selection is None else self.selection.objects(found, self.events())
 
     def events(self) -> list[SceneEvent]:
-        """Read events.json, or form the events of the selection.
-
-        Raises
-        ------
-        InputError
-            If the run wrote none, or it is damaged.
-        """
+        """Read events.json, or form the events of the selection; InputError if there is none."""
         if self.selection is None:
             return read_events(self._output("events.json"))
         errors = self.folder / "errors.csv"
@@ -97,7 +86,7 @@ class RunData:
 
     @cached_property
     def _images(self) -> list[str]:
-        """Name the images that are the film, if they are still there."""
+        """The names of the images that are the film, if they are still there."""
         files = image_files(self.path)
         if not files or len(files) != self.frames:
             return []
@@ -110,7 +99,7 @@ class RunData:
         return bool(self._images)
 
     def picture_name(self, frame: int) -> str:
-        """Give the name of the picture of a frame, which is made up where a film holds them all."""
+        """Return the name of the picture of a frame, made up where a film holds them all."""
         return self._images[frame - 1] if self._images else f"{self.stem}_{frame:06d}.png"
 
     @property
@@ -125,51 +114,33 @@ class RunData:
         return path.parent.name if any(sign in path.name for sign in "*?[%") else path.stem
 
     def masks(self) -> tuple[list[int], Iterator[Bytes]]:
-        """Give the numbers of all frames, and their masks at the size of the film's pictures.
-
-        Raises
-        ------
-        InputError
-            If the run wrote no mask, or it is damaged.
-        """
+        """Return the numbers of all frames, and their masks at the size of the film's pictures."""
         files = open_masks(str(self.folder))
-        pictures = files.pictures.pick(range(len(files.pictures)))
-        return files.numbers.tolist(), map(self._whole, pictures)
-
-    def _whole(self, small: NDArray[np.uint8] | NDArray[np.uint16]) -> Bytes:
-        """Put a mask of what the run looked at into a picture of the film's size."""
         x, y, width, height = self.region
-        mask = np.zeros((self.height, self.width), np.uint8)
-        part = cv2.resize(small, (width, height), interpolation=cv2.INTER_NEAREST)
-        mask[y : y + height, x : x + width] = np.where(part >= 128, 255, 0)
-        return mask
+
+        def whole(small: Image) -> Bytes:
+            mask = np.zeros((self.height, self.width), np.uint8)
+            part = cv2.resize(small, (width, height), interpolation=cv2.INTER_NEAREST)
+            mask[y : y + height, x : x + width] = np.where(part >= 128, 255, 0)
+            return mask
+
+        pictures = files.pictures.pick(range(len(files.pictures)))
+        return files.numbers.tolist(), map(whole, pictures)
 
     def _output(self, name: str) -> Path:
-        path = self.folder / name
-        if not path.is_file():
-            raise table_is_missing(self.folder, name)
-        return path
-
-
-def table_is_missing(folder: Path, name: str) -> InputError:
-    """Say that a run wrote no table of objects, and where there is one or how it is made."""
-    made = folder / "objects"
-    advice = "run it again without --only"
-    if (made / name).is_file():
-        advice = f"give {made}, which has it"
-    elif find_output(folder, "mask") is not None:
-        advice = f"make it with `bgsub objects {folder}`, and give {made} instead"
-    return InputError(f"{folder}: its run wrote no {name}; {advice}")
+        path, made = self.folder / name, self.folder / "objects"
+        if path.is_file():
+            return path
+        advice = "run it again without --only"
+        if (made / name).is_file():
+            advice = f"give {made}, which has it"
+        elif find_written(self.folder, "mask") is not None:
+            advice = f"make it with `bgsub objects {self.folder}`, and give {made} instead"
+        raise InputError(f"{self.folder}: its run wrote no {name}; {advice}")
 
 
 def load_run(folder: Path) -> RunData:
-    """Read the facts of a run from its run.json.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is damaged.
-    """
+    """Read the facts of a run from its run.json; InputError if there is none, or it is damaged."""
     manifest = load_manifest(folder)
     try:
         source = manifest["input"]
@@ -178,7 +149,8 @@ def load_run(folder: Path) -> RunData:
         roi, fps = options.get("roi") or (0, 0, width, height), options.get("fps")
         rate, least = source.get("rate"), manifest["options"].get("min_area")
         table = folder / "errors.csv"
-        numbers = read_csv(table).frames.tolist() if table.is_file() else _passed(manifest)
+        numbers = read_csv(table).frames.tolist() if table.is_file() else frames_used(manifest)
+        x, y, wide, high = (int(each) for each in roi)
         return RunData(
             folder,
             str(source["name"]),
@@ -187,7 +159,7 @@ def load_run(folder: Path) -> RunData:
             height,
             int(source["frames"] or 0),
             None if rate is None else Fraction(str(rate)),
-            _four(roi),
+            (x, y, wide, high),
             None if least is None else int(least),
             None if fps is None else str(fps),
             numbers,
@@ -197,32 +169,7 @@ def load_run(folder: Path) -> RunData:
         raise InputError(message) from error
 
 
-def _passed(manifest: Mapping[str, Any]) -> list[int]:
-    """Give the numbers of the frames that a run used, where no table has them.
-
-    Where they are not a number of frames apart, as with a time between them, they are so nearly.
-    """
-    bad = {int(each["frame"]) for each in manifest.get("bad_frames", [])}
-    every = manifest["options"]["source"].get("every")
-    step = int(every) if str(every).isdecimal() else 1
-    found: list[int] = []
-    for part in manifest.get("segments", [manifest]):
-        used, span = int(part["frames"]["used"]), part.get("span")
-        total = int(manifest["input"]["frames"] or used)
-        first, last = (span["first_frame"], span["last_frame"]) if span else (1, total)
-        numbers = [number for number in range(first, last + 1, step) if number not in bad]
-        if len(numbers) != used:
-            numbers = np.linspace(first, last, used).round().astype(int).tolist()
-        found += numbers
-    return found
-
-
-def _four(numbers: Any) -> tuple[int, int, int, int]:
-    x, y, width, height = (int(number) for number in numbers)
-    return x, y, width, height
-
-
 def by_frame(objects: list[Observation]) -> dict[int, list[Observation]]:
-    """Give the objects of each frame that has any, in order of time."""
+    """Return the objects of each frame that has any, in order of time."""
     ordered = sorted(objects, key=lambda each: (each.frame, each.track))
     return {frame: list(group) for frame, group in groupby(ordered, lambda each: each.frame)}

@@ -3,41 +3,40 @@
 from __future__ import annotations
 
 import logging
+import math
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, UsageError
-from bgsub.fit.method_fit import (
-    background_coefficients,
-    ordinary_frames,
-    regression_weights,
-    with_residual,
-)
-from bgsub.fit.settings import FitSettings
-from bgsub.fit.store import FitColumns, FrameStore
-from bgsub.fit_options import MOST_AUTO_COMPONENTS
-from bgsub.options import ProgressCallback
+from bgsub.fit.store import FrameStore
+from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
 from bgsub.outliers.scorer_learning import FrameWeights
-from bgsub.robustpca.checks import support_size
-from bgsub.robustpca.competitors.methods import METHODS
-from bgsub.robustpca.competitors.methods import Settings as MethodSettings
+from bgsub.robustpca.competitors import METHODS, Settings
+from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import Gram, gram_matrix
 from bgsub.robustpca.rank import RankChoice, choose_rank, share_for_rank
-from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
+from bgsub.robustpca.reweight import (
+    FOOTAGE_CUTOFF,
+    location_and_scale,
+    predictive_errors,
+    robust_scores,
+)
+from bgsub.robustpca.spaces import Fit
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
 
 if TYPE_CHECKING:
-    from bgsub.robustpca.competitors.methods import Estimator
+    from bgsub.robustpca.competitors import Estimator
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 _SCIPY = "scipy.linalg"
 
@@ -63,29 +62,37 @@ class FrameFit(FrameWeights):
     rank: RankChoice | None = None
 
 
+def load_libraries(workers: Workers) -> None:
+    """Begin to import what a fit needs, while frames are read: both take as long."""
+    workers.load(_SCIPY)
+
+
 def fit_frames(
     store: FrameStore,
     pixel_mask: NDArray[np.bool_] | None,
-    settings: FitSettings,
+    options: RunOptions,
+    cutoff: float | None,
     workers: Workers,
     progress: ProgressCallback,
 ) -> FrameFit:
     """Fit the method that is asked for to the frames of a store, or to its sample of them.
 
+    Frames with a robust score above the cut-off are outliers; None is chosen from the frames.
     UsageError if k is not below the number of frames.
     """
-    least = 1 if settings.k == "auto" else settings.k
-    check_rank(least, store.fit_numbers.size, settings.support_fraction, name=store.name)
+    least = 1 if options.k == "auto" else options.k
+    check_rank(least, store.fit_numbers.size, options.support_fraction, name=store.name)
     workers.need(_SCIPY)
-    if settings.plots:
-        # Matplotlib takes longer to import than many runs take. Not before: the
-        # line above would wait for it.
+    if "plot" in options.outputs:
+        # Matplotlib takes longer to import than many runs take. Not before: the line above would
+        # wait for it.
         workers.load("bgsub.report.plots")
     columns = store.fit_columns(pixel_mask)
     gram = choice = None
-    k, threads = settings.k, min(workers.threads, store.gram_threads)
-    chooses = k == "auto" or settings.keep_choice
-    if not METHODS[settings.method].needs_pixels:
+    threads = min(workers.threads, store.gram_threads)
+    # With a plot of the spectrum also to show what would have been chosen.
+    chooses = options.k == "auto" or "spectrum" in options.outputs
+    if not METHODS[options.method].needs_pixels:
         gram = gram_matrix(
             columns,
             threads=threads,
@@ -93,17 +100,31 @@ def fit_frames(
             apart=share_for_rank(*columns.shape) if chooses else (),
         )
         give_back()
-    if k == "auto" or chooses:
-        choice = _choose_k(columns, gram, settings, threads)
-        k = choice.rank if k == "auto" else k
-    estimator = _make_estimator(k, settings, progress, workers.threads)
-    warned = _fit(estimator, columns, gram)
+    if chooses:
+        choice = choose_rank(
+            columns,
+            gram,
+            max_rank=MOST_AUTO_COMPONENTS,
+            support_fraction=options.support_fraction,
+            random_state=options.seed,
+            threads=threads,
+        )
+        give_back()
+        logger.info("--k auto: %d, as %s", choice.rank, choice.reason)
+    k = choice.rank if choice is not None and options.k == "auto" else least
+    estimator = _make_estimator(k, options, progress, workers.threads)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        if gram is None:
+            estimator.fit(columns)
+        else:
+            estimator.fit_gram(gram)
     table = fit_table(
         estimator,
         gram,
         frames=store.fit_numbers,
         times=store.fit_times,
-        cutoff=settings.cutoff,
+        cutoff=cutoff,
         pixels=columns.shape[1],
     )
     give_back()
@@ -111,7 +132,10 @@ def fit_frames(
     support = estimator.support_
     if not isinstance(estimator, TRPCA):
         support = ordinary_frames(table.scores, table.errors, table.cutoff)
-    weights, basis = _row_weights(estimator, gram, coefficients, support)
+    if gram is None:
+        weights, basis = regression_weights(coefficients, support)
+    else:
+        weights, basis = estimator.center_weights_, estimator.component_weights_
     return FrameFit(
         estimator=estimator,
         gram=gram,
@@ -126,79 +150,32 @@ def fit_frames(
     )
 
 
-def _row_weights(
-    estimator: Estimator,
-    gram: Gram | None,
-    coefficients: NDArray[np.float64],
-    support: NDArray[np.bool_],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weights of the frames of which the centre and the components are sums."""
-    if gram is None:
-        return regression_weights(coefficients, support)
-    return estimator.center_weights_, estimator.component_weights_
-
-
-def _fit(
-    estimator: Estimator, columns: FitColumns, gram: Gram | None
-) -> list[warnings.WarningMessage]:
-    """Fit an estimator from the Gram matrix, or to the pixels; return what it warned of."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        if gram is None:
-            estimator.fit(columns)
-        else:
-            estimator.fit_gram(gram)
-    return caught
-
-
-def load_libraries(workers: Workers) -> None:
-    """Begin to import what a fit needs, while frames are read: both take as long."""
-    workers.load(_SCIPY)
-
-
-def _choose_k(
-    columns: FitColumns, gram: Gram | None, settings: FitSettings, threads: int
-) -> RankChoice:
-    """Choose the number of components from the frames that are fitted, and log it."""
-    choice = choose_rank(
-        columns,
-        gram,
-        max_rank=MOST_AUTO_COMPONENTS,
-        support_fraction=settings.support_fraction,
-        random_state=settings.seed,
-        threads=threads,
-    )
-    give_back()
-    logger.info("--k auto: %d, as %s", choice.rank, choice.reason)
-    return choice
-
-
 def _make_estimator(
-    k: int, settings: FitSettings, progress: ProgressCallback, threads: int
+    k: int, options: RunOptions, progress: ProgressCallback, threads: int
 ) -> Estimator:
-    """Make the estimator of the method that is asked for."""
-    if settings.method == "trpca":
+    if options.method == "trpca":
         return TRPCA(
             k,
-            support_fraction=settings.support_fraction,
-            n_init=settings.n_init,
-            tol=settings.tol,
-            max_iter=settings.max_iter,
-            reweight=settings.reweight,
-            random_state=settings.seed,
+            support_fraction=options.support_fraction,
+            n_init=options.n_init,
+            tol=options.tol,
+            max_iter=options.max_iter,
+            reweight=options.reweight,
+            random_state=options.seed,
             reweight_cutoff=FOOTAGE_CUTOFF,
             threads=threads,
         )
-    chosen = MethodSettings(
-        k=k,
-        support_fraction=settings.support_fraction,
-        random_state=settings.seed,
-        lam=settings.lam,
-        progress=lambda done, residual: progress(
-            with_residual(settings.method, residual), done, None
-        ),
+    return METHODS[options.method].make(
+        Settings(
+            k=k,
+            support_fraction=options.support_fraction,
+            random_state=options.seed,
+            lam=options.lam,
+            progress=lambda done, residual: progress(
+                with_residual(options.method, residual), done, None
+            ),
+        )
     )
-    return METHODS[settings.method].make(chosen)
 
 
 def check_rank(
@@ -221,3 +198,98 @@ def check_rank(
             f"use --k {max(1, kept // 3)} or less, or more frames"
         )
         raise UsageError(message)
+
+
+# --- what a fit by any method says of its frames ----------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFrames:
+    """Errors of frames, location and scale of the ordinary √r, robust z-scores relative to these.
+
+    A background is the centre and the coefficients of its frame times the components.
+    """
+
+    errors: Floats
+    location: float
+    scale: float
+    outlier_scores: Floats
+    coefficients: Floats
+
+    @classmethod
+    def of(cls, estimator: Estimator) -> FittedFrames:
+        """Read what a fitted estimator says of the frames it was fitted to."""
+        return cls(
+            estimator.errors_,
+            float(estimator.error_location_),
+            float(estimator.error_scale_),
+            estimator.outlier_scores_,
+            background_coefficients(estimator),
+        )
+
+
+def background_coefficients(estimator: Any) -> Floats:
+    """Return the coefficients of the background of every fitted frame, shape (n, c).
+
+    The orthogonal projection on the components for the row methods. The methods with outlying
+    pixels have better ones of their own, which these pixels did not touch: `RobustSubspace` its
+    robust regressions, `PCP` the coordinates of its low-rank part.
+    """
+    if hasattr(estimator, "coefficients_"):
+        return np.asarray(estimator.coefficients_)
+    if hasattr(estimator, "left_"):
+        turn = estimator.right_ @ estimator.components_.T
+        low_rank = estimator.left_.astype(np.float64) @ turn
+        return np.asarray(low_rank - estimator.center_ @ estimator.components_.T)
+    return np.asarray(estimator.scores_)
+
+
+def truncated(estimator: Any, k: int) -> FittedFrames:
+    """Return what a fit with the first k components alone says, for methods whose fits are nested.
+
+    Leaving out components adds their squared scores to the errors.
+    """
+    scores = estimator.scores_
+    errors = estimator.errors_ + (scores[:, k:] ** 2).sum(axis=1)
+    fit = Fit(np.zeros(1), np.zeros((1, k)), scores[:, :k], errors, estimator.support_)
+    predicted = predictive_errors(fit)
+    location, scale = location_and_scale(predicted)
+    coefficients = background_coefficients(estimator)[:, :k]
+    return FittedFrames(errors, location, scale, robust_scores(predicted), coefficients)
+
+
+def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:
+    """Return the frames below the cut-off, or the better half where these are fewer, shape (n,)."""
+    ordinary = np.asarray(scores <= cutoff)
+    half = (errors.size + 1) // 2
+    if ordinary.sum() < half:
+        ordinary = np.zeros(errors.size, dtype=bool)
+        ordinary[np.argsort(errors, kind="stable")[:half]] = True
+    return ordinary
+
+
+def regression_weights(coefficients: Floats, ordinary: Flags) -> tuple[Floats, Floats]:
+    """Compute weights of ordinary frames that regress any of their planes on the coefficients.
+
+    Returns
+    -------
+    weights : ndarray of shape (n,)
+        w, which sum to 1: the plane at coefficients 0 is Σ w_j x_j.
+    basis : ndarray of shape (n, k)
+        B, columns of which sum to 0: the plane changes by Σ B_j x_j per coefficient.
+
+    Notes
+    -----
+    The least-squares solution of x_j ≈ m + Σ_c y_jc u_c over the ordinary frames is a left
+    multiplication of the frames by the pseudo-inverse of (1 Y).
+    """
+    design = np.column_stack([np.ones(int(ordinary.sum())), coefficients[ordinary]])
+    inverse = np.linalg.pinv(design)
+    weights = np.zeros((ordinary.size, inverse.shape[0]))
+    weights[ordinary] = inverse.T
+    return weights[:, 0], weights[:, 1:]
+
+
+def with_residual(stage: str, residual: float) -> str:
+    """Return a stage of progress with the residual behind it, where there is one yet."""
+    return f"{stage} · residual {residual:.1e}" if math.isfinite(residual) else stage

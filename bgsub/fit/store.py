@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -11,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import MemoryLimitError
-from bgsub.fit.blocks import chunk_bytes, render_rows, sum_rows
-from bgsub.fit.borrowed import Borrowed
-from bgsub.fit.memory_plan import Plan
+from bgsub.fit.memory import Plan, chunk_bytes, render_rows, sum_rows
 from bgsub.options import ProgressCallback
 from bgsub.runtime.limits import give_back, spill_folder
 from bgsub.video.film_index import Place
-from bgsub.video.frames import Bytes, Frame
-from bgsub.video.matrix import FrameMatrix
-from bgsub.video.prefetch import Prefetch
+from bgsub.video.frames import Bytes
+from bgsub.video.matrix import FrameMatrix, Prefetch
+from bgsub.video.seek import frames_at
 from bgsub.video.selection import sample_rows
 from bgsub.video.source import FrameSource
 
@@ -37,6 +36,21 @@ class FrameBlock(NamedTuple):
     outlier_scores: NDArray[np.float64] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Borrowed:
+    """Frames of a film before and behind those of a run, which are fitted with them.
+
+    The source selects all of them; those that cannot be decoded are left out.
+    """
+
+    source: FrameSource
+    before: Sequence[Place]
+    after: Sequence[Place]
+
+    def __len__(self) -> int:
+        return len(self.before) + len(self.after)
+
+
 class FitColumns:
     """The luma of some rows of a frame matrix, inside the pixel mask."""
 
@@ -48,18 +62,10 @@ class FitColumns:
     ) -> None:
         self._matrix, self._rows = matrix, rows
         self._index = None if pixel_mask is None else np.flatnonzero(pixel_mask)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Frames and pixels of the fit."""
-        frames = len(self._matrix) if self._rows is None else self._rows.size
-        pixels = self._matrix.layout.pixels if self._index is None else self._index.size
-        return frames, pixels
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Always uint8."""
-        return np.dtype(np.uint8)
+        frames = len(matrix) if rows is None else rows.size
+        pixels = matrix.layout.pixels if self._index is None else self._index.size
+        self.shape: tuple[int, int] = (frames, pixels)
+        self.dtype: np.dtype[Any] = np.dtype(np.uint8)
 
     def columns(self, start: int, stop: int) -> Bytes:
         """Return the pixels start to stop (exclusive) of all frames of the fit."""
@@ -97,7 +103,7 @@ class FrameStore:
         fitted: int | None = None,
         borrowed: Borrowed | None = None,
     ) -> None:
-        self._borrowed = borrowed
+        self._borrowed = borrowed or Borrowed(source, (), ())
         self._before = 0
         self._source, self._plan, self._progress = source, plan, progress
         self._fitted = fitted or plan.most_fitted
@@ -133,7 +139,7 @@ class FrameStore:
     @property
     def fits_all(self) -> bool:
         """Whether every frame is fitted, and no others."""
-        return self._borrowed is None and self.fit_rows.size == len(self)
+        return not len(self._borrowed) and self.fit_rows.size == len(self)
 
     @property
     def fit_moments(self) -> list[tuple[int, float]]:
@@ -142,22 +148,21 @@ class FrameStore:
 
     def _read_all(self, seed: int) -> None:
         matrix, borrowed = self._matrix, self._borrowed
-        if borrowed is not None:
-            self._borrow(borrowed, borrowed.before)
+        self._borrow(borrowed.before)
         self._before = len(matrix)
         self._read_own()
         own = slice(self._before, len(matrix))
         self.numbers, self.times = matrix.numbers[own], matrix.times[own]
-        if borrowed is not None:
-            self._borrow(borrowed, borrowed.after)
+        self._borrow(borrowed.after)
         self.fit_rows = self._sample(seed, self._before, len(matrix) - own.stop)
         self.fit_numbers = matrix.numbers[self.fit_rows]
         self.fit_times = matrix.times[self.fit_rows]
 
-    def _borrow(self, borrowed: Borrowed, places: Sequence[Place]) -> None:
-        for frame in borrowed.frames(places):
-            self._matrix.append(frame)
-        self._matrix.release()
+    def _borrow(self, places: Sequence[Place]) -> None:
+        if places:
+            for frame in frames_at(self._borrowed.source, places):
+                self._matrix.append(frame)
+            self._matrix.release()
 
     def _read_own(self) -> None:
         matrix = self._matrix
@@ -194,15 +199,11 @@ class FrameStore:
             self._progress("count", len(numbers), self._source.frames_estimate)
         self.numbers, self.times = np.array(numbers, dtype=np.int64), np.array(times)
         borrowed = self._borrowed
-        if borrowed is None:
-            self.fit_rows = self._sample(seed, 0, 0)
-            self._keep(self.fit_rows)
-        else:
-            before, behind = len(borrowed.before), len(borrowed.before) + len(self)
-            self.fit_rows = rows = self._sample(seed, before, len(borrowed.after))
-            self._borrow(borrowed, [borrowed.before[row] for row in rows[rows < before]])
-            self._keep(rows[(rows >= before) & (rows < behind)] - before)
-            self._borrow(borrowed, [borrowed.after[row - behind] for row in rows[rows >= behind]])
+        before, behind = len(borrowed.before), len(borrowed.before) + len(self)
+        self.fit_rows = rows = self._sample(seed, before, len(borrowed.after))
+        self._borrow([borrowed.before[row] for row in rows[rows < before]])
+        self._keep(rows[(rows >= before) & (rows < behind)] - before)
+        self._borrow([borrowed.after[row - behind] for row in rows[rows >= behind]])
         self.fit_numbers, self.fit_times = self._matrix.numbers, self._matrix.times
 
     def _keep(self, rows: NDArray[np.int64]) -> None:
@@ -247,17 +248,12 @@ class FrameStore:
 
 
 def decoded_blocks(source: FrameSource) -> Iterator[FrameBlock]:
-    """Yield blocks of the frames of a source as they are decoded."""
+    """Yield blocks of the frames of a source as they are decoded, the last one shorter."""
     step = render_rows(source.layout.size)
-    return _blocks(Prefetch(source, depth=max(1, step // 2)), step)
-
-
-def _blocks(frames: Iterable[Frame], step: int) -> Iterator[FrameBlock]:
-    """Gather frames into blocks of `step`, the last one shorter."""
     rows: Bytes | None = None
     numbers: list[int] = []
     times: list[float] = []
-    for frame in frames:
+    for frame in Prefetch(source, depth=max(1, step // 2)):
         if rows is None:
             rows = np.empty((step, frame.data.size), dtype=np.uint8)
         rows[len(numbers)] = frame.data

@@ -1,29 +1,229 @@
-"""Find and follow the objects of a stream's frames, with the newest model of its scene."""
+"""Learn the scene of a stream as it goes on, and find and follow the objects of its frames."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import queue
+import sys
 import threading
+import warnings
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel
 from bgsub.background.plates import at_working_size
-from bgsub.errors import InputError, UsageError
-from bgsub.live.decoding import Header, LearningSettings
-from bgsub.live.learning import Learner, LiveModel, Schedule
+from bgsub.background.sample import MOST_FRAMES as SAMPLE
+from bgsub.errors import BgsubWarning, InputError, UsageError
+from bgsub.fit.store import FrameBlock
+from bgsub.live.decoding import Header
 from bgsub.live.options import WatchOptions
-from bgsub.segmenter.masks import SCORE_LEVEL, MaskModel, MaskOptions, Seen
+from bgsub.outliers.own_light import shrink, shrinking
+from bgsub.pipeline.loop import Loop
+from bgsub.pipeline.scene import LearnedScene
+from bgsub.robustpca.conventions import support_size
+from bgsub.robustpca.online import OnlineTRPCA
+from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
+from bgsub.segmenter.masks import MaskModel
+from bgsub.segmenter.protocol import MaskOptions
 from bgsub.tracking.detections import find_detections, with_weak_regions
 from bgsub.tracking.events import EventFilter
 from bgsub.tracking.recorder import View
 from bgsub.tracking.regions import Region
-from bgsub.tracking.tracker import Observation, Tracker
+from bgsub.tracking.tracker import Followed, Observation, Tracker
 from bgsub.video.frames import Bytes, Layout
 
-_RATE = 25.0
-_NO_MODEL = "a frame is segmented before anything is learned"
+MOST_FRAMES = 500
+"""Frames of a window."""
+
+_FIRST_FRAMES, _GROWTH = 40, 100
+"""Frames that the time before the first model is cut into, and any time since the beginning until
+the window is full."""
+
+_LEAST_FRAMES = 8
+
+_COMPONENTS, _FRAMES_A_COMPONENT = 3, 3
+"""Of the fit, and frames of its support for each at least: fewer fit but themselves."""
+
+_NICENESS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class LiveModel:
+    """What was learned of a scene: masks, and the fit to the window's luma, shrunk.
+
+    `location` and `scale` are those of √r in the window, in grey levels; without a fit there is no
+    `center`.
+    """
+
+    masks: MaskModel
+    center: NDArray[np.float64] | None = None
+    components: NDArray[np.float64] | None = None
+    location: float = 0.0
+    scale: float = 1.0
+
+    def frame_score(self, luma: Bytes) -> float | None:
+        """Return the robust z-score of a frame's error against the window; None without a fit."""
+        if self.center is None or self.components is None:
+            return None
+        rest = _shrunk(luma).astype(np.float64) - self.center
+        rest -= (self.components @ rest) @ self.components
+        return float((np.sqrt(rest @ rest) - self.location) / max(self.scale, 1e-9))
+
+
+def _shrunk(luma: Bytes) -> Bytes:
+    small = shrink(luma, 2 * shrinking(*luma.shape))
+    return np.asarray(np.clip(small + 0.5, 0, 255), np.uint8).ravel()
+
+
+class Window:
+    """The frames of the last minutes, thinned to 500, and models of them.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the frames.
+    masks : MaskOptions
+    options : WatchOptions
+        Its times. A model is due after `warm_up_s`, when the time that is known has doubled, and
+        then every `refresh_s`.
+
+    Attributes
+    ----------
+    times : list of float
+        Of the frames, in seconds.
+    """
+
+    def __init__(self, layout: Layout, masks: MaskOptions, options: WatchOptions) -> None:
+        self._layout, self._masks, self._options = layout, masks, options
+        self._frames: deque[tuple[float, Bytes]] = deque(maxlen=MOST_FRAMES)
+        self._new: deque[Bytes] = deque(maxlen=MOST_FRAMES)
+        self._began = self._learned_s = -np.inf
+        self._count = 0
+        self._lock = threading.Lock()
+        self._fit = OnlineTRPCA(
+            _COMPONENTS,
+            window=MOST_FRAMES,
+            random_state=0,
+            reweight_cutoff=FOOTAGE_CUTOFF,
+            threads=options.threads,
+        )
+
+    @property
+    def times(self) -> list[float]:
+        """Of the frames, in seconds."""
+        return [time_s for time_s, _ in self._frames]
+
+    def add(self, row: Bytes, time_s: float) -> bool:
+        """Take in the next frame if it is time for one; return whether a model is due."""
+        if not self._frames:
+            self._began = self._learned_s = time_s
+        elif time_s - self._frames[-1][0] < self._step(time_s - self._began):
+            return False
+        with self._lock:
+            self._frames.append((time_s, row.copy()))
+            self._new.append(self._frames[-1][1])
+            while self._frames[0][0] < time_s - self._options.window_s:
+                self._frames.popleft()
+        self._count += 1
+        # Young models know little: they are replaced when the time that they knew has doubled.
+        warm_up_s = self._options.warm_up_s
+        known_s = max(self._learned_s - self._began, warm_up_s)
+        is_first = self._learned_s == self._began
+        due_s = warm_up_s if is_first else min(self._options.refresh_s, known_s)
+        if self._count < _LEAST_FRAMES or time_s - self._learned_s < due_s:
+            return False
+        self._learned_s = time_s
+        return True
+
+    def _step(self, age_s: float) -> float:
+        """Seconds between frames that are kept: few at first, so that there are enough."""
+        step = max(self._options.warm_up_s / _FIRST_FRAMES, age_s / _GROWTH)
+        full = self._options.window_s / MOST_FRAMES
+        return min(step, full) if age_s > self._options.warm_up_s else step
+
+    def learn(self) -> LiveModel:
+        """Learn from the window as it is; frames may come meanwhile."""
+        with self._lock:
+            frames, new = list(self._frames), list(self._new)
+            self._new.clear()
+        layout, fit = self._layout, self._fit
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BgsubWarning)
+            fit.partial_fit(np.stack([_shrunk(layout.luma(row)) for row in new]))
+        # For masks frames that are spread evenly over the time of the window.
+        times = np.array([time_s for time_s, _ in frames])
+        wanted = np.linspace(times[0], times[-1], min(len(times), SAMPLE))
+        chosen = np.unique(np.abs(times[:, None] - wanted).argmin(axis=0))
+        small = np.stack([at_working_size(layout.seen(frames[i][1])) for i in chosen])
+        with ThreadPoolExecutor(self._options.threads) as pool:
+            each = map if self._options.threads == 1 else pool.map
+            masks = MaskModel.learned(small, (layout.height, layout.width), self._masks, each=each)
+        if support_size(fit.errors_.size, None) < _FRAMES_A_COMPONENT * _COMPONENTS:
+            return LiveModel(masks)
+        return LiveModel(masks, fit.center_, fit.components_, fit.error_location_, fit.error_scale_)
+
+
+class Learner:
+    """The newest model of a window.
+
+    Parameters
+    ----------
+    window : Window
+    waits : bool
+        Whether frames wait for a model that is due: where nothing is lost by it, results do not
+        depend on how quick the machine is. Else it is learned in a thread that gives way.
+
+    Attributes
+    ----------
+    model : LiveModel or None
+    models : int
+        Learned so far.
+    complaints : SimpleQueue of str
+        What a person should know.
+    """
+
+    def __init__(self, window: Window, *, waits: bool) -> None:
+        self._window, self._waits = window, waits
+        self._due: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self.model: LiveModel | None = None
+        self.models = 0
+        self.complaints: queue.SimpleQueue[str] = queue.SimpleQueue()
+        if not waits:
+            threading.Thread(target=self._run, name="bgsub-learner", daemon=True).start()
+
+    def offer(self, row: Bytes, time_s: float) -> None:
+        """Show a frame, in order of time."""
+        if not self._window.add(row, time_s):
+            return
+        if self._waits:
+            self._learn()
+        elif self._due.empty():  # one that waits knows of this frame too
+            self._due.put(True)
+
+    def close(self) -> None:
+        """Learn no more."""
+        self._due.put(False)
+
+    def _run(self) -> None:
+        if sys.platform == "linux":  # elsewhere it would be the priority of all threads
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        while self._due.get():
+            self._learn()
+
+    def _learn(self) -> None:
+        try:
+            self.model = self._window.learn()
+            self.models += 1
+        except Exception as error:  # noqa: BLE001 - the last model goes on serving
+            message = "a model could not be learned, and the last one is used further"
+            self.complaints.put(f"{message} ({str(error) or type(error).__name__})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +233,6 @@ class Sought:
     Attributes
     ----------
     masks : MaskOptions
-        Those of a model that is learned, and of one that is given.
     min_area : int, optional
         Pixels of the stream that an object covers at least.
     counted : EventFilter
@@ -67,7 +266,7 @@ class Found:
 
 
 class Analysis:
-    """Finds and follows the objects of a stream, over all its connections.
+    """Find and follow the objects of a stream, over all its connections.
 
     Parameters
     ----------
@@ -75,13 +274,20 @@ class Analysis:
     sought : Sought
     name : str
         Of the stream, for messages.
-    stop : threading.Event, optional
-        Where frames wait for models, until this is set; see `Learner`.
+    waits : bool
+        Whether frames wait for models.
+    looks_back : bool
+        Whether objects of a frame are told when all is known of them, as in a run. Else they are
+        told at most `LATEST` frames later, with what is known by then.
 
     Attributes
     ----------
     models : int
         Learned so far.
+    delay : int
+        Frames that were analysed and whose objects are not told yet.
+    known_s : float
+        Time of the last frame whose objects were told.
 
     Raises
     ------
@@ -92,14 +298,17 @@ class Analysis:
     """
 
     def __init__(
-        self, options: WatchOptions, sought: Sought, name: str, stop: threading.Event | None
+        self, options: WatchOptions, sought: Sought, name: str, *, waits: bool, looks_back: bool
     ) -> None:
-        self._options, self._sought, self._name, self._stop = options, sought, name, stop
+        self._options, self._sought, self._name = options, sought, name
+        self._waits, self._looks_back = waits, looks_back
         self._learner: Learner | None = None
-        self._model: LiveModel | None = None
+        self._masks: MaskModel | None = None
+        self._loop: Loop | None = None
         self._header: Header | None = None
-        self._number = self._first_track = self._last_track = 0
-        self.models = 0
+        self._number = self._first_track = self._last_track = self._models = 0
+        self._untold: deque[float] = deque()
+        self.known_s = 0.0
         self._given = None if options.model is None else BackgroundModel.load(options.model)
         if self._given is not None:
             if self._given.local is None:
@@ -112,14 +321,24 @@ class Analysis:
                 )
 
     @property
+    def models(self) -> int:
+        """Learned so far."""
+        return self._models + (0 if self._learner is None else self._learner.models)
+
+    @property
+    def delay(self) -> int:
+        """Frames that were analysed and whose objects are not told yet."""
+        return len(self._untold)
+
+    @property
     def scale(self) -> float | None:
-        """Of the pictures that it wants; None to choose."""
+        """Of the frames that it wants; None to choose."""
         if self._given is None:
             return self._options.scale
         return float(self._given.geometry.get("scale", 1.0))
 
     def open(self, header: Header) -> bool:
-        """Begin with a connection; gives whether the scene is as it was before.
+        """Begin with a connection; return whether the scene is as it was before.
 
         Raises
         ------
@@ -128,110 +347,103 @@ class Analysis:
         """
         before, self._header = self._header, header
         layout = header.layout
+        size = layout.width, layout.height
+        self._view = View(header.size, (0, 0, *header.size), size)
         is_same = before is not None and before.layout == layout
         if not is_same:
-            self._begin_learning(layout)
-        self._counted = _fitted(self._sought.counted, header.size)
-        self._view = View(header.size, (0, 0, *header.size), (layout.width, layout.height))
+            self._begin_scene(layout)
+        self._counted = self._sought.counted
+        if self._counted.ignored is not None:
+            ignored = self._counted.ignored.astype(np.uint8)
+            fitted = cv2.resize(ignored, header.size, interpolation=cv2.INTER_NEAREST)
+            self._counted = replace(self._counted, ignored=fitted > 0)
         self._first_track = self._last_track
-        self._before: Bytes | None = None
+        self._untold.clear()
+        self._loop = None
         self._tracker = Tracker(
-            (layout.width, layout.height),
-            rate=_RATE,
+            size,
+            rate=header.rate,
             min_track=self._options.min_track,
             takes_all=self._sought.min_area is not None,
         )
         return is_same
 
-    def _begin_learning(self, layout: Layout) -> None:
-        options, given, masks = self._options, self._given, self._sought.masks
+    def _begin_scene(self, layout: Layout) -> None:
+        given, masks = self._given, self._sought.masks
         self.close()
-        self._model = None
-        if given is not None and given.local is not None:
-            theirs = given.layout
-            if (theirs.height, theirs.width) != (layout.height, layout.width):
-                size = f"{layout.width}×{layout.height}"
-                message = f"{self._name}: its pictures are analysed at {size}"
-                raise InputError(f"{message}, but the model is of {theirs.width}×{theirs.height}")
-            self._model = LiveModel(MaskModel(given.local, masks))
+        self._least_area, least = 1, self._sought.min_area
+        if least is not None:
+            across, down = self._view.scale
+            self._least_area = max(1, round(least / (across * down)))
+            masks = replace(masks, min_area=self._least_area)
+        if given is None or given.local is None:
+            window = Window(layout, masks, self._options)
+            self._learner = Learner(window, waits=self._waits)
             return
-        settings = LearningSettings(
-            layout,
-            masks,
-            options.window_s,
-            options.threads,
-            gives_way=self._stop is None,
-        )
-        schedule = Schedule(
-            window_s=options.window_s, refresh_s=options.refresh_s, warm_up_s=options.warm_up_s
-        )
-        self._learner = Learner(settings, schedule, self._stop)
-        self._learner.start()
+        theirs = given.layout
+        if (theirs.height, theirs.width) != (layout.height, layout.width):
+            message = f"{self._name}: its pictures are analysed at {layout.width}×{layout.height}"
+            raise InputError(f"{message}, but the model is of {theirs.width}×{theirs.height}")
+        self._masks = MaskModel.saved(given, masks)
 
     def look(self, data: bytes, time_s: float) -> Found | None:
         """Analyse a frame, as it comes from a feed; None while there is no model."""
         if self._header is None:
             return None
-        layout = self._header.layout
-        row: Bytes = np.frombuffer(data, np.uint8)
+        row = np.frombuffer(data, np.uint8)
         self._number += 1
+        model = None
         if self._learner is not None:
             self._learner.offer(row, time_s)
-            if self._learner.model is not None and self._learner.model is not self._model:
-                self._model = self._learner.model
-                self.models += 1
-        if self._model is None:
+            model = self._learner.model
+        masks = self._masks if model is None else model.masks
+        if masks is None:
             return None
-        picture = layout.to_bgr(row)
-        seen = self._segment(picture)
-        mask = seen.mask
-        if self._sought.min_area is None and seen.scores is not None:
-            mask = with_weak_regions(mask, seen.scores, SCORE_LEVEL)
+        if self._loop is None:
+            inside = None if self._given is None else self._given.inside
+            scene = LearnedScene(self._header.layout, inside, segmenter=masks)
+            self._loop = Loop(scene, None, needs={"mask", "scores"})
+        elif self._loop.scene.segmenter is not masks:
+            self._loop.scene = replace(self._loop.scene, segmenter=masks)
+        block = FrameBlock(row[None], np.array([self._number]), np.array([time_s]))
+        (frame,) = self._loop.frames([block])
+        mask, scores = frame.mask, frame.scores
+        if self._sought.min_area is None:
+            mask = with_weak_regions(mask, scores, masks.score_level)
         found = find_detections(
             mask,
-            min_area=self._least_area(),
-            picture=picture,
-            scores=seen.scores,
-            score_level=SCORE_LEVEL,
+            min_area=self._least_area,
+            picture=frame.seen,
+            scores=scores,
+            score_level=masks.score_level,
         )
-        frame_score = self._model.frame_score(layout.luma(row)) if found else None
-        followed = self._tracker.update(self._number, time_s, found, picture if found else None)
-        return Found(seen.mask, self._placed(followed.shown), frame_score)
+        score = None
+        if found and model is not None:
+            score = model.frame_score(frame.layout.luma(row))
+        picture = frame.seen if found else None
+        followed = self._tracker.update(frame.number, time_s, found, picture)
+        self._untold.append(time_s)
+        return Found(frame.mask, self._told(followed), score)
 
-    def _segment(self, frame: Bytes) -> Seen:
-        """Segment a frame beside the one before it: what comes next nobody knows yet."""
-        if self._model is None:
-            raise RuntimeError(_NO_MODEL)
-        small = at_working_size(frame)
-        before, self._before = self._before, small
-        return self._model.masks.look(frame, small=small, before=before)
-
-    def _least_area(self) -> int:
-        least = self._sought.min_area
-        if least is None:
-            return 1
-        across, down = self._view.scale
-        return max(1, round(least / (across * down)))
-
-    def _placed(self, frames: list[list[Observation]]) -> list[list[Observation]]:
-        """Give the objects that count, in pixels of the stream, numbered over all connections."""
-        placed = []
-        for objects in frames:
-            now = []
+    def _told(self, followed: Followed) -> list[list[Observation]]:
+        """Return the objects that count, in pixels of the stream, numbered over connections."""
+        told = []
+        for objects in followed.settled if self._looks_back else followed.shown:
+            self.known_s, now = self._untold.popleft(), []
             for seen in objects:
                 number = seen.track + self._first_track
                 self._last_track = max(self._last_track, number)
-                at = replace(self._view.place(seen), track=number)
-                now += [at] * self._counted.takes(at)
-            placed.append(now)
-        return placed
+                placed = replace(self._view.place(seen), track=number)
+                now += [placed] * self._counted.takes(placed)
+            told.append(now)
+        return told
 
     def finish(self) -> list[list[Observation]]:
-        """Give the objects of the last frames, which were not decided."""
-        return [] if self._header is None else self._placed(self._tracker.finish().shown)
+        """Return the objects of the last frames, which were not decided."""
+        return [] if self._header is None else self._told(self._tracker.finish())
 
     def complaints(self) -> list[str]:
-        """Say what a person should know since this was asked last."""
+        """Return what a person should know since this was asked last."""
         said: list[str] = []
         while self._learner is not None and not self._learner.complaints.empty():
             said.append(self._learner.complaints.get())
@@ -241,12 +453,4 @@ class Analysis:
         """Learn no more."""
         if self._learner is not None:
             self._learner.close()
-            self._learner = None
-
-
-def _fitted(counted: EventFilter, size: tuple[int, int]) -> EventFilter:
-    """Bring the picture of what is ignored to the size of the stream, which may change."""
-    if counted.ignored is None:
-        return counted
-    ignored = cv2.resize(counted.ignored.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)
-    return replace(counted, ignored=ignored > 0)
+            self._models, self._learner = self.models, None

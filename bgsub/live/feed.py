@@ -1,4 +1,4 @@
-"""Say what is watched and how FFmpeg may open it: a file, a URL, a camera or standard input."""
+"""Read a file, URL, camera or standard input as frames and packets, again whenever it breaks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 from urllib.parse import urlsplit
@@ -21,10 +22,7 @@ from urllib.parse import urlsplit
 from bgsub.errors import InputError, UsageError
 from bgsub.live.decoding import End, Header, LivePicture, Note, Skipped, StreamPacket
 from bgsub.live.options import StreamOptions
-from bgsub.runtime.messages import receive
-from bgsub.runtime.signals import held_back_in_children
-
-Kind = Literal["file", "url", "device", "stdin"]
+from bgsub.runtime.processes import held_back_in_children, receive
 
 _PROTOCOLS = {
     "rtsp": "rtsp,rtp,udp,tcp",
@@ -57,7 +55,7 @@ class LiveSource:
     """
 
     text: str
-    kind: Kind
+    kind: Literal["file", "url", "device", "stdin"]
     format: str | None = None
     options: dict[str, str] = field(default_factory=dict)
 
@@ -69,13 +67,8 @@ class LiveSource:
         return re.sub(r"(?<=://)[^/@\s]*@", "", self.text)
 
     @property
-    def reopens(self) -> bool:
-        """Say whether it is opened again when it ends."""
-        return self.kind in {"url", "device"}
-
-    @property
     def address(self) -> str:
-        """What FFmpeg is told to open."""
+        """What FFmpeg opens."""
         if self.kind == "stdin":
             return "pipe:0"
         return self.text if self.kind != "file" else f"file:{self.text}"
@@ -89,13 +82,7 @@ class LiveSource:
 
 
 def read_source(text: str, raw: StreamOptions | None = None) -> LiveSource:
-    """Find out what a source is.
-
-    Parameters
-    ----------
-    text : str
-        ``-``, a URL, a device such as ``/dev/video0``, or a file.
-    raw : StreamOptions, optional
+    """Return what is meant by ``-``, a URL, a device such as ``/dev/video0``, or a file.
 
     Raises
     ------
@@ -105,12 +92,14 @@ def read_source(text: str, raw: StreamOptions | None = None) -> LiveSource:
         If there is no such file.
     """
     raw = raw or StreamOptions()
-    options = {
-        "video_size": raw.size,
-        "pixel_format": raw.pixel_format,
-        "framerate": raw.rate,
-    }
+    options = {"video_size": raw.size, "pixel_format": raw.pixel_format, "framerate": raw.rate}
     given = {name: value for name, value in options.items() if value is not None}
+
+    def refuse(what: str) -> None:
+        if given:
+            message = "--size, --pixel-format and --rate describe raw pictures on standard input"
+            raise UsageError(f"{message} or what a camera is asked for; {what} says them itself")
+
     if text == "-":
         if given and len(given) < len(options):
             message = "raw pictures on standard input need --size, --pixel-format and --rate"
@@ -121,26 +110,19 @@ def read_source(text: str, raw: StreamOptions | None = None) -> LiveSource:
         if scheme not in _PROTOCOLS:
             known = ", ".join(_PROTOCOLS)
             raise UsageError(f"{scheme}://: is no kind of stream that is known ({known})")
-        _refuse(given, "a URL")
+        refuse("a URL")
         is_rtsp = scheme in {"rtsp", "rtsps"}
         return LiveSource(text, "url", None, {"rtsp_flags": "prefer_tcp"} if is_rtsp else {})
-    path = Path(text)
     try:
-        mode = path.stat().st_mode
+        mode = Path(text).stat().st_mode
     except OSError as error:
         raise InputError(f"{text}: cannot be opened ({error.strerror})") from error
     if stat.S_ISCHR(mode):
         return LiveSource(text, "device", "v4l2", given)
-    _refuse(given, "a file")
+    refuse("a file")
     if not stat.S_ISREG(mode):
         raise InputError(f"{text}: is no file; give a video, a URL, a camera or - for a pipe")
     return LiveSource(text, "file")
-
-
-def _refuse(given: dict[str, str], what: str) -> None:
-    if given:
-        message = "--size, --pixel-format and --rate describe raw pictures on standard input"
-        raise UsageError(f"{message} or what a camera is asked for; {what} says them itself")
 
 
 _MOST_BYTES = 256 << 20
@@ -166,10 +148,9 @@ class PacketRing:
         self._keep_s = keep_s
         self._lock = threading.Lock()
         self._packets: deque[tuple[int, StreamPacket]] = deque()
-        self.epoch = 0
         self._bytes = 0
         self._held: int | None = None
-        self.next_serial = 0
+        self.epoch = self.next_serial = 0
 
     def add(self, packet: StreamPacket, base_s: float) -> None:
         """Take in a packet of a connection that began at a time."""
@@ -192,7 +173,7 @@ class PacketRing:
             self._held = serial
 
     def begin(self, time_s: float) -> int:
-        """Give the number of the last key frame up to a time, or of the first there is."""
+        """Return the number of the last key frame up to a time, or of the first there is."""
         with self._lock:
             found = None
             for serial, packet in self._packets:
@@ -201,39 +182,29 @@ class PacketRing:
             return self.next_serial if found is None else found
 
     def since(self, serial: int, epoch: int) -> list[tuple[int, StreamPacket]]:
-        """Give all packets from this number on; none where they are of another connection."""
+        """Return all packets from this number on; none where they are of another connection."""
         with self._lock:
-            found: list[tuple[int, StreamPacket]] = []
-            if epoch != self.epoch:
-                return found
-            for each in reversed(self._packets):
-                if each[0] < serial:
-                    break
-                found.append(each)
-            return found[::-1]
+            if epoch != self.epoch or not self._packets:
+                return []
+            return list(islice(self._packets, max(0, serial - self._packets[0][0]), None))
 
     def _trim(self) -> None:
         """Drop what is before the last key frame that is old enough."""
         newest = self._packets[-1][1].time_s
         while True:
-            following = self._second_key()
+            keys = ((n, packet.time_s) for n, packet in self._packets if packet.is_key)
+            first = self._packets[0][0]
+            following = next(((n, time_s) for n, time_s in keys if n > first), None)
             if following is None:
                 # Of a stream that has no second key frame nothing can be dropped but all.
                 if self._bytes > _MOST_BYTES:
                     self._drop(self._packets[-1][0])
                 return
             serial, time_s = following
-            is_needed = time_s > newest - self._keep_s or (
-                self._held is not None and serial > self._held
-            )
-            if is_needed and self._bytes <= _MOST_BYTES:
+            is_held = self._held is not None and serial > self._held
+            if (is_held or time_s > newest - self._keep_s) and self._bytes <= _MOST_BYTES:
                 return
             self._drop(serial)
-
-    def _second_key(self) -> tuple[int, float] | None:
-        packets = iter(self._packets)
-        next(packets, None)
-        return next(((n, packet.time_s) for n, packet in packets if packet.is_key), None)
 
     def _drop(self, until: int) -> None:
         while self._packets and self._packets[0][0] < until:
@@ -244,10 +215,10 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Between tries to open a stream again; the last one from then on."""
 
 _STEADY_S = 10.0
-"""Seconds of pictures after which the pauses begin anew."""
+"""Seconds of frames after which the pauses begin anew."""
 
 _ROOM = 5
-"""Pictures that wait: more would only be older when their turn comes."""
+"""Frames that wait: more would only be older when their turn comes."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +244,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Seen:
-    """A picture: seconds since the feed was started, its bytes, and when it came (monotonic)."""
+    """A frame: seconds since the feed was started, its bytes, and when it came (monotonic)."""
 
     time_s: float
     row: bytes
@@ -292,7 +263,7 @@ Item = Opened | Seen | Lost | Note
 
 
 class Feed:
-    """A stream as pictures and packets, opened again whenever it breaks.
+    """A stream as frames and packets, opened again whenever it breaks.
 
     A context manager; the process that decodes is killed at its end.
 
@@ -302,13 +273,13 @@ class Feed:
     ring : PacketRing
         Takes the packets.
     scale : float, optional
-        Of the pictures that are analysed.
+        Of the frames that are analysed.
     every_s : float
         Seconds between them; 0 for all.
     sound : bool
         Whether it is taken along.
     drops : bool
-        Whether pictures for which there is no time are left out; else the source waits.
+        Whether frames for which there is no time are left out; else the source waits.
     stall_s : float
         Seconds without anything after which a connection is given up.
     pauses_s : sequence of float
@@ -316,9 +287,7 @@ class Feed:
     Attributes
     ----------
     dropped : int
-        Pictures left out so far.
-    pictures : int
-        Pictures that came.
+        Frames left out so far.
     connections : int
         Times that the stream was opened.
     """
@@ -358,7 +327,7 @@ class Feed:
         self._waits = self._has_stalled = False
         self._began = time.monotonic()
         self._latest_s = 0.0
-        self.dropped = self.pictures = self.connections = 0
+        self.dropped = self.connections = 0
         self._thread = threading.Thread(target=self._run, name="bgsub-feed", daemon=True)
 
     def __enter__(self) -> Feed:
@@ -373,21 +342,17 @@ class Feed:
         self._thread.join(timeout=2)
 
     def get(self, timeout: float) -> Item | None:
-        """Give what came next; None if nothing did in time."""
-        self._check_stall()
+        """Return what came next; None if nothing did in time."""
+        is_silent = not self._waits and time.monotonic() - self._heard >= self._stall_s
+        if self._process is not None and is_silent:
+            self._has_stalled = True
+            self._kill()
         with self._changed:
             if not self._items:
                 self._changed.wait(timeout)
             item = self._items.popleft() if self._items else None
             self._changed.notify_all()
         return item
-
-    def _check_stall(self) -> None:
-        process = self._process
-        if process is None or self._waits or time.monotonic() - self._heard < self._stall_s:
-            return
-        self._has_stalled = True
-        self._kill()
 
     def _kill(self) -> None:
         process = self._process
@@ -398,7 +363,6 @@ class Feed:
     def _put(self, item: Item) -> None:
         with self._changed:
             if isinstance(item, Seen):
-                self.pictures += 1
                 waiting = [each for each in self._items if isinstance(each, Seen)]
                 if self._drops and len(waiting) >= _ROOM:
                     self._items.remove(waiting[0])
@@ -415,13 +379,13 @@ class Feed:
         tries = 0
         while not self._stop.is_set():
             began = time.monotonic()
-            end, had_pictures = self._connect()
+            end, had_frames = self._connect()
             if self._stop.is_set():
                 return
-            if end.is_final or not self._source.reopens:
+            if end.is_final or self._source.kind not in {"url", "device"}:
                 self._put(Lost(end.reason, None))
                 return
-            if had_pictures and time.monotonic() - began > _STEADY_S:
+            if had_frames and time.monotonic() - began > _STEADY_S:
                 tries = 0
             pause = self._pauses[min(tries, len(self._pauses) - 1)]
             if self._has_stalled:
@@ -432,7 +396,7 @@ class Feed:
             self._stop.wait(pause)
 
     def _connect(self) -> tuple[End, bool]:
-        """Read a connection to its end; why it ended, and whether there were any pictures."""
+        """Read a connection to its end; why it ended, and whether there were any frames."""
         self._has_stalled = False
         self._heard = time.monotonic()
         is_stdin = self._source.kind == "stdin"
@@ -446,24 +410,24 @@ class Feed:
             )
         with started as process:
             self._process = process
-            end, had_pictures = self._listen(cast("BinaryIO", process.stdout))
+            end, had_frames = self._listen(cast("BinaryIO", process.stdout))
             self._process = None
             process.kill()
         if self._has_stalled:
             end = End(f"nothing came for {self._stall_s:g} s")
-        return end, had_pictures
+        return end, had_frames
 
     def _listen(self, pipe: BinaryIO) -> tuple[End, bool]:
-        base, had_pictures = 0.0, False
+        base, had_frames = 0.0, False
         while not self._stop.is_set():
             message = receive(pipe)
             self._heard = time.monotonic()
             if isinstance(message, Header):
-                base = self._open(message, base, is_new=not had_pictures)
+                base = self._open(message, base, is_new=not had_frames)
             elif isinstance(message, StreamPacket):
                 self._ring.add(message, base)
             elif isinstance(message, LivePicture):
-                had_pictures = True
+                had_frames = True
                 self._latest_s = base + message.time_s
                 self._put(Seen(self._latest_s, message.row, self._heard))
             elif isinstance(message, Note):
@@ -471,13 +435,13 @@ class Feed:
             elif isinstance(message, Skipped):
                 self.dropped += message.count
             elif isinstance(message, End):
-                return message, had_pictures
+                return message, had_frames
             else:
-                return End("the process that decodes it died"), had_pictures
-        return End(""), had_pictures
+                return End("the process that decodes it died"), had_frames
+        return End(""), had_frames
 
     def _open(self, header: Header, base: float, *, is_new: bool) -> float:
-        """Announce a stream; gives the time at which its connection began."""
+        """Announce a stream; return the time at which its connection began."""
         now = time.monotonic() - self._began
         if is_new:
             self.connections += 1

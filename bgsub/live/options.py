@@ -7,10 +7,21 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
-from bgsub.input_rules import SECONDS, Duration, File, PictureSize, Rate, Text
-from bgsub.rules import Choice, Integer, Number, Rule, Switch
+from bgsub.options import Declared, documented, option
+from bgsub.rules import (
+    SECONDS,
+    Choice,
+    Duration,
+    File,
+    Integer,
+    Number,
+    PictureSize,
+    Rate,
+    Rule,
+    Switch,
+    Text,
+)
 
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTsmhd])B?", re.ASCII)
 
@@ -36,19 +47,15 @@ class Keep:
 class KeepRule(Rule):
     """An amount of memory, or a time, kept as it is written."""
 
+    meaning = "an amount such as 10G, or a time such as 7d"
     metavar = "AMOUNT"
 
-    def words(self) -> str:
-        """Say it."""
-        return "an amount such as 10G, or a time such as 7d"
-
-    def read(self, name: str, value: Any) -> str:
+    def convert(self, value: Any) -> str:
         """Check the amount."""
-        try:
-            parse_keep(value)
-        except (AttributeError, ValueError):
-            self.refuse(name, value)
-        return str(value)
+        if not isinstance(value, str):
+            raise TypeError(value)
+        parse_keep(value)
+        return value
 
 
 def parse_keep(text: str) -> Keep:
@@ -190,7 +197,7 @@ class WatchOptions(Declared):
         "Resources",
         1,
         Integer(1, 1024),
-        "Threads for learning. Decoding and learning each run in a process of their own.",
+        "Threads for learning. Decoding runs in a process of its own.",
     )
 
     def __post_init__(self) -> None:

@@ -1,26 +1,314 @@
-"""Watch a stream: learn, mask, follow objects, say what happens, and write clips of it."""
+"""Watch a stream: form events of its objects, say what happens, and write clips of it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
+import shlex
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from bgsub.errors import InputError, OutputError, cannot_write
+from bgsub.errors import InputError, OutputError, UsageError, cannot_write, plural, was_or_were
 from bgsub.live.analysis import Analysis, Sought
 from bgsub.live.clips import EventFiles, remove_oldest
 from bgsub.live.decoding import Note
-from bgsub.live.events import EventHook, LiveEvent, LiveEvents, MetricsServer, Reason, Status, What
 from bgsub.live.feed import PAUSES_S, Feed, LiveSource, Lost, Opened, PacketRing, Seen
 from bgsub.live.options import WatchOptions, parse_keep
+from bgsub.runtime.files import write_file
+from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.feedback import Example, Feedback, read_feedback
-from bgsub.tracking.tracker import Observation
-from bgsub.wording import plural, was_or_were
+from bgsub.tracking.regions import Region
+from bgsub.tracking.tracker import LATEST, SMALL_LASTING_S, Observation
+
+_MOST_COMMANDS = 4
+"""Commands that run at the same time; of more, events have nothing run."""
+
+
+class EventHook:
+    """A command that is started at each event, without a shell and without waiting for it.
+
+    Parameters
+    ----------
+    command : str
+        Parted into arguments as a shell would, but no shell runs it. ``{event}``, ``{id}`` and
+        ``{file}`` are replaced; the JSON line is its standard input.
+
+    Attributes
+    ----------
+    left_out : int
+        Events for which it was not started, as four of it were running or it could not be.
+
+    Raises
+    ------
+    UsageError
+        If it has no argument, or a quote is not closed.
+    """
+
+    def __init__(self, command: str) -> None:
+        try:
+            self._arguments = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"--on-event {command}: {error}") from error
+        if not self._arguments:
+            raise UsageError("--on-event: a command is needed")
+        self._running: list[subprocess.Popen[bytes]] = []
+        self.left_out = 0
+
+    def start(self, line: str, facts: dict[str, Any]) -> None:
+        """Start the command for an event."""
+        self._running = [each for each in self._running if each.poll() is None]
+        if len(self._running) >= _MOST_COMMANDS:
+            self.left_out += 1
+            return
+        arguments = self._arguments
+        for name in ("event", "id", "file"):
+            value = str(facts.get(name) or "")
+            arguments = [each.replace(f"{{{name}}}", value) for each in arguments]
+        try:
+            process = subprocess.Popen(  # noqa: S603 - what the user asked for, without a shell
+                arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+            )
+        except OSError:
+            self.left_out += 1
+            return
+        self._running.append(process)
+        with contextlib.suppress(OSError):  # a line is shorter than a pipe; nobody may read it
+            if process.stdin is not None:
+                process.stdin.write(line.encode())
+                process.stdin.close()
+
+
+@dataclass
+class Status:
+    """How watching goes.
+
+    Attributes
+    ----------
+    state : str
+        ``connecting``, ``learning``, ``watching``, ``lost`` or ``ended``.
+    frames, dropped : int
+        Frames that were analysed, and that came but were not.
+    events, connections, clips_failed, models : int
+        So far.
+    uptime_s, time_s : float
+        Since the start; and time of the frame analysed last.
+    latency_s : float
+        From the arrival of that frame to its result.
+    delay_frames : int
+        Frames that were analysed and whose objects are not told yet.
+    event_open : bool
+    """
+
+    state: str = "connecting"
+    frames: int = 0
+    dropped: int = 0
+    events: int = 0
+    connections: int = 0
+    clips_failed: int = 0
+    models: int = 0
+    uptime_s: float = 0.0
+    time_s: float = 0.0
+    latency_s: float = 0.0
+    delay_frames: int = 0
+    event_open: bool = False
+
+    def metrics(self) -> str:
+        """Return it as Prometheus text."""
+        is_up = self.state in {"learning", "watching"}
+        lines = ["# TYPE bgsub_up gauge", f"bgsub_up {int(is_up)}"]
+        for name, value in asdict(self).items():
+            if name == "state":
+                continue
+            kind, full = ("counter", f"{name}_total") if name in _COUNTERS else ("gauge", name)
+            lines += [f"# TYPE bgsub_{full} {kind}", f"bgsub_{full} {float(value):g}"]
+        return "\n".join(lines) + "\n"
+
+
+_COUNTERS = {"frames", "dropped", "events", "connections", "clips_failed", "models"}
+
+
+@contextlib.contextmanager
+def served_metrics(status: Status, port: int) -> Iterator[int]:
+    """Serve a status on http://127.0.0.1:PORT/metrics; yield the port, of 0 any that is free.
+
+    OutputError if the port is taken.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_known = self.path in {"/", "/metrics"}
+            body = status.metrics().encode() if is_known else b"try /metrics\n"
+            self.send_response(200 if is_known else 404)
+            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - theirs
+            """Log nothing on stderr."""
+
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    except OSError as error:
+        raise OutputError(f"--metrics {port}: cannot be served ({error.strerror})") from error
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield int(server.server_address[1])
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+What = Literal["start", "update", "end"]
+Reason = Literal["gone", "lost", "changed", "over", "stopped"]
+"""Why an event ended: nothing was seen any more; the stream was lost, or its frames changed size;
+it came to its end; or watching was stopped."""
+
+
+@dataclass
+class LiveEvent:
+    """Something that is in sight.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    start_s, last_s : float
+        When it was first and last seen.
+    box : Box
+        Where it was last seen, in pixels of the stream.
+    tracks : set of int
+    score : float
+        Highest so far.
+    frame_score : float or None
+        Highest robust z-score of a whole frame so far.
+    regions : set of str
+        Names of those that it has been in.
+    files : list of str
+        Its clips: one, and another for each time that the stream was lost meanwhile.
+    """
+
+    number: int
+    start_s: float
+    last_s: float
+    box: Box
+    tracks: set[int] = field(default_factory=set)
+    score: float = 0.0
+    frame_score: float | None = None
+    regions: set[str] = field(default_factory=set)
+    files: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a line says of it."""
+        return {
+            "id": self.number,
+            "time_s": round(self.last_s, 3),
+            "start_s": round(self.start_s, 3),
+            "box": [round(side, 1) for side in self.box],
+            "tracks": sorted(self.tracks),
+            "regions": sorted(self.regions),
+            "score": round(self.score, 2),
+            "frame_score": None if self.frame_score is None else round(self.frame_score, 1),
+            "file": self.files[-1] if self.files else None,
+            "files": list(self.files),
+        }
+
+
+class LiveEvents:
+    """Form events of the objects of frames, one at a time: as in a video, an event is a time.
+
+    An event begins when the first of its objects was first seen, which is known later.
+
+    Parameters
+    ----------
+    announce : callable
+        Called with what happens, the event, and for its end why.
+    regions : sequence of Region
+    after_s : float
+        An event ends when nothing has been seen for so long.
+    update_s : float
+        Seconds between updates.
+    lost_s : float
+        Seconds for which an event survives the loss of the stream.
+    """
+
+    def __init__(
+        self,
+        announce: Callable[[What, LiveEvent, Reason | None], None],
+        *,
+        regions: Sequence[Region] = (),
+        after_s: float = 2.0,
+        update_s: float = 1.0,
+        lost_s: float = 10.0,
+    ) -> None:
+        self._announce, self._regions = announce, regions
+        self._after_s, self._update_s, self._lost_s = after_s, update_s, lost_s
+        self._updated_s = 0.0
+        self._lost_at_s: float | None = None
+        self._back_s = -math.inf
+        self.open: LiveEvent | None = None
+        self.count = 0
+
+    def see(self, objects: Sequence[Observation], frame_score: float | None) -> None:
+        """Take in the objects of a frame, in pixels of the stream."""
+        if not objects:
+            return
+        now_s, box = objects[0].time_s, surround(each.box for each in objects)
+        event, what = self.open, "update"
+        if event is None:
+            self.count += 1
+            start_s = min(
+                each.time_s if math.isnan(each.first_s) else each.first_s for each in objects
+            )
+            event = self.open = LiveEvent(self.count, start_s, now_s, box)
+            what = "start"
+        event.last_s, event.box = now_s, box
+        event.tracks |= {each.track for each in objects}
+        event.regions |= {
+            region.name
+            for region in self._regions
+            if any(region.holds(each.cx, each.cy) for each in objects)
+        }
+        scores = [each.score for each in objects if not math.isnan(each.score)]
+        event.score = max([event.score, *scores])
+        frame_scores = [each for each in (event.frame_score, frame_score) if each is not None]
+        event.frame_score = max(frame_scores, default=None)
+        if what == "start" or now_s - self._updated_s >= self._update_s:
+            self._updated_s = now_s
+            self._announce("start" if what == "start" else "update", event, None)
+
+    def pass_time(self, now_s: float) -> None:
+        """Note that all is known of the frames up to a time."""
+        if self.open is not None and now_s - max(self.open.last_s, self._back_s) > self._after_s:
+            self.end("gone")
+
+    def lose(self, now_s: float) -> None:
+        """Note that the stream is lost at a time; called again while it is."""
+        if self._lost_at_s is None:
+            self._lost_at_s = now_s
+        if self.open is not None and now_s - self._lost_at_s > self._lost_s:
+            self.end("lost")
+
+    def resume(self, now_s: float) -> None:
+        """Note that a stream begins, or is back: what was in sight has time to be seen again."""
+        if self._lost_at_s is not None:
+            self._lost_at_s, self._back_s = None, now_s + SMALL_LASTING_S
+
+    def end(self, reason: Reason) -> None:
+        """End the event that is open, if there is one."""
+        event, self.open = self.open, None
+        if event is not None:
+            self._announce("end", event, reason)
+
 
 _RING_SLACK_S = 15.0
 """Seconds that packets are kept beyond what clips begin with: what is small and weak must last to
@@ -29,12 +317,11 @@ be an event, and analysis comes a little later."""
 _LATE_S = 20.0
 """Seconds beyond the warm-up in which a model should have been learned."""
 
-_STATUS_S = 2.0
-_MINUTE_S = 60.0
+_STATUS_S, _MINUTE_S = 2.0, 60.0
 
 
 class Watcher:
-    """Watches one stream until it ends or somebody stops it.
+    """Watch one stream until it ends or somebody stops it.
 
     Parameters
     ----------
@@ -82,6 +369,7 @@ class Watcher:
             self._announce, regions=self._sought.regions, after_s=options.after_s
         )
         self._files = EventFiles(out, self._ring, options, self._fail_clip)
+        self._drops = source.kind != "file" if options.drop is None else options.drop
         self._opened: Opened | None = None
         self._lost_since: float | None = None
         self._examples: list[Example] = []
@@ -89,8 +377,8 @@ class Watcher:
             self._examples = read_feedback(Path(options.feedback))
         self._feedback: Feedback | None = None
         self._learns_late = False
-        self._told = {"minute": 0.0, "status": 0.0}
-        self._told_dropped = 0
+        self._minute_s = self._status_s = 0.0
+        self._dropped = 0
 
     def run(self, stop: threading.Event) -> None:
         """Watch until the source ends for good, or `stop` is set.
@@ -103,26 +391,30 @@ class Watcher:
             If the folder cannot be made, or the port is taken.
         """
         options, source = self._options, self._source
-        drops = source.kind != "file" if options.drop is None else options.drop
-        analysis = Analysis(options, self._sought, source.name, None if drops else stop)
+        looks_back = source.kind == "file"
+        analysis = Analysis(
+            options, self._sought, source.name, waits=not self._drops, looks_back=looks_back
+        )
         try:
             self._out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(self._out, error, "choose another folder") from error
         began = time.monotonic()
-        with (
-            self._metrics(),
-            Feed(
+        with contextlib.ExitStack() as stack:
+            if options.metrics is not None:
+                port = stack.enter_context(served_metrics(self.status, options.metrics))
+                self._note(f"metrics are on http://127.0.0.1:{port}/metrics", "note")
+            feed = Feed(
                 source,
                 self._ring,
                 scale=analysis.scale,
                 every_s=options.every_s or 0.0,
                 sound=options.sound and options.clips,
-                drops=drops,
+                drops=self._drops,
                 stall_s=options.stall_s,
                 pauses_s=self._pauses_s,
-            ) as feed,
-        ):
+            )
+            stack.enter_context(feed)
             reason: Reason = "stopped"
             try:
                 while not stop.is_set():
@@ -143,14 +435,6 @@ class Watcher:
                 analysis.close()
                 self._finish(reason, feed, analysis, time.monotonic() - began)
 
-    def _metrics(self) -> AbstractContextManager[object]:
-        """Serve the status, where a port says so."""
-        if self._options.metrics is None:
-            return nullcontext()
-        server = MetricsServer(self.status, self._options.metrics)
-        self._note(f"metrics are on http://127.0.0.1:{server.port}/metrics", "note")
-        return server
-
     def _open(self, opened: Opened, analysis: Analysis) -> None:
         """Begin with a stream, or go on with one that is as it was."""
         before, self._opened = self._opened, opened
@@ -166,7 +450,9 @@ class Watcher:
             self._record(self._events.open, opened.base_s, opened.base_s)
         if before is None:
             codec, (width, height) = header.codec, header.size
-            self._note(f"{self._source.name}: {codec}, {width}×{height} pixels", "note")
+            late = f"; objects are told up to {LATEST} frames late"
+            late = "" if self._source.kind == "file" else late
+            self._note(f"{self._source.name}: {codec}, {width}×{height} pixels{late}", "note")
         elif self._lost_since is not None:
             self._note(f"{self._source.name}: is back", "note")
         self._lost_since = None
@@ -183,17 +469,18 @@ class Watcher:
             self._complain_late(seen.time_s)
             return
         status.state = "watching"
-        for objects in found.frames:
-            self._events.see(self._kept(objects), found.frame_score)
+        self._see(found.frames, found.frame_score)
         self._files.add_mask(found.mask, seen.time_s)
-        self._events.pass_time(seen.time_s)
+        self._events.pass_time(analysis.known_s)
         status.frames += 1
+        status.delay_frames = analysis.delay
         status.latency_s = time.monotonic() - seen.came_s
 
-    def _kept(self, objects: Sequence[Observation]) -> list[Observation]:
-        """Leave out objects that are, so far, like what is none."""
-        feedback = self._feedback
-        return [each for each in objects if feedback is None or feedback.takes(each)]
+    def _see(self, frames: Sequence[Sequence[Observation]], frame_score: float | None) -> None:
+        """Take in the objects of frames, but for what is like that which is none."""
+        for objects in frames:
+            takes = None if self._feedback is None else self._feedback.takes
+            self._events.see([each for each in objects if not takes or takes(each)], frame_score)
 
     def _complain_late(self, now_s: float) -> None:
         """Say once that nothing can be reported yet, where a machine has no time to learn."""
@@ -223,7 +510,7 @@ class Watcher:
             self._hook.start(text + "\n", line)
 
     def _wall_s(self, time_s: float) -> float | None:
-        """Give a time on the clock of the system; None for a file, which is of any day."""
+        """Return a time on the clock of the system; None for a file, which is of any day."""
         if self._opened is None or self._source.kind == "file":
             return None
         # A pipe may bring at once what it has held back, with stamps that are ahead of the clock.
@@ -246,7 +533,6 @@ class Watcher:
         self._note(str(error), "warning")
 
     def _lose(self, lost: Lost) -> None:
-        """Take note that the stream is gone."""
         name = self._source.name
         if lost.retry_s is None:
             if self._opened is None or lost.reason:
@@ -262,17 +548,16 @@ class Watcher:
         self._files.write()
         if self._lost_since is not None:
             self._events.lose(time.monotonic())
-        if now_s - self._told["minute"] >= _MINUTE_S:
-            self._told["minute"] = now_s
+        if now_s - self._minute_s >= _MINUTE_S:
+            self._minute_s = now_s
             self._keep_few()
-            dropped = feed.dropped - self._told_dropped
-            self._told_dropped = feed.dropped
+            dropped, self._dropped = feed.dropped - self._dropped, feed.dropped
             if dropped:
                 many = f"{plural(dropped, 'frame')} of the last minute {was_or_were(dropped)}"
                 message = f"{many} not analysed for lack of time"
                 self._note(f"{message}; clips have them all", "warning")
-        if now_s - self._told["status"] >= _STATUS_S:
-            self._told["status"] = now_s
+        if now_s - self._status_s >= _STATUS_S:
+            self._status_s = now_s
             self._tell_status(feed, now_s)
 
     def _keep_few(self) -> None:
@@ -284,8 +569,9 @@ class Watcher:
         status.uptime_s, status.dropped = now_s, feed.dropped
         status.connections = feed.connections
         if self._options.status is not None:
+            text = json.dumps(asdict(status)) + "\n"
             try:
-                status.write(Path(self._options.status))
+                write_file(Path(self._options.status), text.encode())
             except OutputError as error:
                 self._note(str(error), "warning")
 
@@ -296,13 +582,12 @@ class Watcher:
     def _finish(self, reason: Reason, feed: Feed, analysis: Analysis, now_s: float) -> None:
         """End what is open; the clip first, as there may be little time."""
         if reason == "over":
-            for objects in analysis.finish():
-                self._events.see(self._kept(objects), None)
+            self._see(analysis.finish(), None)
         self._events.end(reason)
         self._files.close()
         self._tell_dropped()
         self._keep_few()
-        self.status.state = "ended"
+        self.status.state, self.status.delay_frames = "ended", 0
         self._tell_status(feed, now_s)
 
 

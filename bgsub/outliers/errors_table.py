@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, cannot_write
-from bgsub.files import check_plain
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
+from bgsub.runtime.files import check_plain
 
 COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier")
 """Columns that every errors.csv has."""

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
-from bgsub.input_rules import Share
+from bgsub.options import Declared, documented, option
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, cutoff_for, frame_scores, score_scale
 from bgsub.outliers.scene_change import lasting_change
-from bgsub.rules import Integer, Number, Rule
+from bgsub.rules import FalseAlarms, Integer, Number, Rule
 
 if TYPE_CHECKING:
-    from bgsub.robustpca.competitors.methods import Estimator
+    from bgsub.robustpca.competitors import Estimator
     from bgsub.robustpca.gram import Gram
 
 
@@ -29,22 +28,19 @@ _events = functools.partial(option, "Events")
 class _Gap(Rule):
     """A number of frames, or of seconds such as ``1s``."""
 
+    meaning = 'a whole number of frames, or seconds such as "1.5s"'
     metavar = "N|Ns"
 
-    def words(self) -> str:
-        """Name the values that are taken."""
-        return 'a whole number of frames, or seconds such as "1.5s"'
-
-    def read(self, name: str, value: Any) -> int | str:
+    def convert(self, value: Any) -> int | str:
         """Check the number."""
         frames, seconds = gap_of(value)
         if frames is None and seconds is None:
-            self.refuse(name, value)
+            raise ValueError(value)
         return str(value) if frames is None else frames
 
 
 def gap_of(value: int | str) -> tuple[int | None, float | None]:
-    """Return a gap as frames or as seconds; two times None for anything else.
+    """Give the frames or the seconds that a gap means; two times None for anything else.
 
     Examples
     --------
@@ -79,7 +75,7 @@ class EventOptions(Declared):
     )
     false_alarms: float | None = _events(
         None,
-        Share(),
+        FalseAlarms(),
         "Instead of a cut-off: the share of clean frames that each score may wrongly call "
         "outliers; 1/1000 is the cut-off 12.",
     )

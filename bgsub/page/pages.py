@@ -1,4 +1,4 @@
-"""Fill the templates of pages, with everything in the one file and a policy against the rest."""
+"""Make pages: one HTML file for a result, one that lists several, a piece for a notebook."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +19,25 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoesca
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from bgsub.outliers.events import find_events
-from bgsub.page.data import (
-    Shown,
-    describe_event,
-    describe_film,
-    find_views,
-    pack_boxes,
-    pack_series,
-)
-from bgsub.page.media import (
+from bgsub.errors import plural
+from bgsub.outliers.events import find_events, outlier_frames
+from bgsub.page.films import (
+    VIEWS,
+    Film,
     Progress,
+    Shown,
     data_uri,
+    embed,
     excerpt_places,
     expected_bytes,
+    find_view,
     link,
     make_thumbnails,
-    picture_heat,
+    pack_integers,
     picture_scene,
+    read_rgb,
+    stills,
+    webp_uri,
 )
 from bgsub.page.result import (
     Result,
@@ -51,7 +53,6 @@ from bgsub.tracking.events import SceneEvent, Selection
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
 from bgsub.video.selection import format_time
-from bgsub.wording import plural
 
 _ASSETS = files("bgsub.page") / "assets"
 
@@ -73,24 +74,10 @@ def _environment() -> Environment:
     return made
 
 
-def fill(
-    name: str, *, scripts: Sequence[str], styles: Sequence[str], values: Mapping[str, Any]
-) -> str:
-    """Fill a template.
+def _fill(template: str, /, *, scripts: Sequence[str], styles: Sequence[str], **values: Any) -> str:
+    """Return a filled template of ``assets/`` with everything in the one file.
 
-    Parameters
-    ----------
-    name : str
-        A file of ``assets/``, as those in `scripts` and `styles` are, which it includes.
-    scripts, styles : sequence of str
-        JavaScript and CSS; nothing else may run on the page.
-    values : mapping
-        What the template shows. All of it is escaped.
-
-    Returns
-    -------
-    str
-        The page: HTML without any address but those of videos beside it.
+    All values are escaped, and a policy lets nothing run but `scripts` and `styles`.
     """
     codes, looks = [_asset(each) for each in scripts], [_asset(each) for each in styles]
     policy = "; ".join(
@@ -104,23 +91,135 @@ def fill(
             "form-action 'none'",
         ]
     )
-    return (
-        _environment()
-        .get_template(name)
-        .render(
-            **values,
-            policy=policy,
-            scripts=[Markup(code) for code in codes],  # noqa: S704 - files of this package
-            styles=[Markup(look) for look in looks],  # noqa: S704 - the same
-            version=__version__,
-        )
-    )
+    shown = {
+        "policy": policy,
+        "scripts": [Markup(code) for code in codes],  # noqa: S704 - files of this package
+        "styles": [Markup(look) for look in looks],  # noqa: S704 - the same
+        "version": __version__,
+    }
+    return _environment().get_template(template).render(**values, **shown)
 
 
 def _hashes(texts: Sequence[str]) -> str:
-    """Write the sources of a policy that allow some inline texts."""
+    """Return the sources of a policy that allow some inline texts."""
     digests = (hashlib.sha256(text.encode("utf-8")).digest() for text in texts)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
+
+
+def encode_page(html: str) -> bytes:
+    """Return the bytes of a page; bytes of file names that are no letters become question marks."""
+    return html.encode("utf-8", "replace")
+
+
+_MOST_FRAMES = 110_000
+"""Frames up to which a page holds the values of all."""
+
+_MOST_BOXES = 40_000
+"""Boxes up to which a page draws those of all objects."""
+
+
+def pack_series(
+    result: Result, mask: Film | None, events: Sequence[SceneEvent], progress: Progress
+) -> dict[str, Any]:
+    """Pack frame numbers, times in microseconds, and curves of the frames that are drawn.
+
+    The mask is decoded once. The peaks of `events` are drawn however many frames there are.
+    """
+    table, n = result.table, result.numbers.size
+    curves: dict[str, NDArray[np.float64]] = {}
+    outliers = doubtful = np.zeros(n, dtype=bool)
+    if table is not None:
+        curves |= {"error": table.rmse, "whole": table.scores}
+        curves |= {} if table.local is None else {"place": table.local}
+        outliers, doubtful = outlier_frames(table), table.doubts
+    if mask is not None:
+        shares = np.full(n, np.nan)
+        for place, share in enumerate(mask.shares()):
+            shares[place : place + 1] = 100 * share
+            progress("masks", place + 1, n)
+        curves["foreground"] = shares
+    always = outliers.copy()
+    always[[result.place(event.peak_frame) for event in events]] = True
+    shown = frames_shown(list(curves.values()), always, _MOST_FRAMES)
+    change = None if table is None else table.scene_change
+    return {
+        "frames": pack_integers(result.numbers),
+        "times": pack_integers(np.round(result.times * 1e6).astype(np.int64)),
+        "shown": pack_integers(shown),
+        "curves": {name: _floats(values[shown]) for name, values in curves.items()},
+        "outliers": _base64(np.packbits(outliers, bitorder="little")),
+        "doubtful": _base64(np.packbits(doubtful, bitorder="little")),
+        "cutoff": None if table is None else table.cutoff,
+        "change": None if change is None else result.place(change.first_frame),
+    }
+
+
+def _floats(values: NDArray[np.float64]) -> str:
+    """Pack numbers as little-endian float32 in base64; seven digits are kept."""
+    return _base64(np.asarray(values, dtype="<f4"))
+
+
+def _base64(values: NDArray[Any]) -> str:
+    return base64.b64encode(values.tobytes()).decode("ascii")
+
+
+def frames_shown(
+    series: list[NDArray[np.float64]], always: NDArray[np.bool_], most: int
+) -> NDArray[np.int64]:
+    """Return the places, about `most`, whose values a page holds: no peak and no dip is lost.
+
+    All, or of every stretch of equal length those of the lowest and the highest value of every
+    curve, and those of `always`, of which those behind others in a stretch of them go first.
+    """
+    n = always.size
+    if n <= most:
+        return np.arange(n)
+    kept = np.zeros(n, dtype=bool)
+    kept[[0, n - 1]] = True
+    places, room = np.flatnonzero(always), most // 2
+    if places.size > room:  # the first and last of each stretch
+        ends = np.flatnonzero(always & ~(np.roll(always, 1) & np.roll(always, -1)))
+        places = ends[:: -(-ends.size // max(room, 1)) or 1]
+    kept[places] = True
+    bins = max(1, (most - int(kept.sum())) // max(2 * len(series), 1))
+    edges = np.linspace(0, n, bins + 1).astype(np.int64)
+    for values in series:
+        finite = np.nan_to_num(values, nan=0.0)
+        for begin, end in pairwise(edges.tolist()):
+            if end > begin:
+                part = finite[begin:end]
+                kept[[begin + int(part.argmin()), begin + int(part.argmax())]] = True
+    return np.flatnonzero(kept)
+
+
+def describe_film(
+    result: Result,
+    shown: Shown,
+    path: Path,
+    events: Sequence[SceneEvent],
+    excerpt: NDArray[np.int64] | None,
+) -> dict[str, Any]:
+    """Return what a page needs to show a view: an excerpt inside it, or else a link."""
+    view = {"view": shown.view}
+    if shown.film is None:
+        pictures = stills(shown.unplayed, result, events) if shown.unplayed is not None else {}
+        return {**view, "reason": shown.reason, **pictures}
+    if excerpt is not None:
+        return {**view, **embed(shown.film, excerpt)}
+    return {**view, **shown.film.describe(link(shown.film.path, path))}
+
+
+def pack_boxes(result: Result) -> dict[str, Any] | None:
+    """Pack the boxes of objects in pixels; None where they are too many for a page."""
+    objects = result.objects
+    if not objects or len(objects) > _MOST_BOXES:
+        return None
+    places = np.searchsorted(result.numbers, [seen.frame for seen in objects])
+    return {
+        "places": pack_integers(places),
+        "tracks": pack_integers([seen.track for seen in objects]),
+        "sides": _floats(np.array([seen.box for seen in objects]).ravel()),
+    }
 
 
 _STOPS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
@@ -134,17 +233,7 @@ _PIECES = 6
 
 @dataclass(frozen=True)
 class DrawnTrack:
-    """A track as lines.
-
-    Attributes
-    ----------
-    frame : int
-        Its first frame.
-    pieces : list of (str, str)
-        Colour and the points of a polyline.
-    start : (float, float)
-        Where it begins, in pixels of the input.
-    """
+    """A track from its first frame on: colours and points of polylines, in pixels of the input."""
 
     number: int
     frame: int
@@ -161,11 +250,8 @@ def time_color(share: float) -> str:
     >>> time_color(0.0), time_color(1.0)
     ('#440154', '#fde725')
     """
-    place = min(max(share, 0.0), 1.0) * (len(_STOPS) - 1)
-    left = min(int(place), len(_STOPS) - 2)
-    part = place - left
-    ends = zip(_STOPS[left], _STOPS[left + 1], strict=True)
-    mixed = (round((1 - part) * low + part * high) for low, high in ends)
+    at = np.linspace(0, 1, len(_STOPS))
+    mixed = (round(np.interp(share, at, part)) for part in zip(*_STOPS, strict=True))
     return "#{:02x}{:02x}{:02x}".format(*mixed)
 
 
@@ -180,7 +266,9 @@ def draw_tracks(result: Result) -> list[DrawnTrack]:
     span = max(end - begin, 1e-9)
     drawn = []
     for number in sorted(longest):
-        path = _thin(by_track[number], room)
+        path = by_track[number]
+        if len(path) > room:  # evenly spaced places, the first and the last among them
+            path = [path[round(i * (len(path) - 1) / (room - 1))] for i in range(room)]
         size = max(2, -(-len(path) // _PIECES) + 1)
         pieces = []
         for first in range(0, max(len(path) - 1, 1), size - 1):
@@ -191,13 +279,6 @@ def draw_tracks(result: Result) -> list[DrawnTrack]:
         label = f"Track {number}: frames {path[0].frame} to {path[-1].frame}"
         drawn.append(DrawnTrack(number, path[0].frame, label, pieces, (path[0].cx, path[0].cy)))
     return drawn
-
-
-def _thin(path: list[Observation], most: int) -> list[Observation]:
-    """Keep at most so many places, evenly spaced, the first and the last among them."""
-    if len(path) <= most:
-        return path
-    return [path[round(i * (len(path) - 1) / (most - 1))] for i in range(most)]
 
 
 def region_boxes(manifest: Any, result: Result) -> list[dict[str, Any]]:
@@ -220,108 +301,6 @@ def region_boxes(manifest: Any, result: Result) -> list[dict[str, Any]]:
     ]
 
 
-_INDEX_SCRIPTS = ("tables.js", "index.js")
-_INDEX_STYLES = ("page.css",)
-
-
-@dataclass(frozen=True)
-class Row:
-    """An input in the list.
-
-    Attributes
-    ----------
-    page : Path
-        Its own page.
-    thumbnail : str
-        Address of a small picture, empty where there is none.
-    outliers : int or None
-        Outlier frames; None where no frame was fitted.
-    cautions : list of str
-        Warnings and hints.
-    """
-
-    name: str
-    folder: Path
-    page: Path
-    thumbnail: str
-    headline: str
-    events: int
-    frames: int
-    outliers: int | None
-    cautions: list[str]
-
-    @property
-    def share(self) -> float | None:
-        """Share of the frames that are outliers, in per cent."""
-        return None if self.outliers is None else 100 * self.outliers / max(self.frames, 1)
-
-
-def make_row(
-    folder: Path, manifest: Mapping[str, Any], page: Path, events: int, thumbnail: str
-) -> Row:
-    """Sum up a result for the list."""
-    frames = manifest["frames"]
-    return Row(
-        str(manifest["input"]["name"]),
-        folder,
-        page,
-        thumbnail,
-        headline(manifest),
-        events,
-        int(frames["used"]),
-        frames.get("outliers"),
-        cautions(manifest),
-    )
-
-
-def make_index(rows: Sequence[Row], path: Path) -> str:
-    """Make the page that lists results.
-
-    Parameters
-    ----------
-    path : Path
-        Where it will be: its links are relative to it.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
-    values = {
-        "rows": [{"row": row, "href": link(row.page, path)} for row in rows],
-        "events": sum(row.events for row in rows),
-        "frames": sum(row.frames for row in rows),
-    }
-    return fill("index.html", scripts=_INDEX_SCRIPTS, styles=_INDEX_STYLES, values=values)
-
-
-_NOTEBOOK_EVENTS = 10
-
-
-def as_html(folder: Path, manifest: Mapping[str, Any]) -> str:
-    """Return a piece of HTML about a result, with all that it shows inside.
-
-    Parameters
-    ----------
-    manifest : mapping
-        Its run.json.
-    """
-    result = read_result(folder, manifest)
-    plot = ""
-    if result.table is not None:
-        events = find_events(result.table)
-        plot = data_uri(render_errors(result.table, events, title=result.name), "image/png")
-    values = {
-        "name": result.name,
-        "headline": headline(manifest),
-        "cautions": cautions(manifest),
-        "plot": plot,
-        "events": [(event, result.score(event)) for event in result.events[:_NOTEBOOK_EVENTS]],
-        "left_out": max(0, len(result.events) - _NOTEBOOK_EVENTS),
-    }
-    return fill("notebook.html", scripts=(), styles=(), values=values)
-
-
 _SCRIPTS = (
     "uplot/uPlot.iife.min.js",
     *("unpack.js", "films.js", "timeline.js", "tables.js", "report.js"),
@@ -334,13 +313,7 @@ _MOST_BARS = 720
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A page and what an index says of it.
-
-    Attributes
-    ----------
-    thumbnail : str
-        Address of a small picture, empty where there is none.
-    """
+    """A page, and the address of a small picture for an index, empty where there is none."""
 
     html: str
     result: Result
@@ -391,25 +364,41 @@ def make_page(
     frames the page has less than 5 MB.
     """
     result = read_result(folder, manifest, selection)
-    views = find_views(result, footage, copies, progress)
+    views = [find_view(result, view, footage, copies, progress) for view in VIEWS]
     films = {shown.view: shown.film for shown in views}
     there = [shown for shown in views if not shown.is_absent]
     events = _largest(result)
     excerpt = _excerpt(result, views, announce) if standalone else None
     thumbnails = make_thumbnails(result, events, films)
-    background = picture_scene(result, films)
+    scene = picture_scene(result, films)
+    selected = f"{plural(len(result.events), 'event')} and {plural(len(result.tracks), 'track')}"
+    selected = f"this page shows a selection of what the run found: {selected}"
     data = {
-        **pack_series(result, films, events, progress),
-        "events": [describe_event(result, event) for event in events],
+        **pack_series(result, films["mask"], events, progress),
+        "events": [
+            {
+                "number": event.number,
+                "kind": event.kind,
+                "first": result.place(event.first_frame),
+                "last": result.place(event.last_frame),
+                "peak": result.place(event.peak_frame),
+            }
+            for event in events
+        ],
         "films": [describe_film(result, shown, path, events, excerpt) for shown in there],
         "boxes": pack_boxes(result),
         "region": result.region,
     }
-    values = {
-        **_shown_values(result),
-        "cautions": cautions(manifest) + _selected(result, selection),
-        "data": data,
-        "events": [
+    heat = folder / "heatmap.png"
+    html = _fill(
+        "report.html",
+        scripts=_SCRIPTS,
+        styles=_STYLES,
+        name=result.name,
+        headline=headline(manifest),
+        cautions=cautions(manifest) + ([] if selection is None else [selected]),
+        data=data,
+        events=[
             {
                 "event": event,
                 "score": result.score(event),
@@ -418,25 +407,39 @@ def make_page(
             }
             for event in events
         ],
-        "left_out": len(result.events) - len(events),
-        "views": there,
-        "is_preview": standalone,
-        "background": background,
-        "heat": picture_heat(folder),
-        "activity": _activity(folder),
-    }
-    html = fill("report.html", scripts=_SCRIPTS, styles=_STYLES, values=values)
+        left_out=len(result.events) - len(events),
+        views=there,
+        is_preview=standalone,
+        scene=scene,
+        heat=webp_uri(read_rgb(heat), 960, 85) if heat.is_file() else "",
+        activity=_activity(folder / "activity.csv"),
+        region=result.region,
+        tracks=draw_tracks(result),
+        track_rows=result.tracks[:_MOST_EVENTS],
+        n_tracks=len(result.tracks),
+        times=(float(result.times[0]), float(result.times[-1])),
+        colors=[time_color(share / 8) for share in range(9)],
+        states=manifest.get("mask_states") or [],
+        scene_notes=[str(each) for each in manifest.get("mask_notes") or []],
+        regions=region_boxes(manifest, result),
+        regions_left_out=manifest.get("mask_regions_left_out") or 0,
+        options=option_rows(manifest),
+        facts=fact_rows(manifest),
+        stages=manifest.get("stages_s") or {},
+        versions=manifest.get("versions") or {},
+        command=command_line(manifest),
+        n_frames=int(result.numbers.size),
+    )
     first = max(events, key=lambda event: result.score(event) or event.area, default=None)
     picture = thumbnails.get(first.number, "") if first is not None else ""
-    return Page(html, result, views, picture or background)
+    return Page(html, result, views, picture or scene.picture)
 
 
-def _activity(folder: Path) -> list[dict[str, Any]]:
+def _activity(path: Path) -> list[dict[str, Any]]:
     """Return the rows of activity.csv as charts: the minutes of the picture, then of each region.
 
     The minutes of a film that is long for a page are thinned out to those of most foreground.
     """
-    path = folder / "activity.csv"
     if not path.is_file():
         return []
     charts: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -457,44 +460,6 @@ def _activity(folder: Path) -> list[dict[str, Any]]:
         places = (last - first) // every + 1
         made.append({"region": region, "bars": bars, "top": top, "places": places})
     return made
-
-
-def _shown_values(result: Result) -> dict[str, Any]:
-    """Collect what the template writes of a result and of its run.json."""
-    manifest = result.manifest
-    return {
-        "name": result.name,
-        "headline": headline(manifest),
-        "table": result.table,
-        "region": result.region,
-        "tracks": draw_tracks(result),
-        "track_rows": result.tracks[:_MOST_EVENTS],
-        "n_tracks": len(result.tracks),
-        "times": (float(result.times[0]), float(result.times[-1])),
-        "colors": [time_color(share / 8) for share in range(9)],
-        "states": manifest.get("mask_states") or [],
-        "scene_notes": [str(each) for each in manifest.get("mask_notes") or []],
-        "regions": region_boxes(manifest, result),
-        "regions_left_out": manifest.get("mask_regions_left_out") or 0,
-        "options": option_rows(manifest),
-        "facts": fact_rows(manifest),
-        "stages": manifest.get("stages_s") or {},
-        "versions": manifest.get("versions") or {},
-        "command": command_line(manifest),
-        "n_frames": int(result.numbers.size),
-    }
-
-
-def _selected(result: Result, selection: Selection | None) -> list[str]:
-    if selection is None:
-        return []
-    shown = f"{plural(len(result.events), 'event')} and {plural(len(result.tracks), 'track')}"
-    return [f"this page shows a selection of what the run found: {shown}"]
-
-
-def encode_page(html: str) -> bytes:
-    """Return the bytes of a page; bytes of file names that are no letters become question marks."""
-    return html.encode("utf-8", "replace")
 
 
 def _largest(result: Result) -> list[SceneEvent]:
@@ -519,3 +484,75 @@ def _excerpt(
         films = [shown.film for shown in views if shown.film is not None]
         announce(int(places.size), expected_bytes(films, places))
     return places
+
+
+@dataclass(frozen=True)
+class Row:
+    """An input in the list of results; its outliers are None where no frame was fitted."""
+
+    name: str
+    folder: Path
+    page: Path
+    thumbnail: str
+    headline: str
+    events: int
+    frames: int
+    outliers: int | None
+    cautions: list[str]
+
+    @property
+    def share(self) -> float | None:
+        """Share of the frames that are outliers, in per cent."""
+        return None if self.outliers is None else 100 * self.outliers / max(self.frames, 1)
+
+
+def make_row(page: Page, path: Path) -> Row:
+    """Sum up a result for the list; `path` is where its page is."""
+    manifest = page.result.manifest
+    frames = manifest["frames"]
+    return Row(
+        page.result.name,
+        page.result.folder,
+        path,
+        page.thumbnail,
+        headline(manifest),
+        len(page.result.events),
+        int(frames["used"]),
+        frames.get("outliers"),
+        cautions(manifest),
+    )
+
+
+def make_index(rows: Sequence[Row], path: Path) -> str:
+    """Return the HTML of a list of results that will be at `path`."""
+    return _fill(
+        "index.html",
+        scripts=("tables.js", "index.js"),
+        styles=("page.css",),
+        rows=[{"row": row, "href": link(row.page, path)} for row in rows],
+        events=sum(row.events for row in rows),
+        frames=sum(row.frames for row in rows),
+    )
+
+
+_NOTEBOOK_EVENTS = 10
+
+
+def as_html(folder: Path, manifest: Mapping[str, Any]) -> str:
+    """Return a piece of HTML about a result, with all that it shows inside."""
+    result = read_result(folder, manifest)
+    plot = ""
+    if result.table is not None:
+        events = find_events(result.table)
+        plot = data_uri(render_errors(result.table, events, title=result.name), "image/png")
+    return _fill(
+        "notebook.html",
+        scripts=(),
+        styles=(),
+        name=result.name,
+        headline=headline(manifest),
+        cautions=cautions(manifest),
+        plot=plot,
+        events=[(event, result.score(event)) for event in result.events[:_NOTEBOOK_EVENTS]],
+        left_out=max(0, len(result.events) - _NOTEBOOK_EVENTS),
+    )

@@ -1,10 +1,10 @@
-"""Write the command that repeats a run."""
+"""Read what a run left, and put its facts into words."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import Field, dataclass
+from dataclasses import Field, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,47 +12,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.declared import Declared, declaration, declared_fields, flag
 from bgsub.errors import InputError
-from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, OUTPUTS, RunOptions
+from bgsub.options import (
+    DEFAULT_OUTPUTS,
+    EXTRA_OUTPUTS,
+    OUTPUTS,
+    Declared,
+    RunOptions,
+    declaration,
+    declared_fields,
+    flag,
+)
 from bgsub.outliers.errors_table import ErrorTable, read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.rules import Switch
 from bgsub.tracking.events import SceneEvent, Selection, read_events, with_frame_events
-from bgsub.tracking.tables import read_objects, read_tracks
+from bgsub.tracking.tables import Track, read_objects, read_tracks
 from bgsub.tracking.tracker import Observation
-from bgsub.tracking.tracks import Track
 
 
 def command_line(manifest: Mapping[str, Any]) -> str | None:
-    """Write the command that repeats a run from the folder that it was called in.
-
-    Parameters
-    ----------
-    manifest : mapping
-        Its run.json.
-
-    Returns
-    -------
-    str or None
-        None where the input was an array, which no command can be given.
-    """
+    """Return the command that repeats a run from its folder; None where the input was an array."""
     path = manifest["input"]["path"]
     if path is None:
         return None
     options = RunOptions.from_json({**manifest["options"], "temp": None})
     command = manifest.get("command", "run")
-    words = ["bgsub", command]
-    if command == "apply":
-        words.append(_operand(str(manifest.get("model", "model.npz"))))
-    words.append(_operand(str(path)))
-    for one, value in changed_options(options.source) + changed_options(options):
-        words += output_words(value) if one.name == "outputs" else _option(one, value)
+    operands = [str(manifest.get("model", "model.npz"))] if command == "apply" else []
+    operands.append(str(path))
+    # An operand must not be taken for an option.
+    words = ["bgsub", command, *(f"./{one}" if one.startswith("-") else one for one in operands)]
+    for one, value in _changed_options(options.source) + _changed_options(options):
+        words += _output_words(value) if one.name == "outputs" else _option(one, value)
     return shlex.join([*words, "--out", "again/"])
 
 
-def changed_options(options: Declared) -> list[tuple[Field[Any], Any]]:
+def _changed_options(options: Declared) -> list[tuple[Field[Any], Any]]:
     """List the options that differ from their defaults, with their values, in their order."""
     return [
         (one, getattr(options, one.name))
@@ -61,13 +57,8 @@ def changed_options(options: Declared) -> list[tuple[Field[Any], Any]]:
     ]
 
 
-def _operand(path: str) -> str:
-    """Keep a path from being taken for an option."""
-    return f"./{path}" if path.startswith("-") else path
-
-
-def output_words(chosen: frozenset[str]) -> list[str]:
-    """Choose outputs: what is written besides by its own option, anything else by a list."""
+def _output_words(chosen: frozenset[str]) -> list[str]:
+    """Return options that choose outputs: one for each besides the usual ones, else a list."""
     if chosen >= DEFAULT_OUTPUTS:
         extra = [name for name in OUTPUTS if name in chosen & EXTRA_OUTPUTS]
         return [f"--{'save-scores' if name == 'scores' else name}" for name in extra]
@@ -84,10 +75,6 @@ def _option(one: Field[Any], value: Any) -> list[str]:
     if isinstance(value, tuple):
         return [name, ",".join(str(each) for each in value)]
     return [name, str(value)]
-
-
-_RATE = Fraction(25)
-"""Frames a second where nothing says when frames were taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,73 +142,65 @@ class Result:
 def read_result(
     folder: Path, manifest: Mapping[str, Any], selection: Selection | None = None
 ) -> Result:
-    """Read the tables of a run.
-
-    Parameters
-    ----------
-    manifest : mapping
-        Its run.json, as `bgsub.pipeline.manifest.load_manifest` gives it.
-    selection : Selection, optional
-        Which of its events and objects are wanted; all of them without it.
-    """
+    """Read the tables of a run, those events and objects that are selected."""
     if manifest.get("command", "run") not in {"run", "apply"}:
         message = f"{folder}: was written by bgsub {manifest['command']}"
         raise InputError(f"{message}; a page is made of what bgsub run or bgsub apply wrote")
-    table = _table(folder, manifest)
-    if table is None:
-        used = int(manifest["frames"]["used"])
-        numbers = np.arange(1, used + 1, dtype=np.int64)
-        rate = Fraction(manifest["input"].get("rate") or _RATE) or _RATE
-        times = np.asarray((numbers - 1) / float(rate))
-    else:
+    table = None
+    if (folder / "errors.csv").is_file():
+        table, change = read_csv(folder / "errors.csv"), manifest.get("scene_change")
+        cutoff = manifest.get("cutoff")
+        table = replace(
+            table,
+            cutoff=table.cutoff if cutoff is None else float(cutoff),
+            scene_change=change and SceneChange(change["first_frame"], change["first_time_s"]),
+            marked=table.outliers,
+        )
         numbers, times = table.frames, table.times
+    else:
+        numbers = np.array(frames_used(manifest), dtype=np.int64)
+        rate = Fraction(manifest["input"].get("rate") or 0) or 25
+        times = np.asarray((numbers - 1) / float(rate))
     if numbers.size == 0:
         raise InputError(f"{folder}: its run used no frame, so there is nothing to look at")
     tables = folder / "objects.csv", folder / "tracks.csv"
     objects = list(read_objects(tables[0])) if tables[0].is_file() else []
     tracks = list(read_tracks(tables[1])) if tables[1].is_file() else []
-    if selection is None:
-        events = _events(folder, manifest)
-    else:
+    if selection is not None:
         events = selection.events(objects, [] if table is None else find_events(table))
         objects = selection.objects(objects, events)
         seen = {each.track for each in objects}
         tracks = [track for track in tracks if track.track in seen]
+    elif (folder / "events.json").is_file():
+        events = read_events(folder / "events.json")
+    else:  # no object was followed: events are those of frames alone
+        try:
+            plain = [Event(**each) for each in manifest.get("events") or []]
+        except TypeError as error:
+            message = f"{folder}: the events of its run.json are damaged ({error})"
+            raise InputError(message) from error
+        events = with_frame_events([], plain)
     return Result(folder, manifest, numbers, times, table, events, tracks, objects)
 
 
-def _table(folder: Path, manifest: Mapping[str, Any]) -> ErrorTable | None:
-    path = folder / "errors.csv"
-    if not path.is_file():
-        return None
-    table, cutoff = read_csv(path), manifest.get("cutoff")
-    change = manifest.get("scene_change")
-    return ErrorTable(
-        frames=table.frames,
-        times=table.times,
-        errors=table.errors,
-        pixels=table.pixels,
-        scores=table.scores,
-        cutoff=table.cutoff if cutoff is None else float(cutoff),
-        scene_change=None
-        if change is None
-        else SceneChange(change["first_frame"], change["first_time_s"]),
-        marked=table.outliers,
-        doubtful=table.doubtful,
-        local=table.local,
-    )
+def frames_used(manifest: Mapping[str, Any]) -> list[int]:
+    """Return the numbers of the frames that a run used, where no table has them.
 
-
-def _events(folder: Path, manifest: Mapping[str, Any]) -> list[SceneEvent]:
-    """Read the events of objects and frames, or of frames alone where no object was followed."""
-    path = folder / "events.json"
-    if path.is_file():
-        return read_events(path)
-    try:
-        plain = [Event(**each) for each in manifest.get("events") or []]
-    except TypeError as error:
-        raise InputError(f"{folder}: the events of its run.json are damaged ({error})") from error
-    return with_frame_events([], plain)
+    Where they are not a number of frames apart, as with a time between them, they are so nearly.
+    """
+    bad = {int(each["frame"]) for each in manifest.get("bad_frames", [])}
+    every = manifest["options"]["source"].get("every")
+    step = int(every) if str(every).isdecimal() else 1
+    found: list[int] = []
+    for part in manifest.get("segments", [manifest]):
+        used, span = int(part["frames"]["used"]), part.get("span")
+        total = int(manifest["input"].get("frames") or used)
+        first, last = (span["first_frame"], span["last_frame"]) if span else (1, total)
+        numbers = [number for number in range(first, last + 1, step) if number not in bad]
+        if len(numbers) != used:
+            numbers = np.linspace(first, last, used).round().astype(int).tolist()
+        found += numbers
+    return found
 
 
 def headline(manifest: Mapping[str, Any]) -> str:
@@ -247,22 +226,23 @@ def cautions(manifest: Mapping[str, Any]) -> list[str]:
 def option_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """List the options that were given: name, value, what it does."""
     options = RunOptions.from_json({**manifest["options"], "temp": None})
-    changed = changed_options(options.source) + changed_options(options)
+    changed = _changed_options(options.source) + _changed_options(options)
     rows = [
         (flag(one), _text(value), declaration(one).help)
         for one, value in changed
         if one.name != "outputs"
     ]
     if options.outputs != DEFAULT_OUTPUTS:
-        words = output_words(options.outputs)
-        named = words[0] == "--only"
-        rows.append(("--only" if named else " ".join(words), words[1] if named else "", ""))
+        name, *words = _output_words(options.outputs)
+        named = name == "--only"
+        rows.append((name if named else " ".join([name, *words]), words[0] if named else "", ""))
     return rows
 
 
 def fact_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """List what the run was made of and what it learned."""
     source, memory = manifest["input"], manifest.get("memory") or {}
+    peak = manifest.get("peak_memory_bytes")
     width, height = manifest.get("frame_size") or (source.get("width"), source.get("height"))
     rows = [
         ("Input", source.get("absolute_path") or source["name"]),
@@ -276,22 +256,14 @@ def fact_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Doubtful frames", manifest["frames"].get("doubtful")),
         ("Damage to single pictures", source.get("unseen_damage")),
         ("Components of the background", manifest.get("components")),
-        ("The fit converged", _yes(manifest.get("converged"))),
+        ("The fit converged", {True: "yes", False: "no", None: None}[manifest.get("converged")]),
         ("Cut-off of the score", _text(manifest.get("cutoff"))),
         ("Masks by", manifest.get("mask_model")),
         ("Frames were kept in", memory.get("frames_kept")),
-        ("Peak memory", _megabytes(manifest.get("peak_memory_bytes"))),
+        ("Peak memory", f"{peak / 1e6:.0f} MB" if peak else None),
         ("Folder of the run", manifest.get("directory")),
     ]
     return [(name, str(value)) for name, value in rows if value not in {None, ""}]
-
-
-def _yes(value: Any) -> str | None:
-    return None if value is None else "yes" if value else "no"
-
-
-def _megabytes(size: Any) -> str | None:
-    return None if not size else f"{size / 1e6:.0f} MB"
 
 
 def _text(value: Any) -> str:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import ipaddress
 import logging
 import mimetypes
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 _log = logging.getLogger(__name__)
@@ -23,62 +22,46 @@ PAGE = "report.html"
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _CHUNK = 1 << 16
-_IDLE_S = 60.0
-
 _TYPES = {".html": "text/html; charset=utf-8", ".mkv": "video/x-matroska", ".webp": "image/webp"}
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - nothing is bound
+"""Addresses that stand for all, and what a browser on this machine calls them."""
 
 
-@dataclass(frozen=True)
-class Span:
-    """A part of a file: its first byte, and how many there are."""
+def parse_range(header: str | None, size: int) -> range | None:
+    """Return the bytes that a Range header asks of a file of so many.
 
-    start: int
-    length: int
+    None for the whole file: without a header, and for what a server may ignore (several ranges,
+    other units).
 
-
-def parse_range(header: str | None, size: int) -> Span | None:
-    """Read a Range header.
-
-    Parameters
-    ----------
-    size : int
-        Bytes of the file.
-
-    Returns
-    -------
-    Span or None
-        None for the whole file: without a header, and for what a server may ignore (several ranges,
-        other units).
+    Raises
+    ------
+    ValueError
+        If the file has none of these bytes.
 
     Examples
     --------
     >>> parse_range("bytes=10-", 30), parse_range("bytes=-4", 30), parse_range("bytes=0-99", 30)
-    (Span(start=10, length=20), Span(start=26, length=4), Span(start=0, length=30))
+    (range(10, 30), range(26, 30), range(0, 30))
     """
     match = _RANGE.fullmatch(header.strip()) if header is not None else None
     if match is None or not any(match.groups()):
         return None
     first, last = match.groups()
-    if not first:
-        start, end = max(0, size - int(last)), size - 1
-    else:
-        start, end = int(first), min(int(last or size - 1), size - 1)
-        if last and int(last) < start:
-            return None  # no range, by its grammar
-    if start >= size or end < start:
+    if first and last and int(last) < int(first):
+        return None  # no range, by its grammar
+    start = int(first) if first else max(0, size - int(last))
+    asked = range(start, min(int(last) + 1, size) if first and last else size)
+    if not asked:
         raise ValueError(f"no byte of {size} is in {header}")
-    return Span(start, end - start + 1)
-
-
-def _is_of_this_machine(host: str) -> bool:
-    """Return whether a host is an address, or a name that this machine has for itself."""
-    with contextlib.suppress(ValueError):
-        return bool(ipaddress.ip_address(host))
-    return host in {"localhost", socket.gethostname().lower()}
+    return asked
 
 
 class FolderServer(ThreadingHTTPServer):
     """Serves the files of a folder, whatever the addresses say that are asked for.
+
+    Requests are answered if their Host header is the address that is served: a page from elsewhere
+    whose name leads here is told nothing. Links that lead out of the folder, hidden files and
+    folders are not there.
 
     Parameters
     ----------
@@ -88,12 +71,6 @@ class FolderServer(ThreadingHTTPServer):
         0 takes a free one.
     made : mapping of str to bytes
         Pages that are in no file, by their path below the folder.
-
-    Notes
-    -----
-    Requests are answered if their Host header is the address that is served: a page from elsewhere
-    whose name leads here is told nothing. Links that lead out of the folder, hidden files and
-    folders are not there.
     """
 
     daemon_threads = True
@@ -110,11 +87,7 @@ class FolderServer(ThreadingHTTPServer):
     @property
     def address(self) -> str:
         """The address of the folder for a browser on this machine."""
-        return f"http://{self._authority(self._shown_host)}/"
-
-    @property
-    def _shown_host(self) -> str:
-        return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)  # noqa: S104 - nothing is bound
+        return f"http://{self._authority(_ANYWHERE.get(self.host, self.host))}/"
 
     def _authority(self, host: str) -> str:
         name = f"[{host}]" if ":" in host else host
@@ -127,19 +100,20 @@ class FolderServer(ThreadingHTTPServer):
         Where it listens on all addresses, each of them and the machine's name do: another name may
         be one that a foreign page was loaded from.
         """
-        if authority is None:
-            return False
-        named = authority.lower()
-        if self._shown_host == self.host:
+        named = (authority or "").lower()
+        if self.host not in _ANYWHERE:
             return named == self._authority(self.host).lower()
         try:
             host = urlsplit(f"//{named}").hostname or ""
         except ValueError:
             return False
-        return named == self._authority(host) and _is_of_this_machine(host)
+        own = host in {"localhost", socket.gethostname().lower()}
+        with contextlib.suppress(ValueError):
+            own = own or bool(ipaddress.ip_address(host))
+        return own and named == self._authority(host)
 
     def find(self, address: str) -> Path | bytes | None:
-        """Find what a request is for: a file, a page in memory, or None."""
+        """Return what a request is for: a file, a page in memory, or None."""
         try:
             path = unquote(urlsplit(address).path, errors="surrogateescape")
         except ValueError:
@@ -149,9 +123,8 @@ class FolderServer(ThreadingHTTPServer):
             parts.append(PAGE)
         if any(part.startswith(".") or "\\" in part or "\0" in part for part in parts):
             return None
-        found = self.folder.joinpath(*parts)
         try:
-            real = found.resolve()
+            real = self.folder.joinpath(*parts).resolve()
             if real.is_relative_to(self.folder) and real.is_file():
                 return real
         except (OSError, ValueError, RuntimeError):  # a name that is too long, a circle of links
@@ -167,69 +140,52 @@ class _FolderHandler(BaseHTTPRequestHandler):
     """Answers GET and HEAD."""
 
     protocol_version = "HTTP/1.1"
-    timeout = _IDLE_S
+    timeout = 60.0
     server: FolderServer
 
     def do_GET(self) -> None:
         """Send a file, or a range of it."""
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        """Send what a GET would begin with."""
-        self._answer(with_body=False)
-
-    def _answer(self, *, with_body: bool) -> None:
         if not self.server.knows(self.headers.get("Host")):
-            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, with_body=with_body)
+            self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
             return
         found = self.server.find(self.path)
-        if isinstance(found, bytes):
-            self._send(HTTPStatus.OK, len(found), _TYPES[".html"])
-            if with_body:
-                self.wfile.write(found)
-            return
         try:
-            file = found.open("rb") if found is not None else None
+            if found is None:
+                raise FileNotFoundError(self.path)
+            file = io.BytesIO(found) if isinstance(found, bytes) else found.open("rb")
         except OSError:
-            file = None
-        if file is None or found is None:
-            self._refuse(HTTPStatus.NOT_FOUND, with_body=with_body)
+            self._refuse(HTTPStatus.NOT_FOUND)
             return
+        name = Path(PAGE if isinstance(found, bytes) else found)
+        kind = _TYPES.get(name.suffix.lower()) or mimetypes.guess_type(name.name)[0]
         with file:
-            self._send_file(file, found, with_body=with_body)
-
-    def _send_file(self, file: BinaryIO, path: Path, *, with_body: bool) -> None:
-        size = file.seek(0, 2)
-        kind = _TYPES.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0]
-        # What a condition is compared with is not sent, so that it never holds.
-        wanted = None if "If-Range" in self.headers else self.headers.get("Range")
-        try:
-            span = parse_range(wanted, size)
-        except ValueError:
-            more = {"Content-Range": f"bytes */{size}"}
-            self._refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, with_body=with_body, more=more)
-            return
-        more, status = {"Accept-Ranges": "bytes"}, HTTPStatus.OK
-        if span is None:
-            span = Span(0, size)
-        else:
-            status = HTTPStatus.PARTIAL_CONTENT
-            more["Content-Range"] = f"bytes {span.start}-{span.start + span.length - 1}/{size}"
-        self._send(status, span.length, kind or "application/octet-stream", more)
-        if with_body:
-            file.seek(span.start)
-            self._copy(file, span.length)
-
-    def _copy(self, file: BinaryIO, length: int) -> None:
-        while length > 0:
-            data = file.read(min(_CHUNK, length))
-            if not data:  # the file has become shorter; the reader must not wait for the rest
-                self.close_connection = True
+            size = file.seek(0, 2)
+            # What a condition is compared with is not sent, so that it never holds.
+            wanted = None if "If-Range" in self.headers else self.headers.get("Range")
+            try:
+                part = parse_range(wanted, size)
+            except ValueError:
+                status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+                self._refuse(status, {"Content-Range": f"bytes */{size}"})
                 return
-            self.wfile.write(data)
-            length -= len(data)
+            more, status = {"Accept-Ranges": "bytes"}, HTTPStatus.OK
+            if part is not None:
+                status = HTTPStatus.PARTIAL_CONTENT
+                more["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
+            start, left = (part.start, len(part)) if part is not None else (0, size)
+            self._head(status, left, kind or "application/octet-stream", more)
+            file.seek(start)
+            while left > 0 and self.command != "HEAD":
+                data = file.read(min(_CHUNK, left))
+                if not data:  # the file has become shorter; the reader must not wait for the rest
+                    self.close_connection = True
+                    return
+                self.wfile.write(data)
+                left -= len(data)
 
-    def _send(
+    do_HEAD = do_GET  # noqa: N815 - the name that the base calls
+
+    def _head(
         self, status: HTTPStatus, length: int, kind: str, more: Mapping[str, str] | None = None
     ) -> None:
         self.send_response(status)
@@ -246,16 +202,14 @@ class _FolderHandler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def _refuse(
-        self, status: HTTPStatus, *, with_body: bool, more: Mapping[str, str] | None = None
-    ) -> None:
+    def _refuse(self, status: HTTPStatus, more: Mapping[str, str] | None = None) -> None:
         text = f"{status.value} {status.phrase}\n".encode()
-        self._send(status, len(text), "text/plain; charset=utf-8", more)
-        if with_body:
+        self._head(status, len(text), "text/plain; charset=utf-8", more)
+        if self.command != "HEAD":
             self.wfile.write(text)
 
     def version_string(self) -> str:
-        """Say who answers, without versions."""
+        """Return who answers, without versions."""
         return "bgsub"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name

@@ -26,33 +26,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import OutputError, UsageError
-from bgsub.fit.frame_fit import check_rank
-from bgsub.fit.memory_need import AUTO_FIT_FRAMES
-from bgsub.fit.method_fit import FittedFrames, truncated, with_residual
+from bgsub.fit.frame_fit import FittedFrames, check_rank, truncated, with_residual
+from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import ProgressCallback
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, frame_scores
 from bgsub.paper.curves import auc, average_precision
 from bgsub.paper.labels import UNKNOWN
 from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow
 from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.inputs import DEFAULT_MEMORY, open_frames
-from bgsub.pipeline.needs import fitted_at_most
-from bgsub.robustpca.checks import support_size
-from bgsub.robustpca.competitors.methods import COMPARED, MethodInfo, Settings
+from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most, open_frames
+from bgsub.robustpca.competitors import COMPARED, MethodInfo, Settings
+from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.robustpca.trpca import TRPCA
-from bgsub.runtime.libraries import one_blas_thread
 from bgsub.runtime.limits import amount, free_space, memory_bytes, spill_folder
-from bgsub.runtime.signals import held_back_in_children
-from bgsub.runtime.threads import Workers
+from bgsub.runtime.processes import held_back_in_children
+from bgsub.runtime.threads import Workers, one_blas_thread
 from bgsub.video.frames import Bytes
 from bgsub.video.selection import sample_rows
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
-    from bgsub.robustpca.competitors.methods import Estimator
+    from bgsub.robustpca.competitors import Estimator
 
 
 class SharedFile:

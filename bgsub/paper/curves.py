@@ -25,7 +25,6 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.errors import BgsubWarning, InputError, UsageError
-from bgsub.files import check_plain
 from bgsub.paper.options import (
     MANY_REMOVALS,
     OTHERS,
@@ -33,15 +32,14 @@ from bgsub.paper.options import (
     SyntheticOptions,
     TrePoint,
 )
+from bgsub.paper.synthetic import SyntheticData, data1, data2
 from bgsub.robustpca.base import AffineEstimator, residuals
-from bgsub.robustpca.checks import check_matrix
-from bgsub.robustpca.competitors.hrpca import HRPCA
-from bgsub.robustpca.competitors.orpca import ORPCA
-from bgsub.robustpca.competitors.outlier_pursuit import OutlierPursuit
-from bgsub.robustpca.competitors.pca import PCA
-from bgsub.robustpca.competitors.synthetic import SyntheticData, data1, data2
+from bgsub.robustpca.competitors.row_methods import HRPCA, PCA
+from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit
+from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.trpca import TRPCA
-from bgsub.runtime.libraries import one_blas_thread
+from bgsub.runtime.files import check_plain
+from bgsub.runtime.threads import one_blas_thread
 from bgsub.version import how_to_install
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
 
@@ -73,7 +71,7 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
     O(|T| p min(|T|, p)) operations and a copy of T in float64.
     """
     components = np.atleast_2d(np.asarray(components, dtype=np.float64))
-    T = check_matrix(T, components.shape[1])
+    T = check_matrix(T)
     reached = residuals(T, np.asarray(center, dtype=np.float64), components).sum()
     centred = T - T.mean(axis=0, dtype=np.float64)
     least = (scipy.linalg.svdvals(centred)[len(components) :] ** 2).sum()
@@ -382,7 +380,7 @@ class Variant:
     name : str
         For tables and legends.
     method : str
-        Its name in `bgsub.robustpca.competitors.methods.METHODS`.
+        Its name in `bgsub.robustpca.competitors.METHODS`.
     t : str
         ``true`` if it is told the number of true observations, ``half`` if it takes ⌈n/2⌉, empty if
         it takes no t.

@@ -31,15 +31,33 @@ from bgsub.paper.options import (
     PaperColumn,
     TrePoint,
 )
-from bgsub.report.figures import (
-    COLORS,
+from bgsub.report.plots import (
+    BLACK,
+    BLUE,
+    GREEN,
     GREY,
-    METHOD_COLORS,
-    METHOD_MARKERS,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
     PlotFormat,
     render,
     tidy,
 )
+
+COLORS = (VERMILLION, BLUE, GREEN, PURPLE, ORANGE, SKY, BLACK)
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+METHOD_COLORS = {
+    "trpca": VERMILLION,
+    "pca": BLACK,
+    "orpca": BLUE,
+    "outlier-pursuit": GREEN,
+    "hrpca": ORANGE,
+    "pcp": PURPLE,
+    "robust-subspace": SKY,
+    "online": GREY,
+}
+METHOD_MARKERS = dict(zip(METHOD_COLORS, _MARKERS, strict=True))
 
 _WIDTH, _PANEL_HEIGHT = 11.0, 1.7
 _STYLES = ("solid", (0, (5, 1.5)), (0, (1.5, 1)), "dashdot")

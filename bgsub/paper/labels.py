@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.files import check_plain
+from bgsub.runtime.files import check_plain
 
 UNKNOWN = -1
 """Label of a frame that is not listed."""

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
-from bgsub.input_rules import File
-from bgsub.options import RunOptions
-from bgsub.robustpca.competitors.methods import COMPARED, METHODS
-from bgsub.rules import POSITIVE, Choice, Integer, Number, Several
+from bgsub.options import Declared, RunOptions, documented, option
+from bgsub.robustpca.competitors import COMPARED, METHODS
+from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Several
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +27,7 @@ class Entry:
     Attributes
     ----------
     method : str
-        A name in `bgsub.robustpca.competitors.methods.COMPARED`.
+        A name in `bgsub.robustpca.competitors.COMPARED`.
     variant : str
         What tells it from other entries of the same method, such as ``(.5)``; empty for the first.
     support_fraction : float, optional

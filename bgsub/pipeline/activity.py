@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import cannot_write
-from bgsub.pipeline.consumers import Need
-from bgsub.pipeline.frames import SceneFrame
+from bgsub.pipeline.loop import SceneFrame, Sink
 from bgsub.tracking.events import EventCollector, SceneEvent
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tables import read_frames
@@ -31,8 +30,8 @@ _LEAST_WIDTH = 480
 """Pixels of a heat map across: smaller pictures are enlarged, so that its scale can be read."""
 
 
-class ActivityOutput:
-    """A consumer that counts where masks are foreground, and how much in each minute.
+class ActivityOutput(Sink):
+    """A sink that counts where masks are foreground, and how much in each minute.
 
     Parameters
     ----------
@@ -48,7 +47,7 @@ class ActivityOutput:
         x, y, width and height, in pixels of the input, of what the masks show.
     """
 
-    needs: frozenset[Need] = frozenset({"mask"})
+    needs = frozenset({"mask"})
 
     def __init__(
         self,
@@ -85,7 +84,7 @@ class ActivityOutput:
             for name, on in self._places.items()
         }
 
-    def take(self, frame: SceneFrame, prepared: dict[str, float]) -> None:
+    def write(self, frame: SceneFrame, prepared: dict[str, float]) -> None:
         """Count a frame."""
         if self._frames % 255 == 0:
             self._counts += self._recent
@@ -110,9 +109,6 @@ class ActivityOutput:
         """Write activity.csv, when objects.csv is there."""
         if "activity" in self._wanted:
             write_activity(self._folder, self._minutes, self._regions, events)
-
-    def abort(self) -> None:
-        """Nothing was begun."""
 
 
 def write_heatmap(folder: Path, counts: NDArray[np.float64], frames: int) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from bgsub.outliers.errors_table import ErrorTable
-from bgsub.outliers.events import Event, find_events, outlier_frames
-from bgsub.pipeline.camera import CameraWatch
-from bgsub.pipeline.mask_tally import MaskTally
-from bgsub.wording import plural
+from bgsub.errors import plural
+from bgsub.fit.store import trusted_rows
+from bgsub.video.base import BadFrame, OnBadFrame
+from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
+    from bgsub.outliers.errors_table import ErrorTable
+    from bgsub.outliers.events import Event
+    from bgsub.pipeline.camera import CameraWatch
+    from bgsub.pipeline.outputs import MaskStatistics
     from bgsub.robustpca.gram import Gram
     from bgsub.robustpca.trpca import TRPCA
 
@@ -25,7 +29,9 @@ EMPTY = "every mask is empty"
 
 
 def outlier_findings(table: ErrorTable) -> list[str]:
-    """Say how many frames are outliers, and in which spans."""
+    """Return how many frames are outliers, and in which spans."""
+    from bgsub.outliers.events import find_events, outlier_frames
+
     change = table.scene_change
     return describe_outliers(
         find_events(table),
@@ -38,7 +44,7 @@ def outlier_findings(table: ErrorTable) -> list[str]:
 def describe_outliers(
     events: Sequence[Event], flagged: int, frames: int, changed_from: int | None
 ) -> list[str]:
-    """Say how many of so many frames are outliers, in which spans, and what stays different."""
+    """Return how many of so many frames are outliers, in which spans, and what stays different."""
     total = plural(frames, "frame")
     spans = [
         str(e.first_frame) if e.first_frame == e.last_frame else f"{e.first_frame}-{e.last_frame}"
@@ -57,7 +63,7 @@ def describe_outliers(
 
 
 def sight_findings(standing_out: list[str], facts: Mapping[str, Any], fitted: int) -> list[str]:
-    """Say what stands out of the frames that were fitted, and how often something is in sight.
+    """Return what stands out of the frames that were fitted, and how often something is in sight.
 
     Where that is most of the time, frames stand out that differ from a usual one with somebody in
     it, and both lines together would contradict each other.
@@ -110,26 +116,26 @@ _WORTH_A_LINE = 1e-4
 """Mean share of a frame, that of the smallest object, below which nothing is said."""
 
 
-def mask_hints(tally: MaskTally | None, threshold: float | None) -> list[str]:
+def mask_hints(masks: MaskStatistics | None, threshold: float | None) -> list[str]:
     """Return hints on masks that look wrong; only those of the formula have a threshold."""
-    if tally is None or tally.frames == 0:
+    if masks is None or masks.frames == 0:
         return []
-    if tally.empty == tally.frames and threshold is not None:
+    if masks.empty == masks.frames and threshold is not None:
         hint = (
             f"{EMPTY}: nothing differs from the background by more than {threshold:.0f} grey "
             "levels; lower --threshold if there is something to find"
         )
         return [hint]
-    for share, (why, option) in zip(tally.left_out, _LEFT_OUT, strict=True):
-        if share > max(tally.covered, _WORTH_A_LINE * tally.frames):
-            is_empty = tally.empty == tally.frames
+    for share, (why, option) in zip(masks.left_out, _LEFT_OUT, strict=True):
+        if share > max(masks.covered, _WORTH_A_LINE * masks.frames):
+            is_empty = masks.empty == masks.frames
             begin, end = (f"{EMPTY}, but ", "") if is_empty else ("", ", more than objects cover")
-            much = f"{100 * share / tally.frames:.2g} % of the pixels were left out {why}"
+            much = f"{100 * share / masks.frames:.2g} % of the pixels were left out {why}"
             return [f"{begin}{much}{end}: {option} marks them"]
-    if tally.crowded > tally.frames / 2:
+    if masks.crowded > masks.frames / 2:
         advice = "use --sensitivity low" if threshold is None else "raise --threshold"
         hint = (
-            f"most masks are nearly full ({100 * tally.mean_share:.0f} % on average): "
+            f"most masks are nearly full ({100 * masks.mean_share:.0f} % on average): "
             "the background does not fit these frames; "
             f"check that the camera stands still, or {advice}"
         )
@@ -157,7 +163,7 @@ _OWN_HINTS = ("n_components", "max_iter")
 
 
 def fit_hints(fit: FrameFit | None, table: ErrorTable | None) -> list[str]:
-    """Say what looks wrong about a fit and its errors, if there are any, and what to do."""
+    """Return what looks wrong about a fit and its errors, if there are any, and what to do."""
     if fit is None or table is None:
         return []
     from bgsub.robustpca.trpca import TRPCA
@@ -187,7 +193,7 @@ def fit_notes(fit: FrameFit) -> list[str]:
 
 
 def descent_hints(estimator: TRPCA, gram: Gram, *, converged: bool) -> list[str]:
-    """Say what looks wrong about the random starts of TRPCA."""
+    """Return what looks wrong about the random starts of TRPCA."""
     hints = []
     if not converged:
         hints.append(
@@ -241,3 +247,87 @@ def _premise_hints(fit: FrameFit, table: ErrorTable) -> list[str]:
         )
         return [hint]
     return []
+
+
+_NUMBERS_SHOWN = 8
+
+
+def mark_doubtful(table: ErrorTable, source: FrameSource) -> ErrorTable:
+    """Flag the frames of a table that may be wrong, once all of the source has been read."""
+    if not source.doubtful_frames:
+        return table
+    return replace(table, doubtful=np.isin(table.frames, source.doubtful_frames))
+
+
+class Damage(Protocol):
+    """What is known of the damage of a video that has been read; see `FrameSource`."""
+
+    codec: str
+    bad_frames: list[BadFrame]
+    doubtful_frames: list[int]
+    unseen_damage: str
+    decoded: int
+
+
+def damage_findings(source: Damage, on_bad_frame: OnBadFrame, *, is_fitted: bool) -> list[str]:
+    """Return how many frames were damaged, and how many may be wrong; a line each if any.
+
+    Parameters
+    ----------
+    source : Damage
+        A source of which all has been read.
+    on_bad_frame : {"skip", "repeat", "fail"}
+        What was done about the damaged ones.
+    is_fitted : bool
+        Whether a background was fitted to the frames, and not known from before.
+    """
+    lines = []
+    damaged = [bad.number for bad in source.bad_frames]
+    if damaged:
+        action = {"skip": "left out", "repeat": "replaced by the one before"}
+        what = action.get(on_bad_frame, "met")
+        shown = ", ".join(map(str, damaged[:_NUMBERS_SHOWN]))
+        more = len(damaged) - _NUMBERS_SHOWN
+        shown += f" and {more} more" if more > 0 else ""
+        lines.append(f"{plural(len(damaged), 'damaged frame')} {what}: {shown}")
+    doubtful = sorted(set(source.doubtful_frames).difference(damaged))
+    if doubtful:
+        line = f"{plural(len(doubtful), 'frame')} may be wrong, next to damage or depending on it"
+        lines.append(f"{line}: {_in_words(doubtful)}{_part_in_fit(source) if is_fitted else ''}")
+    if lines and source.unseen_damage == "may go unseen":
+        lines.append(f"{source.codec} has no checksums: more pictures may be damaged unseen")
+    return lines
+
+
+def _part_in_fit(source: Damage) -> str:
+    doubtful = source.doubtful_frames
+    read = max(source.decoded, len(doubtful))
+    everything = np.arange(read)
+    if trusted_rows(everything, list(range(len(doubtful)))).size < read:
+        return " (left out of the fit)"
+    return " (part of the fit, since they are most of the frames)"
+
+
+def spans(numbers: list[int]) -> list[list[int]]:
+    """Write increasing numbers as first and last of those that follow each other.
+
+    Examples
+    --------
+    >>> spans([3, 4, 5, 9])
+    [[3, 5], [9, 9]]
+    """
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return found
+
+
+def _in_words(numbers: list[int]) -> str:
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in spans(numbers)]
+    more = len(texts) - _SPANS_SHOWN
+    return ", ".join(texts[:_SPANS_SHOWN]) + (
+        f" and {plural(more, 'more span')}" if more > 0 else ""
+    )

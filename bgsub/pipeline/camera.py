@@ -10,8 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.pipeline.consumers import Need
-from bgsub.pipeline.frames import SceneFrame
+from bgsub.pipeline.loop import SceneFrame, Sink
 
 _Luma = NDArray[np.float32]
 
@@ -91,16 +90,14 @@ class _Drift:
         return agrees and clarity > 1.0 and _is_of_all(self._steps[0][0], now, x, y)
 
 
-class CameraWatch:
-    """Count how often the picture as a whole has moved; a consumer of the frames of a run.
+class CameraWatch(Sink):
+    """Count how often the picture as a whole has moved; a sink of the frames of a run.
 
     Attributes
     ----------
     pairs, moved : int
         Pairs of frames that were compared, and those between which the picture moved.
     """
-
-    needs: frozenset[Need] = frozenset()
 
     def __init__(self) -> None:
         self.pairs = self.moved = 0
@@ -109,10 +106,7 @@ class CameraWatch:
         self._drift = _Drift()
         self._window: _Luma | None = None
 
-    def prepare(self, frame: SceneFrame) -> None:
-        """Do nothing: few frames are looked at."""
-
-    def take(self, frame: SceneFrame, prepared: None) -> None:
+    def write(self, frame: SceneFrame, prepared: None) -> None:
         """Compare every eighth frame with the one before."""
         del prepared
         self._frames += 1
@@ -139,12 +133,6 @@ class CameraWatch:
     def drifts(self) -> bool:
         """Say whether the picture moved slowly, but far."""
         return self._drift.is_far
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def abort(self) -> None:
-        """Do nothing."""
 
 
 def _look_at(luma: _Luma, window: _Luma) -> _Look:

@@ -1,35 +1,30 @@
-"""Open what a run reads: footage in the layout that its outputs need, and saved models."""
+"""What a run reads, computes and writes by its options, all of which come together here."""
 
 from __future__ import annotations
 
 import logging
 import os
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from bgsub.background.backdrop import backdrop_bytes
-from bgsub.background.model import BackgroundModel
+from bgsub.background.plates import working_size
+from bgsub.background.sample import MOST_FRAMES, full_frames
 from bgsub.errors import InputError, UsageError
-from bgsub.fit.memory_need import MemoryNeed
-from bgsub.fit.memory_plan import Plan, make_plan
-from bgsub.options import RunOptions
-from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
-from bgsub.pipeline.needs import (
-    chosen_cutoff,
-    fitted_at_most,
-    needs_fit,
-    needs_masks,
-    needs_pixels,
-    needs_still,
-    videos_of,
-)
-from bgsub.pipeline.still import still_bytes
-from bgsub.runtime.cores import own_threads
+from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed, Plan, make_plan
+from bgsub.fit.store import Borrowed
+from bgsub.options import RunOptions, SourceOptions
+from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.runtime.limits import memory_bytes
-from bgsub.source_options import SourceOptions
-from bgsub.tracking.absorption import absorbed_after, kept_bytes
+from bgsub.runtime.threads import own_threads
+from bgsub.segmenter.kinds import SEGMENTERS, saved_kind
+from bgsub.video.film import VideoFileSource
+from bgsub.video.film_index import Entry, Place
 from bgsub.video.geometry import ColorMode
+from bgsub.video.sink import SUFFIXES, SinkKind
 from bgsub.video.source import Footage, FrameSource, open_source
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 notes = logging.getLogger("bgsub.notes")
 """What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""
@@ -37,6 +32,122 @@ notes = logging.getLogger("bgsub.notes")
 DEFAULT_MEMORY = "50%"
 
 StrPath = str | os.PathLike[str]
+
+# Measured bytes: the network in a thread; and of a pixel what the network says of it, what learning
+# takes of a sampled one, what composes its background, what is at rest, and that of background.png.
+_NETWORK = 30_000_000
+_ANSWER, _LEARNING, _COMPOSING, _ABSORBING, _STILL = 13, 11, 8, 46, 4
+
+VIDEOS = ("input", "background", "foreground", "mask", "preview", "overlay", "scores")
+"""Videos that a run can write, in the order in which they are."""
+
+_OF_ERRORS = {"errors", "plot", "spectrum"}
+_TABLES_OF_OBJECTS = {"objects", "tracks", "events", "activity"}
+_OF_MASKS = {"mask", "still", "scores", "overlay", "heatmap", "report", *_TABLES_OF_OBJECTS}
+
+
+def _with_masks(options: RunOptions) -> set[str]:
+    """Outputs that are made of frames and masks and of nothing else."""
+    return _OF_MASKS | ({"foreground"} if options.foreground == "cutout" else set())
+
+
+def videos_of(options: RunOptions) -> set[str]:
+    """Return the videos that are written; a page shows the frames themselves, too."""
+    shown = {"input"} if "report" in options.outputs else set()
+    return {*options.outputs.intersection(VIDEOS), *shown}
+
+
+def needs_pixels(options: RunOptions) -> bool:
+    """Return whether the outputs need more than the errors of the frames."""
+    return bool(options.outputs - _OF_ERRORS)
+
+
+def needs_masks(options: RunOptions) -> bool:
+    """Return whether masks are wanted: as an output, within one, or in a model for later."""
+    kind = SEGMENTERS[options.mask_model]
+    shown = set() if kind.needs_background else {"background", "foreground"}
+    return bool(options.outputs & (_with_masks(options) | {"preview", "model"} | shown))
+
+
+def needs_objects(options: RunOptions) -> bool:
+    """Return whether objects are followed: for their tables, or to be drawn."""
+    return bool(options.outputs & {*_TABLES_OF_OBJECTS, "overlay", "preview"})
+
+
+def needs_still(options: RunOptions) -> bool:
+    """Return whether a picture of the empty scene is made: as an output, or for the heat map."""
+    return bool(options.outputs & {"still", "heatmap"})
+
+
+def needs_fit(options: RunOptions) -> bool:
+    """Return whether frames are fitted; masks that use nothing of a fit do without."""
+    only_masks = options.outputs <= _with_masks(options)
+    return not only_masks or SEGMENTERS[options.mask_model].needs_background
+
+
+def fitted_at_most(options: RunOptions) -> int:
+    """Return the most frames that are fitted; of longer inputs a sample is."""
+    if options.fit_frames == "all":
+        return ALL_FRAMES
+    return options.fit_frames or AUTO_FIT_FRAMES
+
+
+def sampled_at_most(options: RunOptions) -> int | None:
+    """Return the most frames that masks alone are learned from; None where frames are fitted."""
+    return None if needs_fit(options) else fitted_at_most(options)
+
+
+def chosen_cutoff(options: RunOptions) -> float | None:
+    """Return the cut-off that is asked for, by itself or as a rate of false alarms, or None."""
+    if options.false_alarms is None:
+        return options.cutoff
+
+    return cutoff_for(options.false_alarms)
+
+
+_FILES = {
+    "still": "background.png",
+    "model": "model.npz",
+    "report": "report.html",
+    "heatmap": "heatmap.png",
+    **{output: f"{output}.csv" for output in ("errors", "objects", "tracks", "events", "activity")},
+}
+"""Outputs that have one name in every format."""
+
+
+def output_name(output: str, options: RunOptions) -> str:
+    """Return the name of the file (or folder of images) that an output is written to."""
+    if output in _FILES:
+        return _FILES[output]
+    if output in {"plot", "spectrum"}:
+        return f"{'errors' if output == 'plot' else output}.{options.plot_format}"
+    return output + SUFFIXES[video_kind(output, options.format)]
+
+
+def output_names(options: RunOptions) -> list[str]:
+    """Return the names of everything that a run will write.
+
+    Raises
+    ------
+    UsageError
+        If that is nothing.
+    """
+    if not options.outputs:
+        message = "--only names no output; name at least one"
+        raise UsageError(message)
+    names = [output_name(output, options) for output in sorted(options.outputs)]
+    names += ["events.json"] if "events" in options.outputs else []
+    names += ["heatmap.npy"] if "heatmap" in options.outputs else []
+    names += [output_name("input", options)] if "report" in options.outputs else []
+    watched = options.regions is not None or options.line
+    return names + (["regions.csv"] if watched and "objects" in options.outputs else [])
+
+
+def video_kind(output: str, video_format: SinkKind) -> SinkKind:
+    """Return the format of a video; scores are numbers of 16 bits, which H.264 does not hold."""
+    if output in {"input", "preview", "overlay"}:
+        return "mp4"
+    return "mkv" if output == "scores" and video_format == "mp4" else video_format
 
 
 def no_progress(stage: str, done: int, total: int | None) -> None:
@@ -74,7 +185,7 @@ def open_input(
     """
     color, wanted = options.source.color, options.source
     exact = options.format != "mp4"
-    kind = MASKERS[options.mask_model]
+    kind = SEGMENTERS[options.mask_model]
     if like is not None:
         color = "gray" if like.layout.kind == "gray" else "color"
         exact = like.layout.kind == "bgr"
@@ -119,6 +230,8 @@ def load_for(path: str | os.PathLike[str], options: RunOptions) -> BackgroundMod
     if "spectrum" in options.outputs:
         message = "--spectrum: a model has its rank already, and nothing is fitted; leave it out"
         raise UsageError(message)
+    from bgsub.background.model import BackgroundModel
+
     model = BackgroundModel.load(path)
     if options.threshold is not None:
         model = replace(model, threshold=options.threshold)
@@ -131,7 +244,7 @@ def load_for(path: str | os.PathLike[str], options: RunOptions) -> BackgroundMod
 def model_for(
     model: BackgroundModel, source: FrameSource, model_path: str | os.PathLike[str]
 ) -> BackgroundModel:
-    """Give the model with the pixels to be ignored in this footage, if it names any of its own.
+    """Return the model with the pixels to be ignored in this footage, if it names any of its own.
 
     Raises
     ------
@@ -161,25 +274,31 @@ def memory_need(
 
     Every output and every product of a run takes its part: hence all options.
     """
-    width, height = source.input_size
-    size = source.layout.height, source.layout.width
-    kind = MASKERS[options.mask_model]
+    layout, (width, height) = source.layout, source.input_size
+    pixels, threads = layout.pixels, own_threads(options.threads, options.jobs)
+    at_full_size = min(frames + borrowed, full_frames(layout.height, layout.width))
+    samples = needs_masks(options) and not SEGMENTERS[options.mask_model].needs_background
     fit, asked = needs_fit(options), options.fit_frames
     fit_frames = None if asked is None else fitted_at_most(options)
     if not fit:
-        fit_frames = min(fitted_at_most(options), kind.sample_size(*size) or frames)
-    learning = kind.learning_bytes(frames + borrowed, *size) if needs_masks(options) else (0, 0)
-    kept = kept_bytes(*size) if absorbed_after(options.still_objects) else 0
-    kept += still_bytes(frames, *size) if needs_still(options) else 0
-    threads = own_threads(options.threads, options.jobs)
-    if needs_masks(options):
-        kept += kind.masking_bytes(*size, threads)
-    if kind.corrects_background and options.outputs & {"background", "foreground", "preview"}:
-        kept += backdrop_bytes(source.layout, threads)
+        fit_frames = min(fitted_at_most(options), MOST_FRAMES)
+    learning = sample = kept = 0
+    if samples:
+        tall, wide = working_size(layout.height, layout.width)
+        small = tall * wide * min(frames + borrowed, MOST_FRAMES)
+        sample = 3 * small + 3 * pixels * at_full_size
+        learning = sample + _LEARNING * small
+        kept += threads * (_NETWORK + _ANSWER * pixels)
+        if options.outputs & {"background", "foreground", "preview"}:
+            kept += layout.size + (threads + 1) * (2 * layout.size + _COMPOSING * pixels)
+    if options.still_objects not in {None, "foreground"}:
+        kept += _ABSORBING * pixels
+    if needs_still(options):
+        kept += _STILL * pixels * at_full_size
     return MemoryNeed(
         frames=frames,
-        pixels=source.layout.pixels,
-        size=source.layout.size,
+        pixels=pixels,
+        size=layout.size,
         native_pixels=width * height,
         k=options.k_limit,
         threads=threads,
@@ -187,8 +306,8 @@ def memory_need(
         videos=len(videos_of(options)) + ("scores" in options.outputs),
         plot=bool(options.outputs & {"plot", "spectrum"}),
         fit_frames=fit_frames,
-        local=learning[0],
-        local_sample=learning[1],
+        local=learning,
+        local_sample=sample,
         method=options.method,
         kept=kept,
         fit=fit,
@@ -199,7 +318,7 @@ def memory_need(
 
 
 def memory_limit(memory: str | None, jobs: int) -> int:
-    """Give the bytes that each of some runs may take."""
+    """Return the bytes that each of some runs may take."""
     return max(1, memory_bytes(memory or DEFAULT_MEMORY) // jobs)
 
 
@@ -224,3 +343,39 @@ def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> 
     if plan.reason:
         notes.info("%s: %s", source.name, plan.reason)
     return plan
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What a run takes over from the film that its frames are a stretch of.
+
+    Attributes
+    ----------
+    identity : dict
+        What `bgsub.pipeline.manifest.input_identity` gives for the film, which is not read again.
+    entry : Entry or None
+        Where decoding may begin; None is the start of the film.
+    before, after : tuple of Place
+        Frames of the film before and behind the stretch that are fitted with it.
+    """
+
+    identity: dict[str, Any]
+    entry: Entry | None = None
+    before: tuple[Place, ...] = ()
+    after: tuple[Place, ...] = ()
+
+    def enter(self, source: FrameSource) -> None:
+        """Let a source begin to decode there."""
+        if self.entry is not None and isinstance(source, VideoFileSource):
+            source.enter(self.entry)
+
+    def borrow(self, footage: Footage, options: RunOptions) -> Borrowed | None:
+        """Open the film where frames before and behind the stretch are; None if none is fitted."""
+        places = [*self.before, *self.after]
+        if not places:
+            return None
+        first, last = places[0].number, places[-1].number
+        start = first if self.before else options.source.start
+        end = last if self.after else options.source.end
+        wider = replace(options, source=replace(options.source, start=start, end=end))
+        return Borrowed(open_input(footage, wider), self.before, self.after)

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError, cannot_write
 from bgsub.options import RunOptions
-from bgsub.outliers.errors_table import ErrorTable
-from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.advice import outlier_findings, sight_findings
-from bgsub.pipeline.damage import damage_findings
-from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.schema import SCHEMA_VERSION, check_facts
+from bgsub.pipeline.advice import damage_findings, outlier_findings, sight_findings, spans
+from bgsub.pipeline.manifest import SCHEMA_VERSION, check_facts
+from bgsub.pipeline.results import ResultsDirectory
 from bgsub.version import __version__
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bgsub.page.frame import FramePictures
+    from bgsub.background.model import BackgroundModel
+    from bgsub.fit.frame_fit import FrameFit
+    from bgsub.fit.memory import Plan
+    from bgsub.outliers.errors_table import ErrorTable
+    from bgsub.page.films import FramePictures
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class RunResult:
         UsageError
             If the run did not use that frame.
         """
-        from bgsub.page.frame import read_frame
+        from bgsub.page.films import read_frame
 
         footage = manifests.recorded_path(self.manifest, self.manifest["input"]["path"])
         return read_frame(self.out, self.manifest, number, footage)
@@ -90,6 +91,7 @@ class RunResult:
         InputError
             If the run wrote no errors.csv.
         """
+        from bgsub.outliers.events import find_events
         from bgsub.page.result import read_result
         from bgsub.report.plots import draw_errors
 
@@ -150,7 +152,7 @@ def finish(
 
     It records all options, so that the run can be repeated.
     """
-    errors = _no_errors(facts) if table is None else _error_facts(table)
+    errors = _error_facts(table, facts.get("frames_passed", 0))
     standing_out = [] if table is None else outlier_findings(table)
     findings = sight_findings(standing_out, facts, 0 if table is None else table.frames.size)
     findings += [facts["objects"]["summary"]] if "objects" in facts else []
@@ -214,30 +216,95 @@ def _write_page(
             raise cannot_write(results.path / path.name, error, advice) from error
 
 
-def _error_facts(table: ErrorTable) -> dict[str, Any]:
-    """Describe the outliers among the frames."""
+def _error_facts(table: ErrorTable | None, passed: int) -> dict[str, Any]:
+    """Describe the outliers among the frames; where no frame was fitted, none is known."""
+    if table is None:
+        frames = {"used": passed, "outliers": None, "after_scene_change": None}
+        return {"frames": frames, "cutoff": None, "events": None, "scene_change": None}
+    from bgsub.outliers.events import find_events, outlier_frames
+
     change, flagged = table.scene_change, int(table.outliers.sum())
-    outliers = int(outlier_frames(table).sum())
+    outliers, first = int(outlier_frames(table).sum()), None
+    if change is not None:
+        first = {"first_frame": change.first_frame, "first_time_s": change.first_time}
+    used = int(table.frames.size)
     return {
         "frames": {
-            "used": int(table.frames.size),
+            "used": used,
             "outliers": outliers,
             "after_scene_change": flagged - outliers,
         },
         "cutoff": table.cutoff,
         "events": [asdict(event) for event in find_events(table)],
-        "scene_change": None
-        if change is None
-        else {"first_frame": change.first_frame, "first_time_s": change.first_time},
+        "scene_change": first,
     }
 
 
-def _no_errors(facts: dict[str, Any]) -> dict[str, Any]:
-    """Say the same where no frame was fitted, so that nothing is known of outliers."""
-    used = facts["frames_passed"]
+def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any]:
+    """Describe the input; `identity` is what `input_identity` returned."""
+    width, height = source.input_size
     return {
-        "frames": {"used": used, "outliers": None, "after_scene_change": None},
-        "cutoff": None,
-        "events": None,
-        "scene_change": None,
+        "input": {
+            **identity,
+            "width": width,
+            "height": height,
+            "frames": source.input_frames,
+            "rate": None if source.rate is None else str(source.rate),
+            "codec": source.codec,
+            "pixel_format": source.pixel_format,
+            "unseen_damage": source.unseen_damage,
+        },
+        "frame_size": [source.layout.width, source.layout.height],
+        "bad_frames": [
+            {"frame": bad.number, "time_s": round(bad.time_s, 6), "reason": bad.reason}
+            for bad in source.bad_frames
+        ],
+        "doubtful_frames": spans(source.doubtful_frames),
+        "warnings": list(source.warnings),
+    }
+
+
+def plan_facts(plan: Plan, fitted: int) -> dict[str, Any]:
+    """Describe where the frames were kept, and why, and how many were fitted."""
+    return {
+        "memory": {
+            "limit_bytes": plan.limit,
+            "expected_bytes": plan.bytes,
+            "frames_kept": plan.storage,
+            "reason": plan.reason,
+        },
+        "fit_frames": fitted,
+    }
+
+
+def fit_facts(fit: FrameFit | None, model: BackgroundModel | None) -> dict[str, Any]:
+    """Describe how the fit went, if there was one."""
+    if fit is None:
+        return {}
+    from bgsub.robustpca.trpca import TRPCA
+
+    estimator = fit.estimator
+    of_trpca: dict[str, Any] = {}
+    if isinstance(estimator, TRPCA):
+        of_trpca = {
+            "objective": estimator.objective_,
+            "objectives": [float(value) for value in estimator.objectives_],
+            "reweighting_rounds": estimator.n_reweight_,
+        }
+    chosen = {} if fit.rank is None else {"rank_choice": fit.rank.to_json()}
+    return {
+        **chosen,
+        "k": estimator.n_components,
+        "components": int(estimator.scores_.shape[1]),
+        **of_trpca,
+        "iterations": estimator.n_iter_,
+        "converged": fit.converged,
+        "inliers": int(fit.support.sum()),
+        "error_location": estimator.error_location_,
+        "error_scale": estimator.error_scale_,
+        "gram_blocks": None
+        if fit.gram is None
+        else {"all": fit.gram.blocks, "cut": fit.gram.cut_blocks},
+        "threshold": None if model is None else model.threshold,
+        "fit_warnings": list(fit.notes),
     }

@@ -1,82 +1,99 @@
-"""Open the outputs of a run that show frames, feed them, and say what became of them."""
+"""The files that a run makes of its frames: videos, tables, and the statistics of its masks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
-from fractions import Fraction
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import cv2
+import numpy as np
 
 from bgsub.background.render import cutout, difference_picture, signed_difference
-from bgsub.fit.blocks import queue_frames
+from bgsub.fit.memory import queue_frames
 from bgsub.fit.store import FrameBlock
-from bgsub.options import ProgressCallback
+from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline.camera import CameraWatch
-from bgsub.pipeline.consumers import FrameConsumer, Need, Renderer, feed
-from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.frames import SceneFrame
-from bgsub.pipeline.mask_tally import MaskTally
-from bgsub.pipeline.needs import VIDEOS
-from bgsub.pipeline.output_names import video_kind
-from bgsub.pipeline.preview import PreviewPanels, preview
+from bgsub.pipeline.inputs import VIDEOS, needs_still, output_name, video_kind, videos_of
+from bgsub.pipeline.loop import Loop, Need, SceneFrame, Sink
+from bgsub.pipeline.results import ResultsDirectory
 from bgsub.pipeline.scene import LearnedScene
-from bgsub.pipeline.still import StillOutput
 from bgsub.runtime.threads import Workers
+from bgsub.segmenter.protocol import LeftOut
 from bgsub.video.frames import Bytes
 from bgsub.video.images import Image
-from bgsub.video.queued import QueuedSink
-from bgsub.video.sink import SUFFIXES, SinkKind, open_sink
+from bgsub.video.sink import QueuedSink, open_sink
+from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
+    from bgsub.fit.frame_fit import FrameFit
+    from bgsub.outliers.errors_table import ErrorTable
     from bgsub.pipeline.activity import ActivityOutput
-    from bgsub.pipeline.objects import ObjectsOutput, ObjectsVideo
-
-ForegroundStyle = Literal["abs", "signed", "cutout"]
+    from bgsub.pipeline.objects import ObjectsOutput
+    from bgsub.tracking.recorder import ObjectOptions
+    from bgsub.tracking.tracker import Observation
 
 _SPAN_IN_THRESHOLDS = 6.0
 
 
-@dataclass(frozen=True)
-class Span:
-    """The first and the last frame that have passed, with their seconds."""
+class VideoOutput(Sink):
+    """A sink that writes a picture of every frame to a file.
 
-    first_frame: int
-    last_frame: int
-    first_time_s: float
-    last_time_s: float
-
-    @classmethod
-    def through(cls, before: Span | None, block: FrameBlock) -> Span:
-        """Give the span that ends with a block of frames."""
-        first, start_s = int(block.numbers[0]), float(block.times[0])
-        if before is not None:
-            first, start_s = before.first_frame, before.first_time_s
-        return cls(first, int(block.numbers[-1]), start_s, float(block.times[-1]))
-
-
-@dataclass(eq=False)
-class VideoOutput:
-    """A consumer that writes a picture of every frame to a file.
+    Parameters
+    ----------
+    sink : QueuedSink
+    needs : iterable of str
+    prepare : callable
+        Draws the picture of a frame; with objects, what is drawn before these are known.
+    objects : ObjectsOutput, optional
+        Must come before this among the sinks, so that it is closed first.
+    draw : callable, optional
+        Returns the picture from what was prepared and the objects, in pixels of the mask.
 
     Attributes
     ----------
-    sink : QueuedSink
-    needs : frozenset of str
-    prepare : callable
-        Draws the picture of a frame.
     count : int
         Frames in the file, known when it is closed.
     """
 
-    sink: QueuedSink
-    needs: frozenset[Need]
-    prepare: Callable[[SceneFrame], Image]
-    count: int = 0
+    def __init__(
+        self,
+        sink: QueuedSink,
+        needs: Iterable[Need],
+        prepare: Callable[[SceneFrame], Any],
+        objects: ObjectsOutput | None = None,
+        draw: Callable[[Any, Sequence[Observation]], Image] | None = None,
+    ) -> None:
+        self.sink, self._prepare, self._draw = sink, prepare, draw
+        self.needs = frozenset(needs)
+        self.count = 0
+        self._frames: deque[tuple[float, Any]] = deque()
+        self._objects: deque[Sequence[Observation]] = deque()
+        if objects is not None:
+            objects.listeners.append(self._take_objects)
 
-    def take(self, frame: SceneFrame, prepared: Image) -> None:
-        """Write a picture."""
-        self.sink.write(prepared, frame.time_s)
+    def prepare(self, frame: SceneFrame) -> Any:
+        """Draw a picture, as far as that is possible."""
+        return self._prepare(frame)
+
+    def write(self, frame: SceneFrame, prepared: Any) -> None:
+        """Write a picture, or keep it until the objects of its frame are known."""
+        if self._draw is None:
+            self.sink.write(prepared, frame.time_s)
+        else:
+            self._frames.append((frame.time_s, prepared))
+            self._write_known()
+
+    def _take_objects(self, objects: Sequence[Observation]) -> None:
+        self._objects.append(objects)
+        self._write_known()
+
+    def _write_known(self) -> None:
+        while self._draw is not None and self._frames and self._objects:
+            time_s, prepared = self._frames.popleft()
+            self.sink.write(self._draw(prepared, self._objects.popleft()), time_s)
 
     def close(self) -> None:
         """Finish the file, read it again and count its frames."""
@@ -87,8 +104,62 @@ class VideoOutput:
         self.sink.abort()
 
 
+@dataclass
+class MaskStatistics(Sink):
+    """A sink that counts what the masks of a run amount to.
+
+    Attributes
+    ----------
+    pixels : int
+        Pixels of a frame that can be foreground.
+    frames, empty, crowded : int
+        Frames with a mask; those in which it is empty; those in which it covers over 80 %.
+    covered : float
+        Sum of the shares of the frames that were covered.
+    confidence : list of (int, int, float)
+        First and last frame, and the confidence in their masks, in tenths; frames that follow each
+        other with the same one are one entry. Empty where it is not known.
+    left_out : LeftOut
+        Sums of the shares of the frames that other options would mark.
+    """
+
+    pixels: int
+    frames: int = 0
+    empty: int = 0
+    crowded: int = 0
+    covered: float = 0.0
+    confidence: list[tuple[int, int, float]] = field(default_factory=list)
+    left_out: LeftOut = field(default_factory=LeftOut)
+
+    needs = frozenset({"mask"})
+
+    def prepare(self, frame: SceneFrame) -> float:
+        """Return the share of a frame that is foreground."""
+        return float(np.count_nonzero(frame.mask)) / max(self.pixels, 1)
+
+    def write(self, frame: SceneFrame, prepared: float) -> None:
+        """Count the share of a frame."""
+        self.frames += 1
+        self.empty += prepared == 0.0
+        self.crowded += prepared > 0.8
+        self.covered += prepared
+        result = frame.decided
+        if result.confidence is not None:
+            tenths, start = round(result.confidence, 1), frame.number
+            if self.confidence and self.confidence[-1][2] == tenths:
+                start = self.confidence.pop()[0]
+            self.confidence.append((start, frame.number, tenths))
+        if result.left_out is not None:
+            self.left_out = LeftOut(*map(sum, zip(self.left_out, result.left_out, strict=True)))
+
+    @property
+    def mean_share(self) -> float:
+        """Mean share of a frame that is foreground."""
+        return self.covered / max(self.frames, 1)
+
+
 class FrameOutputs:
-    """Everything that a run makes of its frames, one by one: videos and the tally of the masks.
+    """Everything that a run makes of its frames, one by one.
 
     A context manager: leaving it early removes what was begun.
 
@@ -96,33 +167,18 @@ class FrameOutputs:
     ----------
     results : ResultsDirectory
     scene : LearnedScene
-    wanted : collection of str
-        Outputs that are asked for; those that do not show frames are passed over.
-    video_format : {"mp4", "mkv", "png", "zarr"}
-    style : {"abs", "signed", "cutout"}
-        Of the foreground.
-    rate : Fraction or None
-        Frames a second.
+    source : FrameSource
+    options : RunOptions
+    watched : ObjectOptions or None
+        How objects are followed, where they are.
     workers : Workers
-    objects : ObjectsOutput, optional
-        Follows the objects, where they are wanted.
-    still : StillOutput, optional
-        Makes one picture of the scene, where it is wanted.
-    activity : ActivityOutput, optional
-        Sums up the masks, where that is wanted.
 
     Attributes
     ----------
-    tally : MaskTally or None
-        None where no mask is wanted.
+    statistics : MaskStatistics or None
+        None where no video shows masks.
     frames : int
         Frames that have passed.
-    span : Span or None
-        The first and the last of them.
-    counts : dict of str to int
-        Frames written, by output.
-    padded : bool
-        Whether frames of odd size were continued to an even one.
     gain : float
         Factor on the differences that the foreground shows.
     """
@@ -131,75 +187,84 @@ class FrameOutputs:
         self,
         results: ResultsDirectory,
         scene: LearnedScene,
-        *,
-        wanted: Collection[str],
-        video_format: SinkKind,
-        style: ForegroundStyle,
-        rate: Fraction | None,
+        source: FrameSource,
+        options: RunOptions,
+        watched: ObjectOptions | None,
         workers: Workers,
-        objects: ObjectsOutput | None = None,
-        still: StillOutput | None = None,
-        activity: ActivityOutput | None = None,
     ) -> None:
-        self._scene, self._format, self._style = scene, video_format, style
-        self._workers = workers
-        threshold = None if scene.background is None else scene.background.threshold
+        self._results, self._scene, self._source = results, scene, source
+        self._options, self._workers = options, workers
         self.gain = 1.0
-        if threshold is not None:
-            self.gain = max(1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(threshold, 1.0)))
-        self.tally: MaskTally | None = None
+        if scene.background is not None:
+            self.gain = max(
+                1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(scene.background.threshold, 1.0))
+            )
+        self.statistics: MaskStatistics | None = None
         self.camera: CameraWatch | None = None
-        self._videos: dict[str, VideoOutput | ObjectsVideo] = {}
-        self.objects, self.activity = objects, activity
+        self.objects: ObjectsOutput | None = None
+        self.activity: ActivityOutput | None = None
         self.frames = 0
-        self.span: Span | None = None
-        self.consumers: list[FrameConsumer] = [] if objects is None else [objects]
-        self.consumers += [] if still is None else [still]
-        self.consumers += [] if activity is None else [activity]
+        self._first = self._last = (0, 0.0)
+        self._videos: dict[str, VideoOutput] = {}
+        self.sinks: list[Sink] = []
         try:
+            if scene.segmenter is not None:
+                self._open_tables(watched)
             for output in VIDEOS:
-                if output in wanted:
-                    self._videos[output] = self._open(results, output, rate)
-                    self.consumers.append(self._videos[output])
+                if output in videos_of(options):
+                    self._videos[output] = self._open(output)
+                    self.sinks.append(self._videos[output])
         except BaseException:
             self._abort()
             raise
         if any(video.needs & {"mask", "scores"} for video in self._videos.values()):
-            self.tally = MaskTally(scene.n_inside)
-            self.camera = CameraWatch()
-            self.consumers += [self.tally, self.camera]
+            self.statistics, self.camera = MaskStatistics(scene.n_inside), CameraWatch()
+            self.sinks += [self.statistics, self.camera]
 
-    def _open(
-        self, results: ResultsDirectory, output: str, rate: Fraction | None
-    ) -> VideoOutput | ObjectsVideo:
-        layout, kind = self._scene.layout.plain, video_kind(output, self._format)
-        path = results.stage(output + SUFFIXES[kind])
+    def _open_tables(self, watched: ObjectOptions | None) -> None:
+        """Open what is made of all masks together: objects, one picture of the scene, sums."""
+        options, scene, folder = self._options, self._scene, self._results.stage("")
+        if watched is not None:
+            from bgsub.pipeline.objects import ObjectsOutput
+
+            self.objects = ObjectsOutput(folder, scene, self._source, options, watched)
+            self.sinks.append(self.objects)
+        if needs_still(options):
+            from bgsub.pipeline.still import StillOutput
+
+            self.sinks.append(StillOutput(folder / output_name("still", options), scene))
+        wanted = options.outputs & {"heatmap", "activity"}
+        if wanted:
+            from bgsub.pipeline.activity import ActivityOutput
+
+            shape = scene.layout.height, scene.layout.width
+            regions = () if watched is None else watched.regions
+            place = options.source.roi or (0, 0, *self._source.input_size)
+            self.activity = ActivityOutput(folder, wanted, shape, scene.inside, regions, place)
+            self.sinks.append(self.activity)
+
+    def _open(self, output: str) -> VideoOutput:
+        layout, kind = self._scene.layout.plain, video_kind(output, self._options.format)
+        path = self._results.stage(output_name(output, self._options))
         sink = QueuedSink(
-            open_sink(path, output, layout=layout, kind=kind, rate=rate), queue_frames(layout.size)
+            open_sink(path, output, layout=layout, kind=kind, rate=self._source.rate),
+            queue_frames(layout.size),
         )
-        if self.objects is not None and output in {"preview", "overlay"}:
-            return self._open_drawn(sink, output, self.objects)
+        if output == "overlay":
+            from bgsub.tracking.drawing import draw_objects
+
+            return VideoOutput(sink, (), lambda frame: frame.picture, self.objects, draw_objects)
+        if output == "preview":
+            return VideoOutput(sink, ("background", "mask"), self._panels, self.objects, preview)
+        shown_by: Need = "mask" if self._options.foreground == "cutout" else "background"
         drawings: dict[str, tuple[set[Need], Callable[[SceneFrame], Image]]] = {
             "background": ({"background"}, self._draw_background),
-            "foreground": (self._foreground_needs, lambda frame: frame.foreground),
+            "foreground": ({shown_by}, self._draw_foreground),
             "mask": ({"mask"}, lambda frame: frame.mask),
-            "preview": ({"background", "mask"}, lambda frame: preview(self._panels(frame))),
             "input": (set(), lambda frame: frame.row[: layout.size]),
-            "overlay": (set(), lambda frame: _without_objects(frame.picture)),
             "scores": ({"scores"}, lambda frame: frame.scores),
         }
-        needs, draw = drawings[output]
-        return VideoOutput(sink, frozenset(needs), draw)
-
-    def _open_drawn(self, sink: QueuedSink, output: str, objects: ObjectsOutput) -> ObjectsVideo:
-        """Open a video in which objects are drawn, as soon as they are known."""
-        from bgsub.pipeline.objects import ObjectsVideo
-        from bgsub.tracking.drawing import draw_objects
-
-        if output == "overlay":
-            return ObjectsVideo(sink, frozenset(), _picture, draw_objects, objects)
-        needs: frozenset[Need] = frozenset({"background", "mask"})
-        return ObjectsVideo(sink, needs, self._panels, preview, objects)
+        return VideoOutput(sink, *drawings[output])
 
     def __enter__(self) -> Self:
         return self
@@ -214,70 +279,49 @@ class FrameOutputs:
             self._abort()
 
     def _abort(self) -> None:
-        for consumer in self.consumers:
-            consumer.abort()
-
-    @property
-    def _foreground_needs(self) -> set[Need]:
-        return {"mask"} if self._style == "cutout" else {"background"}
+        for sink in self.sinks:
+            sink.abort()
 
     def write(
         self, blocks: Iterable[FrameBlock], total: int | None, progress: ProgressCallback
     ) -> None:
-        """Give the frames of some blocks to all consumers; blocks pass even if there is none."""
-        renderer, done = self._renderer(), 0
-        stage = "write" if self.consumers else "errors"
-        for frames in renderer.frames(self._passing(blocks), self._workers):
-            if self.consumers:
-                feed(frames, self.consumers, self._workers)
-            done += len(frames)
-            progress(stage, done, total)
-        self.frames = done
-
-    def _passing(self, blocks: Iterable[FrameBlock]) -> Iterator[FrameBlock]:
-        for block in blocks:
-            self.span = Span.through(self.span, block)
-            yield block
-
-    def _renderer(self) -> Renderer:
-        scene, masker = self._scene, self._scene.masker
-        needs: set[Need] = set().union(*(consumer.needs for consumer in self.consumers))
-        masks = bool(needs & {"mask", "scores"})
-        shown = "background" in needs or (masks and masker is not None and masker.needs_background)
-        return Renderer(
-            scene.layout,
-            scene.background if shown else None,
-            masker if masks or (shown and masker is not None) else None,
-            scene.inside,
-            self._draw_foreground,
-            with_scores="scores" in needs,
-        )
+        """Pass the frames of some blocks to all sinks; blocks pass even if there is none."""
+        needs: set[Need] = set().union(*(sink.needs for sink in self.sinks))
+        loop = Loop(self._scene, self._workers, needs, self._options.still_objects)
+        stage = "write" if self.sinks else "errors"
+        for frame in loop.feed(blocks, self.sinks):
+            if not self.frames:
+                self._first = frame.number, frame.time_s
+            self._last = frame.number, frame.time_s
+            self.frames += 1
+            progress(stage, self.frames, total)
 
     def _draw_background(self, frame: SceneFrame) -> Image:
-        return frame.own if self._format == "mp4" else frame.background
+        return frame.own if self._options.format == "mp4" else frame.background_picture
 
     def _draw_foreground(self, frame: SceneFrame) -> Bytes:
-        if self._style == "abs":
+        style = self._options.foreground
+        if style == "abs":
             return difference_picture(frame.residual, self.gain)
-        if self._style == "cutout":
+        if style == "cutout":
             return cutout(frame.layout, frame.row, frame.mask)
-        wrap = self._format != "mp4"
+        wrap = self._options.format != "mp4"
         return signed_difference(frame.layout, frame.row, frame.own, wrap=wrap)
 
     def _panels(self, frame: SceneFrame) -> PreviewPanels:
-        front = frame.foreground
-        score, background = frame.outlier_score, self._scene.background
+        front, score = self._draw_foreground(frame), frame.outlier_score
+        model = self._scene.background
         return PreviewPanels(
             {
                 "input": frame.picture,
-                "background": frame.background,
+                "background": frame.background_picture,
                 "foreground": frame.layout.to_bgr(front) if front.ndim == 1 else front,
                 "mask": frame.mask,
             },
             frame.number,
             frame.time_s,
             score,
-            outlier=score is not None and background is not None and score > background.cutoff,
+            outlier=score is not None and model is not None and score > model.cutoff,
         )
 
     def close(self) -> None:
@@ -286,17 +330,148 @@ class FrameOutputs:
             self.objects.close()
         for video in self._videos.values():
             video.sink.finish()
-        for consumer in self.consumers:
-            consumer.close()
-        self.counts = {name: video.count for name, video in self._videos.items()}
-        self.padded = any(video.sink.padded for video in self._videos.values())
+        for sink in self.sinks:
+            sink.close()
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was made of the frames, as JSON values for run.json."""
+        if not self.sinks:
+            return {}
+        (first, first_s), (last, last_s) = self._first, self._last
+        span = {"first_frame": first, "last_frame": last}
+        counts = {name: video.count for name, video in self._videos.items()}
+        facts: dict[str, Any] = {
+            "frames_passed": self.frames,
+            "span": {**span, "first_time_s": first_s, "last_time_s": last_s},
+            "frames_written": counts,
+            "padded_to_even_size": any(video.sink.padded for video in self._videos.values()),
+            "foreground_gain": round(self.gain, 3),
+        }
+        segmenter, masks = self._scene.segmenter, self.statistics
+        if segmenter is not None and masks is not None:
+            facts |= {"min_area": segmenter.min_area, "mask_model": segmenter.name}
+            facts |= {**self._scene.facts, "mask_share": round(masks.mean_share, 6)}
+            facts |= {"mask_frames": masks.frames, "empty_masks": masks.empty}
+            if masks.confidence:
+                facts["mask_trust"] = [list(one) for one in masks.confidence]
+            facts |= {"score_level": segmenter.score_level} if "scores" in counts else {}
+        return facts
+
+    def object_facts(self, table: ErrorTable | None) -> dict[str, Any]:
+        """Write the tables of objects, where they are followed, and return what was found."""
+        if self.objects is None:
+            return {}
+        from bgsub.outliers.events import find_events
+        from bgsub.tracking.recorder import describe
+
+        found = self.objects.finish([] if table is None else find_events(table))
+        if self.activity is not None:
+            self.activity.finish(found.events)
+        kinds, feedback = [event.kind for event in found.events], self.objects.feedback
+        return {
+            **({} if feedback is None else feedback.facts()),
+            "objects": {
+                "observations": found.observations,
+                "tracks": len(found.tracks),
+                "events": {kind: kinds.count(kind) for kind in ("object", "frame", "both")},
+                "summary": describe(found),
+            },
+        }
 
 
-def _without_objects(picture: Bytes) -> Bytes:
+def write_tables(
+    results: ResultsDirectory, table: ErrorTable, options: RunOptions, title: str
+) -> None:
+    """Write errors.csv and draw errors.png, if they are asked for."""
+    from bgsub.outliers.errors_table import write_csv
+    from bgsub.outliers.events import find_events
+
+    if "errors" in options.outputs:
+        write_csv(table, results.stage("errors.csv"))
+    if "plot" not in options.outputs:
+        return
+    from bgsub.report.plots import render_errors, write_plot  # which imports matplotlib
+
+    data = render_errors(table, find_events(table), title=title, plot_format=options.plot_format)
+    write_plot(results.stage(output_name("plot", options)), data)
+
+
+def write_spectrum(
+    results: ResultsDirectory, fit: FrameFit, options: RunOptions, title: str
+) -> None:
+    """Draw spectrum.png, if it is asked for."""
+    if "spectrum" in options.outputs and fit.rank is not None:
+        from bgsub.report.plots import render_spectrum, write_plot
+
+        used = fit.estimator.n_components
+        data = render_spectrum(fit.rank, used, title=title, plot_format=options.plot_format)
+        write_plot(results.stage(output_name("spectrum", options)), data)
+
+
+@dataclass(frozen=True, eq=False)
+class PreviewPanels:
+    """What one picture of a preview shows.
+
+    Attributes
+    ----------
+    pictures : dict of str to ndarray of uint8, shape (h, w) or (h, w, 3)
+        Four panels by caption, all of one size; the first is the input.
+    number : int
+        Of the frame, from 1.
+    time_s : float
+        Seconds.
+    score : float or None
+        Robust z-score of the frame's error.
+    outlier : bool
+        Adds a red bar with the word OUTLIER, so that the mark does not rest on its colour alone.
+    """
+
+    pictures: dict[str, Bytes]
+    number: int
+    time_s: float
+    score: float | None
+    outlier: bool
+
+
+def preview(panels: PreviewPanels, objects: Sequence[Observation] = ()) -> Bytes:
+    """Return input, background, foreground and mask in one picture, with the frame's number.
+
+    Parameters
+    ----------
+    panels : PreviewPanels
+    objects : sequence of Observation
+        In pixels of the input panel, on which they are drawn.
+
+    Returns
+    -------
+    ndarray of uint8, shape (H, W, 3), both even
+    """
     from bgsub.tracking.drawing import draw_objects
 
-    return draw_objects(picture, [])
+    height, width = next(iter(panels.pictures.values())).shape[:2]
+    # Small pictures grow and large ones shrink; strips of a few pixels stay pictures.
+    factor = max(1.0, 320.0 / max(width, height)) if width < 640 else 640.0 / width
+    size = (max(2 * round(width * factor / 2), 2), max(2 * round(height * factor / 2), 2))
+    tiles = []
+    for index, (caption, picture) in enumerate(panels.pictures.items()):
+        tile = draw_objects(picture, objects if index == 0 else (), size=size)
+        _write(tile, caption, (6, 16))
+        tiles.append(tile)
+    grid = np.vstack([np.hstack(tiles[:2]), np.hstack(tiles[2:])])
+    bar = np.full((28, grid.shape[1], 3), 40, dtype=np.uint8)
+    text = f"frame {panels.number}   {panels.time_s:.2f} s"
+    if panels.score is not None:
+        text += f"   score {panels.score:z.1f}"
+    if panels.outlier:
+        bar[:] = (0, 0, 190)
+        text += "   OUTLIER"
+    _write(bar, text, (8, 20))
+    return np.vstack([bar, grid])
 
 
-def _picture(frame: SceneFrame) -> Bytes:
-    return frame.picture
+def _write(picture: Bytes, text: str, at: tuple[int, int]) -> None:
+    """White letters on a dark box, which are read on any picture."""
+    (width, height), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.5, 1)
+    corner = (at[0] - 3, at[1] - height - 3)
+    cv2.rectangle(picture, corner, (at[0] + width + 3, at[1] + below), (0, 0, 0), cv2.FILLED)
+    cv2.putText(picture, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA)

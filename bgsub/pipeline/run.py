@@ -1,52 +1,55 @@
-"""Run from an input to a folder of results: decode, fit, learn the scene, mask, write."""
+"""Run from an input to a folder of results, or to masks or errors alone, which write nothing."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import BgsubWarning
-from bgsub.fit.store import FrameStore, decoded_blocks
+from bgsub.fit.memory import Plan
+from bgsub.fit.store import FrameBlock, FrameStore, decoded_blocks
 from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions
-from bgsub.pipeline.advice import camera_hints, fit_hints, mask_hints
-from bgsub.pipeline.damage import mark_doubtful
-from bgsub.pipeline.directory import ResultsDirectory
-from bgsub.pipeline.error_outputs import TableOutputs, write_spectrum
-from bgsub.pipeline.facts import fit_facts, frame_facts, object_facts, plan_facts, source_facts
+from bgsub.pipeline.advice import (
+    camera_hints,
+    damage_findings,
+    fit_hints,
+    fit_notes,
+    mark_doubtful,
+    mask_hints,
+)
 from bgsub.pipeline.inputs import (
+    Stretch,
     StrPath,
+    chosen_cutoff,
     load_for,
     model_for,
-    no_progress,
-    open_input,
-    plan_run,
-)
-from bgsub.pipeline.manifest import Stopwatch, input_identity
-from bgsub.pipeline.needs import (
-    fit_settings,
-    mask_settings,
     needs_fit,
     needs_objects,
-    needs_still,
+    no_progress,
+    open_input,
+    output_names,
+    plan_run,
     sampled_at_most,
-    scene_settings,
-    videos_of,
 )
-from bgsub.pipeline.outcome import RunResult, finish
-from bgsub.pipeline.output_names import output_name, output_names
-from bgsub.pipeline.outputs import FrameOutputs
-from bgsub.pipeline.projection import ProjectedFrames, ScoredFrames
+from bgsub.pipeline.loop import Loop
+from bgsub.pipeline.manifest import Stopwatch, input_identity
+from bgsub.pipeline.outcome import RunResult, finish, fit_facts, plan_facts, source_facts
+from bgsub.pipeline.outputs import FrameOutputs, write_spectrum, write_tables
+from bgsub.pipeline.results import ResultsDirectory
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
-from bgsub.pipeline.still import StillOutput
-from bgsub.pipeline.stretch import Stretch
 from bgsub.runtime.threads import Workers
+from bgsub.video.frames import Bytes, Frame
 from bgsub.video.source import Footage, FrameSource
 
 # What fits frames and follows objects is imported where it is wanted: masks alone need neither.
 if TYPE_CHECKING:
-    from bgsub.pipeline.activity import ActivityOutput
-    from bgsub.pipeline.objects import ObjectsOutput
+    from bgsub.fit.frame_fit import FrameFit
+    from bgsub.outliers.errors_table import ErrorTable
+    from bgsub.pipeline.scoring import FrameScores
     from bgsub.tracking.recorder import ObjectOptions
 
 
@@ -60,14 +63,14 @@ def run(
 ) -> RunResult:
     """Fit a video as one piece and write its results.
 
-    `bgsub.run` calls it for short films; the parameters that both have, the errors and the memory
-    are said there.
+    `bgsub.run` calls it for short videos; the parameters that both have, the errors and the memory
+    are documented there.
 
     Parameters
     ----------
     footage, out, options, progress
     stretch : Stretch, optional
-        Of a longer film, where the frames that the options select are one.
+        Of a longer video, where the frames that the options select are one.
 
     Returns
     -------
@@ -80,58 +83,28 @@ def run(
         ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
-        if needs_fit(options):
-            from bgsub.fit.frame_fit import fit_frames, load_libraries
-
-            load_libraries(workers)
-        source = open_input(footage, options)
+        source = _opened(footage, options, workers)
         _check_places(source, watched)
-        borrowed = None
-        if stretch is not None:
-            stretch.enter(source)
-            borrowed = stretch.borrow(footage, options)
-        plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
+        identity = workers.submit(
+            lambda: input_identity(footage) if stretch is None else stretch.identity
+        )
         workers.load("importlib.metadata")  # for run.json
-        tables = TableOutputs(options.outputs, options.plot_format, source.name)
-        identity = workers.submit(_identity, footage, stretch)
-        with watch.stage("decode"):
-            store = FrameStore(
-                source,
-                plan,
-                seed=options.seed,
-                temp=options.temp,
-                progress=progress,
-                fitted=sampled_at_most(options),
-                borrowed=borrowed,
-            )
-        with store:
-            fit = None
-            if needs_fit(options):
-                with watch.stage("fit"):
-                    settings = fit_settings(options)
-                    fit = fit_frames(store, source.pixel_mask, settings, workers, progress)
-                write_spectrum(results, fit, options.outputs, options.plot_format, source.name)
-            with watch.stage("model"):
-                wanted = scene_settings(options)
-                scene = learn_scene(store, source, fit, wanted, workers, progress)
+        with _learned(source, footage, options, workers, progress, watch, stretch) as learned:
+            fit, scene, scores = learned.fit, learned.scene, learned.scores
+            if fit is not None:
+                write_spectrum(results, fit, options, source.name)
             if "model" in options.outputs and scene.background is not None:
                 scene.background.save(results.stage("model.npz"))
-            frames = ScoredFrames(store, fit, scene, workers)
             with (
                 watch.stage("write"),
-                _outputs(results, scene, source, options, watched, workers) as outputs,
+                FrameOutputs(results, scene, source, options, watched, workers) as outputs,
             ):
-                outputs.write(frames.blocks(), len(store), progress)
-                table = mark_doubtful(frames.table(), source)
+                outputs.write(learned.blocks(), len(learned.store), progress)
+                table = None if scores is None else mark_doubtful(scores.table(), source)
                 outputs.close()
-            with watch.stage("plot"):
-                tables.write(table, results)
-        facts = {"command": "run", **source_facts(source, identity.result())}
-        facts |= plan_facts(plan, int(store.fit_numbers.size)) | fit_facts(fit, scene.background)
-        facts |= frame_facts(outputs, scene) | object_facts(outputs, table)
-        hints = camera_hints(outputs.camera, facts) + fit_hints(fit, table)
-        hints += mask_hints(outputs.tally, scene.threshold)
-        return finish(results, source, table, options, watch, facts, hints)
+        facts = {"command": "run", **source_facts(source, identity.result()), **learned.facts()}
+        hints = fit_hints(fit, table)
+        return _finished(results, source, scene, outputs, table, options, watch, facts, hints)
 
 
 def apply(
@@ -167,6 +140,8 @@ def apply(
     -----
     One pass over the footage; memory does not depend on its length.
     """
+    from bgsub.pipeline.scoring import FrameScores
+
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
     watched = _object_options(options)
@@ -183,84 +158,228 @@ def apply(
         source = open_input(footage, options, like=model)
         _check_places(source, watched)
         model = model_for(model, source, model_path)
-        tables = TableOutputs(options.outputs, options.plot_format, source.name)
-        scene = saved_scene(model, mask_settings(options), options.threshold, source.layout)
+        scene = saved_scene(model, options, source.layout)
         identity = workers.submit(input_identity, footage)
-        frames = ProjectedFrames(model, workers)
+        scores = FrameScores(scene, workers)
         with (
             watch.stage("write"),
-            _outputs(results, scene, source, options, watched, workers) as outputs,
+            FrameOutputs(results, scene, source, options, watched, workers) as outputs,
         ):
-            blocks = frames.blocks(decoded_blocks(source))
+            blocks = scores.blocks(decoded_blocks(source))
             outputs.write(blocks, source.frames_estimate, progress)
-            table = mark_doubtful(frames.table(), source)
+            table = mark_doubtful(scores.table(), source)
             outputs.close()
         if "model" in options.outputs:
             model.save(results.stage("model.npz"))
-        with watch.stage("plot"):
-            tables.write(table, results)
         facts = {"command": "apply", "model": str(model_path), "threshold": model.threshold}
         facts["model_sha256"] = input_identity(model_path)["sha256"]
-        facts |= source_facts(source, identity.result()) | frame_facts(outputs, scene)
-        facts |= object_facts(outputs, table)
-        hints = camera_hints(outputs.camera, facts) + mask_hints(outputs.tally, scene.threshold)
-        return finish(results, source, table, options, watch, facts, hints)
+        facts |= source_facts(source, identity.result())
+        return _finished(results, source, scene, outputs, table, options, watch, facts, [])
 
 
-def _identity(footage: Footage, stretch: Stretch | None) -> dict[str, Any]:
-    return input_identity(footage) if stretch is None else stretch.identity
+def masks(
+    footage: Footage, options: RunOptions | None = None, **named: Any
+) -> Iterator[tuple[Frame, Bytes]]:
+    """Yield every frame of a video with its mask.
+
+    Parameters
+    ----------
+    footage : str, Path or ndarray
+        As for `bgsub.run`.
+    options : RunOptions, optional
+        Its outputs have no effect.
+    **named
+        Options of a run or of its input by name, such as ``sensitivity="high", start=100``.
+
+    Yields
+    ------
+    Frame
+        The frame; ``frame.layout.to_bgr(frame.data)`` is its picture.
+    ndarray of shape (h, w), uint8
+        Its mask, 0 or 255; the same that `bgsub.run` writes.
+
+    Raises
+    ------
+    BgsubError
+        As for `bgsub.run`.
+
+    Notes
+    -----
+    The film is read once to learn from, and what of it does not fit into ``options.memory`` is
+    decoded again. Close the iterator (or let it end) to give the memory back.
+    """
+    options = replace((options or RunOptions()).with_names(**named), outputs=frozenset({"mask"}))
+    with Workers(options.threads, options.jobs) as workers:
+        source = _opened(footage, options, workers)
+        with _learned(source, footage, options, workers) as learned:
+            loop = Loop(learned.scene, workers, {"mask"}, options.still_objects)
+            for frame in loop.frames(learned.blocks()):
+                own = Frame(frame.number, frame.time_s, frame.row.copy(), frame.layout)
+                yield own, frame.mask
 
 
-def _outputs(
-    results: ResultsDirectory,
-    scene: LearnedScene,
+@dataclass(frozen=True, eq=False)
+class FrameErrors:
+    """Errors of the frames of an input, without any result on disk.
+
+    Attributes
+    ----------
+    table : ErrorTable
+    notes : list of str
+        What reading the input and fitting it had to say.
+    """
+
+    table: ErrorTable
+    notes: list[str]
+
+
+def fit_errors(
+    footage: Footage, options: RunOptions | None = None, *, progress: ProgressCallback | None = None
+) -> FrameErrors:
+    """Fit a video and return the errors of its frames; nothing is written.
+
+    Parameters
+    ----------
+    footage, options, progress
+        As for `run`; the outputs do not count.
+
+    Returns
+    -------
+    FrameErrors
+
+    Raises
+    ------
+    BgsubError
+        As for `run`.
+    """
+    options = replace(options or RunOptions(), outputs=frozenset({"errors"}))
+    with Workers(options.threads, options.jobs) as workers:
+        source = _opened(footage, options, workers)
+        with _learned(source, footage, options, workers, progress or no_progress) as learned:
+            for _ in learned.blocks():
+                pass
+    fit, scores = learned.fit, learned.scores
+    if fit is None or scores is None:
+        raise RuntimeError("errors of frames that are not fitted")
+    notes = [
+        *source.warnings,
+        *damage_findings(source, options.source.on_bad_frame, is_fitted=True),
+        *fit_notes(fit),
+        *([] if fit.converged else ["the fit did not converge: the errors are not the final ones"]),
+    ]
+    return FrameErrors(mark_doubtful(scores.table(), source), notes)
+
+
+def model_errors(
+    model_path: StrPath,
+    footage: Footage,
+    options: RunOptions | None = None,
+    *,
+    progress: ProgressCallback | None = None,
+) -> FrameErrors:
+    """Return the errors that a saved model makes on new footage; nothing is written.
+
+    Parameters
+    ----------
+    model_path, footage, options, progress
+        As for `apply`; the outputs do not count.
+
+    Returns
+    -------
+    FrameErrors
+
+    Raises
+    ------
+    BgsubError
+        As for `apply`.
+    """
+    from bgsub.pipeline.scoring import FrameScores
+
+    options, progress = options or RunOptions(), progress or no_progress
+    model = load_for(model_path, options)
+    with Workers(options.threads, options.jobs) as workers:
+        source = open_input(footage, options, like=model)
+        model = model_for(model, source, model_path)
+        scores, done = FrameScores(saved_scene(model, options), workers), 0
+        for block in scores.blocks(decoded_blocks(source)):
+            done += len(block.rows)
+            progress("errors", done, source.frames_estimate)
+    on_bad = options.source.on_bad_frame
+    notes = [*source.warnings, *damage_findings(source, on_bad, is_fitted=False)]
+    return FrameErrors(mark_doubtful(scores.table(), source), notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """The frames of an input, and what was learned of them."""
+
+    store: FrameStore
+    plan: Plan
+    fit: FrameFit | None
+    scene: LearnedScene
+    scores: FrameScores | None
+
+    def blocks(self) -> Iterator[FrameBlock]:
+        """Yield all frames, with their coefficients and scores where they are fitted."""
+        blocks = self.store.all_blocks()
+        return blocks if self.scores is None else self.scores.blocks(blocks)
+
+    def facts(self) -> dict[str, Any]:
+        """Return how that went, for run.json."""
+        fitted = int(self.store.fit_numbers.size)
+        return plan_facts(self.plan, fitted) | fit_facts(self.fit, self.scene.background)
+
+
+def _opened(footage: Footage, options: RunOptions, workers: Workers) -> FrameSource:
+    """Open an input, while the libraries of a fit are imported."""
+    if needs_fit(options):
+        from bgsub.fit.frame_fit import load_libraries
+
+        load_libraries(workers)
+    return open_input(footage, options)
+
+
+@contextlib.contextmanager
+def _learned(
     source: FrameSource,
+    footage: Footage,
     options: RunOptions,
-    watched: ObjectOptions | None,
     workers: Workers,
-) -> FrameOutputs:
-    return FrameOutputs(
-        results,
-        scene,
-        wanted=videos_of(options),
-        video_format=options.format,
-        style=options.foreground,
-        rate=source.rate,
-        workers=workers,
-        objects=_objects(results, scene, source, options, watched),
-        still=_still(results, scene, options),
-        activity=_activity(results, scene, source, options, watched),
-    )
+    progress: ProgressCallback = no_progress,
+    watch: Stopwatch | None = None,
+    stretch: Stretch | None = None,
+) -> Iterator[_Learned]:
+    """Read the frames of an input, fit them if that is wanted, and learn their scene."""
+    watch, borrowed = watch or Stopwatch(), None
+    if stretch is not None:
+        stretch.enter(source)
+        borrowed = stretch.borrow(footage, options)
+    plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
+    with watch.stage("decode"):
+        store = FrameStore(
+            source,
+            plan,
+            seed=options.seed,
+            temp=options.temp,
+            progress=progress,
+            fitted=sampled_at_most(options),
+            borrowed=borrowed,
+        )
+    with store:
+        fit = scores = None
+        if needs_fit(options):
+            from bgsub.fit.frame_fit import fit_frames
 
+            with watch.stage("fit"):
+                cutoff = chosen_cutoff(options)
+                fit = fit_frames(store, source.pixel_mask, options, cutoff, workers, progress)
+        with watch.stage("model"):
+            scene = learn_scene(store, source, fit, options, workers, progress)
+        if fit is not None:
+            from bgsub.pipeline.scoring import FrameScores
 
-def _activity(
-    results: ResultsDirectory,
-    scene: LearnedScene,
-    source: FrameSource,
-    options: RunOptions,
-    watched: ObjectOptions | None,
-) -> ActivityOutput | None:
-    """Prepare to sum up the masks, where that is wanted."""
-    wanted = options.outputs & {"heatmap", "activity"}
-    if scene.masker is None or not wanted:
-        return None
-    from bgsub.pipeline.activity import ActivityOutput
-
-    layout, regions = scene.layout, () if watched is None else watched.regions
-    place = options.source.roi or (0, 0, *source.input_size)
-    shape = layout.height, layout.width
-    return ActivityOutput(results.stage(""), wanted, shape, scene.inside, regions, place)
-
-
-def _still(
-    results: ResultsDirectory, scene: LearnedScene, options: RunOptions
-) -> StillOutput | None:
-    """Prepare to make one picture of the scene, where it is wanted."""
-    if scene.masker is None or not needs_still(options):
-        return None
-    return StillOutput(
-        results.stage(output_name("still", options.format, options.plot_format)), scene.masker
-    )
+            scores = FrameScores(scene, workers, fit, projects=not store.fits_all)
+        yield _Learned(store, plan, fit, scene, scores)
 
 
 def _object_options(options: RunOptions) -> ObjectOptions | None:
@@ -274,33 +393,31 @@ def _object_options(options: RunOptions) -> ObjectOptions | None:
 
 def _check_places(source: FrameSource, watched: ObjectOptions | None) -> None:
     """Refuse regions and lines in which nothing can ever be."""
-    if watched is None:
-        return
-    from bgsub.tracking.regions import check_inside
+    if watched is not None:
+        from bgsub.tracking.regions import check_inside
 
-    check_inside(source.name, source.input_size, watched.regions, watched.lines)
+        check_inside(source.name, source.input_size, watched.regions, watched.lines)
 
 
-def _objects(
+def _finished(
     results: ResultsDirectory,
-    scene: LearnedScene,
     source: FrameSource,
+    scene: LearnedScene,
+    outputs: FrameOutputs,
+    table: ErrorTable | None,
     options: RunOptions,
-    watched: ObjectOptions | None,
-) -> ObjectsOutput | None:
-    """Prepare to follow the objects of the masks, where anything is made of them."""
-    if scene.masker is None or watched is None:
-        return None
-    from bgsub.pipeline.objects import ObjectsOutput, given_feedback
-    from bgsub.tracking.recorder import ObjectRecorder, View
-
-    width, height = source.input_size
-    region = options.source.roi or (0, 0, width, height)
-    view = View((width, height), region, (source.layout.width, source.layout.height))
-    rate = float(source.rate or 25)
-    recorder = ObjectRecorder(results.stage(""), view, rate=rate, options=watched)
-    feedback = given_feedback(options, source.input_size)
-    return ObjectsOutput(recorder, results.stage(""), scene.masker, feedback=feedback)
-
-
-__all__ = ["RunResult", "apply", "run"]
+    watch: Stopwatch,
+    facts: dict[str, Any],
+    hints: list[str],
+) -> RunResult:
+    """Write the tables and the manifest."""
+    with watch.stage("plot"):
+        if table is not None:
+            write_tables(results, table, options, source.name)
+    facts |= outputs.facts() | outputs.object_facts(table)
+    hints = (
+        camera_hints(outputs.camera, facts)
+        + hints
+        + mask_hints(outputs.statistics, scene.threshold)
+    )
+    return finish(results, source, table, options, watch, facts, hints)

@@ -3,55 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel, pixels_inside
+from bgsub.background.composite import plates_of
+from bgsub.background.sample import Sample
+from bgsub.background.scene import Scene, pixels_inside
 from bgsub.errors import UsageError
 from bgsub.fit.store import FrameStore
-from bgsub.options import ProgressCallback
-from bgsub.outliers.frame_scorer import FrameScorer
-from bgsub.pipeline.mask_kinds import MASKERS, saved_kind
-from bgsub.pipeline.masker import Flags, Masker, MaskSettings
+from bgsub.options import ProgressCallback, RunOptions
+from bgsub.pipeline.inputs import needs_masks, needs_pixels
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
-from bgsub.video.frames import Layout
+from bgsub.segmenter.kinds import SEGMENTERS, saved_kind
+from bgsub.segmenter.protocol import Flags, FrameView, MaskOptions, Segmenter
+from bgsub.video.frames import Bytes, Layout
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
     from bgsub.fit.frame_fit import FrameFit
-
-
-@dataclass(frozen=True)
-class SceneSettings:
-    """What is to be learned of a scene.
-
-    Attributes
-    ----------
-    masks : MaskSettings
-    kind : str or None
-        Kind of masks, a name in `bgsub.pipeline.mask_kinds.MASKERS`; None where no mask is wanted.
-    with_pixels : bool
-        Whether more is wanted than the errors of the frames.
-    threshold : float or None
-        Grey levels above which a pixel is foreground; None is found from the noise.
-    method : str
-    seed : int
-    roi : tuple of four ints, or None
-    scale : float
-        How frames are cut out of the input.
-    """
-
-    masks: MaskSettings
-    kind: str | None
-    with_pixels: bool
-    threshold: float | None
-    method: str
-    seed: int
-    roi: tuple[int, int, int, int] | None
-    scale: float
+    from bgsub.outliers.frame_scorer import FrameScorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +40,7 @@ class LearnedScene:
         Pixels that can be foreground; None for all.
     background : BackgroundModel or None
         None where no frames are fitted, or no output needs their pixels.
-    masker : Masker or None
+    segmenter : Segmenter or None
         None where no mask is wanted.
     scorer : FrameScorer or None
         None where no frames are fitted.
@@ -77,7 +51,7 @@ class LearnedScene:
     layout: Layout
     inside: Flags | None = None
     background: BackgroundModel | None = None
-    masker: Masker | None = None
+    segmenter: Segmenter | None = None
     scorer: FrameScorer | None = None
     measured: NDArray[np.float64] | None = None
 
@@ -87,16 +61,60 @@ class LearnedScene:
         return self.layout.pixels if self.inside is None else int(np.count_nonzero(self.inside))
 
     @property
+    def local(self) -> Scene | None:
+        """Hypotheses of the background; None where masks are made without."""
+        return None if self.segmenter is None else self.segmenter.scene
+
+    @property
     def threshold(self) -> float | None:
         """Grey levels above which a pixel is foreground, where masks have such a number."""
-        return None if self.masker is None else self.masker.threshold
+        return None if self.segmenter is None else self.segmenter.threshold
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was learned, as JSON values for run.json."""
+        return {"mask_notes": []} if self.local is None else self.local.facts()
+
+    def background_of(self, frame: FrameView) -> Bytes:
+        """Return what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""
+        if self.local is not None:
+            return self.local.background_of(frame.seen, frame.small)
+        if frame.background is None:
+            raise RuntimeError("no background was asked for")
+        return frame.layout.to_bgr(frame.background)
+
+    def empty_scene(self, pictures: Bytes, empty: Flags) -> Bytes:
+        """Return one picture of the scene without its objects.
+
+        Parameters
+        ----------
+        pictures : ndarray of uint8, shape (n, h, w, 3) BGR or (n, h, w) grey
+            Frames spread over the video; overwritten.
+        empty : ndarray of bool, shape (n, h, w)
+            Where their masks show no object.
+        """
+        if self.local is not None:
+            return plates_of(self.local, pictures, empty)[0].picture
+        if self.background is None:
+            raise RuntimeError("a scene of which nothing is learned")
+        center = np.clip(np.rint(self.background.center), 0, 255).astype(np.uint8)
+        return self.layout.to_bgr(center)
+
+
+def mask_options(options: RunOptions) -> MaskOptions:
+    """Return how the masks of a run are drawn; their areas are those of scaled frames."""
+    least = options.min_area
+    least = None if least is None else round(least * options.source.scale**2)
+    return MaskOptions(
+        options.shadows, options.sensitivity, least, options.fill_holes, options.clean
+    )
 
 
 def learn_scene(
     store: FrameStore,
     source: FrameSource,
     fit: FrameFit | None,
-    settings: SceneSettings,
+    options: RunOptions,
     workers: Workers,
     progress: ProgressCallback,
 ) -> LearnedScene:
@@ -109,7 +127,7 @@ def learn_scene(
         Whose frames they are.
     fit : FrameFit or None
         None where masks are wanted that need no background.
-    settings : SceneSettings
+    options : RunOptions
     workers : Workers
     progress : callable
 
@@ -122,72 +140,64 @@ def learn_scene(
     if total < 2:
         message = f"{source.name}: 1 frame is selected, but a background takes 2"
         raise UsageError(f"{message}; select more frames")
-    background = learner = scores = None
+    learner = scores = sample = None
     inside = pixels_inside(source.pixel_mask, source.ignored)
     if fit is not None:
         from bgsub.background.learning import BackgroundLearner
         from bgsub.outliers.scorer_learning import ScorerLearner
 
         scores = ScorerLearner(fit, layout, inside, workers)
-        if settings.with_pixels or not store.fits_all:
+        if needs_pixels(options) or not store.fits_all:
             learner = BackgroundLearner(fit, source, workers)
-    masker: Masker | None = None
-    if settings.kind is not None:
-        masker = MASKERS[settings.kind](layout, settings.masks)
-        masker.begin(total, settings.seed)
+    kind = SEGMENTERS[options.mask_model] if needs_masks(options) else None
+    if kind is not None and not kind.needs_background:
+        sample = Sample(layout, total, options.seed)
+    learners = [one for one in (learner, sample, scores) if one is not None]
     for start, rows in store.fit_blocks():
-        if learner is not None:
-            learner.add(start, rows)
-        if masker is not None:
-            masker.add(start, rows)
-        if scores is not None:
-            scores.add(start, rows)
+        for one in learners:
+            one.add(start, rows)
         progress("model", start + len(rows), total)
     del rows  # a block that was decoded again would stay in memory
     scorer = None if scores is None else scores.finish()
+    background = segmenter = None
     if learner is not None and fit is not None:
+        roi = options.source.roi
         background = learner.finish(
             store,
-            threshold=settings.threshold,
+            threshold=options.threshold,
             geometry={
                 "input_size": list(source.input_size),
-                "roi": None if settings.roi is None else list(settings.roi),
-                "scale": settings.scale,
+                "roi": None if roi is None else list(roi),
+                "scale": options.source.scale,
             },
             facts={
-                "method": settings.method,
+                "method": options.method,
                 "k": fit.estimator.n_components,
-                "seed": settings.seed,
+                "seed": options.seed,
                 "name": source.name,
             },
         )
         background = replace(background, scorer=scorer)
-    if masker is not None:
-        masker.learn(background, workers)
+    if kind is not None:
+        segmenter = kind.fit(sample, mask_options(options), model=background, each=workers.map)
         give_back()
-        background = None if background is None else masker.keep(background)
+        if background is not None:
+            background = replace(background, local=segmenter.scene)
     measured = None if scores is None else scores.measured
-    return LearnedScene(layout, inside, background, masker, scorer, measured)
+    return LearnedScene(layout, inside, background, segmenter, scorer, measured)
 
 
 def saved_scene(
-    background: BackgroundModel,
-    settings: MaskSettings,
-    threshold: float | None,
-    layout: Layout | None = None,
+    model: BackgroundModel, options: RunOptions, layout: Layout | None = None
 ) -> LearnedScene:
-    """Give the scene of a saved model, with masks drawn as the settings say.
+    """Return the scene of a saved model, with masks drawn as the options say.
 
     Parameters
     ----------
-    background : BackgroundModel
-    settings : MaskSettings
-    threshold : float or None
-        Grey levels above which a pixel is foreground, if somebody gave them.
+    model : BackgroundModel
+    options : RunOptions
     layout : Layout, optional
         Of the frames; that of the model, which may have chroma as well.
     """
-    layout = layout or background.layout
-    masker = saved_kind(background, threshold)(layout, settings)
-    masker.load(background)
-    return LearnedScene(layout, background.inside, background, masker, background.scorer)
+    segmenter = saved_kind(model, options.threshold).saved(model, mask_options(options))
+    return LearnedScene(layout or model.layout, model.inside, model, segmenter, model.scorer)

@@ -1,4 +1,4 @@
-"""Make background.png of the frames of a run: one picture of the scene without its objects."""
+"""Make pictures of the empty scene: background.png of a run, and those of `bgsub background`."""
 
 from __future__ import annotations
 
@@ -7,45 +7,104 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.composite import Plate, plates_of
+from bgsub.background.plates import at_working_size
+from bgsub.background.sample import MOST_FRAMES as SAMPLED
 from bgsub.background.sample import full_frames
-from bgsub.pipeline.consumers import Need
-from bgsub.pipeline.frames import SceneFrame
-from bgsub.pipeline.masker import Masker
+from bgsub.errors import UsageError
+from bgsub.options import SourceOptions
+from bgsub.pipeline.loop import SceneFrame, Sink
+from bgsub.pipeline.scene import LearnedScene
+from bgsub.runtime.threads import Workers
+from bgsub.segmenter.masks import MaskModel
 from bgsub.video.frames import Bytes
 from bgsub.video.images import write_image
+from bgsub.video.seek import glimpse
+from bgsub.video.selection import sample_rows
+from bgsub.video.source import Footage, open_source
 
-_PICTURE = 4
-"""Bytes that are kept of a pixel: its colours, and whether an object is there."""
+MOST_FRAMES = 300
+"""Frames that `bgsub background` looks at, at most."""
+
+_PICTURES = 70_000_000
+"""Bytes of these frames, unless a model takes more."""
 
 
-def still_bytes(frames: int, height: int, width: int) -> int:
-    """Give the memory that a `StillOutput` takes."""
-    return _PICTURE * height * width * min(frames, full_frames(height, width))
+def empty_scene(
+    footage: Footage,
+    options: SourceOptions | None = None,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+) -> list[Plate]:
+    """Look at frames of a film, and put together what lies behind the objects.
+
+    Parameters
+    ----------
+    footage : str, Path or ndarray
+    options : SourceOptions, optional
+    seed : int
+    threads : int, optional
+
+    Returns
+    -------
+    list of Plate
+        One for each state of the scene (lights on, lights off), that of most frames first.
+
+    Raises
+    ------
+    BgsubError
+        If the footage cannot be read, or has a single frame.
+
+    Notes
+    -----
+    At most 300 frames are decoded where the film can be sought.
+    """
+    plain = (options or SourceOptions()).to_json()
+    source = open_source(footage, **plain, exact_color=True, threads=threads)
+    height, width = source.layout.height, source.layout.width
+    frames = glimpse(source, frames_looked_at(height, width), seed=seed)
+    if len(frames) < 2:
+        raise UsageError(f"{source.name}: has 1 frame, but a background takes 2")
+    pictures = np.stack([frame.layout.to_bgr(frame.data) for frame in frames])
+    del frames
+    with Workers(threads) as workers:
+        rows = sample_rows(len(pictures), SAMPLED, seed)
+        small = np.stack([at_working_size(pictures[row]) for row in rows])
+        model = MaskModel.learned(small, (height, width), each=workers.map)
+        del small
+        masks = workers.map(lambda one: model.look(one, with_scores=False).mask == 0, pictures)
+        empty = np.stack(list(masks))
+    return plates_of(model.scene, pictures, empty)
 
 
-class StillOutput:
-    """A consumer that keeps some of the frames, spread over the film, and writes what they share.
+def frames_looked_at(height: int, width: int) -> int:
+    """Give the number of frames that a picture of the empty scene is made of, at most.
+
+    More where they are small: they make the median of a place whose light flickers steadier.
+    """
+    return max(full_frames(height, width), min(MOST_FRAMES, _PICTURES // (3 * height * width)))
+
+
+class StillOutput(Sink):
+    """A sink that keeps some of the frames, spread over the film, and writes what they share.
 
     Parameters
     ----------
     path : Path
         Of the picture.
-    masker : Masker
-        Says what lies behind the objects.
+    scene : LearnedScene
     """
 
-    needs: frozenset[Need] = frozenset({"mask"})
+    needs = frozenset({"mask"})
 
-    def __init__(self, path: Path, masker: Masker) -> None:
-        self._path, self._masker = path, masker
+    def __init__(self, path: Path, scene: LearnedScene) -> None:
+        self._path, self._scene = path, scene
         self._pictures: Bytes | None = None
         self._empty: NDArray[np.bool_] = np.empty(0, np.bool_)
         self._passed, self._kept, self._every = 0, 0, 1
 
-    def prepare(self, frame: SceneFrame) -> None:
-        """Nothing can be done for one frame alone."""
-
-    def take(self, frame: SceneFrame, prepared: None) -> None:
+    def write(self, frame: SceneFrame, prepared: None) -> None:
         """Keep a frame if it is one of every so many, of which ever fewer are kept."""
         del prepared
         number, self._passed = self._passed, self._passed + 1
@@ -70,9 +129,5 @@ class StillOutput:
         """Write the picture."""
         if self._pictures is not None:
             pictures, empty = self._pictures[: self._kept], self._empty[: self._kept]
-            write_image(self._path, self._masker.empty_scene(pictures, empty))
-        self._pictures = None
-
-    def abort(self) -> None:
-        """Let go of the frames."""
+            write_image(self._path, self._scene.empty_scene(pictures, empty))
         self._pictures = None

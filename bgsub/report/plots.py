@@ -1,38 +1,183 @@
-"""Lay out the axes of the plot of errors: scale, ticks and the place of the cut-off."""
+"""Draw figures as files: the errors of frames, and the spectrum by which a rank was chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import matplotlib as mpl
+import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from numpy.typing import NDArray
 
-from bgsub.errors import cannot_write
+from bgsub.errors import cannot_write, plural
 from bgsub.outliers.errors_table import PLACE, ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
-from bgsub.report.figures import BLUE, GREEN, VERMILLION, PlotFormat, render, tidy
-from bgsub.wording import plural
+from bgsub.robustpca.rank import RankChoice
 
-GREY = "#595959"
+PlotFormat = Literal["png", "svg"]
 
-# A highest error this many times the median would flatten everything else on a linear axis.
+# Okabe and Ito's colours, which people with any colour vision tell apart. Their yellow is too
+# light for a line on white.
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#767676"
+_DARK, _LINE, _BORDER, _BORDER_WORDS = "#595959", "#404040", "#8a5fbf", "#5b3a8c"
+
+_DPI = 100
+
+
+def render(
+    draw: Callable[[Figure], None],
+    size: tuple[float, float],
+    plot_format: PlotFormat = "png",
+    *,
+    letters: int = 10,
+) -> bytes:
+    """Return the file of a figure of so many inches, of 100 pixels each; needs no display."""
+    with mpl.rc_context():
+        # The user's own style might not leave a figure readable.
+        mpl.style.use("default")
+        mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "bgsub", "font.size": letters})
+        metadata: dict[str, Any] = {"Date": None} if plot_format == "svg" else {"Software": "bgsub"}
+        figure = Figure(figsize=size, dpi=_DPI, layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure)
+        file = io.BytesIO()
+        figure.savefig(file, format=plot_format, dpi=_DPI, metadata=metadata)
+    return file.getvalue()
+
+
+def _plain() -> FuncFormatter:
+    """Return what writes ticks without powers of ten."""
+    return FuncFormatter(lambda value, _: f"{value:g}")
+
+
+def write_plot(path: Path, data: bytes) -> None:
+    """Write the file of a figure; raises OutputError if that fails."""
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def tidy(axes: Axes) -> None:
+    """Leave the lines that a reader needs."""
+    axes.grid(axis="y", color="#d9d9d9", linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+_TITLE_LETTERS = 60
+
+
+def _shown(name: str) -> str:
+    """Return a name without its middle where it is long, and with boxes for unknown letters."""
+    if len(name) > _TITLE_LETTERS:
+        name = f"{name[: _TITLE_LETTERS - 15]}…{name[-14:]}"
+    # Matplotlib would warn of every letter that its font does not have.
+    known = get_font(findfont("DejaVu Sans")).get_charmap()
+    return "".join(letter if ord(letter) in known else "\N{WHITE SQUARE}" for letter in name)
+
+
+@dataclass(frozen=True)
+class Film:
+    """A film in segments, of whose frames and outliers a table of errors is a part, thinned out.
+
+    Borders are the frames at which segments begin, but the first, each with its reason; empty where
+    that is the length alone.
+    """
+
+    frames: int
+    outliers: int
+    borders: Mapping[int, str]
+
+
+def render_errors(
+    table: ErrorTable,
+    events: list[Event],
+    *,
+    title: str,
+    plot_format: PlotFormat = "png",
+    film: Film | None = None,
+) -> bytes:
+    """Draw the error of every frame over frame number and time, and return the file.
+
+    The error is shown as its root mean square per pixel, in grey levels, on a logarithmic axis
+    where the spread asks for it, above the two scores that decide. Events are shaded and numbered.
+    A PNG file has 1200 × 500 pixels.
+    """
+
+    def draw(figure: Figure) -> None:
+        if table.local is None:
+            panels = [figure.add_subplot()]
+        else:
+            panels = list(figure.subplots(2, 1, sharex=True, height_ratios=(3, 2)))
+        axes, lowest = panels[0], panels[-1]
+        _draw_errors(axes, table, events)
+        if table.local is not None:
+            _draw_scores(lowest, table, table.local)
+            # In one line the words are longer than this panel is high, and reach into the other.
+            axes.set_ylabel("RMS error per pixel\n(grey levels)")
+            figure.align_ylabels()
+        lowest.set_xlabel("frame")
+        lowest.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
+        lowest.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+        for one in panels:
+            tidy(one)
+        _add_times(axes, table)
+        _add_title(axes, title, table, film, len(events))
+        if film is not None:
+            _draw_borders(panels, film.borders)
+        columns, size = (7, 10) if film is None else (8, 9)
+        entries = [zip(*one.get_legend_handles_labels(), strict=True) for one in panels]
+        handles, labels = zip(*chain.from_iterable(entries), strict=True)
+        style: dict[str, Any] = {"ncols": columns, "frameon": False, "fontsize": size}
+        figure.legend(handles, labels, loc="outside lower right", **style)
+
+    return render(draw, (12.0, 5.0), plot_format, letters=11)
+
+
+def draw_errors(axes: Axes, table: ErrorTable, events: list[Event], *, title: str) -> None:
+    """Draw the error of every frame, its outliers and the events on axes of somebody's own."""
+    _draw_errors(axes, table, events)
+    axes.set_xlabel("frame")
+    _add_title(axes, title, table, None, len(events))
+    axes.legend(loc="best", fontsize=9)
+
+
+def _draw_errors(axes: Axes, table: ErrorTable, events: list[Event]) -> None:
+    """Draw the panel that both plots have: events, errors, and the cut-off where it is one."""
+    axes.set_xlim(table.frames[0] - 0.5, table.frames[-1] + 0.5)
+    line = _cutoff_rmse(table)
+    _set_error_axis(axes, table.rmse, line)
+    _draw_events(axes, events)
+    _draw_scene_change(axes, table)
+    _draw_frames(axes, table)
+    bottom, top = axes.get_ylim()
+    if table.local is None and bottom < line < top:
+        _draw_cutoff(axes, line, f"cut-off (score {table.cutoff:.3g})")
+
+
+def _draw_cutoff(axes: Axes, level: float, label: str) -> None:
+    axes.axhline(level, color="black", linewidth=1.2, linestyle=(0, (6, 3)), label=label)
+
+
 _LOG_SPREAD = 6.0
-
-_TIME_STEPS = (
-    *(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
-    *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0),
-)
+"""A highest error this many times the median would flatten all else on a linear axis."""
 
 
-def cutoff_rmse(table: ErrorTable) -> float:
-    """Root mean square error per pixel that corresponds to the cut-off, in grey levels.
+def _cutoff_rmse(table: ErrorTable) -> float:
+    """Return the root mean square error per pixel, in grey levels, that stands for the cut-off.
 
     The score of a fitted frame is that of its error as if it had been left out, so no single error
     corresponds to the cut-off exactly; found from the frames just below and above it, else from a
@@ -54,11 +199,9 @@ def cutoff_rmse(table: ErrorTable) -> float:
     return min(max(level, below), above) if below <= above else level
 
 
-def set_error_axis(axes: Axes, table: ErrorTable) -> None:
+def _set_error_axis(axes: Axes, rmse: NDArray[np.float64], line: float) -> None:
     """Scale and label the axis of errors; logarithmic where a linear one would flatten them."""
-    rmse = table.rmse
     median, highest = float(np.median(rmse)), float(rmse.max())
-    line = cutoff_rmse(table)
     top = max(highest, line if np.isfinite(line) and line < 3 * highest else 0.0)
     axes.set_ylabel("RMS error per pixel (grey levels)")
     if median <= 0 or highest < _LOG_SPREAD * median:
@@ -68,20 +211,67 @@ def set_error_axis(axes: Axes, table: ErrorTable) -> None:
     bottom = max(float(rmse.min()), median / 10)
     axes.set_yscale("log")
     axes.set_ylim(bottom / 1.3, top * (top / bottom) ** 0.12)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    decades = np.log10(top / bottom)
-    axes.yaxis.set_minor_formatter(
-        FuncFormatter(_minor_label) if decades < 2.5 else NullFormatter()
+    axes.yaxis.set_major_formatter(_plain())
+    # Of 2 to 9 between the powers of ten, 2 and 5 have a label.
+    minor = FuncFormatter(lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in "25" else "")
+    axes.yaxis.set_minor_formatter(minor if np.log10(top / bottom) < 2.5 else NullFormatter())
+
+
+def _draw_scores(axes: Axes, table: ErrorTable, local: NDArray[np.float64]) -> None:
+    """Draw both scores that make a frame an outlier, and their cut-off, from 1 on."""
+    axes.set_yscale("log")
+    axes.set_ylim(1.0, 2.0 * max(float(table.highest.max()), table.cutoff, 2.0))
+    for values, color, label in (
+        (local, GREEN, "score: a place"),
+        (table.scores, BLUE, "score: the whole"),
+    ):
+        axes.plot(table.frames, np.maximum(values, 1.0), color=color, linewidth=1.0, label=label)
+    _draw_cutoff(axes, table.cutoff, f"cut-off {table.cutoff:.3g}")
+    axes.set_ylabel("score")
+    axes.yaxis.set_major_formatter(_plain())
+
+
+_MAX_MARKED_FRAMES = 150
+
+
+def _draw_frames(axes: Axes, table: ErrorTable) -> None:
+    shown = np.maximum(table.rmse, axes.get_ylim()[0])
+    few = table.frames.size <= _MAX_MARKED_FRAMES
+    axes.plot(
+        table.frames,
+        shown,
+        color=_LINE if table.local is not None else BLUE,
+        linewidth=1.0,
+        zorder=3,  # above the frame of the axes, where an error may be 0
+        marker="o" if few else None,
+        markersize=4,
+        label="frame",
     )
+    outliers, place = outlier_frames(table), np.array(table.flags) == PLACE
+    for marked, sign, color, label in (
+        (outliers & ~place, "^", VERMILLION, "outlier frame"),
+        (outliers & place, "v", GREEN, "outlier by a place"),
+    ):
+        if marked.any():
+            axes.plot(
+                table.frames[marked],
+                shown[marked],
+                linestyle="none",
+                marker=sign,
+                markersize=6 if few else 4,
+                color=color,
+                zorder=4,
+                label=label,
+            )
 
 
-def _minor_label(value: float, _: int | None) -> str:
-    """Label 2 and 5 between the powers of ten."""
-    leading = f"{value:.0e}"[0]
-    return f"{value:g}" if leading in "25" else ""
+_TIME_STEPS = (
+    *(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
+    *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0),
+)
 
 
-def add_times(axes: Axes, table: ErrorTable) -> None:
+def _add_times(axes: Axes, table: ErrorTable) -> None:
     """Mark round times on a second axis, where the timestamps say, evenly spaced or not."""
     times = np.maximum.accumulate(table.times)
     span = times[-1] - times[0]
@@ -93,11 +283,11 @@ def add_times(axes: Axes, table: ErrorTable) -> None:
     over.set_xlim(axes.get_xlim())
     over.set_xticks(np.interp(ticks, times, table.frames), [_clock(t, step) for t in ticks])
     over.set_xlabel("time", fontsize=10)
-    over.tick_params(labelsize=10, colors=GREY)
-    over.xaxis.label.set_color(GREY)
+    over.tick_params(labelsize=10, colors=_DARK)
+    over.xaxis.label.set_color(_DARK)
     for side in ("right", "left"):
         over.spines[side].set_visible(False)
-    over.spines["top"].set_color(GREY)
+    over.spines["top"].set_color(_DARK)
 
 
 def _clock(seconds: float, step: float) -> str:
@@ -118,16 +308,7 @@ def _clock(seconds: float, step: float) -> str:
 _LABEL_DISTANCE = 0.016  # of the width of the axes
 
 
-_TITLE_LETTERS = 60
-_MOST_LINES = 40
-_TICK = 0.04  # of the height of the axes: borders by length alone, where there are more
-_EVENT, _BORDER, _BORDER_WORDS = "#E69F00", "#8a5fbf", "#5b3a8c"
-
-
-_WORDS_SIZE = (0.18, 0.17)  # of the words about a lasting change, as shares of the axes
-
-
-def draw_events(axes: Axes, events: list[Event]) -> None:
+def _draw_events(axes: Axes, events: list[Event]) -> None:
     """Shade the events; where numbers would overlap, the higher peak keeps its own."""
     first, last = axes.get_xlim()
     labelled: list[float] = []
@@ -135,7 +316,7 @@ def draw_events(axes: Axes, events: list[Event]) -> None:
         left, right = event.first_frame - 0.5, event.last_frame + 0.5
         label = "event (numbered)" if not labelled else None
         # A hairline keeps an event visible that is narrower than a pixel.
-        axes.axvspan(left, right, color=_EVENT, alpha=0.35, linewidth=0.8, label=label)
+        axes.axvspan(left, right, color=ORANGE, alpha=0.35, linewidth=0.8, label=label)
         x = ((left + right) / 2 - first) / (last - first)
         room = _LABEL_DISTANCE * (0.4 + 0.6 * len(str(event.number)))
         if any(abs(x - other) < room for other in labelled):
@@ -154,20 +335,26 @@ def draw_events(axes: Axes, events: list[Event]) -> None:
         )
 
 
-def draw_scene_change(axes: Axes, table: ErrorTable) -> None:
-    """Hatch what follows a lasting change of the scene, and say from which frame on."""
+_WORDS_SIZE = (0.18, 0.17)  # of the words about a lasting change, as shares of the axes
+
+
+def _draw_scene_change(axes: Axes, table: ErrorTable) -> None:
+    """Hatch what follows a lasting change of the scene; its words hide as few frames as can be."""
     change = table.scene_change
     if change is None:
         return
-    left, right = change.first_frame - 0.5, axes.get_xlim()[1]
-    axes.axvspan(left, right, facecolor="#eeeeee", edgecolor="#bdbdbd", hatch="//", linewidth=0.0)
-    axes.axvline(left, color=GREY, linewidth=1.0)
     low, high = axes.get_xlim()
-    middle = ((left + right) / 2 - low) / (high - low)
-    x = min(middle, 1.0 - _WORDS_SIZE[0] / 2)
+    left = change.first_frame - 0.5
+    axes.axvspan(left, high, facecolor="#eeeeee", edgecolor="#bdbdbd", hatch="//", linewidth=0.0)
+    axes.axvline(left, color=_DARK, linewidth=1.0)
+    x = min(((left + high) / 2 - low) / (high - low), 1.0 - _WORDS_SIZE[0] / 2)
+    points = axes.transData.transform(np.column_stack([table.frames, table.rmse]))
+    inside = axes.transAxes.inverted().transform(points)
+    near = inside[np.abs(inside[:, 0] - x) < _WORDS_SIZE[0] / 2, 1]
+    heights = (0.3, 0.5, 0.7, 0.1)
     axes.text(
         x,
-        _free_height(axes, table, x),
+        min(heights, key=lambda height: int((np.abs(near - height) < _WORDS_SIZE[1] / 2).sum())),
         f"from {change.first_frame} to the end\nthe scene stays different",
         transform=axes.transAxes,
         ha="center",
@@ -177,29 +364,22 @@ def draw_scene_change(axes: Axes, table: ErrorTable) -> None:
     )
 
 
-def _free_height(axes: Axes, table: ErrorTable, x: float) -> float:
-    """Find the height at which words hide the fewest frames, as a share of the axes."""
-    points = axes.transData.transform(np.column_stack([table.frames, table.rmse]))
-    inside = axes.transAxes.inverted().transform(points)
-    near = inside[np.abs(inside[:, 0] - x) < _WORDS_SIZE[0] / 2, 1]
-    heights = [0.3, 0.5, 0.7, 0.1]
-    hidden = [int((np.abs(near - height) < _WORDS_SIZE[1] / 2).sum()) for height in heights]
-    return heights[int(np.argmin(hidden))]
+_MOST_LINES = 40
+_TICK = 0.04  # of the height of the axes: borders by length alone, where there are more
 
 
-def draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
+def _draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
     """Draw where segments begin, with the reason where it is another than the length.
 
     Where there are many, lines would hide the curves: those without a reason are ticks.
     """
     first, last = panels[0].get_xlim()
     before = -1.0
-    are_many = len(borders) > _MOST_LINES
+    look: dict[str, Any] = {"color": _BORDER, "linewidth": 1.0, "linestyle": (0, (2, 2))}
     for number, (frame, reason) in enumerate(borders.items()):
+        height = _TICK if len(borders) > _MOST_LINES and not reason else 1.0
         for axes in panels:
             label = "segment begins" if axes is panels[0] and not number else None
-            height = _TICK if are_many and not reason else 1.0
-            look: dict[str, Any] = {"color": _BORDER, "linewidth": 1.0, "linestyle": (0, (2, 2))}
             axes.axvline(frame - 0.5, ymax=height, label=label, **look)
         x = (frame - first) / (last - first)
         if reason and x - before > _LABEL_DISTANCE:
@@ -220,204 +400,89 @@ def draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
             before = x
 
 
-def add_title(axes: Axes, title: str, frames: int, outliers: int, events: int) -> None:
-    """Say above the axes what the frames are of, and how many are outliers."""
-    if len(title) > _TITLE_LETTERS:
-        title = f"{title[: _TITLE_LETTERS - 15]}…{title[-14:]}"
-    verb = "are outliers" if outliers > 1 else "is an outlier"
-    what = f"{outliers or 'none'} of {frames} frames {verb}"
-    if events:
-        what += f", {plural(events, 'event')}"
-    # Matplotlib would warn of every letter that its font does not have.
-    known = get_font(findfont("DejaVu Sans")).get_charmap()
-    title = "".join(letter if ord(letter) in known else "\N{WHITE SQUARE}" for letter in title)
-    style: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "parse_math": False}
-    axes.set_title(f"{title}: {what}", loc="left", pad=10, **style)
-
-
-_LINE = "#404040"
-
-_SIZE_INCHES = (12.0, 5.0)
-
-_MAX_MARKED_FRAMES = 150
-
-
-@dataclass(frozen=True)
-class Film:
-    """What a table of a film in segments does not say.
-
-    Attributes
-    ----------
-    frames, outliers : int
-        Of the film; its table may be thinned out.
-    borders : mapping of int to str
-        Frames at which segments begin, but the first, each with its reason; empty where that is the
-        length alone.
-    """
-
-    frames: int
-    outliers: int
-    borders: Mapping[int, str]
-
-
-def plot_errors(
-    table: ErrorTable,
-    events: list[Event],
-    path: Path,
-    *,
-    title: str,
-    plot_format: PlotFormat = "png",
-    film: Film | None = None,
-) -> None:
-    """Draw the error of every frame over frame number and time.
-
-    The error is shown as its root mean square per pixel, in grey levels, on a logarithmic axis
-    where the spread asks for it, above the two scores that decide. Needs no display.
-
-    Parameters
-    ----------
-    events : list of Event
-        Are shaded and numbered.
-    path : Path
-        Is replaced if it exists.
-    title : str
-        What the frames are of.
-    plot_format : {"png", "svg"}
-        A PNG file has 1200 × 500 pixels.
-    film : Film, optional
-        Of which the table is a part, thinned out.
-    """
-    data = render_errors(table, events, title=title, plot_format=plot_format, film=film)
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-
-
-def render_errors(
-    table: ErrorTable,
-    events: list[Event],
-    *,
-    title: str,
-    plot_format: PlotFormat = "png",
-    film: Film | None = None,
-) -> bytes:
-    """Draw what `plot_errors` draws, and give the file's bytes."""
-    draw = partial(_draw, table=table, events=events, title=title, film=film)
-    return render(draw, _SIZE_INCHES, plot_format, letters=11)
-
-
-def draw_errors(axes: Axes, table: ErrorTable, events: list[Event], *, title: str) -> None:
-    """Draw the error of every frame, its outliers and the events on axes of somebody's own."""
-    _draw_errors(axes, table, events)
-    axes.set_xlabel("frame")
-    add_title(axes, title, *_counts(table), len(events))
-    axes.legend(loc="best", fontsize=9)
-
-
-def _draw(
-    figure: Figure, *, table: ErrorTable, events: list[Event], title: str, film: Film | None
-) -> None:
-    if table.local is None:
-        axes = lowest = figure.add_subplot()
-    else:
-        axes, lowest = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    _draw_errors(axes, table, events)
-    if table.local is not None:
-        _draw_scores(lowest, table)
-        # In one line the words are longer than this panel is high, and reach into the other one.
-        axes.set_ylabel("RMS error per pixel\n(grey levels)")
-        figure.align_ylabels()
-    lowest.set_xlabel("frame")
-    lowest.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
-    lowest.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
-    for one in {axes, lowest}:
-        tidy(one)
-    add_times(axes, table)
-    counts = _counts(table) if film is None else (film.frames, film.outliers)
-    add_title(axes, title, *counts, len(events))
+def _add_title(axes: Axes, title: str, table: ErrorTable, film: Film | None, events: int) -> None:
+    """Write above the axes what the frames are of, and how many are outliers."""
+    frames, outliers = table.frames.size, int(outlier_frames(table).sum())
     if film is not None:
-        draw_borders([axes, *([] if lowest is axes else [lowest])], film.borders)
-    handles, labels = axes.get_legend_handles_labels()
-    if lowest is not axes:
-        more, names = lowest.get_legend_handles_labels()
-        handles, labels = handles + more, labels + names
-    columns, size = (7, 10) if film is None else (8, 9)
-    style: dict[str, Any] = {"ncols": columns, "frameon": False, "fontsize": size}
-    figure.legend(handles, labels, loc="outside lower right", **style)
+        frames, outliers = film.frames, film.outliers
+    verb = "are outliers" if outliers > 1 else "is an outlier"
+    found = f", {plural(events, 'event')}" if events else ""
+    text = f"{_shown(title)}: {outliers or 'none'} of {frames} frames {verb}{found}"
+    style: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "parse_math": False}
+    axes.set_title(text, loc="left", pad=10, **style)
 
 
-def _counts(table: ErrorTable) -> tuple[int, int]:
-    """Return the numbers of frames and of outliers among them."""
-    return table.frames.size, int(outlier_frames(table).sum())
+def render_spectrum(
+    choice: RankChoice,
+    used: int,
+    *,
+    title: str,
+    plot_format: PlotFormat = "png",
+    parts: Sequence[RankChoice] = (),
+) -> bytes:
+    """Draw the spectrum of the inliers and the sum that the rank maximises; return the file.
+
+    `used` is the k of the fit, which is that of the choice unless another was asked for. Of the
+    `parts`, segments of a film, the area is drawn that they fill. A PNG file has 900 × 400 pixels.
+    """
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        _fill(left, [part.spectrum for part in parts])
+        _fill(right, [_charged(part) for part in parts])
+        _draw_curve(left, choice.spectrum, choice.rank, used)
+        left.set_xlabel("component")
+        left.set_ylabel("standard deviation per pixel, grey levels")
+        left.set_title("Spectrum of the inliers", fontsize=10)
+        if choice.gains.size:
+            gains = 100.0 * np.concatenate([[0.0], np.cumsum(choice.gains)])
+            style: dict[str, Any] = {"color": GREY, "linewidth": 1.0, "linestyle": ":"}
+            right.plot(np.arange(gains.size), gains, label="without the charge", **style)
+        _draw_curve(right, _charged(choice), choice.rank, used)
+        right.set_ylim(auto=True)
+        right.set_xlabel("components")
+        right.set_ylabel("less log error of held-out pixels, %")
+        share = f"{100.0 * choice.least_gain:g} %"
+        right.set_title(f"Sum of gains less {share} a component: highest wins", fontsize=10)
+        words = f"rank {choice.rank} chosen"
+        words += f", {used} used" if used != choice.rank else ""
+        figure.suptitle(f"{_shown(title)}: {words}", fontsize=11, parse_math=False)
+
+    return render(draw, (9.0, 4.0), plot_format)
 
 
-def _draw_errors(axes: Axes, table: ErrorTable, events: list[Event]) -> None:
-    """Draw the panel that both plots have: events, errors, and the cut-off where it is one."""
-    axes.set_xlim(table.frames[0] - 0.5, table.frames[-1] + 0.5)
-    set_error_axis(axes, table)
-    draw_events(axes, events)
-    draw_scene_change(axes, table)
-    _draw_frames(axes, table)
-    if table.local is None:
-        _draw_cutoff(axes, table)
+def _charged(choice: RankChoice) -> NDArray[np.float64]:
+    """Return the sum that the rank maximises, in per cent, for 1, 2, … components."""
+    charge = choice.least_gain * np.arange(1, choice.gains.size + 1)
+    return np.asarray(100.0 * (np.cumsum(choice.gains) - charge))
 
 
-def _draw_scores(axes: Axes, table: ErrorTable) -> None:
-    """Both scores that make a frame an outlier, and their cut-off, from 1 on a logarithmic axis."""
-    if table.local is None:
+def _fill(axes: Axes, curves: Sequence[NDArray[np.float64]]) -> None:
+    """Fill the area between the lowest and the highest of some curves, as far as all reach."""
+    shortest = min((curve.size for curve in curves), default=0)
+    if shortest:
+        values = np.stack([curve[:shortest] for curve in curves])
+        ranks = np.arange(1, 1 + shortest)
+        label = f"lowest to highest of {len(curves)} segments"
+        style: dict[str, Any] = {"color": BLUE, "alpha": 0.2, "linewidth": 0, "label": label}
+        axes.fill_between(ranks, values.min(axis=0), values.max(axis=0), **style)
+
+
+def _draw_curve(axes: Axes, values: NDArray[np.float64], chosen: int, used: int) -> None:
+    tidy(axes)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=11, integer=True, min_n_ticks=1))
+    if values.size == 0:
+        axes.text(0.5, 0.5, "too little to choose from", transform=axes.transAxes, ha="center")
         return
-    axes.set_yscale("log")
-    highest = max(float(table.highest.max()), table.cutoff)
-    axes.set_ylim(1.0, 2.0 * max(highest, 2.0))
-    for values, color, label in (
-        (table.local, GREEN, "score: a place"),
-        (table.scores, BLUE, "score: the whole"),
-    ):
-        shown = np.maximum(values, 1.0)
-        axes.plot(table.frames, shown, color=color, linewidth=1.0, label=label)
-    label = f"cut-off {table.cutoff:.3g}"
-    axes.axhline(table.cutoff, color="black", linewidth=1.2, linestyle=(0, (6, 3)), label=label)
-    axes.set_ylabel("score")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def _draw_frames(axes: Axes, table: ErrorTable) -> None:
-    bottom = axes.get_ylim()[0]
-    shown = np.maximum(table.rmse, bottom)
-    few = table.frames.size <= _MAX_MARKED_FRAMES
-    axes.plot(
-        table.frames,
-        shown,
-        color=_LINE if table.local is not None else BLUE,
-        linewidth=1.0,
-        zorder=3,  # above the frame of the axes, where an error may be 0
-        marker="o" if few else None,
-        markersize=4,
-        label="frame",
-    )
-    flags, before = np.array(table.flags), outlier_frames(table)
-    place = before & (flags == PLACE)
-    for marked, sign, color, label in (
-        (before & ~place, "^", VERMILLION, "outlier frame"),
-        (place, "v", GREEN, "outlier by a place"),
-    ):
-        if marked.any():
-            axes.plot(
-                table.frames[marked],
-                shown[marked],
-                linestyle="none",
-                marker=sign,
-                markersize=6 if few else 4,
-                color=color,
-                zorder=4,
-                label=label,
-            )
-
-
-def _draw_cutoff(axes: Axes, table: ErrorTable) -> None:
-    level = cutoff_rmse(table)
-    if not axes.get_ylim()[0] < level < axes.get_ylim()[1]:
-        return
-    label = f"cut-off (score {table.cutoff:.3g})"
-    axes.axhline(level, color="black", linewidth=1.2, linestyle=(0, (6, 3)), label=label)
+    ranks = np.arange(1, values.size + 1)
+    axes.plot(ranks, values, color=BLUE, marker="o", markersize=4, linewidth=1.0)
+    if values.min() > 0.0 and values.max() > 20.0 * values.min():
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(_plain())
+    else:
+        axes.set_ylim(bottom=0.0)
+    axes.axvline(chosen, color=VERMILLION, linewidth=1.2, label=f"chosen: {chosen}")
+    if used != chosen:
+        axes.axvline(used, color=GREY, linewidth=1.2, linestyle="--", label=f"used: {used}")
+    # The best place would be looked for among all corners of an area, which takes long.
+    axes.legend(frameon=False, loc="center right" if axes.collections else "best")

@@ -9,28 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import RankWarning
-from bgsub.robustpca.checks import check_components, check_matrix, support_size
-from bgsub.robustpca.conventions import Conventions
-from bgsub.robustpca.gram import (
-    ArrayColumns,
-    ColumnReader,
-    Gram,
-    block_columns,
-    gram_matrix,
-)
-from bgsub.robustpca.linalg import centred_blocks
+from bgsub.robustpca.conventions import Conventions, check_integer, check_matrix, support_size
+from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, block_columns, gram_matrix
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import (
-    FeatureSpace,
-    Fit,
-    Floats,
-    RowSpace,
-    Space,
-)
-from bgsub.runtime.libraries import import_each
-from bgsub.runtime.pool import ThreadPool
-
-_LIBRARIES = ("scipy.linalg", "scipy.sparse.linalg")
+from bgsub.robustpca.reweight import location_and_scale, predictive_errors, robust_scores
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space, centred_blocks
+from bgsub.runtime.threads import ThreadPool, import_each
 
 
 class AffineEstimator(Conventions):
@@ -40,6 +24,8 @@ class AffineEstimator(Conventions):
 
     - ``center_`` (p,) and ``components_`` (k, p), float64, orthonormal rows in order of variance;
     - ``support_`` (n,) bool, ``errors_`` (n,) the reconstruction errors r_i;
+    - ``outlier_scores_`` (n,) the robust z-scores of √r_i, ``error_location_`` and ``error_scale_``
+      what they are relative to;
     - ``center_weights_`` (n,) and ``component_weights_`` (n, k): m = m₀ + X₀ᵀw and U = X₀ᵀB, only
       where the fit ran among the rows.
     """
@@ -55,6 +41,10 @@ class AffineEstimator(Conventions):
     component_weights_: Floats
     scores_: Floats
     n_iter_: int
+    converged_: bool
+    outlier_scores_: Floats
+    error_location_: float
+    error_scale_: float
 
     def _fit_space(self, space: Space) -> list[Fit]:
         """Fit in a space; the first fit is the result, others are formed meanwhile."""
@@ -69,15 +59,10 @@ class AffineEstimator(Conventions):
             float64, float32 or uint8, one observation a row. uint8 is never copied as a whole.
         y : ignored
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError
-            For a matrix that is not two-dimensional, empty, NaN or infinite, and for parameters out
-            of range; names the value and the rule.
+            For what is no matrix of finite numbers, and for parameters out of range.
 
         Notes
         -----
@@ -102,7 +87,7 @@ class AffineEstimator(Conventions):
                 fits = self._fit_space(RowSpace(gram.values, p, pool))
                 formed = form_pixels(reader, gram.offset, fits, pool)
                 self.center_weights_ = fits[0].weights
-                self.component_weights_ = alive(fits[0].basis)
+                self.component_weights_ = fits[0].basis[:, fits[0].alive]
             pixels = pool.map(lambda each: (each[0], orthonormal_rows(each[1])), formed)
         self._set_fit(fits[0])
         self._set_pixels(pixels)
@@ -110,26 +95,14 @@ class AffineEstimator(Conventions):
 
     def _pool(self) -> ThreadPool:
         """Threads to fit on."""
-        # SciPy has a matrix library of its own, and a limit that is set before it comes does not
-        # reach it.
-        import_each(_LIBRARIES)
+        # A limit that is set before SciPy's own matrix library comes does not reach it.
+        import_each(("scipy.linalg", "scipy.sparse.linalg"))
         return ThreadPool(self.threads)
 
     def fit_gram(self, gram: Gram) -> Self:
         """Fit from a Gram matrix alone: everything but ``center_`` and ``components_``.
 
-        Parameters
-        ----------
-        gram : Gram
-            Of the rows, see `gram_matrix`.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        O(n²k) operations per iteration, whatever the number of pixels.
+        O(n²k) operations per iteration, whatever the number of pixels; see `gram_matrix`.
         """
         self._check(gram.n_samples)
         self._forget()
@@ -137,11 +110,12 @@ class AffineEstimator(Conventions):
         with self._pool() as pool:
             fits = self._fit_space(RowSpace(gram.values, gram.n_features, pool))
         self._set_fit(fits[0])
-        self.center_weights_, self.component_weights_ = fits[0].weights, alive(fits[0].basis)
+        self.center_weights_ = fits[0].weights
+        self.component_weights_ = fits[0].basis[:, fits[0].alive]
         return self
 
     def _check(self, n_samples: int) -> None:  # noqa: ARG002 - for subclasses
-        check_components(self.n_components)
+        check_integer("n_components", self.n_components, 1)
 
     def _set_fit(self, fit: Fit) -> None:
         if fit.rank < self.n_components:
@@ -154,13 +128,18 @@ class AffineEstimator(Conventions):
         self.n_iter_ = max(getattr(self, "n_iter_", 1), 1)
         self.support_ = fit.support
         self.errors_ = fit.residuals
-        self.scores_ = fit.scores[:, np.any(fit.basis != 0.0, axis=0)]
+        self.scores_ = fit.scores[:, fit.alive]
+
+    def _set_outlier_scores(self, fit: Fit, resolution: float = 0.0) -> None:
+        errors = predictive_errors(fit) if fit.support.any() else np.sqrt(fit.residuals)
+        self.outlier_scores_ = robust_scores(errors, resolution=resolution)
+        self.error_location_, self.error_scale_ = location_and_scale(errors, resolution=resolution)
 
     def _set_pixels(self, formed: list[tuple[Floats, Floats]]) -> None:
         self.center_, self.components_ = formed[0]
 
     def transform(self, X: NDArray[Any]) -> Floats:
-        """Scores Y = (X − 1mᵀ)U, shape (n, k); O(npk) operations.
+        """Compute the scores Y = (X − 1mᵀ)U, shape (n, k); O(npk) operations.
 
         A data frame after ``set_output(transform="pandas")``.
         """
@@ -168,11 +147,11 @@ class AffineEstimator(Conventions):
         return scores
 
     def fit_transform(self, X: NDArray[Any], y: object = None) -> Floats:
-        """Fit, then give the scores of the same rows; see `fit` and `transform`."""
+        """Fit, and return the scores of the same rows."""
         return self.fit(X, y).transform(X)
 
     def inverse_transform(self, scores: Floats) -> Floats:
-        """m + UY: the reconstruction that belongs to scores of shape (n, k), shape (n, p)."""
+        """Compute m + UY, shape (n, p), the reconstruction that belongs to scores (n, k)."""
         self._check_fitted()
         scores, k = np.asarray(scores, dtype=np.float64), self._n_scores
         if scores.ndim != 2 or scores.shape[1] != k:
@@ -184,7 +163,7 @@ class AffineEstimator(Conventions):
         return np.asarray(self.center_ + scores @ self.components_)
 
     def reconstruct(self, X: NDArray[Any]) -> Floats:
-        """m + UUᵀ(x − m) for every row, shape (n, p), float64; O(npk) operations."""
+        """Compute m + UUᵀ(x − m) for every row, shape (n, p), float64; O(npk) operations."""
         return self.inverse_transform(self._scores_of(X))
 
     def _scores_of(self, X: NDArray[Any]) -> Floats:
@@ -197,15 +176,14 @@ class AffineEstimator(Conventions):
         return len(self.components_)
 
     def reconstruction_error(self, X: NDArray[Any]) -> Floats:
-        """r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,); O(npk) operations, a block of rows at a time."""
+        """Compute r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,); O(npk) operations, by blocks of rows."""
         return residuals(self._matrix(X), self.center_, self.components_)
 
     def score(self, X: NDArray[Any], y: object = None) -> float:  # noqa: ARG002 - convention
-        """Minus the mean of the t smallest reconstruction errors of the rows of X.
+        """Return minus the mean of the t smallest reconstruction errors of the rows of X.
 
-        What `GridSearchCV` makes large, with t from ``support_fraction`` where the method has one,
-        ⌈n/2⌉ otherwise. More components always reconstruct better: to choose their number see
-        `bgsub.robustpca.rank.choose_rank`.
+        t is that of ``support_fraction`` where the method has one, ⌈n/2⌉ otherwise. More components
+        always reconstruct better: see `choose_rank` for how many there are.
         """
         errors = self.reconstruction_error(X)
         t = support_size(errors.size, getattr(self, "support_fraction", None))
@@ -213,7 +191,7 @@ class AffineEstimator(Conventions):
 
 
 def residuals(X: NDArray[Any], center: Floats, components: Floats) -> Floats:
-    """r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,), computed on the vectors themselves, by row block."""
+    """Compute r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,), on the vectors themselves."""
     errors = []
     for _, block in centred_blocks(X, center):
         rest = block - (block @ components.T) @ components
@@ -221,14 +199,9 @@ def residuals(X: NDArray[Any], center: Floats, components: Floats) -> Floats:
     return np.concatenate(errors)
 
 
-def alive(basis: Floats) -> Floats:
-    """Give the columns of a basis that exist."""
-    return basis[:, np.any(basis != 0.0, axis=0)]
-
-
 def orthonormal_rows(U: Floats) -> Floats:
-    """Uᵀ without absent components and the last rounding errors of orthonormality, shape (k, p)."""
-    U = alive(U)
+    """Return Uᵀ without absent components and the last errors of orthonormality, shape (k, p)."""
+    U = U[:, np.any(U != 0.0, axis=0)]
     if U.shape[1] == 0:
         return np.zeros((0, U.shape[0]))
     import scipy.linalg
@@ -240,13 +213,9 @@ def orthonormal_rows(U: Floats) -> Floats:
 def form_pixels(
     reader: ColumnReader, offset: NDArray[Any], fits: list[Fit], pool: ThreadPool
 ) -> list[tuple[Floats, Floats]]:
-    """m = m₀ + X₀ᵀw and U = X₀ᵀB of every fit, in one pass over the blocks of X.
+    """Compute m = m₀ + X₀ᵀw (p,) and U = X₀ᵀB (p, k) of every fit, in one pass over X.
 
     Only rows that have a weight in one of the fits are looked at.
-
-    Returns
-    -------
-    list of (ndarray of shape (p,), ndarray of shape (p, k))
     """
     n, p = reader.shape
     stacked = np.concatenate([np.column_stack([f.weights, f.basis]) for f in fits], axis=1).T

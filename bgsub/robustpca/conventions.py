@@ -1,15 +1,16 @@
-"""Keep scikit-learn's conventions for estimators without needing scikit-learn.
+"""Keep scikit-learn's conventions without needing scikit-learn, and check what it is given.
 
 `clone`, `Pipeline`, `GridSearchCV` and `check_estimator` look for parameters by name, tags, the
-number and names of the features, and an error of their own for what is not fitted yet.
+number and names of the features, and an error of their own for what is not fitted yet. Every error
+names the value and the rule.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import warnings
-from collections import defaultdict
 from importlib import import_module
 from typing import Any, Self
 
@@ -17,9 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import NotFittedError
-from bgsub.robustpca.checks import check_matrix
+from bgsub.robustpca.gram import ColumnReader
+from bgsub.robustpca.spaces import row_blocks
 
 _CONTAINERS = ("default", "pandas", "polars")
+
+# Fourth powers of the entries, summed, must stay finite. As float64 it is comparable to float32.
+_LARGEST = np.float64(1e70)
 
 
 class Conventions:
@@ -29,37 +34,22 @@ class Conventions:
     _sklearn_output_config: dict[str, str]
     feature_names_in_: NDArray[np.object_]
 
-    @classmethod
-    def _parameter_names(cls) -> list[str]:
-        return sorted(name for name in inspect.signature(cls).parameters)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Give the parameters of the constructor, and those of estimators among them if `deep`."""
-        found: dict[str, Any] = {}
-        for name in self._parameter_names():
-            value = found[name] = getattr(self, name)
-            if deep and hasattr(value, "get_params") and not isinstance(value, type):
-                found |= {f"{name}__{key}": inner for key, inner in value.get_params().items()}
-        return found
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - convention
+        """Return the parameters of the constructor by name; none of them is an estimator."""
+        names = sorted(inspect.signature(type(self)).parameters)
+        return {name: getattr(self, name) for name in names}
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters of the constructor; ValueError for a name that it does not have."""
-        names = self._parameter_names()
-        nested: dict[str, dict[str, Any]] = defaultdict(dict)
-        for key, value in parameters.items():
-            name, _, inner = key.partition("__")
+        names = sorted(inspect.signature(type(self)).parameters)
+        for name, value in parameters.items():
             if name not in names:
                 message = (
                     f"Invalid parameter {name!r} for estimator {self}. "
                     f"Valid parameters are: {names!r}."
                 )
                 raise ValueError(message)
-            if inner:
-                nested[name][inner] = value
-            else:
-                setattr(self, name, value)
-        for name, values in nested.items():
-            getattr(self, name).set_params(**values)
+            setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
@@ -73,7 +63,7 @@ class Conventions:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn (1.6 or later) what kind of estimator this is."""
+        """Describe the estimator to scikit-learn (1.6 or later)."""
         from sklearn.utils import Tags, TargetTags, TransformerTags
 
         return Tags(
@@ -92,16 +82,14 @@ class Conventions:
             it is. Without a choice it is that of ``sklearn.set_config(transform_output=…)``.
         """
         if transform is not None:
-            _check_container(transform)
             # The attribute that scikit-learn's `clone` takes along.
-            self._sklearn_output_config = {"transform": transform}
+            self._sklearn_output_config = {"transform": _check_container(transform)}
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the scores, such as trpca0, trpca1, shape (k,).
 
-        Names of the input are only compared with those of the fit; a ValueError says how they
-        differ.
+        Names of the input are only compared with those of the fit: ValueError where they differ.
         """
         self._check_fitted()
         if input_features is not None:
@@ -139,8 +127,17 @@ class Conventions:
         return frames.DataFrame(scores, index=index, columns=names, copy=False)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Say whether `fit` has run: rows can be transformed."""
+        """Return whether `fit` has run: rows can be transformed."""
         return hasattr(self, "components_")
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            # An error that scikit-learn knows as its own, if it is in use.
+            theirs: Any = sys.modules.get("sklearn.exceptions")
+            error = NotFittedError if theirs is None else theirs.NotFittedError
+            name = type(self).__name__
+            message = f"This {name} instance is not fitted yet: call 'fit' with rows first"
+            raise error(message)
 
     def _forget(self) -> None:
         """Delete what an earlier fit has left."""
@@ -159,32 +156,22 @@ class Conventions:
     def _matrix(self, X: Any) -> Any:
         """Check that X is a matrix with the features that were fitted."""
         self._check_fitted()
-        name = type(self).__name__
-        self._check_names(_feature_names(X), name)
+        estimator = type(self).__name__
+        names, fitted = _feature_names(X), getattr(self, "feature_names_in_", None)
+        if (names is None) != (fitted is None):
+            ours, theirs = ("does not have valid", "with") if names is None else ("has", "without")
+            message = f"X {ours} feature names, but {estimator} was fitted {theirs} feature names"
+            warnings.warn(message, UserWarning, stacklevel=3)
+        elif names is not None and fitted is not None and not np.array_equal(names, fitted):
+            raise ValueError(_difference(names.tolist(), fitted.tolist()))
         matrix = check_matrix(X)
         if matrix.shape[1] != self.n_features_in_:
             message = (
-                f"X has {matrix.shape[1]} features, but {name} is expecting "
+                f"X has {matrix.shape[1]} features, but {estimator} is expecting "
                 f"{self.n_features_in_} features as input"
             )
             raise ValueError(message)
         return matrix
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            name = type(self).__name__
-            raise _not_fitted(f"This {name} instance is not fitted yet: call 'fit' with rows first")
-
-    def _check_names(self, names: NDArray[np.object_] | None, estimator: str) -> None:
-        fitted = getattr(self, "feature_names_in_", None)
-        if names is None and fitted is None:
-            return
-        if names is None or fitted is None:
-            ours, theirs = ("does not have valid", "with") if names is None else ("has", "without")
-            message = f"X {ours} feature names, but {estimator} was fitted {theirs} feature names"
-            warnings.warn(message, UserWarning, stacklevel=4)
-        elif not np.array_equal(names, fitted):
-            raise ValueError(_difference(names.tolist(), fitted.tolist()))
 
 
 def _check_container(name: str) -> str:
@@ -206,7 +193,7 @@ def _feature_names(X: Any) -> NDArray[np.object_] | None:
 
 
 def _difference(names: list[str], fitted: list[str]) -> str:
-    """Say, in scikit-learn's words, how names of features differ from those of the fit."""
+    """Return, in scikit-learn's words, how names of features differ from those of the fit."""
     unseen, missing = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
     lines = ["The feature names should match those that were passed during fit."]
     for title, some in (
@@ -220,9 +207,84 @@ def _difference(names: list[str], fitted: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _not_fitted(message: str) -> Exception:
-    """Make an error that scikit-learn knows as its own, if it is in use."""
-    theirs = sys.modules.get("sklearn.exceptions")
-    kind = NotFittedError if theirs is None else theirs.NotFittedError
-    error: Exception = kind(message)
-    return error
+# --- parameters and matrices --------------------------------------------------------------------
+
+
+def check_integer(name: str, value: Any, least: int) -> None:
+    """Raise ValueError unless a parameter is an integer of at least so much."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        message = f"{name}={value!r}: an integer of at least {least} is needed"
+        raise ValueError(message)
+
+
+def check_number(name: str, value: Any, least: float, *, strictly: bool = False) -> None:
+    """Raise ValueError unless a parameter is a number of at least, or strictly above, so much."""
+    if not _is_number(value) or not (value > least if strictly else value >= least):
+        rule = f"above {least:g}" if strictly else f"of at least {least:g}"
+        message = f"{name}={value!r}: a number {rule} is needed"
+        raise ValueError(message)
+
+
+def check_iteration(tol: float, max_iter: int) -> None:
+    """Raise ValueError unless the parameters of an iteration are in range."""
+    check_number("tol", tol, 0.0)
+    check_integer("max_iter", max_iter, 1)
+
+
+def support_size(n_samples: int, support_fraction: float | None) -> int:
+    """Return t, checked against ⌈n/2⌉ ≤ t ≤ n; None is ⌈n/2⌉."""
+    least = (n_samples + 1) // 2
+    if support_fraction is None:
+        return least
+    if not _is_number(support_fraction) or not 0.5 <= support_fraction <= 1.0:
+        message = (
+            f"support_fraction={support_fraction!r}: t must be at least ⌈n/2⌉ = {least} and at "
+            f"most n = {n_samples}, so a fraction from 0.5 to 1 is needed"
+        )
+        raise ValueError(message)
+    # Without the slack 0.55 · 200 would be rounded up to 111.
+    return max(least, math.ceil(support_fraction * n_samples - 1e-9))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def check_matrix(X: Any) -> Any:
+    """Return X as a matrix of a supported type, or raise ValueError naming what is wrong."""
+    if isinstance(X, ColumnReader) and not isinstance(X, np.ndarray):
+        return X
+    if hasattr(X, "toarray"):
+        message = "X is a sparse matrix, which centring would fill: give X.toarray()"
+        raise TypeError(message)
+    X = np.asarray(X)
+    if X.ndim != 2 or X.size == 0:
+        message = f"X has shape {X.shape}: a matrix with at least one row and one column is needed"
+        if X.ndim == 1:
+            message += ". Reshape your data: one row is X.reshape(1, -1)"
+        elif X.ndim == 2 and X.shape[1] == 0:
+            message += f"; 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+        raise ValueError(message)
+    if X.dtype == np.uint8:
+        return X
+    if np.issubdtype(X.dtype, np.complexfloating):
+        message = f"Complex data not supported: X has entries of type {X.dtype}"
+        raise ValueError(message)
+    if X.dtype == np.object_:
+        X = X.astype(np.float64)
+    if not np.issubdtype(X.dtype, np.number):
+        message = f"X has entries of type {X.dtype}: real numbers are needed"
+        raise ValueError(message)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    for rows in row_blocks(*X.shape):
+        allowed = np.abs(X[rows]) < _LARGEST
+        if not allowed.all():
+            row, column = np.argwhere(~allowed)[0]
+            value = str(X[rows][row, column]).replace("nan", "NaN")
+            message = (
+                f"X[{rows.start + row}, {column}] is {value}: "
+                f"every entry must be a finite number, of magnitude below {_LARGEST:g}"
+            )
+            raise ValueError(message)
+    return X

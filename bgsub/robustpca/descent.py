@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import Fit, Floats, Space
+from bgsub.robustpca.median import column_median
+from bgsub.robustpca.spaces import Fit, Floats, Space, inverse_roots
 
 # Squared lengths below this share of what they could have been are rounding noise.
 _NOISE = 64 * float(np.finfo(float).eps)
@@ -56,49 +57,6 @@ class Descent:
         return len(self.objectives) - 1
 
 
-class _State:
-    """Centre and components of all running restarts, with their products."""
-
-    def __init__(self, space: Space, n_restarts: int) -> None:
-        self.space = space
-        self.weights = _lift(space, np.zeros((n_restarts, space.n_samples)))
-        self.projected_weights = np.zeros((n_restarts, space.n_samples))
-        self.metric_weights = np.zeros_like(self.weights)
-
-    def squared_distances(self) -> Floats:
-        """‖x_i − m‖² for every restart, shape (R, n)."""
-        constant = np.einsum("rq,rq->r", self.weights, self.metric_weights)
-        distances = -2.0 * self.projected_weights
-        distances += self.space.squared_norms
-        distances += constant[:, None]
-        return distances
-
-    def centre_on(self, support: NDArray[np.bool_]) -> None:
-        """Move each centre to the mean of its support."""
-        indicator = support / support.sum(axis=1, keepdims=True)
-        self.weights = _lift(self.space, indicator)
-        self.projected_weights, self.metric_weights = _products(self.space, self.weights)
-
-    def keep(self, running: NDArray[np.bool_]) -> None:
-        """Drop the restarts that have ended."""
-        self.weights = self.weights[running]
-        self.projected_weights = self.projected_weights[running]
-        self.metric_weights = self.metric_weights[running]
-
-
-def _lift(space: Space, D: Floats) -> Floats:
-    """Rows of coefficients with AᵀC = X₀ᵀD, contiguous."""
-    return np.ascontiguousarray(space.lift(D.T).T)
-
-
-def _products(space: Space, C: Floats) -> tuple[Floats, Floats]:
-    """Projection and metric of rows of coefficients: one array where they are the same."""
-    projected = space.project(C.T)
-    metric = space.metric(C.T, projected)
-    rows = np.ascontiguousarray(projected.T)
-    return rows, rows if metric is projected else np.ascontiguousarray(metric.T)
-
-
 def descend(
     space: Space,
     starts: Floats,
@@ -111,20 +69,14 @@ def descend(
 
     Parameters
     ----------
-    space : Space
+    space : RowSpace or FeatureSpace
         The data.
     starts : ndarray of shape (R, n, k)
         X₀U⁰ of each restart.
     n_support : int
         t, the number of rows of which the objective takes the mean.
-    tol : float
-        Stop when the objective falls by less than this share of itself.
-    max_iter : int
-        Stop after this many iterations.
-
-    Returns
-    -------
-    list of Descent, one per restart, in order
+    tol, max_iter : float, int
+        Stop when the objective falls by less than this share, or after so many iterations.
 
     Notes
     -----
@@ -134,42 +86,100 @@ def descend(
     n_restarts = starts.shape[0]
     state = _State(space, n_restarts)
     scores = np.ascontiguousarray(np.swapaxes(starts, 1, 2))
-    residuals = _residuals(state, scores)
+    residuals = state.residuals(scores)
     support, objectives = _smallest_of_rows(residuals, n_support)
     histories = [[value] for value in objectives.tolist()]
-    ended: list[Descent | None] = [None] * n_restarts
+    ended: dict[int, Descent] = {}
     running = np.arange(n_restarts)
     for iteration in range(1, max_iter + 1):
-        basis, projected, metric = _ascend(state, scores, support)
-        scores = _scores(state, projected, metric)
-        state.centre_on(_smallest_of_rows(_residuals(state, scores), n_support)[0])
-        scores = _scores(state, projected, metric)
-        residuals = _residuals(state, scores)
+        basis, projected, metric = state.ascend(scores, support)
+        scores = state.scores(projected, metric)
+        state.centre_on(_smallest_of_rows(state.residuals(scores), n_support)[0])
+        scores = state.scores(projected, metric)
+        residuals = state.residuals(scores)
         support, objectives = _smallest_of_rows(residuals, n_support)
-        for restart, value in zip(running, objectives.tolist(), strict=True):
-            histories[restart].append(value)
-        converged = np.array([_has_settled(histories[restart], tol) for restart in running])
-        done = converged if iteration < max_iter else np.ones_like(converged)
-        for j in np.flatnonzero(done):
-            weights, B, Y = state.weights[j].copy(), basis[j].T.copy(), scores[j].T.copy()
-            fit = Fit(weights, B, Y, residuals[j].copy(), support[j].copy())
-            ended[running[j]] = Descent(fit, histories[running[j]], bool(converged[j]))
-        if done.all():
+        converged = np.empty(running.size, dtype=bool)
+        for j, value in enumerate(objectives.tolist()):
+            history = histories[running[j]]
+            converged[j] = history[-1] - value <= tol * history[-1]
+            history.append(value)
+            if converged[j] or iteration == max_iter:
+                weights, B, Y = state.weights[j].copy(), basis[j].T.copy(), scores[j].T.copy()
+                fit = Fit(weights, B, Y, residuals[j].copy(), support[j].copy())
+                ended[int(running[j])] = Descent(fit, history, bool(converged[j]))
+        if len(ended) == n_restarts:
             break
-        if done.any():
-            state.keep(~done)
-            scores, residuals, support = scores[~done], residuals[~done], support[~done]
-            running = running[~done]
-    return [descent for descent in ended if descent is not None]
+        if converged.any():
+            state.keep(~converged)
+            scores, support = scores[~converged], support[~converged]
+            running = running[~converged]
+    return [ended[restart] for restart in range(n_restarts)]
+
+
+class _State:
+    """Centres of all running restarts with their products, and what follows from them."""
+
+    def __init__(self, space: Space, n_restarts: int) -> None:
+        self._space = space
+        self.weights = self._lift(np.zeros((n_restarts, space.n_samples)))
+        self._projected = np.zeros((n_restarts, space.n_samples))
+        self._metric = np.zeros_like(self.weights)
+
+    def _lift(self, D: Floats) -> Floats:
+        """Rows of coefficients with AᵀC = X₀ᵀD, contiguous."""
+        return np.ascontiguousarray(self._space.lift(D.T).T)
+
+    def _products(self, C: Floats) -> tuple[Floats, Floats]:
+        """Projection and metric of rows of coefficients: one array where they are the same."""
+        projected = self._space.project(C.T)
+        metric = self._space.metric(C.T, projected)
+        rows = np.ascontiguousarray(projected.T)
+        return rows, rows if metric is projected else np.ascontiguousarray(metric.T)
+
+    def centre_on(self, support: NDArray[np.bool_]) -> None:
+        """Move each centre to the mean of its support."""
+        self.weights = self._lift(support / support.sum(axis=1, keepdims=True))
+        self._projected, self._metric = self._products(self.weights)
+
+    def keep(self, running: NDArray[np.bool_]) -> None:
+        """Drop the restarts that have ended."""
+        self.weights = self.weights[running]
+        self._projected = self._projected[running]
+        self._metric = self._metric[running]
+
+    def scores(self, projected: Floats, metric: Floats) -> Floats:
+        """Y = X̃U as rows, shape (R, k, n)."""
+        return np.asarray(projected - metric @ self.weights[:, :, None])
+
+    def residuals(self, scores: Floats) -> Floats:
+        """r_i(m, U) = ‖x_i − m‖² − ‖Y_i‖², never below zero, shape (R, n)."""
+        constant = np.einsum("rq,rq->r", self.weights, self._metric)
+        residuals = -2.0 * self._projected
+        residuals += self._space.squared_norms
+        residuals += constant[:, None]
+        residuals -= np.einsum("rkn,rkn->rn", scores, scores)
+        return np.maximum(residuals, 0.0, out=residuals)
+
+    def ascend(self, scores: Floats, support: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+        """Orthonormal basis of the supergradient's span: B, FB and MB, each of shape (R, k, ·)."""
+        n_restarts, k, n = scores.shape
+        chosen = _whiten(scores * support[:, None, :])
+        C = self._lift(chosen.reshape(n_restarts * k, n)).reshape(n_restarts, k, -1)
+        C = C - chosen.sum(axis=2)[:, :, None] * self.weights[:, None, :]
+        FC, MC = self._products(C.reshape(n_restarts * k, -1))
+        shared = MC is FC
+        FC = FC.reshape(n_restarts, k, n)
+        MC = FC if shared else MC.reshape(n_restarts, k, -1)
+        return _orthonormalise(C, FC, MC, _NOISE * (support @ self._space.squared_norms))
 
 
 def smallest(residuals: Floats, count: int) -> NDArray[np.bool_]:
-    """Mark the `count` smallest residuals of every column, ties by row number, shape (n, R)."""
-    return _smallest_of_rows(np.ascontiguousarray(residuals.T), count)[0].T
+    """Mark the `count` smallest residuals, ties by row number, shape (n,)."""
+    return np.asarray(_smallest_of_rows(residuals[None], count)[0][0])
 
 
 def _smallest_of_rows(residuals: Floats, count: int) -> tuple[NDArray[np.bool_], Floats]:
-    """Mark the `count` smallest of every row, ties by position, and give their mean."""
+    """Mark the `count` smallest of every row, ties by position, and return their mean."""
     ordered = np.partition(residuals, count - 1, axis=1)
     largest = ordered[:, count - 1 : count]
     mask = residuals < largest
@@ -177,38 +187,6 @@ def _smallest_of_rows(residuals: Floats, count: int) -> tuple[NDArray[np.bool_],
     room = count - mask.sum(axis=1, keepdims=True)
     mask |= ties & (np.cumsum(ties, axis=1) <= room)
     return mask, ordered[:, :count].mean(axis=1)
-
-
-def _has_settled(history: list[float], tol: float) -> bool:
-    before, now = history[-2:]
-    return before - now <= tol * before
-
-
-def _residuals(state: _State, scores: Floats) -> Floats:
-    """r_i(m, U), never below zero, shape (R, n)."""
-    residuals = state.squared_distances()
-    residuals -= np.einsum("rkn,rkn->rn", scores, scores)
-    return np.maximum(residuals, 0.0, out=residuals)
-
-
-def _scores(state: _State, projected: Floats, metric: Floats) -> Floats:
-    """Y = X̃U as rows, shape (R, k, n)."""
-    return np.asarray(projected - metric @ state.weights[:, :, None])
-
-
-def _ascend(
-    state: _State, scores: Floats, support: NDArray[np.bool_]
-) -> tuple[Floats, Floats, Floats]:
-    """Orthonormal basis of the supergradient's span: B, FB and MB, each of shape (R, k, ·)."""
-    n_restarts, k, n = scores.shape
-    chosen = _whiten(scores * support[:, None, :])
-    C = _lift(state.space, chosen.reshape(n_restarts * k, n)).reshape(n_restarts, k, -1)
-    C = C - chosen.sum(axis=2)[:, :, None] * state.weights[:, None, :]
-    FC, MC = _products(state.space, C.reshape(n_restarts * k, -1))
-    shared = MC is FC
-    FC = FC.reshape(n_restarts, k, n)
-    MC = FC if shared else MC.reshape(n_restarts, k, -1)
-    return orthonormalise(C, FC, MC, _NOISE * (support @ state.space.squared_norms))
 
 
 def _whiten(scores: Floats) -> Floats:
@@ -219,29 +197,19 @@ def _whiten(scores: Floats) -> Floats:
     """
     values, V = np.linalg.eigh(scores @ np.swapaxes(scores, 1, 2))
     kept = values > np.maximum(values[:, -1:], 0.0) * _NOISE
-    roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    roots = inverse_roots(values, kept)
     return np.asarray(np.swapaxes(V * roots[:, None, :], 1, 2) @ scores)
 
 
-def orthonormalise(
+def _orthonormalise(
     C: Floats, FC: Floats, MC: Floats, noise: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Combine the rows of C so that those of CA become orthonormal, in order of singular value.
 
-    Parameters
-    ----------
-    C, FC, MC : ndarray of shape (R, k, q), (R, k, n), (R, k, q)
-        Coefficients, their projection and their metric; FC itself where that is the metric.
-    noise : ndarray of shape (R,)
-        Squared lengths ‖AᵀC‖² up to this are rounding noise.
+    Coefficients C (R, k, q), their projection FC (R, k, n) and their metric MC (R, k, q), which may
+    be FC itself, become those of the basis. Rows without a direction of their own, with squared
+    lengths ‖AᵀC‖² up to the noise (R,), are zero.
 
-    Returns
-    -------
-    tuple of three ndarrays
-        The same three for the orthonormal basis. Rows without a direction of their own are zero.
-
-    Notes
-    -----
     Twice: the first rotation separates the scales of the rows, the second, on rows scaled to one
     length, is accurate for small ones too (forming CᵀMC squares the condition number).
     """
@@ -250,10 +218,10 @@ def orthonormalise(
     S = C @ np.swapaxes(MC, 1, 2)
     squares = np.einsum("rkk->rk", S)
     alive = squares > noise[:, None]
-    scale = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
+    scale = inverse_roots(squares, alive)
     values, V = np.linalg.eigh(S * scale[:, :, None] * scale[:, None, :])
     kept = values > 1e-8
-    roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    roots = inverse_roots(values, kept)
     T = ((V * roots[:, None, :]) @ np.swapaxes(V, 1, 2)) * scale[:, None, :]
     return _turn(T, C, FC, MC)
 
@@ -262,3 +230,59 @@ def _turn(T: Floats, C: Floats, FC: Floats, MC: Floats) -> tuple[Floats, Floats,
     """Combine rows in the same way; what is one array stays one."""
     turned = T @ FC
     return T @ C, turned, turned if MC is FC else T @ MC
+
+
+# --- the algorithm as printed -------------------------------------------------------------------
+
+
+def random_orthonormal(n_features: int, n_components: int, rng: np.random.Generator) -> Floats:
+    """Draw from the uniform distribution on the Stiefel manifold, shape (p, k)."""
+    import scipy.linalg
+
+    U, _ = scipy.linalg.polar(rng.standard_normal((n_features, n_components)))
+    return np.asarray(U, dtype=np.float64)
+
+
+def algorithm1(
+    X: Floats, U: Floats, n_support: int, *, tol: float = 1e-5, max_iter: int = 1000
+) -> Descent:
+    """Run one start of Algorithm 1 exactly as printed, on the matrix itself: slow, easy to trust.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p), float64
+    U : ndarray of shape (p, k)
+        U⁰, with orthonormal columns.
+    n_support, tol, max_iter
+        As in `descend`, which is tested against this.
+
+    Returns
+    -------
+    Descent
+        Its weights are m − m₀ and its basis is U, as in `spaces.FeatureSpace`.
+
+    Notes
+    -----
+    O(npk) operations and a few copies of X per iteration.
+    """
+    import scipy.linalg
+
+    def residuals() -> Floats:
+        centred = X - m
+        difference = centred - (centred @ U) @ U.T
+        return np.asarray(np.einsum("ij,ij->i", difference, difference))
+
+    start = m = column_median(X)
+    r = residuals()
+    objectives = [float(np.sort(r)[:n_support].mean())]
+    converged = False
+    while not converged and len(objectives) <= max_iter:
+        inside = X[smallest(r, n_support)] - m
+        G = -inside.T @ (inside @ U)
+        U = -scipy.linalg.polar(G)[0]
+        m = X[smallest(residuals(), n_support)].mean(axis=0)
+        r = residuals()
+        objectives.append(float(np.sort(r)[:n_support].mean()))
+        converged = objectives[-2] - objectives[-1] <= tol * objectives[-2]
+    support = smallest(r, n_support)
+    return Descent(Fit(m - start, U, (X - m) @ U, r, support), objectives, converged)

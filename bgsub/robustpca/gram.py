@@ -14,16 +14,17 @@ same bits on whatever thread it is summed, and nothing of n² numbers is kept be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations_with_replacement, pairwise
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.median import column_median
-from bgsub.runtime.pool import ThreadPool
+from bgsub.runtime.threads import ThreadPool
 
 FLOAT32_EXACT = float(1 << 24)
 
@@ -55,25 +56,12 @@ class ColumnReader(Protocol):
 
 
 class ArrayColumns:
-    """A NumPy array seen as a `ColumnReader`, without copying it.
-
-    Parameters
-    ----------
-    array : ndarray of shape (n, p)
-    """
+    """A NumPy array seen as a `ColumnReader`, without copying it."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._array = array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self._array.shape[0], self._array.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the entries."""
-        return self._array.dtype
+        self.shape: tuple[int, int] = (array.shape[0], array.shape[1])
+        self.dtype: np.dtype[Any] = array.dtype
 
     def columns(self, start: int, stop: int) -> NDArray[Any]:
         """View of the columns start to stop (exclusive)."""
@@ -93,10 +81,8 @@ class Gram:
         integer), float64 otherwise.
     n_features : int
         p.
-    cut_blocks : int
-        Blocks of an integer matrix that were cut, as float32 would not have been exact.
-    blocks : int
-        All blocks.
+    cut_blocks, blocks : int
+        Blocks of an integer matrix that were cut, as float32 would not have been exact; all blocks.
     share : ndarray of shape (n, n), float64, or None
         What the columns that `gram_matrix` was told to sum apart add to K.
     """
@@ -104,8 +90,8 @@ class Gram:
     values: NDArray[np.float64]
     offset: NDArray[Any]
     n_features: int
-    cut_blocks: int
-    blocks: int
+    cut_blocks: int = 0
+    blocks: int = 0
     share: NDArray[np.float64] | None = None
 
     @property
@@ -120,18 +106,7 @@ def block_columns(n_samples: int) -> int:
 
 
 def exact_pieces(centred: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-    """Cut a block of integers into columns whose A·Aᵀ float32 holds exactly.
-
-    Parameters
-    ----------
-    centred : ndarray of shape (n, b), float32
-        Integers of magnitude up to 2¹².
-
-    Returns
-    -------
-    list of ndarray of shape (n, c), float32
-        Views, the block itself where nothing is to be cut.
-    """
+    """Cut a block of integers (n, b) of magnitude up to 2¹² into views whose A·Aᵀ is exact."""
     columns = centred.shape[1]
     squares = np.einsum("ij,ij->i", centred, centred)
     if columns < 2 or squares.max(initial=0.0) < FLOAT32_EXACT:
@@ -147,7 +122,7 @@ def gram_matrix(
     progress: Callable[[int, int], None] | None = None,
     apart: Sequence[slice] = (),
 ) -> Gram:
-    """Gram matrix of the median-centred rows of X.
+    """Compute the Gram matrix of the median-centred rows of X.
 
     Parameters
     ----------
@@ -162,10 +137,6 @@ def gram_matrix(
         Stretches of columns, in order, whose share of K is wanted too: at no cost, where a pass of
         its own would take its share of the time.
 
-    Returns
-    -------
-    Gram
-
     Raises
     ------
     ValueError
@@ -174,129 +145,88 @@ def gram_matrix(
     Notes
     -----
     n²p multiplications (half of them by symmetry) in one pass. Memory: 8n² bytes for the sum (and
-    as much for a share), about 5·2²¹ bytes for a block, and a tile's product for every thread, at
-    most n²/2 bytes of many rows.
+    as much for a share), about 5·2²¹ bytes for a block, and a tile's product for every thread.
     """
-    reader = X if not isinstance(X, np.ndarray) else ArrayColumns(X)
+    reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
     n, p = reader.shape
-    blocks, rows = _cut(n, p, apart), _tile_rows(n)
-    centring = _Centring(reader)
     values = np.zeros((n, n))
     share = np.zeros((n, n)) if apart else None
-    cut_blocks = done = 0
+    offset = np.empty(p, np.uint8 if reader.dtype == np.uint8 else np.float64)
+    tiles = _tiles(n)
+    blocks = _cut(n, p, apart)
+    cut_blocks = 0
     with ThreadPool(None if threads is None else max(1, threads)) as pool:
         for part, is_apart in blocks:
-            pieces = centring.pieces(part, pool)
-            total = share if share is not None and is_apart else values
-            _add_products(total, pieces, pool, rows)
+            block = reader.columns(part.start, part.stop)
+            pieces = _centred(block, offset[part], part.start, pool)
             cut_blocks += len(pieces) > 1
-            done += part.stop - part.start
+            total = share if share is not None and is_apart else values
+            for piece in pieces:
+                pool.map(partial(_add_product, total, piece), tiles)
             if progress is not None:
-                progress(done, p)
+                progress(part.stop, p)
     for total in (values,) if share is None else (values, share):
-        _mirror(total, rows)
+        for upper, left in tiles:
+            if upper != left:
+                total[left, upper] = total[upper, left].T
     if share is not None:
         values += share
-    return Gram(values, centring.offset, p, cut_blocks, len(blocks), share)
+    return Gram(values, offset, p, cut_blocks, len(blocks), share)
 
 
-def _tile_rows(n: int) -> int:
-    """Rows of the tiles that K is summed by."""
-    return min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
-
-
-def _tiles(n: int, rows: int) -> list[tuple[slice, slice]]:
-    """Cut the upper triangle of an n×n matrix into tiles of so many rows, the last ones smaller."""
+def _tiles(n: int) -> list[tuple[slice, slice]]:
+    """Cut the upper triangle of an n×n matrix into tiles, the last ones smaller."""
+    rows = min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
     parts = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
     return list(combinations_with_replacement(parts, 2))
 
 
-def _add_products(
-    K: NDArray[np.float64],
-    pieces: Iterable[NDArray[np.floating[Any]]],
-    pool: ThreadPool,
-    rows: int,
+def _add_product(
+    K: NDArray[np.float64], piece: NDArray[np.floating[Any]], tile: tuple[slice, slice]
 ) -> None:
-    """Add AAᵀ of some pieces of a block to the upper triangle of K, each tile on one thread."""
-    for piece in pieces:
-
-        def add(tile: tuple[slice, slice], piece: NDArray[np.floating[Any]] = piece) -> None:
-            upper, left = tile
-            K[upper, left] += piece[upper] @ piece[left].T
-
-        pool.map(add, _tiles(len(K), rows))
+    upper, left = tile
+    K[upper, left] += piece[upper] @ piece[left].T
 
 
-def _mirror(K: NDArray[np.float64], rows: int) -> None:
-    """Copy the tiles above the diagonal of K to those below."""
-    for upper, left in _tiles(len(K), rows):
-        if upper != left:
-            K[left, upper] = K[upper, left].T
-
-
-class _Block(NamedTuple):
-    """Columns that are multiplied at once, and whether they are to be summed apart."""
-
-    columns: slice
-    apart: bool
-
-
-def _cut(n: int, p: int, apart: Sequence[slice]) -> list[_Block]:
-    """Cut p columns into blocks that lie inside or outside of the stretches."""
+def _cut(n: int, p: int, apart: Sequence[slice]) -> list[tuple[slice, bool]]:
+    """Cut p columns into blocks that lie inside or outside of the stretches, and say which."""
     step = block_columns(n)
     edges = [0, *(edge for part in apart for edge in (part.start, part.stop)), p]
-    blocks = []
-    for index, (first, last) in enumerate(pairwise(edges)):
-        columns = (slice(start, min(start + step, last)) for start in range(first, last, step))
-        blocks += [_Block(part, index % 2 == 1) for part in columns]
-    return blocks
+    return [
+        (slice(start, min(start + step, last)), index % 2 == 1)
+        for index, (first, last) in enumerate(pairwise(edges))
+        for start in range(first, last, step)
+    ]
 
 
-class _Centring:
-    """Blocks of a matrix less the medians of their columns, and these medians.
+def _centred(
+    block: NDArray[Any], offset: NDArray[Any], first: int, pool: ThreadPool
+) -> list[NDArray[Any]]:
+    """Fill in the medians of a block's columns; return the block less these, in exact pieces."""
+    is_integer = block.dtype == np.uint8
+    width = block.shape[1]
+    count = max(1, min(pool.threads, width // _MIN_STRIP))
+    edges = [width * place // count for place in range(count + 1)]
+    strips = [slice(*each) for each in pairwise(edges)]
 
-    Attributes
-    ----------
-    offset : ndarray of shape (p,)
-        Of the blocks read so far.
-    """
-
-    def __init__(self, reader: ColumnReader) -> None:
-        self._reader = reader
-        self._is_integer = reader.dtype == np.uint8
-        p = reader.shape[1]
-        self.offset: NDArray[Any] = np.empty(p, np.uint8 if self._is_integer else np.float64)
-
-    def pieces(self, part: slice, pool: ThreadPool) -> list[NDArray[Any]]:
-        """Read a block, in pieces whose products are to be added up."""
-        block = self._reader.columns(part.start, part.stop)
-        width = part.stop - part.start
-        count = max(1, min(pool.threads, width // _MIN_STRIP))
-        edges = [width * place // count for place in range(count + 1)]
-        strips = [slice(*each) for each in pairwise(edges)]
-        offset = self.offset[part]
-
-        def find(strip: slice) -> None:
-            self._refuse_infinite(block[:, strip], part.start + strip.start)
-            offset[strip] = column_median(block[:, strip])
-
-        pool.map(find, strips)
-        # Not before: what medians take for a while is as large.
-        centred = np.empty(block.shape, np.float32 if self._is_integer else np.float64)
-
-        def centre(strip: slice) -> NDArray[Any]:
-            out = centred[:, strip]
-            out[...] = block[:, strip]
-            out -= offset[strip].astype(out.dtype)
-            return np.einsum("ij,ij->i", out, out) if self._is_integer else np.zeros(1)
-
-        # In float32 too a sum of squares that reaches 2²⁴ does so in whatever parts it is added up.
-        if np.max(sum(pool.map(centre, strips)), initial=0.0) >= FLOAT32_EXACT:
-            return exact_pieces(centred)
-        return [centred]
-
-    def _refuse_infinite(self, strip: NDArray[Any], start: int) -> None:
-        if not self._is_integer and not np.isfinite(strip).all():
-            columns = f"columns {start} to {start + strip.shape[1] - 1}"
+    def find(strip: slice) -> None:
+        if not is_integer and not np.isfinite(block[:, strip]).all():
+            columns = f"columns {first + strip.start} to {first + strip.stop - 1}"
             message = f"{columns} of X hold entries that are no finite numbers"
             raise ValueError(message)
+        offset[strip] = column_median(block[:, strip])
+
+    pool.map(find, strips)
+    # Not before: what medians take for a while is as large.
+    centred = np.empty(block.shape, np.float32 if is_integer else np.float64)
+
+    def centre(strip: slice) -> NDArray[Any]:
+        out = centred[:, strip]
+        out[...] = block[:, strip]
+        out -= offset[strip].astype(out.dtype)
+        return np.einsum("ij,ij->i", out, out) if is_integer else np.zeros(1)
+
+    # In float32 too a sum of squares that reaches 2²⁴ does so in whatever parts it is added up.
+    if np.max(sum(pool.map(centre, strips)), initial=0.0) >= FLOAT32_EXACT:
+        return exact_pieces(centred)
+    return [centred]

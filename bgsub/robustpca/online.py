@@ -1,4 +1,16 @@
-"""Fit TRPCA to the last rows of a stream, anew as rows come."""
+"""Fit TRPCA to the last rows of a stream, anew as rows come.
+
+Rows that leave the window take their row and column of its Gram matrix K with them and those that
+come bring theirs, so no number is ever taken off another one: nothing adds up, however long the
+stream is. K is centred on the median of the rows that are there. When that moves by d, the inner
+products follow from a_i = ⟨x_i − m₀, d⟩ alone:
+
+    ⟨x_i − m₀ − d, x_j − m₀ − d⟩ = K_ij − a_i − a_j + ⟨d, d⟩.
+
+For 8-bit rows all of it is done in integers, and the result is that of `gram_matrix` to the bit.
+For others digits are lost where d is large against the rows, as after an outage that was filled
+with one value: the products of such rows are computed anew.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +21,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.base import form_pixels, orthonormal_rows
-from bgsub.robustpca.checks import check_integer, check_matrix
-from bgsub.robustpca.gram import ColumnReader
-from bgsub.robustpca.linalg import row_blocks
+from bgsub.robustpca.conventions import check_integer, check_matrix
+from bgsub.robustpca.gram import ColumnReader, Gram, block_columns, exact_pieces
+from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import REWEIGHT_CUTOFF
-from bgsub.robustpca.sliding_gram import SlidingGram
-from bgsub.robustpca.spaces import Floats, RowSpace, Space
+from bgsub.robustpca.spaces import Floats, RowSpace, Space, row_blocks
 from bgsub.robustpca.trpca import TRPCA
 
 _PER_ROW = ("support_", "errors_", "scores_", "outlier_scores_")
+
+# Squared lengths may shrink by this factor when the offset moves: a fraction 1e-12 of them is lost.
+_MOST_SHRINKING = 1e4
 
 
 class OnlineTRPCA(TRPCA):
     """TRPCA of a sliding window of rows, for streams whose subspace changes.
 
-    Keeps the last rows and their Gram matrix, see `SlidingGram`. A renewed fit starts from the last
+    Keeps the last rows and their Gram matrix. A renewed fit starts from the last
     one besides some random starts, and the best of them is kept: the last one saves iterations
     where little has changed, the random ones find a subspace that is new. As in `TRPCA`, what is in
     less than half of the window has no part in the fit: a change is followed when it fills half.
@@ -44,17 +58,11 @@ class OnlineTRPCA(TRPCA):
 
     Attributes
     ----------
-    center_, components_ : ndarray of shape (p,), (k, p)
-        Of the rows that are in the window.
-    support_, errors_, outlier_scores_ : ndarray of shape (m,)
-        Of the rows of the last call, each as the fit saw it that took it in.
-    scores_ : ndarray of shape (m, k)
-        Likewise; the components are those of that fit.
+    support_, errors_, outlier_scores_, scores_ : ndarray of m rows
+        Of the rows of the last call, each as the fit saw it that took it in. All others are as in
+        `TRPCA`, of the last fit; the last start is the warm one where there was a fit.
     n_seen_ : int
         Rows since `fit`, or since the first `partial_fit`.
-    objective_, objectives_, error_location_, error_scale_, n_iter_, converged_, n_reweight_,
-    raw_center_, raw_components_, raw_support_
-        As in `TRPCA`, of the last fit; the last start is the warm one where there was a fit.
 
     Notes
     -----
@@ -112,16 +120,7 @@ class OnlineTRPCA(TRPCA):
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Forget all rows, and take in those of X as a stream that begins with a whole window.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, p) or ColumnReader
-            As for `TRPCA`. With at most `window` rows the result is that of `TRPCA`.
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            As `TRPCA`.
+        See `TRPCA.fit`; with at most `window` rows the result is the same.
         """
         self._check(check_matrix(X).shape[0])
         rows = self._training_matrix(X)
@@ -131,19 +130,10 @@ class OnlineTRPCA(TRPCA):
         return self._stream(rows, self.window)
 
     def partial_fit(self, X: NDArray[Any], y: object = None) -> Self:  # noqa: ARG002 - convention
-        """Take in rows in place of the oldest, and renew the fit.
+        """Take in rows (m, p), in order of time, in place of the oldest, and renew the fit.
 
-        Parameters
-        ----------
-        X : ndarray of shape (m, p)
-            In order of time; of the type of the first rows, or one that it can hold.
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            As `fit`; and for rows with another number of features, or of a type that the window
-            does not hold.
+        ValueError as for `fit`; and for rows with another number of features, or of a type that the
+        window, which has that of the first rows, cannot hold.
         """
         self._check(self.window)
         if not self.__sklearn_is_fitted__():
@@ -214,3 +204,108 @@ def _stacked(parts: tuple[NDArray[Any], ...]) -> NDArray[Any]:
         return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
     return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
+
+
+class SlidingGram:
+    """The last rows of a stream, read by columns, oldest first, and their Gram matrix.
+
+    At most `capacity` rows of p entries, uint8 (exact) or float64, and 8 · capacity² bytes.
+    """
+
+    def __init__(self, capacity: int, n_features: int, dtype: Any = np.uint8) -> None:
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self._rows = np.empty((capacity, n_features), dtype=dtype)
+        self._K = np.zeros((capacity, capacity))
+        self._offset: NDArray[Any] = np.zeros(n_features, dtype=dtype)
+        self._next = 0
+        self._count = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows that are there, and p."""
+        return self._count, self._rows.shape[1]
+
+    @property
+    def _order(self) -> NDArray[np.int64]:
+        """Places of the rows in order of time."""
+        capacity = len(self._rows)
+        return (self._next - self._count + np.arange(self._count)) % capacity
+
+    def columns(self, start: int, stop: int) -> NDArray[Any]:
+        """Copy the columns start to stop (exclusive) of the rows, oldest first."""
+        return np.asarray(self._rows[self._order, start:stop])
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        """Copy a part of the rows, oldest first."""
+        return np.asarray(self._rows[self._order[part]])
+
+    def add(self, rows: NDArray[Any]) -> None:
+        """Take in rows (m, p), in order of time, in place of the oldest; O(m · capacity · p)."""
+        capacity = len(self._rows)
+        rows = rows[-capacity:]
+        if not self._count and len(rows):
+            self._offset = column_median(rows)
+        new = (self._next + np.arange(len(rows))) % capacity
+        self._rows[new] = rows
+        self._next = (self._next + len(rows)) % capacity
+        self._count = min(self._count + len(rows), capacity)
+        products = self._products(new)
+        self._K[new, : self._count] = products
+        self._K[: self._count, new] = products.T
+
+    def _products(self, new: NDArray[np.int64]) -> Floats:
+        """Inner products of some rows with all that are there, less the offset."""
+        offset = self._offset
+        n, p = self.shape
+        products = np.zeros((len(new), n))
+        step = block_columns(n)
+        for start in range(0, p, step):
+            part = slice(start, min(start + step, p))
+            block = self._rows[:n, part]
+            if self.dtype == np.uint8:
+                centred = block.astype(np.float32)
+                centred -= offset[part].astype(np.float32)
+                # OpenBLAS with AVX-512 may compute with what lies beside a small matrix, and leave
+                # it out: products of bytes were once said to be invalid, which they cannot be.
+                with np.errstate(invalid="ignore"):
+                    for piece in exact_pieces(centred):
+                        products += piece[new] @ piece.T
+            else:
+                values = block - offset[part]
+                products += values[new] @ values.T
+        return products
+
+    def gram(self) -> Gram:
+        """Return the Gram matrix of the rows that are there, oldest first; O(capacity · p).
+
+        That of `gram_matrix` for the same rows; for floating-point rows up to rounding.
+        """
+        n, p = self.shape
+        step = block_columns(n)
+        starts = range(0, p, step)
+        medians = [column_median(self._rows[:n, s : s + step]) for s in starts]
+        self._centre_on(np.concatenate(medians))
+        order = self._order
+        return Gram(self._K[np.ix_(order, order)], np.array(self._offset), p)
+
+    def _centre_on(self, median: NDArray[Any]) -> None:
+        """Move the offset, and with it all inner products."""
+        n = self._count
+        moved = np.flatnonzero(median != self._offset)
+        along, length = np.zeros(n), 0.0
+        step = block_columns(n)
+        for start in range(0, moved.size, step):
+            some = moved[start : start + step]
+            before = self._offset[some].astype(np.float64)
+            shift = median[some] - before
+            along += (self._rows[:n, some] - before) @ shift
+            length += float(shift @ shift)
+        before_lengths = np.maximum(self._K.diagonal()[:n], length)
+        self._K[:n, :n] += length - along - along[:, None]
+        self._offset = median
+        if self.dtype != np.uint8 and length > 0.0:
+            lengths = self._K.diagonal()[:n]
+            usual = np.maximum(lengths, np.median(lengths))
+            lost = np.flatnonzero(before_lengths > _MOST_SHRINKING * usual)
+            self._K[lost, :n] = self._products(lost)
+            self._K[:n, lost] = self._K[lost, :n].T

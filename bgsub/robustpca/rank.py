@@ -37,19 +37,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, RankWarning
-from bgsub.robustpca.bicrossval import (
-    BANDS,
-    BandColumns,
-    Rows,
-    centred_gram,
-    half_bands,
-    held_out_errors,
-    median_gains,
-)
-from bgsub.robustpca.checks import check_matrix
+from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, gram_matrix
 from bgsub.robustpca.spaces import Floats
 from bgsub.robustpca.trpca import TRPCA
+
+Rows = NDArray[np.int64]
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +70,14 @@ _MOST_ROWS = 600
 _LEAST_ROWS = 8
 _ROWS_PER_COMPONENT = 4
 _MOST_ROUNDS = 6
+
+# Bands of columns, taken by the halves in turns: wide, as codecs give neighbouring pixels noise in
+# common. Neighbouring frames share much of theirs, so a fold is made of stretches of time.
+_BANDS = 16
+_STRETCHES = 16
+
+# Squared errors below this share of those of the centre alone are rounding.
+_NOISE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +114,7 @@ class RankChoice:
     least_gain: float = _LEAST_GAIN
 
     def to_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         plain = {name: getattr(self, name) for name in ("rank", "reason", "n_rows", "n_inliers")}
         lists = {name: getattr(self, name) for name in ("gains", "held_out", "spectrum")}
         return plain | {name: np.round(a, 6).tolist() for name, a in lists.items()}
@@ -157,41 +158,36 @@ def choose_rank(
     At most 600 rows, evenly spaced, are looked at. With n' of them n'²p/2 operations and one pass
     over half of the pixels (none with the share of a Gram matrix), and some trimmed fits to n'
     rows: less than one fit altogether.
-
-    Examples
-    --------
-    >>> from bgsub.robustpca.competitors.synthetic import data1
-    >>> choose_rank(data1(n_components=5, random_state=0).X, random_state=0).rank
-    5
     """
     X = check_matrix(X)
     reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
     n, p = reader.shape
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.int64))
     most = min(max_rank, rows.size // _ROWS_PER_COMPONENT, p // 2)
-    if rows.size < _LEAST_ROWS or p < BANDS:
-        return _unmeasured(rows.size, f"{rows.size} rows of {p} entries are too few to choose from")
+    if rows.size < _LEAST_ROWS or p < _BANDS:
+        nothing, reason = np.zeros(0), f"{rows.size} rows of {p} entries are too few to choose from"
+        return RankChoice(1, nothing, nothing, nothing, rows.size, rows.size, reason)
     if gram is not None and gram.share is not None and rows.size == n:
         seen = gram.share
     else:
-        seen = gram_matrix(BandColumns(reader, rows, 0), threads=threads).values
+        seen = gram_matrix(_BandColumns(reader, rows, 0), threads=threads).values
     if gram is None:
-        whole = seen + gram_matrix(BandColumns(reader, rows, 1), threads=threads).values
+        whole = seen + gram_matrix(_BandColumns(reader, rows, 1), threads=threads).values
     else:
         whole = gram.values[np.ix_(rows, rows)]
     # Relative to the mean it does not matter what either half was relative to.
-    first = centred_gram(seen)
-    halves = (first, centred_gram(whole) - first)
-    data = Gram(whole, np.zeros(0), p, 0, 0)
+    first = _centred_gram(seen)
+    halves = (first, _centred_gram(whole) - first)
+    data = Gram(whole, np.zeros(0), p)
     rank, found = 0, 1
     for _ in range(_MOST_ROUNDS):
         if found <= rank:
             break
         rank = found
         inliers = _inliers(data, rank, support_fraction, random_state, threads)
-        errors = held_out_errors(halves, inliers, most)
+        errors = _held_out_errors(halves, inliers, most)
         lengths, axes = _principal_scores(whole, inliers, most)
-        gains = np.where(_vary(axes), median_gains(errors), 0.0)
+        gains = np.where(_vary(axes), _median_gains(errors), 0.0)
         found = best_rank(gains, least_gain)
         logger.debug("inliers of rank %d: rank %d, gains %s", rank, found, np.round(gains, 3))
     return RankChoice(
@@ -207,15 +203,15 @@ def choose_rank(
 
 
 def share_for_rank(n: int, p: int) -> list[slice]:
-    """Say what `gram_matrix` is to sum apart for `choose_rank`: half of the n×p matrix's pixels.
+    """Return what `gram_matrix` is to sum apart for `choose_rank`: half of the n×p matrix's pixels.
 
     Nothing where not all rows are looked at, as the rest would be summed for nothing.
     """
-    return half_bands(p, 0) if n <= _MOST_ROWS and p >= BANDS else []
+    return _half_bands(p, 0) if n <= _MOST_ROWS and p >= _BANDS else []
 
 
 def best_rank(gains: Floats, least_gain: float) -> int:
-    """Give the smallest k ≥ 1 with the largest sum of gains less k · `least_gain`."""
+    """Return the smallest k ≥ 1 with the largest sum of gains less k · `least_gain`."""
     if gains.size == 0:
         return 1
     return 1 + int(np.argmax(np.cumsum(gains - least_gain)))
@@ -249,14 +245,14 @@ def _principal_scores(K: Floats, inliers: Rows, most: int) -> tuple[Floats, Floa
     """Lengths of the inliers' scores along their leading axes, (K,), and these scores, (n, K)."""
     import scipy.linalg
 
-    inside = centred_gram(K[np.ix_(inliers, inliers)])
+    inside = _centred_gram(K[np.ix_(inliers, inliers)])
     last = inliers.size - 1
     values, vectors = scipy.linalg.eigh(inside, subset_by_index=(max(last - most + 1, 0), last))
     return np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1]
 
 
 def _vary(scores: Floats) -> NDArray[np.bool_]:
-    """Tell which scores of unit length differ from their median in most rows, shape (K,)."""
+    """Return which scores of unit length differ from their median in most rows, shape (K,)."""
     spread = np.median(np.abs(scores - np.median(scores, axis=0)), axis=0)
     return np.asarray(spread * np.sqrt(len(scores)) > _LEAST_SPREAD)
 
@@ -276,6 +272,106 @@ def _reason(rank: int, gains: Floats, least_gain: float) -> str:
     )
 
 
-def _unmeasured(n_rows: int, reason: str) -> RankChoice:
-    nothing = np.zeros(0)
-    return RankChoice(1, nothing, nothing, nothing, n_rows, n_rows, reason)
+# --- bi-cross-validation ------------------------------------------------------------------------
+
+
+def _half_bands(n_columns: int, half: int) -> list[slice]:
+    """Bands of columns that belong to one half, in order."""
+    edges = (np.arange(_BANDS + 1) * n_columns // _BANDS).tolist()
+    return [slice(*edge) for edge in zip(edges[half:-1:2], edges[half + 1 :: 2], strict=True)]
+
+
+class _BandColumns:
+    """Some rows of a matrix, and every other band of its columns: one half of the pixels."""
+
+    def __init__(self, reader: ColumnReader, rows: Rows, half: int) -> None:
+        bands = _half_bands(reader.shape[1], half)
+        self._reader, self._rows = reader, rows
+        self._stops = [band.stop for band in bands]
+        self._ends = np.cumsum([band.stop - band.start for band in bands]).tolist()
+        self.shape: tuple[int, int] = (rows.size, self._ends[-1])
+        self.dtype: np.dtype[Any] = reader.dtype
+
+    def columns(self, start: int, stop: int) -> NDArray[Any]:
+        """Entries of the half's columns start to stop (exclusive), copied."""
+        parts = []
+        begin = 0
+        for last, end in zip(self._stops, self._ends, strict=True):
+            low, high = max(start, begin), min(stop, end)
+            if low < high:
+                shift = last - end
+                parts.append(self._reader.columns(low + shift, high + shift)[self._rows])
+            begin = end
+        return np.concatenate(parts, axis=1)
+
+
+def _held_out_errors(halves: tuple[Floats, Floats], inliers: Rows, most: int) -> Floats:
+    """Squared errors of held-out pixels of held-out rows, from 0 to K components.
+
+    From the Gram matrices of the two halves of the columns; of every inlier in either half, shape
+    (2 · inliers, K + 1).
+    """
+    stretches = min(_STRETCHES, inliers.size // 2)
+    fold = np.arange(inliers.size) * stretches // inliers.size % 2
+    parts = []
+    for seen, hidden in (halves, halves[::-1]):
+        for learnt in (0, 1):
+            rows, others = inliers[fold == learnt], inliers[fold != learnt]
+            parts.append(_predict(seen, hidden, rows, others, most))
+    return np.maximum(np.concatenate(parts), 0.0)
+
+
+def _median_gains(errors: Floats) -> Floats:
+    """Median over the rows of how far each component lets log(squared error) fall, shape (K,).
+
+    Errors below the rounding of those of the centre alone count as that, so that components of
+    rounding errors gain nothing.
+    """
+    least = _NOISE * float(errors[:, 0].mean()) or 1.0
+    return np.asarray(-np.median(np.diff(np.log(np.maximum(errors, least)), axis=1), axis=0))
+
+
+def _predict(seen: Floats, hidden: Floats, rows: Rows, others: Rows, most: int) -> Floats:
+    """Errors of the hidden half of the other rows, from their scores in the half that is seen.
+
+    With V and λ the eigenvectors and eigenvalues of the centred Gram matrix of the seen half, the
+    scores of the other rows divided by those of the learnt ones' lengths are a = K_sₗ V/λ, and the
+    regression of the hidden half on them predicts aVᵀX; the rest is products with its Gram matrix.
+    """
+    import scipy.linalg
+
+    inside, across, _ = _relative(seen, rows, others)
+    count = min(most, rows.size - 1)
+    last = rows.size - 1
+    values, V = scipy.linalg.eigh(inside, subset_by_index=(last - count + 1, last))
+    values, V = values[::-1], V[:, ::-1]
+    kept = values > _NOISE * max(float(values[0]), 0.0)
+    V = V[:, kept]
+    a = across @ V / values[kept]
+    inside, across, squares = _relative(hidden, rows, others)
+    linear = np.cumsum(a * (across @ V), axis=1)
+    products = V.T @ inside @ V
+    errors = np.repeat(squares[:, None], most + 1, axis=1)
+    for k in range(1, V.shape[1] + 1):
+        quadratic = np.einsum("nc,cd,nd->n", a[:, :k], products[:k, :k], a[:, :k], optimize=True)
+        # Components that do not exist change nothing.
+        errors[:, k:] = (squares - 2.0 * linear[:, k - 1] + quadratic)[:, None]
+    return errors
+
+
+def _relative(K: Floats, rows: Rows, others: Rows) -> tuple[Floats, Floats, Floats]:
+    """Products among `rows`, of the others with them, squares of the others; rows' mean is 0."""
+    inside, across = K[np.ix_(rows, rows)], K[np.ix_(others, rows)]
+    means, centre = inside.mean(axis=0), float(inside.mean())
+    across_means = across.mean(axis=1)
+    return (
+        inside - means - means[:, None] + centre,
+        across - means - across_means[:, None] + centre,
+        K[others, others] - 2.0 * across_means + centre,
+    )
+
+
+def _centred_gram(K: Floats) -> Floats:
+    """Gram matrix relative to the mean of the rows."""
+    means = K.mean(axis=0)
+    return np.asarray(K - means - means[:, None] + means.mean())

@@ -33,10 +33,8 @@ FOOTAGE_CUTOFF = 8.0
 """The same for the frames of a video.
 
 Consecutive frames resemble each other, so a half of them that fits well can be a stretch of time,
-and the rest of a scene that drifts then lies many of its standard deviations away. With 3.5, 23 %
-of 480 frames of moving water without any outlier (k = 10) and 7 % of 637 frames of an empty office
-stayed outside the fit; with 8, none and 2 to 6 %. For independent observations 8 is far too much:
-among written digits it takes another digit for an inlier.
+and the rest of a scene that drifts lies many of its standard deviations away: with 3.5, 23 % of 480
+frames of moving water stayed outside the fit, with 8 none.
 """
 
 _HALF_MEAN = np.sqrt(2.0 / np.pi)
@@ -50,17 +48,7 @@ LEAST_SCALE = 1e-200
 
 
 class Reweighted(NamedTuple):
-    """What reweighting ended with.
-
-    Attributes
-    ----------
-    fit : Fit
-        PCA of the inliers; `support` marks them.
-    rounds : int
-        Refits done.
-    converged : bool
-        Whether the inliers repeated.
-    """
+    """PCA of the inliers, the refits done, and whether the inliers repeated."""
 
     fit: Fit
     rounds: int
@@ -68,19 +56,7 @@ class Reweighted(NamedTuple):
 
 
 def leverages(scores: Floats, support: NDArray[np.bool_]) -> Floats:
-    """Leverage of every fitted observation, 0 for the others.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, k)
-    support : ndarray of shape (n,), bool
-        The fitted observations.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        In [0, 1].
-    """
+    """Compute the leverage of every row from the scores (n, k) of the fitted ones, 0 for others."""
     fitted = scores[support][:, np.any(scores[support] != 0.0, axis=0)]
     if fitted.shape[1] == 0:
         return np.where(support, 1.0 / len(fitted), 0.0)
@@ -93,14 +69,14 @@ def leverages(scores: Floats, support: NDArray[np.bool_]) -> Floats:
 
 
 def predictive_errors(fit: Fit) -> Floats:
-    """√r_i, for fitted observations as if they had been left out of the fit, shape (n,)."""
+    """Compute √r_i, shape (n,), of fitted rows as if they had been left out of the fit."""
     left = 1.0 - leverages(fit.scores, fit.support)
     # An observation that a component belongs to alone says nothing about itself.
     return np.asarray(np.sqrt(fit.residuals) / np.maximum(left, 0.05))
 
 
 def location_and_scale(errors: Floats, *, resolution: float = 0.0) -> tuple[float, float]:
-    """Mean and standard deviation of the ordinary errors, from the best half.
+    """Estimate mean and standard deviation of the ordinary errors from the best half.
 
     Parameters
     ----------
@@ -128,19 +104,9 @@ def location_and_scale(errors: Floats, *, resolution: float = 0.0) -> tuple[floa
 
 
 def robust_scores(errors: Floats, *, resolution: float = 0.0) -> Floats:
-    """Robust z-score of each error against the best half, shape (n,).
+    """Compute the robust z-score of each error e_i against the best half, shape (n,).
 
-    Parameters
-    ----------
-    errors : ndarray of shape (n,)
-        e_i ≥ 0.
-    resolution : float
-        Smallest scale that means anything, in units of e (rounding noise, quantisation).
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Finite; 0 everywhere when all errors are equal.
+    Finite, and 0 everywhere when all errors are equal; see `location_and_scale`.
     """
     location, scale = location_and_scale(errors, resolution=resolution)
     if scale <= _EPS * location:
@@ -155,7 +121,7 @@ def reweight(
 
     Parameters
     ----------
-    space : Space
+    space : RowSpace or FeatureSpace
     fit : Fit
         The trimmed fit: at least as many observations stay inliers.
     n_components : int
@@ -202,7 +168,7 @@ def _inliers(fit: Fit, least: int, cutoff: float, resolution: float) -> NDArray[
 
 
 def rounding_level(space: Space) -> float:
-    """√r below which ordinary residuals are rounding noise of ‖x̃‖² − ‖y‖² in float64.
+    """Return √r below which ordinary residuals are rounding noise of ‖x̃‖² − ‖y‖² in float64.
 
     By the median row; where half of the rows are at the median themselves, by the smallest other.
     """

@@ -9,6 +9,8 @@ space            A      project X₀AᵀC   metric AAᵀC       lift (AᵀC = X�
 `RowSpace`       X₀     K C             K C               C = D
 `FeatureSpace`   I      X₀ C            C                 C = X₀ᵀD
 ===============  =====  ==============  ================  ==================
+
+The linear algebra below them is defined for matrices of any rank, and the same on every run.
 """
 
 from __future__ import annotations
@@ -17,19 +19,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import iadd
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.linalg import (
-    inverse_root,
-    leading_eigenpairs,
-    pivoted_factor,
-    row_blocks,
-    wishart,
-)
-from bgsub.runtime.pool import ThreadPool
+from bgsub.runtime.threads import ThreadPool
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +32,10 @@ Floats = NDArray[np.float64]
 _WORTH_GATHERING = 0.8
 # Columns of K that are multiplied at once: with the rows that are gathered they stay in the cache.
 _STRIP = 128
+# Up to this size a full symmetric eigenproblem is about as quick as Lanczos iterations, and much
+# quicker where the eigenvalues that are wanted lie close together, as those of noise do.
+_DENSE_EIGEN = 512
+_ROW_BLOCK_ELEMENTS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -64,41 +63,14 @@ class Fit:
     support: NDArray[np.bool_]
 
     @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which components exist, shape (k,)."""
+        return np.asarray(np.any(self.basis != 0.0, axis=0))
+
+    @property
     def rank(self) -> int:
         """Number of components that exist."""
-        return int(np.any(self.basis != 0.0, axis=0).sum())
-
-
-class Space(Protocol):
-    """What the descent needs to know of the data."""
-
-    @property
-    def n_samples(self) -> int:
-        """n, the number of rows of the data."""
-
-    @property
-    def squared_norms(self) -> Floats:
-        """‖x_i − m₀‖², shape (n,)."""
-
-    def project(self, C: Floats) -> Floats:
-        """X₀AᵀC, shape (n, c), for C of shape (q, c)."""
-
-    def metric(self, C: Floats, projected: Floats) -> Floats:
-        """AAᵀC, shape (q, c), given the projection of C."""
-
-    def lift(self, D: Floats) -> Floats:
-        """C with AᵀC = X₀ᵀD, shape (q, c), for D of shape (n, c)."""
-
-    def draw_scores(self, n_components: int, rng: np.random.Generator) -> Floats:
-        """X₀U for U uniform on the Stiefel manifold of p × k matrices, shape (n, k)."""
-
-    def principal(
-        self, rows: NDArray[np.bool_], n_components: int, scores: Floats | None = None
-    ) -> Fit:
-        """Mean and leading principal components of the marked rows (classical PCA).
-
-        Scores of all rows, shape (n, ≤ k), that are near to those of the result save time.
-        """
+        return int(self.alive.sum())
 
 
 class RowSpace:
@@ -119,16 +91,9 @@ class RowSpace:
         self._n_features = n_features
         self._pool = pool or ThreadPool(1)
         self._factor: Floats | None = None
-
-    @property
-    def n_samples(self) -> int:
-        """n, the number of rows of the data."""
-        return int(self._K.shape[0])
-
-    @property
-    def squared_norms(self) -> Floats:
-        """‖x_i − m₀‖², the diagonal of K."""
-        return self._K.diagonal()
+        self.n_samples = int(K.shape[0])
+        self.squared_norms: Floats = K.diagonal()
+        """‖x_i − m₀‖², shape (n,)."""
 
     def project(self, C: Floats) -> Floats:
         """K C, in C's order of memory: K is symmetric.
@@ -151,7 +116,7 @@ class RowSpace:
         return products.T
 
     def metric(self, C: Floats, projected: Floats) -> Floats:  # noqa: ARG002 - the other space needs it
-        """K C, which is the projection."""
+        """K C, which is the projection of C."""
         return projected
 
     def lift(self, D: Floats) -> Floats:
@@ -159,7 +124,7 @@ class RowSpace:
         return D
 
     def draw_scores(self, n_components: int, rng: np.random.Generator) -> Floats:
-        """X₀U for U uniform on the Stiefel manifold.
+        """Draw X₀U, shape (n, k), for U uniform on the Stiefel manifold of p × k matrices.
 
         U = G(GᵀG)^(−1/2) is uniform for G a p × k matrix of independent standard normals. Write
         K = LLᵀ with L of shape (n, ρ); then X₀ = LQ with orthonormal rows of Q, so X₀G = L(QG)
@@ -178,7 +143,10 @@ class RowSpace:
     def principal(
         self, rows: NDArray[np.bool_], n_components: int, scores: Floats | None = None
     ) -> Fit:
-        """PCA of the marked rows from the eigenvectors of their centred Gram matrix, O(n²k)."""
+        """Fit classical PCA to the marked rows, from their centred Gram matrix, O(n²k).
+
+        Scores of all rows, shape (n, ≤ k), that are near to those of the result save time.
+        """
         weights = rows / rows.sum()
         index = np.flatnonzero(rows)
         part = self._K[np.ix_(index, index)]
@@ -215,8 +183,10 @@ class FeatureSpace:
         self._X = X
         self._offset = offset
         self._pool = pool or ThreadPool(1)
+        self.n_samples = int(X.shape[0])
         squares = self._of_blocks(lambda _, block: np.einsum("ij,ij->i", block, block))
-        self._squared_norms: Floats = np.concatenate(list(squares))
+        self.squared_norms: Floats = np.concatenate(list(squares))
+        """‖x_i − m₀‖², shape (n,)."""
 
     def _of_blocks(self, function: Callable[[slice, Floats], Floats]) -> Iterator[Floats]:
         """Values of a function of every block of rows, and of its entries less the offset."""
@@ -229,22 +199,8 @@ class FeatureSpace:
         for first in range(0, len(blocks), count):
             yield from self._pool.map(work, blocks[first : first + count])
 
-    def _sum_of_blocks(self, function: Callable[[slice, Floats], Floats]) -> Floats:
-        """Sum of such values, in the order of the blocks."""
-        return reduce(iadd, self._of_blocks(function))
-
-    @property
-    def n_samples(self) -> int:
-        """n, the number of rows of the data."""
-        return int(self._X.shape[0])
-
-    @property
-    def squared_norms(self) -> Floats:
-        """‖x_i − m₀‖²."""
-        return self._squared_norms
-
     def project(self, C: Floats) -> Floats:
-        """X₀ C."""
+        """X₀ C, shape (n, c)."""
         return np.concatenate(list(self._of_blocks(lambda _, block: block @ C)))
 
     def metric(self, C: Floats, projected: Floats) -> Floats:  # noqa: ARG002 - the other space needs it
@@ -252,11 +208,11 @@ class FeatureSpace:
         return C
 
     def lift(self, D: Floats) -> Floats:
-        """X₀ᵀ D."""
-        return self._sum_of_blocks(lambda rows, block: block.T @ D[rows])
+        """X₀ᵀ D, shape (p, c)."""
+        return reduce(iadd, self._of_blocks(lambda rows, block: block.T @ D[rows]))
 
     def draw_scores(self, n_components: int, rng: np.random.Generator) -> Floats:
-        """X₀U for U uniform on the Stiefel manifold, the polar factor of a normal matrix."""
+        """Draw X₀U for U uniform on the Stiefel manifold, the polar factor of a normal matrix."""
         columns = min(n_components, self._X.shape[1])
         g = rng.standard_normal((self._X.shape[1], columns))
         scores = np.zeros((self.n_samples, n_components))
@@ -269,9 +225,9 @@ class FeatureSpace:
         n_components: int,
         scores: Floats | None = None,  # noqa: ARG002 - the other space needs them
     ) -> Fit:
-        """PCA of the marked rows from the eigenvectors of their scatter matrix, O(np²).
+        """Fit classical PCA to the marked rows, from their scatter matrix, O(np²).
 
-        Where they are fewer than the columns, from those of their Gram matrix, O(n²p).
+        Where they are fewer than the columns, from their Gram matrix, O(n²p).
         """
         weights = self.lift((rows / rows.sum())[:, None])[:, 0]
         p = self._X.shape[1]
@@ -281,15 +237,19 @@ class FeatureSpace:
             values, vectors = leading_eigenpairs(inside @ inside.T, n_components, scale)
             vectors = inside.T @ (vectors / np.sqrt(values))
         else:
-            scatter = self._sum_of_blocks(lambda b, block: _scatter(block[rows[b]] - weights))
-            values, vectors = leading_eigenpairs(scatter, n_components, scale)
+
+            def scatter(part: slice, block: Floats) -> Floats:
+                inside = block[rows[part]] - weights
+                return inside.T @ inside
+
+            total: Floats = reduce(iadd, self._of_blocks(scatter))
+            values, vectors = leading_eigenpairs(total, n_components, scale)
         basis = np.zeros((p, n_components))
         basis[:, : values.size] = vectors
         return _fit_of(self, weights, basis, rows)
 
 
-def _scatter(rows: Floats) -> Floats:
-    return rows.T @ rows
+Space = RowSpace | FeatureSpace
 
 
 def _fit_of(space: Space, weights: Floats, basis: Floats, rows: NDArray[np.bool_]) -> Fit:
@@ -301,3 +261,124 @@ def _fit_of(space: Space, weights: Floats, basis: Floats, rows: NDArray[np.bool_
     distances = space.squared_norms - 2.0 * projected[:, -1] + weights @ metric[:, -1]
     residuals = np.maximum(distances - np.einsum("nk,nk->n", scores, scores), 0.0)
     return Fit(weights, basis, scores, residuals, rows.copy())
+
+
+def leading_eigenpairs(
+    S: Floats, count: int, scale: float, start: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Compute the largest eigenvalues (c,) of a positive semidefinite matrix, with eigenvectors.
+
+    Parameters
+    ----------
+    S : ndarray of shape (n, n)
+    count : int
+        How many; fewer are returned where the others vanish.
+    scale : float
+        Magnitude of the numbers of which S was made by subtraction: its rounding errors are seen
+        against this, not against what was left.
+    start : ndarray of shape (n, c), optional
+        Near the eigenvectors, of any lengths: saves iterations.
+    """
+    import scipy.linalg
+
+    size = S.shape[0]
+    count = min(count, size)
+    if size <= _DENSE_EIGEN or count > size // 8:
+        values, vectors = scipy.linalg.eigh(S, subset_by_index=(size - count, size - 1))
+    else:
+        values, vectors = _lanczos(S, count, start)
+    order = np.argsort(values)[::-1][:count]
+    values, vectors = values[order], vectors[:, order]
+    kept = values > max(values[0], scale) * size * np.finfo(float).eps * 4
+    return values[kept], vectors[:, kept]
+
+
+def _lanczos(S: Floats, count: int, start: Floats | None) -> tuple[Floats, Floats]:
+    """Leading eigenpairs of a large matrix, in no particular order.
+
+    ARPACK goes on from random numbers of its own, or fails, when the Krylov space is exhausted.
+    That happens when the rank is below the dimension of that space; then S times as many vectors
+    spans the whole range of S, and a small eigenproblem is left.
+    """
+    import scipy.sparse.linalg
+
+    dimension = max(2 * count + 1, 20)
+    sample = S @ np.random.default_rng(0).standard_normal((S.shape[0], dimension + 1))
+    # Of random vectors in a smaller space the last ones have nothing of their own.
+    triangle: Floats = np.asarray(np.linalg.qr(sample, mode="r"))
+    lengths = np.abs(triangle.diagonal())
+    if lengths.min() > lengths[0] * 1e-13:
+        first = sample[:, 0] / np.linalg.norm(sample[:, 0])
+        if start is not None and start.any():
+            near = start.sum(axis=1)
+            # With something of every eigenvector, as a space that is exhausted ends in random ones.
+            first = near / np.linalg.norm(near) + 0.01 * first
+        pairs = scipy.sparse.linalg.eigsh(S, k=count, which="LA", v0=first, ncv=dimension)
+        return pairs[0], pairs[1]
+    Q = np.linalg.qr(sample)[0]
+    values, vectors = np.linalg.eigh(Q.T @ (S @ Q))
+    return values, Q @ vectors
+
+
+def pivoted_factor(K: Floats) -> Floats:
+    """L of shape (n, ρ) with K = LLᵀ, by Cholesky with pivoting, which stands a rank below n.
+
+    Rows are scaled to like lengths first: else the others would be noise beside a row that is huge.
+    Not to one length, which would leave the choice of pivots, and with it L, to rounding. Two more
+    matrices of the size of K are held.
+    """
+    import scipy.linalg
+
+    n = K.shape[0]
+    lengths = np.sqrt(K.diagonal())
+    scales = lengths * np.linspace(1.0, 2.0, n)
+    inverse = np.where(scales > 0.0, 1.0 / np.where(scales > 0.0, scales, 1.0), 0.0)
+    scaled = K * inverse[:, None]
+    scaled *= inverse
+    # Its transpose has the order of columns that LAPACK wants: no copy of n² numbers is made.
+    lower, pivots, rank, _ = scipy.linalg.lapack.dpstrf(scaled.T, lower=1, overwrite_a=1)
+    for column in range(1, rank):
+        lower[:column, column] = 0.0
+    factor = np.empty((n, rank))
+    factor[pivots - 1] = lower[:, :rank]
+    factor *= scales[:, None]
+    return factor
+
+
+def wishart(degrees: int, size: int, rng: np.random.Generator) -> Floats:
+    """HᵀH for a standard normal H of shape (degrees, size), by Bartlett's decomposition."""
+    rows = min(max(degrees, 0), size)
+    H = np.triu(rng.standard_normal((rows, size)), 1)
+    H[np.arange(rows), np.arange(rows)] = np.sqrt(rng.chisquare(degrees - np.arange(rows)))
+    return H.T @ H
+
+
+def inverse_root(gram: Floats) -> Floats:
+    """Symmetric S^(−1/2), zero in the directions in which S vanishes."""
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > values[-1] * 1e-14
+    roots = inverse_roots(values, keep)
+    return np.asarray((vectors * roots) @ vectors.T)
+
+
+def inverse_roots(values: Floats, kept: NDArray[np.bool_]) -> Floats:
+    """Compute 1/√value where it is kept, 0 elsewhere."""
+    return np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+
+
+def peak_signs(scores: Floats) -> Floats:
+    """Return the sign of the score of largest magnitude of every component, 1 for 0, shape (k,)."""
+    peaks = np.take_along_axis(scores, np.abs(scores).argmax(axis=0)[None], axis=0)[0]
+    return np.where(peaks < 0.0, -1.0, 1.0)
+
+
+def row_blocks(n: int, p: int) -> Iterator[slice]:
+    """Cut n rows of p entries into slices that are converted at once."""
+    step = max(1, _ROW_BLOCK_ELEMENTS // max(p, 1))
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def centred_blocks(X: NDArray[Any], center: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+    """X − 1mᵀ in float64, a fresh block of rows at a time, with the rows that it holds."""
+    for rows in row_blocks(*X.shape):
+        yield rows, np.subtract(X[rows], center, dtype=np.float64)

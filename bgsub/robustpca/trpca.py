@@ -11,28 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, PrecisionWarning
-from bgsub.robustpca.base import AffineEstimator, alive, orthonormal_rows
-from bgsub.robustpca.checks import (
-    check_components,
+from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
+from bgsub.robustpca.conventions import (
     check_integer,
     check_iteration,
     check_matrix,
     check_number,
     support_size,
 )
-from bgsub.robustpca.descent import Descent, descend
+from bgsub.robustpca.descent import Descent, algorithm1, descend, random_orthonormal
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import (
     LEAST_SCALE,
     REWEIGHT_CUTOFF,
-    location_and_scale,
-    predictive_errors,
     reweight,
-    robust_scores,
     rounding_level,
 )
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, peak_signs
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +62,7 @@ class TRPCA(AffineEstimator):
         Refit to all inliers after the best start.
     solver : {"gram", "reference"}
         "gram" runs among the rows from the exact Gram matrix (or among the columns where they are
-        fewer), all starts together; "reference" runs Algorithm 1 as printed, on the matrix itself.
+        fewer), all starts together; "reference" is Algorithm 1 as printed, on the matrix itself.
     random_state : int, numpy.random.Generator or None
         Seed of the starts; the same seed gives the same result bit for bit on one machine.
     reweight_cutoff : float
@@ -127,11 +123,7 @@ class TRPCA(AffineEstimator):
 
     objective_: float
     objectives_: Floats
-    converged_: bool
     n_reweight_: int
-    outlier_scores_: Floats
-    error_location_: float
-    error_scale_: float
     offset_: float
     raw_center_: Floats
     raw_components_: Floats
@@ -168,8 +160,6 @@ class TRPCA(AffineEstimator):
             super().fit(X, y)
             self._warn_of_lost_digits(X)
             return self
-        from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
-
         self._check(check_matrix(X).shape[0])
         rows = self._training_matrix(X)
         if not isinstance(rows, np.ndarray):
@@ -178,7 +168,7 @@ class TRPCA(AffineEstimator):
         rng = np.random.default_rng(self.random_state)
         rank = min(self.n_components, rows.shape[1])
         starts = (random_orthonormal(rows.shape[1], rank, rng) for _ in range(self.n_init))
-        t = self._n_support(rows.shape[0])
+        t = support_size(rows.shape[0], self.support_fraction)
         descents = [algorithm1(rows, U, t, tol=self.tol, max_iter=self.max_iter) for U in starts]
         offset = column_median(rows)
         fits = self._finish(FeatureSpace(rows, offset), descents)
@@ -206,7 +196,7 @@ class TRPCA(AffineEstimator):
             warnings.warn(message, PrecisionWarning, stacklevel=3)
 
     def _check(self, n_samples: int) -> None:
-        check_components(self.n_components)
+        super()._check(n_samples)
         check_integer("n_init", self.n_init, 1)
         check_iteration(self.tol, self.max_iter)
         check_number("reweight_cutoff", self.reweight_cutoff, 0.0, strictly=True)
@@ -215,14 +205,11 @@ class TRPCA(AffineEstimator):
         if self.solver not in ("gram", "reference"):
             message = f"solver={self.solver!r}: 'gram' or 'reference' is needed"
             raise ValueError(message)
-        self._n_support(n_samples)
-
-    def _n_support(self, n_samples: int) -> int:
-        return support_size(n_samples, self.support_fraction)
+        support_size(n_samples, self.support_fraction)
 
     def _fit_space(self, space: Space) -> list[Fit]:
         starts = np.stack(self._starts(space))
-        t = self._n_support(space.n_samples)
+        t = support_size(space.n_samples, self.support_fraction)
         descents = descend(space, starts, t, tol=self.tol, max_iter=self.max_iter)
         return self._finish(space, descents)
 
@@ -261,9 +248,7 @@ class TRPCA(AffineEstimator):
                     f"reweighting; a higher reweight_cutoff than {self.reweight_cutoff:g} may help"
                 )
                 warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        errors, resolution = predictive_errors(fits[0]), rounding_level(space)
-        self.outlier_scores_ = robust_scores(errors, resolution=resolution)
-        self.error_location_, self.error_scale_ = location_and_scale(errors, resolution=resolution)
+        self._set_outlier_scores(fits[0], rounding_level(space))
         self.offset_ = -float(self.reweight_cutoff)
         logger.debug("objectives of %d starts: %s", len(descents), self.objectives_)
         return fits
@@ -304,7 +289,7 @@ def principal_axes(fit: Fit, squared_norms: Floats | float = 0.0) -> Fit:
     of the residuals again. Scores that were formed around another point than the centre vary by the
     rounding of the rows' distances to that point: ``squared_norms``, of shape (n,).
     """
-    basis, scores = alive(fit.basis), fit.scores[:, np.any(fit.basis != 0.0, axis=0)]
+    basis, scores = fit.basis[:, fit.alive], fit.scores[:, fit.alive]
     squares = np.einsum("nk,nk->n", scores, scores)
     distances = fit.residuals + squares
     centred = scores[fit.support] - scores[fit.support].mean(axis=0)
@@ -313,9 +298,7 @@ def principal_axes(fit: Fit, squared_norms: Floats | float = 0.0) -> Fit:
     largest = np.maximum(distances, squared_norms)[fit.support].max(initial=0.0)
     noise = 16 * np.finfo(float).eps * np.sqrt(squares.size * largest)
     V = axes[lengths > noise].T
-    rotated = scores[fit.support] @ V
-    peaks = rotated[np.abs(rotated).argmax(axis=0), np.arange(V.shape[1])]
-    V = V * np.where(peaks < 0.0, -1.0, 1.0)
+    V = V * peak_signs(scores[fit.support] @ V)
     basis, scores = basis @ V, scores @ V
     residuals = fit.residuals
     if V.shape[1] < V.shape[0]:

@@ -10,8 +10,10 @@ from bgsub.video.frames import Bytes
 
 Singles = NDArray[np.float32]
 
-CHANNELS = 17
+CHANNELS = 16
 """Planes that `features` returns."""
+
+_LOGARITHMS = np.log(np.arange(256, dtype=np.float32) + 8)
 
 
 def features(
@@ -22,6 +24,7 @@ def features(
     shares: Bytes,
     noise: Bytes,
     activity: Bytes,
+    order: Bytes,
 ) -> Singles:
     """Compute the inputs of the mask network.
 
@@ -29,36 +32,44 @@ def features(
     ----------
     frame, first, second, before : ndarray of uint8, shape (h, w, 3)
         The frame, both hypotheses in its light, and the frame before it; all aligned.
-    shares, noise, activity
+    shares, noise, activity, order
         See `bgsub.background.plates.Plates`.
 
     Returns
     -------
-    ndarray of float32, shape (17, h, w)
-        Colours; signed differences to both hypotheses; their size in units of the noise; the log
-        ratio of the light; the change since the frame before; shares of the hypotheses; noise and
+    ndarray of float32, shape (16, h, w)
+        Colours; signed differences to the first hypothesis, and of luma to the second; the size
+        of both in units of the noise; the log ratio of the light; the change since the frame
+        before; the second hypothesis's part of both shares, and the order of both; noise and
         activity. Differences d are squashed to d / (|d| + c).
     """
     height, width = frame.shape[:2]
     planes = np.empty((CHANNELS, height, width), np.float32)
-    own, one, two = (_planes(each) for each in (frame, first, second))
+    own, one = _planes(frame), _planes(first)
     np.subtract(own, 128, out=planes[0:3])
     planes[0:3] *= np.float32(1 / 64)
     spread = noise * np.float32(3 / 8) + np.float32(3)
-    for at, other, place in ((3, one, 9), (6, two, 10)):
-        apart = own - other
-        size = np.abs(apart)
-        largest = np.maximum(np.maximum(size[0], size[1]), size[2])
-        np.divide(largest, largest + spread, out=planes[place])
-        size += 16
-        np.divide(apart, size, out=planes[at : at + 3])
-    ratio = (own[0] + own[1] + own[2] + 24) / (one[0] + one[1] + one[2] + 24)
-    np.clip(np.log(ratio), -1.5, 1.5, out=planes[11])
+    apart = np.subtract(own, one, out=planes[3:6])
+    size = np.abs(apart)
+    largest = np.maximum(np.maximum(size[0], size[1]), size[2])
+    np.divide(largest, largest + spread, out=planes[7])
+    size += 16
+    apart /= size
+    luma, plain, other = (cv2.cvtColor(each, cv2.COLOR_BGR2GRAY) for each in (frame, first, second))
+    apart = np.subtract(luma, other, out=planes[6], dtype=np.float32)
+    apart /= np.abs(apart) + 16
+    largest = _largest(frame, second)
+    np.divide(largest, largest + spread, out=planes[8])
+    ratio = np.subtract(cv2.LUT(luma, _LOGARITHMS), cv2.LUT(plain, _LOGARITHMS), out=planes[9])
+    np.clip(ratio, -1.5, 1.5, out=ratio)
     change = _largest(frame, before)
-    np.divide(change, change + np.float32(8), out=planes[12])
-    np.multiply(shares, np.float32(1 / 255), out=planes[13:15])
-    np.divide(noise, noise + np.float32(32), out=planes[15])
-    np.divide(activity, activity + np.float32(48), out=planes[16])
+    np.divide(change, change + np.float32(8), out=planes[10])
+    both = np.maximum(shares[0].astype(np.float32) + shares[1], 1)
+    np.divide(shares[1], both, out=planes[11])
+    np.subtract(order, np.float32(128), out=planes[12:14])
+    planes[12:14] *= np.float32(1 / 64)
+    np.divide(noise, noise + np.float32(32), out=planes[14])
+    np.divide(activity, activity + np.float32(48), out=planes[15])
     return planes
 
 

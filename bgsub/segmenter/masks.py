@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Self
 
 import cv2
 import numpy as np
@@ -17,11 +16,18 @@ from bgsub.background.plates import Background, at_working_size
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene
 from bgsub.segmenter.network import Answer, answer, enlarged
+from bgsub.segmenter.protocol import (
+    Flags,
+    FrameView,
+    LeftOut,
+    MaskOptions,
+    MaskResult,
+    Segmenter,
+)
 from bgsub.video.frames import Bytes
 
-Flags = NDArray[np.bool_]
-Shadows = Literal["drop", "keep"]
-Sensitivity = Literal["low", "normal", "high"]
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 THRESHOLDS: dict[str, float] = {"low": 0.7, "normal": 0.5, "high": 0.3}
 """Probability from which a pixel is foreground, by sensitivity."""
@@ -40,68 +46,7 @@ _SUSPECT, _DOUBT = 0.25, 0.1
 object."""
 
 
-@dataclass(frozen=True)
-class MaskOptions:
-    """How masks are drawn.
-
-    Attributes
-    ----------
-    shadows : {"drop", "keep"}
-        Whether cast shadows are background.
-    sensitivity : {"low", "normal", "high"}
-    min_area : int or None
-        Pixels that an object covers at least; None is a ten-thousandth of the frame.
-    fill : bool
-        Fill small holes of objects.
-    """
-
-    shadows: Shadows = "drop"
-    sensitivity: Sensitivity = "normal"
-    min_area: int | None = None
-    fill: bool = True
-
-
-class Seen(NamedTuple):
-    """What a frame shows.
-
-    Attributes
-    ----------
-    mask : ndarray of uint8, shape (h, w)
-        0 or 255.
-    scores : ndarray of uint16, shape (h, w), or None
-        Probability of foreground in thousandths; None where it was not asked for.
-    trust : float or None
-        Expected F-measure of the mask, from 0 to 1; None where nothing tells.
-    shadows : ndarray of bool, shape (h, w), or None
-        Cast shadows; None where they were not asked for.
-    left_out : LeftOut or None
-        What is no foreground by a choice of options; None where nothing tells.
-    """
-
-    mask: Bytes
-    scores: NDArray[np.uint16] | None = None
-    trust: float | None = None
-    shadows: Flags | None = None
-    left_out: LeftOut | None = None
-
-
-class LeftOut(NamedTuple):
-    """Shares of a frame that other options would mark: why each was left out of its mask."""
-
-    shadow: float = 0.0
-    speck: float = 0.0
-    doubt: float = 0.0
-
-    @classmethod
-    def of(cls, said: Answer, threshold: float, shadows: Shadows, speck: float) -> LeftOut:
-        """Return the shares of a frame of whose pixels the network said something."""
-        free = said.objects < threshold
-        doubt = free & (said.objects >= THRESHOLDS["high"])
-        shade = free & ~doubt & (said.shadows >= threshold)
-        return cls(float(shade.mean()) * (shadows == "drop"), speck, float(doubt.mean()))
-
-
-class MaskModel:
+class MaskModel(Segmenter):
     """Segment the frames of a video into objects and background.
 
     Parameters
@@ -115,40 +60,45 @@ class MaskModel:
         Pixels that an object covers, at least.
     """
 
+    name = "local"
+    needs_background = False
+    score_level = SCORE_LEVEL
+    threshold = None
+    scene: Scene
+
     def __init__(self, scene: Scene, options: MaskOptions | None = None) -> None:
         self.scene, self.options = scene, options or MaskOptions()
-        least = self.options.min_area
+        least = self.options.min_area if self.options.clean else 0
         pixels = scene.shape[0] * scene.shape[1]
         self.min_area = max(1, round(LEAST_AREA * pixels)) if least is None else least
-        self._threshold = THRESHOLDS[self.options.sensitivity]
+        self._level = THRESHOLDS[self.options.sensitivity]
 
     @classmethod
     def fit(
         cls,
-        frames: Bytes | Sample,
+        sample: Sample | None,
         options: MaskOptions | None = None,
         *,
-        plates: bool = True,
+        model: BackgroundModel | None = None,
         each: Callable[..., Iterable[Any]] = map,
-    ) -> MaskModel:
-        """Learn the background of a video.
+    ) -> Self:
+        """Learn the background of a video from a sample of its frames.
 
-        Parameters
-        ----------
-        frames : ndarray of uint8, shape (n, h, w, 3) or (n, h, w), or Sample
-            In order of time, spread over the video.
-        options : MaskOptions, optional
-        plates : bool, optional
-            Whether the empty scene is wanted at the size of the frames; masks need none.
-        each : callable, optional
-            `map`, or what does the same in threads.
+        The empty scene at their size is composed where frames are fitted; masks need none.
         """
-        sample = frames if isinstance(frames, Sample) else Sample.of(frames)
-        background = Background.learn(sample.small, each)
-        model = cls(Scene(background, [], sample.shape), options)
-        if plates:
-            model.scene.plates = model._composed(sample, each)
-        return model
+        if sample is None:
+            raise RuntimeError("a background is learned from a sample of frames")
+        found = cls(Scene(Background.learn(sample.small, each), [], sample.shape), options)
+        if model is not None:
+            found.compose(sample, each)
+        return found
+
+    @classmethod
+    def saved(cls, model: BackgroundModel, options: MaskOptions | None = None) -> Self:
+        """Return the segmenter of a saved model."""
+        if model.local is None:
+            raise RuntimeError("the masks of this model are cut from residuals")
+        return cls(model.local, options)
 
     @classmethod
     def learned(
@@ -162,11 +112,7 @@ class MaskModel:
         """Learn from frames at the working size, (n, h', w', 3), of those of a shape."""
         return cls(Scene(Background.learn(small, each), [], shape), options)
 
-    def with_options(self, options: MaskOptions) -> MaskModel:
-        """Return the same model, drawing masks in another way."""
-        return MaskModel(self.scene, options)
-
-    def _composed(self, sample: Sample, each: Callable[..., Iterable[Any]]) -> list[Bytes]:
+    def compose(self, sample: Sample, each: Callable[..., Iterable[Any]] = map) -> None:
         """Compose the empty scene of each state of the frames that are kept at their size."""
         full, kept = sample.full, sample.kept
 
@@ -174,7 +120,7 @@ class MaskModel:
             own = sample.small[kept[index]]
             found = self.scene.background.of(own)
             said = answer(self.scene.background, found, None)
-            chance = enlarged(np.maximum(said.objects, said.shadows), full[index])
+            chance = enlarged(np.maximum(said.objects, said.shadows), full[index], own)
             hidden = cv2.dilate((chance > _SUSPECT).astype(np.uint8), np.ones((3, 3), np.uint8))
             motion = found.aligned.motion.scaled(*self.scene.factors)
             frame = moved(full[index], motion)
@@ -192,7 +138,24 @@ class MaskModel:
                 frames, shown = (np.stack([one[i] for one in members]) for i in (1, 2))
                 put_median(plate, frames, shown, min(ENOUGH, len(members)))
             plates.append(np.asarray(plate, np.uint8))
-        return plates
+        self.scene.plates = plates
+
+    def mask(
+        self,
+        frame: FrameView,
+        *,
+        before: FrameView | None = None,
+        inside: Flags | None = None,
+        with_scores: bool = False,
+    ) -> MaskResult:
+        """Segment a frame of a run; see `Segmenter`."""
+        return self.look(
+            frame.seen,
+            inside,
+            small=frame.small,
+            before=None if before is None else before.small,
+            with_scores=with_scores,
+        )
 
     def look(
         self,
@@ -203,7 +166,7 @@ class MaskModel:
         before: Bytes | None = None,
         with_scores: bool = True,
         with_shadows: bool = False,
-    ) -> Seen:
+    ) -> MaskResult:
         """Segment a frame.
 
         Parameters
@@ -220,62 +183,56 @@ class MaskModel:
 
         Returns
         -------
-        Seen
+        MaskResult
         """
         small = at_working_size(frame) if small is None else small
-        found = self.scene.background.of(small)
-        said = answer(self.scene.background, found, before)
-        return self.decide(said, frame, inside, with_scores=with_scores, with_shadows=with_shadows)
-
-    def decide(
-        self,
-        said: Answer,
-        frame: Bytes,
-        inside: Flags | None,
-        *,
-        with_scores: bool,
-        with_shadows: bool = False,
-    ) -> Seen:
-        """Draw the mask of what the network says of a frame."""
+        said = answer(self.scene.background, self.scene.background.of(small), before)
         chances = said.objects
         if self.options.shadows == "keep":
             chances = np.maximum(chances, said.shadows)
-        quiet = not with_scores and not with_shadows and float(chances.max()) < self._threshold
-        if quiet:
-            return Seen(
-                np.zeros(self.scene.shape, np.uint8),
-                trust=_expected_f(chances, chances > 1),
-                left_out=LeftOut.of(said, self._threshold, self.options.shadows, 0.0),
-            )
-        wide = enlarged(chances, frame)
+        confidence = _expected_f(chances, chances >= self._level)
+        if not with_scores and not with_shadows and float(chances.max()) < self._level:
+            mask, left = np.zeros(self.scene.shape, np.uint8), self._left_out(said, 0.0)
+            return MaskResult(mask, confidence=confidence, left_out=left)
+        wide = enlarged(chances, frame, small)
         if inside is not None:
             wide = wide * inside
-        mask = (wide >= self._threshold).view(np.uint8) * np.uint8(255)
-        left = LeftOut.of(said, self._threshold, self.options.shadows, self._clean(mask))
-        scores = np.rint(SCALE * wide).astype(np.uint16) if with_scores else None
-        shadows = None
+        mask = (wide >= self._level).view(np.uint8) * np.uint8(255)
+        left = self._left_out(said, self._clean(mask))
+        scores = shadows = None
+        if with_scores:
+            scores = np.rint(SCALE * np.clip(wide, 0, 1)).astype(np.uint16)
         if with_shadows:
-            shadows = (enlarged(said.shadows, frame) >= self._threshold) & (mask == 0)
-        return Seen(mask, scores, _expected_f(chances, chances >= self._threshold), shadows, left)
+            shadows = (enlarged(said.shadows, frame, small) >= self._level) & (mask == 0)
+        return MaskResult(mask, scores, confidence, shadows, left)
+
+    def _left_out(self, said: Answer, speck: float) -> LeftOut:
+        """Return the shares of a frame that other options would mark."""
+        free = said.objects < self._level
+        doubt = free & (said.objects >= THRESHOLDS["high"])
+        shade = free & ~doubt & (said.shadows >= self._level)
+        dropped = float(shade.mean()) * (self.options.shadows == "drop")
+        return LeftOut(dropped, speck, float(doubt.mean()))
 
     def _clean(self, mask: Bytes) -> float:
         """Drop what is smaller than an object, a share of the frame, and fill small holes."""
         speck = 0.0
         if self.min_area > 1 and cv2.hasNonZero(mask):
             outlines, (tree,) = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-            for outline, (*_, parent) in zip(outlines, tree, strict=True):
-                # Pick's theorem: pixels inside of a polygon through pixels, and those on it.
-                inside = cv2.contourArea(outline) - len(outline) / 2 + 1
-                if parent < 0 and inside + len(outline) < self.min_area:
-                    cv2.drawContours(mask, [outline], -1, 0, cv2.FILLED)
-                    speck += inside + len(outline)
-                elif parent >= 0 and self.options.fill and inside < self.min_area:
-                    cv2.drawContours(mask, [outline], -1, 255, cv2.FILLED)
+            # Pick's theorem: pixels inside of a polygon through pixels, and those on it.
+            inside = [cv2.contourArea(one) - len(one) / 2 + 1 for one in outlines]
+            small = [
+                parent < 0 and area + len(one) < self.min_area
+                for one, area, (*_, parent) in zip(outlines, inside, tree, strict=True)
+            ]
+            for index, (one, (*_, parent)) in enumerate(zip(outlines, tree, strict=True)):
+                if small[index]:
+                    cv2.drawContours(mask, [one], -1, 0, cv2.FILLED)
+                    speck += inside[index] + len(one)
+                elif self.options.fill and parent >= 0 and inside[index] < self.min_area:
+                    # A hole of what was dropped is no object.
+                    cv2.drawContours(mask, [one], -1, 0 if small[parent] else 255, cv2.FILLED)
         return speck / mask.size
-
-    def mask(self, frame: Bytes, inside: Flags | None = None) -> Bytes:
-        """Return the mask of a frame, (h, w), 0 or 255; parameters as those of `look`."""
-        return self.look(frame, inside, with_scores=False).mask
 
 
 def _colored(frame: Bytes) -> Bytes:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from bgsub.background.camera import align, moved_back
+from bgsub.background.camera import moved_back
 from bgsub.background.plates import Background, Hypothesis
 from bgsub.segmenter.features import Singles, features
 from bgsub.video.frames import Bytes
@@ -56,20 +56,23 @@ def answer(background: Background, found: Hypothesis, before: Bytes | None) -> A
         own,
         found.first,
         found.second,
-        own if before is None else align(background.registration, before).frame,
+        own if before is None else background.aligned(before),
         plates.shares,
         plates.noise,
         plates.activity,
+        plates.order,
     )
     net = _net()
     net.setInput(planes[None])
-    logits = np.asarray(net.forward(), np.float32)[0]
-    chances = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
+    # Four planes each, of the pixels of every two by two.
+    height, width = own.shape[:2]
+    parts = np.asarray(net.forward(), np.float32).reshape(2, 2, 2, height // 2, width // 2)
+    chances = parts.transpose(0, 3, 1, 4, 2).reshape(2, height, width)
     objects, shadows = (moved_back(one, motion) for one in chances)
     return Answer(objects, shadows)
 
 
-def enlarged(small: Singles, frame: Bytes) -> Singles:
+def enlarged(chances: Singles, frame: Bytes, small: Bytes) -> Singles:
     """Bring probabilities to the size of a frame, along its edges.
 
     A guided filter (He, Sun, Tang 2013) at the working size says how a probability depends on luma
@@ -77,32 +80,42 @@ def enlarged(small: Singles, frame: Bytes) -> Singles:
 
     Parameters
     ----------
-    small : ndarray of float32, shape (h', w')
+    chances : ndarray of float32, shape (h', w')
     frame : ndarray of uint8, shape (h, w, 3) or (h, w)
+    small : ndarray of uint8, shape (h', w', 3)
+        The frame at the working size.
 
     Returns
     -------
     ndarray of float32, shape (h, w)
+        Beside edges it may lie a little outside of [0, 1].
     """
     height, width = frame.shape[:2]
-    if small.shape == (height, width):
-        return small
-    if height * width < _ENLARGED**2 * small.size:
-        way = cv2.INTER_AREA if height * width < small.size else cv2.INTER_LINEAR
-        return np.asarray(cv2.resize(small, (width, height), interpolation=way), np.float32)
-    luma = cv2.cvtColor(frame, cv2.COLOR_BGR2GRAY) if frame.ndim == 3 else frame
-    guide = cv2.resize(luma, small.shape[::-1], interpolation=cv2.INTER_AREA)
-    guide = guide.astype(np.float32) / 255
+    if chances.shape == (height, width):
+        return chances
+    if height * width < _ENLARGED**2 * chances.size:
+        way = cv2.INTER_AREA if height * width < chances.size else cv2.INTER_LINEAR
+        return np.asarray(cv2.resize(chances, (width, height), interpolation=way), np.float32)
+    guide = _luma(small).astype(np.float32) / 255
     window = (_REACH, _REACH)
-    mean, chance = cv2.blur(guide, window), cv2.blur(small, window)
+    mean, chance = cv2.blur(guide, window), cv2.blur(chances, window)
     variance = cv2.blur(guide * guide, window) - mean * mean
-    slope = (cv2.blur(guide * small, window) - mean * chance) / (variance + np.float32(_FLAT))
+    slope = (cv2.blur(guide * chances, window) - mean * chance) / (variance + np.float32(_FLAT))
     offset = chance - slope * mean
-    factor, rest = (
-        cv2.resize(cv2.blur(one, window), (width, height), interpolation=cv2.INTER_LINEAR)
+    wide, rest = (
+        np.asarray(cv2.resize(cv2.blur(one, window), (width, height)), np.float32)
         for one in (slope / 255, offset)
     )
-    return np.asarray(np.clip(factor * luma + rest, 0, 1), np.float32)
+    # In place, as new memory of this size costs more than the arithmetic.
+    wide *= _luma(frame)
+    wide += rest
+    return wide
+
+
+def _luma(frame: Bytes) -> Bytes:
+    if frame.ndim == 2:
+        return frame
+    return np.asarray(cv2.cvtColor(frame, cv2.COLOR_BGR2GRAY), np.uint8)
 
 
 def _net() -> cv2.dnn.Net:

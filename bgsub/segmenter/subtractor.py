@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.plates import at_working_size
-from bgsub.background.sample import MOST_FRAMES
+from bgsub.background.sample import MOST_FRAMES, Sample
 from bgsub.background.scene import Scene
-from bgsub.errors import InputError, UsageError, cannot_write
+from bgsub.errors import InputError, UsageError, cannot_write, is_or_are, plural
 from bgsub.rules import Choice
 from bgsub.runtime.threads import Workers
-from bgsub.segmenter.masks import SCALE, THRESHOLDS, MaskModel, MaskOptions, Sensitivity, Shadows
+from bgsub.segmenter.masks import SCALE, THRESHOLDS, MaskModel
+from bgsub.segmenter.protocol import MaskOptions, Sensitivity, Shadows
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
 from bgsub.video.frames import Bytes
-from bgsub.wording import is_or_are, plural
 
 _MARK = "bgsub_subtractor"
 
@@ -132,7 +132,9 @@ class Subtractor:
         self._is_grey, self._is_fitted = pictures.ndim == 3, True
         self._shape = pictures.shape[1:]
         with Workers(self._threads) as workers:
-            self._model = MaskModel.fit(pictures, self._options, each=workers.map)
+            sample = Sample.of(pictures)
+            self._model = MaskModel.fit(sample, self._options, each=workers.map)
+            self._model.compose(sample, workers.map)
         return self
 
     def apply(

@@ -1,214 +1,156 @@
-"""Cut a quick look at a film into blocks: the median of some small pictures, and what moves."""
+"""Look quickly through a video for lasting changes of its scene."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.segments.moments import Film
+from bgsub.background.camera import COARSEST, Aligner
+from bgsub.errors import EmptySelectionError, plural
+from bgsub.video.base import IndexedSource
+from bgsub.video.film import VideoFileSource
+from bgsub.video.film_index import Entry, FilmIndex, Place
 from bgsub.video.frames import Bytes, Frame
-from bgsub.wording import plural
+from bgsub.video.seek import frames_at, index_film
+from bgsub.video.source import FrameSource
 
 Floats = NDArray[np.float32]
-
-
 Flags = NDArray[np.bool_]
 
+_ENOUGH_KEYS = 60
+"""Key frames that show what lasts in a video, whatever their distance."""
 
-_SMALL = 80 * 60
-"""Pixels that pictures are scaled down to."""
-
-
-_BLOCK_S, _BLOCK_FRAMES = 4.0, 8
-"""Seconds and pictures of a block at least."""
+_BEHIND = 12
+"""Frames behind a key frame that are decoded for a sample."""
 
 
-LIVELY = 8.0
-"""Grey levels from the median, in a tenth of the pictures, from which a pixel is not quiet."""
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """What some small pictures in a row have in common.
+class Film:
+    """A video whose frames are looked up: by seeking where that is exact, or else in one pass.
 
     Attributes
     ----------
-    first, last : int
-        Numbers of the frames.
-    median, stir : ndarray of float32, shape (h, w)
-        Their median, and the 0.9 quantile of the differences from it.
+    numbers : ndarray of int64, shape (n,)
+        Of the frames that are selected, from 1 in the video.
+    times : ndarray of float64, shape (n,)
+        Their seconds.
+    from_the_start : str
+        Why every part is decoded from the beginning; empty if frames can be sought.
     """
 
-    first: int
-    last: int
-    median: Floats
-    stir: Floats
+    def __init__(self, source: FrameSource) -> None:
+        self.source, self.from_the_start = source, ""
+        self._index: FilmIndex | None = None
+        if isinstance(source, VideoFileSource):
+            found = index_film(source)
+            if isinstance(found, str):
+                self.from_the_start = found
+            else:
+                self._index = found
+        if self._index is not None and isinstance(source, VideoFileSource):
+            times = self._index.times
+            numbers = np.arange(1, times.size + 1)
+            if not source.options.selection.is_everything:
+                wants = source.options.selection.picker().wants
+                chosen = [wants(place + 1, float(time_s)) for place, time_s in enumerate(times)]
+                numbers, times = numbers[chosen], times[chosen]
+        else:
+            if isinstance(source, IndexedSource):
+                pairs = source.moments()
+            else:
+                pairs = [(frame.number, frame.time_s) for frame in source]
+            numbers = np.array([number for number, _ in pairs], dtype=np.int64)
+            times = np.array([time_s for _, time_s in pairs])
+        if numbers.size == 0:
+            raise EmptySelectionError(f"{source.name}: no frame is selected")
+        self.numbers, self.times = numbers, times
 
-    @property
-    def quiet(self) -> Flags:
-        """Pixels in which nothing moves."""
-        return self.stir <= max(LIVELY, 3.0 * float(np.quantile(self.stir, 0.25)))
+    @cached_property
+    def _keys(self) -> NDArray[np.int64] | None:
+        """Numbers of key frames, if one of them shows that they are decoded alone."""
+        if self._index is None:
+            return None
+        keys = self._index.keys + 1
+        number = int(keys[keys.size // 2])
+        places = [self._index.place(number, from_its_key=True), self._index.place(number)]
+        found = [frame.data for place in places for frame in frames_at(self.source, [place])]
+        return keys if len(found) == 2 and np.array_equal(found[0], found[1]) else None
 
+    def places(self, numbers: Iterable[int], *, cheaply: bool = False) -> list[Place]:
+        """Return where frames are found; `cheaply` decodes none before the key frame of each."""
+        if self._index is not None:
+            alone = cheaply and self._keys is not None
+            return [self._index.place(int(number), from_its_key=alone) for number in numbers]
+        chosen = np.fromiter(numbers, dtype=np.int64)
+        times = self.times[np.searchsorted(self.numbers, chosen)]
+        return [Place(*pair) for pair in zip(chosen.tolist(), times.tolist(), strict=True)]
 
-def small_luma(frame: Frame) -> Bytes:
-    """Return the luma of a frame, scaled down."""
-    layout = frame.layout
-    luma = np.ascontiguousarray(layout.luma(frame.data)).reshape(layout.height, layout.width)
-    scale = min(1.0, (_SMALL / luma.size) ** 0.5)
-    size = max(4, round(layout.width * scale)), max(4, round(layout.height * scale))
-    return np.asarray(cv2.resize(luma, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    def spread(self, least_s: float, most: int) -> list[Place]:
+        """Choose at most so many frames that lie apart by `least_s` seconds or more.
 
+        They are key frames, which are decoded alone, where the video has enough of these.
+        """
+        numbers, times = self.numbers, self.times
+        step_s = max(least_s, float(times[-1] - times[0]) / most)
+        targets = np.arange(times[0], times[-1] + 1e-6, step_s)
+        places = np.unique(np.searchsorted(times, targets - 1e-6))
+        chosen = numbers[places[places < times.size]]
+        if self._keys is not None:
+            keys = np.intersect1d(self._keys, numbers)
+            following = np.searchsorted(keys, chosen)
+            near = np.unique(keys[following[following < keys.size]])
+            if near.size >= _ENOUGH_KEYS or 2 * near.size >= chosen.size:
+                chosen = near
+        return self.places(chosen.tolist(), cheaply=True)
 
-def blocks_of(frames: Iterable[Frame]) -> Iterator[Block]:
-    """Gather frames into blocks; the last one may be shorter."""
-    waiting: list[tuple[int, float, Bytes]] = []
-    for frame in frames:
-        long_enough = len(waiting) >= _BLOCK_FRAMES
-        if long_enough and frame.time_s - waiting[0][1] >= _BLOCK_S - 1e-6:
-            yield _block(waiting)
-            waiting = []
-        waiting.append((frame.number, frame.time_s, small_luma(frame)))
-    if len(waiting) >= _BLOCK_FRAMES:
-        yield _block(waiting)
+    def samples(self, first: int, last: int, count: int) -> list[Place]:
+        """Choose at most `count` frames spread over those from `first` to `last`.
 
+        They are near behind key frames, where the video has enough of these.
+        """
+        numbers = self.numbers[(self.numbers >= first) & (self.numbers <= last)]
+        if self._keys is not None:
+            before = np.searchsorted(self._keys, numbers, side="right") - 1
+            behind = numbers - self._keys[np.maximum(before, 0)]
+            near = numbers[(before >= 0) & (behind <= _BEHIND)]
+            if near.size >= count:
+                numbers = near
+        if numbers.size > count:
+            edges = (np.arange(count) + 0.5) * numbers.size / count
+            numbers = numbers[edges.astype(np.int64)]
+        return self.places(numbers.tolist(), cheaply=True)
 
-def _block(members: list[tuple[int, float, Bytes]]) -> Block:
-    pictures = np.stack([picture for _, _, picture in members]).astype(np.float32)
-    median = np.median(pictures, axis=0).astype(np.float32)
-    away = np.abs(pictures - median)
-    place = int(0.9 * (len(members) - 1))
-    stir = np.partition(away, place, axis=0)[place]
-    return Block(members[0][0], members[-1][0], median, stir.astype(np.float32))
+    def entry(self, number: int) -> Entry | None:
+        """Return where decoding up to a frame may begin; None is the start of the video."""
+        return None if self._index is None else self._index.entry(number)
 
-
-_ROUNDS = 8
-
-
-def fit_light(before: Floats, after: Floats) -> tuple[float, float]:
-    """Fit gain and offset of one picture to another, robustly (Geman-McClure weights)."""
-    gain, offset = 1.0, float(np.median(after - before))
-    for _ in range(_ROUNDS):
-        away = np.abs(after - gain * before - offset)
-        weights = 1.0 / (1.0 + (away / (2.0 * max(float(np.median(away)), 0.5))) ** 2) ** 2
-        total = float(weights.sum())
-        mean_x, mean_y = float(weights @ before) / total, float(weights @ after) / total
-        spread = float(weights @ (before - mean_x) ** 2)
-        if spread > 1.0:
-            gain = float(weights @ ((before - mean_x) * (after - mean_y))) / spread
-            gain = min(max(gain, 0.05), 20.0)
-        offset = mean_y - gain * mean_x
-    return gain, offset
-
-
-_EXPLAINED = 0.6
-"""Share of the differences that may be left where a displacement is what has changed."""
-
-_LEAST_SHIFT = 0.3
-"""Small pixels from which a picture is displaced."""
-
-_MOST_PICTURE = 0.4
-"""Share of the picture from which all of it has changed."""
-
-_OTHER_LIGHT = 12.0
-"""Grey levels by which the median must differ for it to be brighter or darker."""
-
-
-def reason_of(before: Floats, after: Floats, mask: Flags, input_size: tuple[int, int]) -> str:
-    """Return what has changed, and where.
-
-    Parameters
-    ----------
-    before, after : ndarray of float32, shape (h, w)
-        Small pictures of the scene.
-    mask : ndarray of bool, shape (h, w)
-        Pixels that have changed.
-    input_size : tuple of int
-        Width and height of the film, in the pixels of which places are given.
-    """
-    width, height = input_size
-    rows, columns = mask.shape
-    moved = _displacement(before, after)
-    if moved is not None:
-        way = round(float(np.hypot(*moved)) * width / columns)
-        return f"the camera moved by {plural(way, 'pixel')}"
-    levels = np.median(before), np.median(after)
-    if mask.mean() >= _MOST_PICTURE:
-        brighter = "brighter" if levels[1] > levels[0] else "darker"
-        if abs(levels[1] - levels[0]) > _OTHER_LIGHT:
-            return f"it became {brighter}"
-        return "most of the picture changed"
-    ys, xs = np.nonzero(mask)
-    x, y = xs.min() / columns * width, ys.min() / rows * height
-    right, bottom = (xs.max() + 1) / columns * width, (ys.max() + 1) / rows * height
-    return f"a change at {x:.0f},{y:.0f},{right - x:.0f},{bottom - y:.0f}"
-
-
-def _displacement(before: Floats, after: Floats) -> tuple[float, float] | None:
-    """Return by how much the picture was displaced, in its small pixels; None if that is not it.
-
-    The middle of the later picture is looked for in the earlier one by correlation, which does not
-    depend on light. (cv2.phaseCorrelate finds smooth rooms badly, and writes its window into the
-    pictures that it is given where their sides suit a fast Fourier transform.)
-    """
-    height, width = before.shape
-    rows, columns = height // 4, width // 4
-    if not rows or not columns:
-        return None
-    middle = np.ascontiguousarray(after[rows:-rows, columns:-columns])
-    alike = _floats(cv2.matchTemplate(before, middle, cv2.TM_CCOEFF_NORMED))
-    top, left = divmod(int(alike.argmax()), alike.shape[1])
-    x = columns - left - _beside_peak(alike[top], left)
-    y = rows - top - _beside_peak(alike[:, left], top)
-    if np.hypot(x, y) < _LEAST_SHIFT:
-        return None
-    matrix = np.array([[1, 0, x], [0, 1, y]])
-    shifted = _floats(
-        cv2.warpAffine(before, matrix, (width, height), borderMode=cv2.BORDER_REPLICATE)
-    )
-    unmoved, moved = (each[rows:-rows, columns:-columns] for each in (before, shifted))
-    # In all of it: a thing that was moved explains its own places, and nothing else does.
-    return (
-        (x, y) if _difference(moved, middle) < _EXPLAINED * _difference(unmoved, middle) else None
-    )
-
-
-def _floats(picture: NDArray[Any]) -> Floats:
-    return np.asarray(picture, dtype=np.float32)
-
-
-def _beside_peak(values: Floats, peak: int) -> float:
-    """Return how far the top of the parabola through a peak and its neighbours is from it."""
-    if not 0 < peak < values.size - 1:
-        return 0.0
-    before, at, behind = (float(value) for value in values[peak - 1 : peak + 2])
-    bend = before - 2 * at + behind
-    return 0.0 if bend >= 0 else 0.5 * (before - behind) / bend
-
-
-def _difference(before: Floats, after: Floats) -> float:
-    """Return the mean difference of two pictures, grey levels, but for their light."""
-    gain, offset = fit_light(before.ravel(), after.ravel())
-    return float(np.abs(after - gain * before - offset).mean())
+    def frames(self, places: Sequence[Place]) -> Iterator[Frame]:
+        """Return the frames of some places, in order; those that are damaged are left out."""
+        return frames_at(self.source, places)
 
 
 LEAST_S, MOST_GLIMPSES = 0.25, 4000
-"""Seconds between the pictures that are looked at, and their number at most."""
+"""Seconds between the frames that are looked at, and their number at most."""
 
+_SMALL = 80 * 60
+"""Pixels that frames are scaled down to."""
+
+_BLOCK_S, _BLOCK_FRAMES = 4.0, 8
+"""Seconds and frames of a block at least."""
 
 _LASTING = 2
 """Blocks for which a change must stay."""
 
+LIVELY = 8.0
+"""Grey levels from the median, in a tenth of the frames, from which a pixel is not quiet."""
 
-_LEAST_CHANGE = 12.0
-"""Grey levels by which a quiet pixel must differ."""
-
-_LIVELY_CHANGE = 4.0
-"""The same in units of its liveliness."""
+_LEAST_CHANGE, _LIVELY_CHANGE = 12.0, 4.0
+"""Grey levels by which a quiet pixel must differ, and the same in units of its liveliness."""
 
 _LEAST_SHARE = 0.005
 """Share of the picture that must have changed."""
@@ -222,24 +164,110 @@ _GAIN, _OFFSET = 1.6, 40.0
 _CLEAR = 0.5
 """Difference from a picture, as a share of that between two, up to which a frame is like it."""
 
+_LEAST_SHIFT, _EXPLAINED = 0.3, 0.4
+"""Small pixels from which the camera has moved, and share of the differences that this explains."""
+
+_MOST_PICTURE, _OTHER_LIGHT = 0.4, 12.0
+"""Share of the picture from which all of it has changed, and grey levels by which its median must
+differ for it to be brighter or darker."""
+
 
 @dataclass(frozen=True)
 class Change:
-    """A lasting change.
-
-    Attributes
-    ----------
-    first : int
-        Number of the first frame behind it.
-    """
+    """A lasting change; `first` is the number of the first frame behind it."""
 
     first: int
     reason: str
 
 
+class _Block(NamedTuple):
+    """Small frames in a row: their median, and the 0.9 quantile of the differences from it."""
+
+    first: int
+    last: int
+    median: Floats
+    stir: Floats
+
+    @property
+    def quiet(self) -> Flags:
+        """Pixels in which nothing moves."""
+        return self.stir <= max(LIVELY, 3.0 * float(np.quantile(self.stir, 0.25)))
+
+
+def _small_luma(frame: Frame) -> Bytes:
+    layout = frame.layout
+    luma = np.ascontiguousarray(layout.luma(frame.data)).reshape(layout.height, layout.width)
+    scale = min(1.0, (_SMALL / luma.size) ** 0.5)
+    size = max(4, round(layout.width * scale)), max(4, round(layout.height * scale))
+    return np.asarray(cv2.resize(luma, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+
+
+def _blocks(frames: Iterable[Frame]) -> Iterator[_Block]:
+    """Gather frames into blocks; the last one may be shorter."""
+    waiting: list[tuple[int, float, Bytes]] = []
+    for frame in frames:
+        long_enough = len(waiting) >= _BLOCK_FRAMES
+        if long_enough and frame.time_s - waiting[0][1] >= _BLOCK_S - 1e-6:
+            yield _block(waiting)
+            waiting = []
+        waiting.append((frame.number, frame.time_s, _small_luma(frame)))
+    if len(waiting) >= _BLOCK_FRAMES:
+        yield _block(waiting)
+
+
+def _block(members: list[tuple[int, float, Bytes]]) -> _Block:
+    pictures = np.stack([picture for _, _, picture in members]).astype(np.float32)
+    median = np.median(pictures, axis=0).astype(np.float32)
+    place = int(0.9 * (len(members) - 1))
+    stir = np.partition(np.abs(pictures - median), place, axis=0)[place]
+    return _Block(members[0][0], members[-1][0], median, stir.astype(np.float32))
+
+
+def fit_light(before: Floats, after: Floats) -> tuple[float, float]:
+    """Fit gain and offset of one picture to another, robustly (Geman-McClure weights)."""
+    gain, offset = 1.0, float(np.median(after - before))
+    for _ in range(8):
+        away = np.abs(after - gain * before - offset)
+        weights = 1.0 / (1.0 + (away / (2.0 * max(float(np.median(away)), 0.5))) ** 2) ** 2
+        total = float(weights.sum())
+        mean_x, mean_y = float(weights @ before) / total, float(weights @ after) / total
+        spread = float(weights @ (before - mean_x) ** 2)
+        if spread > 1.0:
+            gain = float(weights @ ((before - mean_x) * (after - mean_y))) / spread
+            gain = min(max(gain, 0.05), 20.0)
+        offset = mean_y - gain * mean_x
+    return gain, offset
+
+
+def reason_of(before: Floats, after: Floats, mask: Flags, input_size: tuple[int, int]) -> str:
+    """Return what has changed between two small pictures, in the pixels of the video."""
+    (width, height), (rows, columns) = input_size, mask.shape
+    was, now = (np.clip(np.rint(each), 0, 255).astype(np.uint8) for each in (before, after))
+    if min(was.shape) >= COARSEST:
+        found = Aligner(was).find(now)
+        way = float(np.hypot(found.motion.right, found.motion.down))
+        # In all of it: a thing that was moved explains its own places, and nothing else does.
+        if found.sure and way >= _LEAST_SHIFT and found.explained >= _EXPLAINED:
+            return f"the camera moved by {plural(round(way * width / columns), 'pixel')}"
+    if mask.mean() >= _MOST_PICTURE:
+        brighter = float(np.median(after) - np.median(before))
+        if abs(brighter) > _OTHER_LIGHT:
+            return f"it became {'brighter' if brighter > 0 else 'darker'}"
+        return "most of the picture changed"
+    ys, xs = np.nonzero(mask)
+    x, y = xs.min() / columns * width, ys.min() / rows * height
+    right, bottom = (xs.max() + 1) / columns * width, (ys.max() + 1) / rows * height
+    return f"a change at {x:.0f},{y:.0f},{right - x:.0f},{bottom - y:.0f}"
+
+
+def _limit(one: Floats, other: Floats) -> Floats:
+    """Return the grey levels by which pixels of such liveliness must differ."""
+    return np.maximum(_LEAST_CHANGE, _LIVELY_CHANGE * np.maximum(one, other))
+
+
 @dataclass(eq=False)
 class _View:
-    """The scene as it is known: the last quiet value of every pixel."""
+    """The scene as it is known: the last quiet value of every pixel, and when it was seen."""
 
     median: Floats
     stir: Floats
@@ -247,18 +275,18 @@ class _View:
     seen: NDArray[np.int64]
 
     @classmethod
-    def of(cls, block: Block) -> _View:
+    def of(cls, block: _Block) -> _View:
         seen = np.full(block.median.shape, block.first, np.int64)
         return cls(block.median.copy(), block.stir.copy(), block.quiet.copy(), seen)
 
-    def update(self, block: Block, where: Flags) -> None:
+    def update(self, block: _Block, where: Flags) -> None:
         """Take over what is quiet in a block."""
         where = where & block.quiet
         self.median[where], self.stir[where] = block.median[where], block.stir[where]
         self.seen[where] = block.first
         self.known |= where
 
-    def changed(self, block: Block) -> Flags:
+    def changed(self, block: _Block) -> Flags:
         """Mark quiet pixels that differ from what is known, but for light."""
         both = self.known & block.quiet
         if both.sum() < 0.1 * both.size:
@@ -267,43 +295,11 @@ class _View:
         if not 1 / _GAIN <= gain <= _GAIN or abs(offset) > _OFFSET:
             return both
         away = np.abs(block.median - (gain * self.median + offset))
-        limit = np.maximum(_LEAST_CHANGE, _LIVELY_CHANGE * np.maximum(self.stir, block.stir))
-        return np.asarray(both & (away > limit))
+        return np.asarray(both & (away > _limit(self.stir, block.stir)))
 
 
-@dataclass(eq=False)
-class _Candidate:
-    """A change that has not lasted long enough yet."""
-
-    first: Block
-    mask: Flags
-    blocks: int = 1
-    settled: Block | None = None
-
-    def goes_on(self, block: Block, changed: Flags) -> bool:
-        """Return whether a block shows the same change still."""
-        limit = np.maximum(_LEAST_CHANGE, _LIVELY_CHANGE * np.maximum(self.first.stir, block.stir))
-        same = np.abs(block.median - self.first.median) <= limit
-        mask = self.mask & changed & same
-        if mask.mean() < max(_LEAST_SHARE, 0.5 * self.mask.mean()):
-            return False
-        self.mask, self.blocks = mask, self.blocks + 1
-        return True
-
-    def stirs(self, block: Block) -> bool:
-        """Return whether somebody moves in it or beside it."""
-        return bool((_around(self.mask) & ~block.quiet).sum() > _STIR * self.mask.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """A change between two blocks.
-
-    Attributes
-    ----------
-    low, high : int
-        Frames between which it is.
-    """
+class _Found(NamedTuple):
+    """A change somewhere from frame `low` to frame `high`."""
 
     low: int
     high: int
@@ -313,19 +309,14 @@ class _Found:
 
 
 def find_changes(film: Film) -> list[Change]:
-    """Look quickly through a film for lasting changes of its scene.
-
-    Returns
-    -------
-    list of Change
-        In order.
+    """Find the lasting changes of a scene, in order.
 
     Notes
     -----
-    Decodes some thousand pictures, key frames where there are enough, and around each change all.
+    Decodes some thousand frames, key frames where there are enough, and around each change all.
     """
     frames = film.frames(film.spread(LEAST_S, MOST_GLIMPSES))
-    found = list(_changes_between(blocks_of(frames)))
+    found = list(_changes_between(_blocks(frames)))
     size = film.source.input_size
     return [
         Change(_first_behind(film, one), reason_of(one.before, one.after, one.mask, size))
@@ -333,32 +324,36 @@ def find_changes(film: Film) -> list[Change]:
     ]
 
 
-def _changes_between(blocks: Iterable[Block]) -> Iterator[_Found]:
-    """Find the lasting changes between blocks."""
-    view: _View | None = None
-    candidate: _Candidate | None = None
+def _changes_between(blocks: Iterator[_Block]) -> Iterator[_Found]:
+    """Yield changes that stay for some blocks, when nobody stirs in them or beside them."""
+    start = next(blocks, None)
+    if start is None:
+        return
+    view, first, settled, lasted = _View.of(start), None, None, 0
+    mask = np.zeros_like(view.known)
     for block in blocks:
-        if view is None:
-            view = _View.of(block)
-            continue
         differs = view.changed(block)
         changed = _without_specks(differs)
         if changed.mean() < _LEAST_SHARE:
-            candidate = None
+            first = None
             view.update(block, ~differs)
             continue
-        if candidate is None or not candidate.goes_on(block, changed):
-            candidate = _Candidate(block, changed)
+        same = mask
+        if first is not None:
+            away = np.abs(block.median - first.median)
+            same = mask & changed & (away <= _limit(first.stir, block.stir))
+        if first is None or same.mean() < max(_LEAST_SHARE, 0.5 * mask.mean()):
+            first, settled, lasted, same = block, None, 0, changed
+        mask, lasted = same, lasted + 1
         view.update(block, ~differs)
-        if candidate.stirs(block):
-            candidate.blocks, candidate.settled = 0, None
-        elif candidate.settled is None:
-            candidate.settled = block
-        if candidate.blocks >= _LASTING and candidate.settled is not None:
-            mask = candidate.mask
+        if (_around(mask) & ~block.quiet).sum() > _STIR * mask.sum():
+            lasted, settled = 0, None
+        elif settled is None:
+            settled = block
+        if lasted >= _LASTING and settled is not None:
             low = int(np.median(view.seen[mask]))
-            yield _Found(low, candidate.settled.last, view.median.copy(), block.median, mask)
-            view, candidate = _View.of(block), None
+            yield _Found(low, settled.last, view.median.copy(), block.median, mask)
+            view, first = _View.of(block), None
 
 
 def _around(mask: Flags) -> Flags:
@@ -376,7 +371,7 @@ def _without_specks(marks: Flags) -> Flags:
 
 def _first_behind(film: Film, found: _Found) -> int:
     """Find the frame from which the place is as it stays: changed, and nobody in front of it."""
-    numbers = film.moments.numbers
+    numbers = film.numbers
     between = numbers[(numbers >= found.low) & (numbers <= found.high)]
     around = _around(found.mask)
     after, most = found.after[around], _STIR * int(found.mask.sum())
@@ -387,6 +382,6 @@ def _first_behind(film: Film, found: _Found) -> int:
     for frame in film.frames(film.places(between.tolist())):
         if is_next:
             first, is_next = frame.number, False
-        away = np.abs(small_luma(frame)[around].astype(np.float32) - after)
+        away = np.abs(_small_luma(frame)[around].astype(np.float32) - after)
         is_next = int((away > limit).sum()) > most
     return first

@@ -1,4 +1,4 @@
-"""Choose where the segments of a film begin: where its scene changes for good, and by length."""
+"""Plan the segments of a video: they begin where its scene changes for good, and by length."""
 
 from __future__ import annotations
 
@@ -9,131 +9,33 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError, cannot_write
-from bgsub.fit.memory_need import AUTO_FIT_FRAMES
+from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import RunOptions
-from bgsub.pipeline.directory import is_complete
-from bgsub.pipeline.inputs import open_input
+from bgsub.pipeline.inputs import needs_fit, needs_still, open_input
 from bgsub.pipeline.manifest import input_identity
-from bgsub.pipeline.needs import needs_fit, needs_still
-from bgsub.segments.moments import Film, Moments
+from bgsub.pipeline.results import is_complete
+from bgsub.segments.changes import Film, find_changes
 from bgsub.version import __version__
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.selection import Position, parse_step
 from bgsub.video.source import Footage
 
+notes = logging.getLogger("bgsub.notes")
+
 AUTO_FRAMES = 15_000
-"""Frames up to which ``auto`` leaves a film as it is, and that it makes segments of at most."""
+"""Frames up to which ``auto`` leaves a video as it is, and that it makes segments of at most."""
 
 _LEAST = 50
 """Frames that a segment has at least: fewer are no fit to speak of."""
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Where a segment begins.
-
-    Attributes
-    ----------
-    first : int
-        Number of its first frame in the film.
-    state : int
-        Of the scene, from 1; segments of one state follow each other.
-    """
-
-    first: int
-    reason: str
-    state: int = 1
-
-
-def divide(film: Film, options: RunOptions) -> list[Bound]:
-    """Divide the frames that are selected of a film into segments.
-
-    Parameters
-    ----------
-    options : RunOptions
-        ``segment`` is ``auto`` or a length.
-
-    Returns
-    -------
-    list of Bound
-        In order; the first one is the first frame that is selected.
-    """
-    moments = film.moments
-    is_auto = options.segment == "auto"
-    if is_auto and moments.numbers.size <= AUTO_FRAMES:
-        return [Bound(int(moments.numbers[0]), "beginning")]
-    length = Position(frame=AUTO_FRAMES) if is_auto else parse_step(options.segment, "--segment")
-    unit = " frames" if length.seconds is None else ""
-    reason = f"after {AUTO_FRAMES if is_auto else options.segment}{unit}"
-    bounds: list[Bound] = []
-    states = _states(film)
-    for state, (place, why) in enumerate(states, start=1):
-        stop = states[state][0] if state < len(states) else moments.numbers.size
-        part = Moments(moments.numbers[place:stop], moments.times[place:stop])
-        own = [Bound(int(part.numbers[at]), reason, state) for at in equal_parts(part, length)]
-        bounds += [replace(own[0], reason=why), *own[1:]]
-    return bounds
-
-
-def _states(film: Film) -> list[tuple[int, str]]:
-    """Return the places among the frames at which the states of the scene begin, and why."""
-    from bgsub.segments.changes import find_changes  # a film in one piece needs none
-
-    numbers = film.moments.numbers
-    found = [(0, "beginning")]
-    for change in find_changes(film):
-        place = int(np.searchsorted(numbers, change.first))
-        if place - found[-1][0] >= _LEAST and numbers.size - place >= _LEAST:
-            found.append((place, change.reason))
-    return found
-
-
-def equal_parts(moments: Moments, length: Position) -> NDArray[np.int64]:
-    """Choose the places at which parts of a length begin, the first at 0.
-
-    What is left at the end is a part if it has half the length and enough frames, or else belongs
-    to the part before it.
-
-    Parameters
-    ----------
-    length : Position
-        In frames or in seconds.
-
-    Returns
-    -------
-    ndarray of int64
-        Increasing.
-    """
-    n = moments.numbers.size
-    if length.frame is not None:
-        step = max(length.frame, _LEAST)
-        starts = np.arange(0, n, step)
-        left = n - int(starts[-1])
-        is_long = 2 * left >= step
-    else:
-        seconds = float(length.seconds or 0.0)
-        times = moments.times - moments.times[0]
-        steps = np.arange(0.0, times[-1] + seconds, seconds)
-        starts = np.unique(np.searchsorted(times, steps - 1e-6))
-        starts = starts[starts < n]
-        is_long = 2 * (times[-1] - times[starts[-1]]) >= seconds
-    kept = [0]
-    for start in starts[1:].tolist():
-        if start - kept[-1] >= _LEAST:
-            kept.append(start)
-    if len(kept) > 1 and (n - kept[-1] < _LEAST or (kept[-1] == starts[-1] and not is_long)):
-        kept.pop()
-    return np.array(kept, dtype=np.int64)
-
 
 LEAST_FITTED = 500
 """Frames that are fitted of every segment, if it has so many."""
@@ -141,67 +43,10 @@ LEAST_FITTED = 500
 _BORROWED = 0.6
 """Share of them that are the neighbours': what stays through a segment is the smaller part."""
 
-
-class SampleShare(NamedTuple):
-    """What the fit of a segment sees.
-
-    Attributes
-    ----------
-    fit_frames : int
-        Frames in all.
-    before, after : tuple of Place
-        Those among them of the segments before and behind it.
-    """
-
-    fit_frames: int
-    before: tuple[Place, ...]
-    after: tuple[Place, ...]
-
-
-def share_sample(film: Film, bounds: Sequence[Bound], options: RunOptions) -> list[SampleShare]:
-    """Share the frames that are fitted of a film among its segments, by their length.
-
-    Each has `LEAST_FITTED`, or as many as ``--fit-frames`` says. With ``--fit-frames all`` a fit
-    is that of the frames of the segment, and of no others.
-
-    Parameters
-    ----------
-    bounds : sequence of Bound
-        Where its segments begin.
-    """
-    numbers = film.moments.numbers
-    edges = np.append(np.searchsorted(numbers, [bound.first for bound in bounds]), numbers.size)
-
-    def borrowed(neighbour: int, count: int) -> tuple[Place, ...]:
-        first, last = numbers[edges[neighbour]], numbers[edges[neighbour + 1] - 1]
-        return tuple(film.samples(int(first), int(last), count))
-
-    shares = []
-    for index, size in enumerate(np.diff(edges).tolist()):
-        fitted = max(LEAST_FITTED, round(AUTO_FIT_FRAMES * size / numbers.size))
-        sides = [
-            side
-            for side in (index - 1, index + 1)
-            if 0 <= side < len(bounds) and bounds[side].state == bounds[index].state
-        ]
-        if isinstance(options.fit_frames, int):
-            fitted = options.fit_frames
-        found: dict[int, tuple[Place, ...]] = {}
-        if sides and options.fit_frames != "all":
-            # Of a segment that is shorter than its sample, all frames are the smaller part still.
-            total = min(fitted, round(size / (1 - _BORROWED)))
-            found = {side: borrowed(side, round(_BORROWED * total / len(sides))) for side in sides}
-        shares.append(SampleShare(fitted, found.get(index - 1, ()), found.get(index + 1, ())))
-    return shares
-
-
-notes = logging.getLogger("bgsub.notes")
-
 FOLDER, PLAN = ".segments", "plan.json"
 """Where segments wait to be joined, within the folder of results, and the plan among them."""
 
 _VERSION = 2
-
 _SEGMENT = re.compile("[0-9]{4,}")
 
 _WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
@@ -212,14 +57,14 @@ _OF_OBJECTS = frozenset({"objects", "tracks", "events"})
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a film that is run by itself.
+    """A part of a video that is run by itself.
 
     Attributes
     ----------
     number : int
         From 1.
     first : int
-        Its first frame, a number of the film, from 1.
+        Its first frame, a number of the video, from 1.
     last : int or None
         Its last one, included; None is the end of what is selected.
     reason : str
@@ -227,7 +72,7 @@ class Segment:
     state : int
         Of the scene; segments of one state follow each other.
     entry : Entry or None
-        Where decoding may begin; None is the start of the film.
+        Where decoding may begin; None is the start of the video.
     fit_frames : int or None
         Frames that are fitted where no option says how many; None is as in any run.
     before, after : tuple of Place
@@ -258,14 +103,121 @@ class Segment:
         return cls(**{**plain, "entry": None if entry is None else Entry(*entry), **places})
 
 
+def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
+    """Divide a video into segments; it is one where the video is too short for two.
+
+    Their fits share the frames of one fit by length, but each has `LEAST_FITTED`, or as many as
+    ``--fit-frames`` says; of these, some are the neighbours' in the same state of the scene. With
+    ``--fit-frames all`` a fit is that of the frames of the segment, and of no others.
+
+    Raises
+    ------
+    BgsubError
+        As for `bgsub.open_source`.
+    """
+    film = Film(open_input(footage, options))
+    begins = _begins(film, options)
+    if film.from_the_start and len(begins) > 1:
+        text = "%s: each segment is decoded from the start of the film (%s)"
+        notes.info(text, film.source.name, film.from_the_start)
+    edges, total = [*(place for place, _, _ in begins), film.numbers.size], film.numbers.size
+
+    def borrowed(neighbour: int, count: int) -> tuple[Place, ...]:
+        first, stop = edges[neighbour : neighbour + 2]
+        return tuple(film.samples(int(film.numbers[first]), int(film.numbers[stop - 1]), count))
+
+    segments = []
+    for i, (place, reason, state) in enumerate(begins):
+        size = edges[i + 1] - place
+        fitted = max(LEAST_FITTED, round(AUTO_FIT_FRAMES * size / total))
+        if isinstance(options.fit_frames, int):
+            fitted = options.fit_frames
+        found: dict[int, tuple[Place, ...]] = {}
+        near = [side for side in (i - 1, i + 1) if 0 <= side < len(begins)]
+        sides = [side for side in near if begins[side][2] == state]
+        if sides and options.fit_frames != "all":
+            # Of a segment that is shorter than its sample, all frames are the smaller part still.
+            share = _BORROWED * min(fitted, round(size / (1 - _BORROWED))) / len(sides)
+            found = {side: borrowed(side, round(share)) for side in sides}
+        first = int(film.numbers[place])
+        segments.append(
+            Segment(
+                number=i + 1,
+                first=first,
+                last=None if i + 1 == len(begins) else int(film.numbers[edges[i + 1]]) - 1,
+                reason=reason,
+                state=state,
+                entry=film.entry(first),
+                fit_frames=fitted,
+                before=found.get(i - 1, ()),
+                after=found.get(i + 1, ()),
+            )
+        )
+    return tuple(segments)
+
+
+def _begins(film: Film, options: RunOptions) -> list[tuple[int, str, int]]:
+    """Return the place among the frames at which each segment begins, why, and its state."""
+    total, is_auto = film.numbers.size, options.segment == "auto"
+    if is_auto and total <= AUTO_FRAMES:
+        return [(0, "beginning", 1)]
+    states = [(0, "beginning")]
+    for change in find_changes(film):
+        place = int(np.searchsorted(film.numbers, change.first))
+        if place - states[-1][0] >= _LEAST and total - place >= _LEAST:
+            states.append((place, change.reason))
+    length = Position(frame=AUTO_FRAMES) if is_auto else parse_step(options.segment, "--segment")
+    unit = " frames" if length.seconds is None else ""
+    by_length = f"after {AUTO_FRAMES if is_auto else options.segment}{unit}"
+    stops = [*(place for place, _ in states[1:]), total]
+    return [
+        (start + at, by_length if at else why, state)
+        for state, ((start, why), stop) in enumerate(zip(states, stops, strict=True), start=1)
+        for at in equal_parts(film.times[start:stop], length)
+    ]
+
+
+def equal_parts(times: NDArray[np.float64], length: Position) -> list[int]:
+    """Choose the places at which parts of a length begin, the first at 0.
+
+    What is left at the end is a part if it has half the length and enough frames, or else belongs
+    to the part before it.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n,)
+        Of the frames, in seconds.
+    length : Position
+        In frames or in seconds.
+    """
+    n = times.size
+    if length.frame is not None:
+        step = max(length.frame, _LEAST)
+        starts = np.arange(0, n, step)
+        is_long = 2 * (n - int(starts[-1])) >= step
+    else:
+        seconds, since = float(length.seconds or 0.0), times - times[0]
+        steps = np.arange(0.0, since[-1] + seconds, seconds)
+        starts = np.unique(np.searchsorted(since, steps - 1e-6))
+        starts = starts[starts < n]
+        is_long = 2 * (since[-1] - since[starts[-1]]) >= seconds
+    kept = [0]
+    for start in starts[1:].tolist():
+        if start - kept[-1] >= _LEAST:
+            kept.append(start)
+    if len(kept) > 1 and (n - kept[-1] < _LEAST or (kept[-1] == starts[-1] and not is_long)):
+        kept.pop()
+    return kept
+
+
 @dataclass(frozen=True)
 class SegmentPlan:
-    """How a film is run in segments.
+    """How a video is run in segments.
 
     Attributes
     ----------
     identity : dict
-        What `bgsub.pipeline.manifest.input_identity` gives for the film.
+        What `bgsub.pipeline.manifest.input_identity` gives for the video.
     options : RunOptions
         Of the run that all segments together are.
     segments : tuple of Segment
@@ -278,6 +230,16 @@ class SegmentPlan:
     options: RunOptions
     segments: tuple[Segment, ...]
     directory: str
+
+    @classmethod
+    def draft(cls, footage: Footage, options: RunOptions) -> Self:
+        """Begin a plan, without segments yet: what the video is, and what is asked for."""
+        directory = os.getcwd()  # noqa: PTH109 - text
+        return cls(input_identity(footage), options, (), directory)
+
+    def divided(self, footage: Footage) -> Self:
+        """Divide the video of a plan into segments; see `segments_of` for the errors."""
+        return replace(self, segments=segments_of(footage, self.options))
 
     @property
     def fingerprint(self) -> str:
@@ -301,10 +263,9 @@ class SegmentPlan:
         if needs_still(options):
             outputs |= {"still"}
         last = options.source.end if segment.last is None else segment.last
-        source = replace(options.source, start=segment.first, end=last)
         return replace(
             options,
-            source=source,
+            source=replace(options.source, start=segment.first, end=last),
             outputs=outputs,
             fit_frames=options.fit_frames or segment.fit_frames,
             segment="off",
@@ -317,6 +278,12 @@ class SegmentPlan:
         """Return the numbers of the segments that are not finished."""
         numbers = (segment.number for segment in self.segments)
         return [number for number in numbers if not is_complete(segment_folder(out, number))]
+
+    def begins(self) -> str:
+        """List where segments begin and why, but for the first one, as many as a line holds."""
+        shown = [f"{each.first} ({each.reason})" for each in self.segments[1:6]]
+        more = ", …" if len(self.segments) > 6 else ""
+        return ", ".join([str(self.segments[0].first), *shown]) + more
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
@@ -355,10 +322,19 @@ class SegmentPlan:
             raise cannot_write(path, error, "choose another --out") from error
 
 
-def in_words(segments: Sequence[Segment]) -> str:
-    """List where segments begin and why, but for the first one, as many as a line holds."""
-    shown = [f"{each.first} ({each.reason})" for each in segments[1:6]]
-    return ", ".join([str(segments[0].first), *shown]) + (", …" if len(segments) > 6 else "")
+def load_plan(out: Path) -> SegmentPlan:
+    """Read the plan of a folder of results."""
+    path = out / FOLDER / PLAN
+    try:
+        return SegmentPlan.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        message = f"{out}: holds no segments; begin with `bgsub run --segment`"
+        raise InputError(message) from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (KeyError, TypeError, ValueError, AttributeError, BgsubError) as error:
+        message = f"{path}: is no plan of this bgsub ({error}); begin anew with --force"
+        raise InputError(message) from error
 
 
 def segment_folder(out: Path, number: int) -> Path:
@@ -381,56 +357,3 @@ def clear(out: Path) -> bool:
     with contextlib.suppress(OSError):  # somebody else's files are in it
         folder.rmdir()
     return found
-
-
-def load_plan(out: Path) -> SegmentPlan:
-    """Read the plan of a folder of results."""
-    path = out / FOLDER / PLAN
-    try:
-        return SegmentPlan.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError as error:
-        message = f"{out}: holds no segments; begin with `bgsub run --segment`"
-        raise InputError(message) from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (KeyError, TypeError, ValueError, AttributeError, BgsubError) as error:
-        message = f"{path}: is no plan of this bgsub ({error}); begin anew with --force"
-        raise InputError(message) from error
-
-
-def draft_plan(footage: Footage, options: RunOptions) -> SegmentPlan:
-    """Begin a plan, without segments yet: what the film is, and what is asked for."""
-    directory = os.getcwd()  # noqa: PTH109 - text
-    return SegmentPlan(input_identity(footage), options, (), directory)
-
-
-def divided(plan: SegmentPlan, footage: Footage) -> SegmentPlan:
-    """Divide the film of a plan into segments; see `segments_of` for the errors."""
-    return replace(plan, segments=segments_of(footage, plan.options))
-
-
-def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
-    """Divide a film into segments; it is one where the film is too short for two."""
-    film = Film(open_input(footage, options))
-    bounds = divide(film, options)
-    if film.from_the_start and len(bounds) > 1:
-        text = "%s: each segment is decoded from the start of the film (%s)"
-        notes.info(text, film.source.name, film.from_the_start)
-    shares = share_sample(film, bounds, options)
-    lasts = [following.first - 1 for following in bounds[1:]]
-    return tuple(
-        Segment(
-            number=number,
-            first=bound.first,
-            last=last,
-            reason=bound.reason,
-            state=bound.state,
-            entry=film.entry(bound.first),
-            fit_frames=share.fit_frames,
-            before=share.before,
-            after=share.after,
-        )
-        for number, (bound, last, share) in enumerate(
-            zip(bounds, [*lasts, None], shares, strict=True), start=1
-        )
-    )

@@ -1,4 +1,4 @@
-"""Run segments of a plan, in whatever process and on whatever machine."""
+"""Run a video in segments, in whatever process and on whatever machine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from pathlib import Path
 import numpy as np
 
 from bgsub.errors import BgsubError, InputError, OutputError
-from bgsub.fit.memory_need import MemoryNeed
+from bgsub.fit.memory import MemoryNeed
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline import run as pipeline
-from bgsub.pipeline.directory import ResultsDirectory, is_complete
-from bgsub.pipeline.inputs import StrPath, load_for, memory_need, no_progress, open_input
+from bgsub.pipeline.inputs import (
+    Stretch,
+    StrPath,
+    load_for,
+    memory_need,
+    no_progress,
+    open_input,
+)
 from bgsub.pipeline.manifest import Stopwatch
 from bgsub.pipeline.outcome import RunResult
-from bgsub.pipeline.run import run as run_piece
-from bgsub.pipeline.stretch import Stretch
+from bgsub.pipeline.results import ResultsDirectory, is_complete
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers, keep_freed_memory
 from bgsub.segments.plan import (
@@ -28,9 +33,6 @@ from bgsub.segments.plan import (
     Segment,
     SegmentPlan,
     clear,
-    divided,
-    draft_plan,
-    in_words,
     load_plan,
     segment_folder,
     segments_of,
@@ -39,6 +41,9 @@ from bgsub.video.seek import glimpse
 from bgsub.video.source import Footage
 
 notes = logging.getLogger("bgsub.notes")
+
+Work = Callable[[SegmentPlan, Sequence[int]], None]
+"""Runs the segments of these numbers, each into its folder, and raises when one fails."""
 
 
 def run_segments(
@@ -90,8 +95,8 @@ def run_segment(
 ) -> None:
     """Run a segment into its folder; does nothing if its results are there.
 
-    Its run.json is the sign that it is complete. Two processes may try the same segment: both write
-    aside, and the first one that is ready puts its results in place.
+    Two processes may try the same segment: both write aside, and the first one that is ready puts
+    its results in place.
 
     Parameters
     ----------
@@ -102,7 +107,7 @@ def run_segment(
     plan : SegmentPlan, optional
         Read from the folder if not given.
     footage : path or ndarray, optional
-        The film, where it is no file or has another path here.
+        The video, where it is no file or has another path here.
     jobs : int
         Segments that are run at the same time on this machine, which share threads and memory.
     progress : callable, optional
@@ -122,7 +127,7 @@ def run_segment(
     segment = plan.segments[number - 1]
     stretch = Stretch(plan.identity, segment.entry, segment.before, segment.after)
     try:
-        run_piece(footage, folder, options, progress=progress, stretch=stretch)
+        pipeline.run(footage, folder, options, progress=progress, stretch=stretch)
     except OutputError:
         if not is_complete(folder):  # or else somebody else was first
             raise
@@ -130,10 +135,6 @@ def run_segment(
         # What one segment has taken would be added to what the next one takes.
         gc.collect()
         give_back()
-
-
-Work = Callable[[SegmentPlan, Sequence[int]], None]
-"""Runs the segments of these numbers, each into its folder, and raises when one fails."""
 
 
 def run(
@@ -171,7 +172,7 @@ def run(
 
     Notes
     -----
-    Memory: within ``options.memory``, see `bgsub.fit.memory_plan`; of a film in segments that of
+    Memory: within ``options.memory``, see `bgsub.fit.memory`; of a film in segments that of
     the longest one. Masks that need no background are learned without a fit of the frames: no Gram
     matrix, so time and memory grow with the number of frames and not with its square.
     """
@@ -192,12 +193,13 @@ def run(
 
 
 def prepare(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan | None:
-    """Make the plan of a film, or take the one that is there; None where it is one piece.
+    """Make the plan of a video, or take the one that is there; None where it is one piece.
 
     Raises
     ------
     OutputError
-        If the folder cannot be written, or holds what is not to be replaced.
+        If the folder cannot be written, or holds segments of an earlier run that are not to be
+        replaced, or not those of this input and these options.
     BgsubError
         As for `bgsub.open_source`.
     """
@@ -213,8 +215,40 @@ def prepare(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan | N
     return plan
 
 
+def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
+    try:
+        earlier = load_plan(out)
+    except InputError:
+        earlier = None
+    if earlier is not None and not (options.force or options.resume):
+        done = len(earlier.segments) - len(earlier.missing(out))
+        message = f"{out}: holds {done} of {len(earlier.segments)} segments of a run that stopped"
+        raise OutputError(f"{message}; go on with --resume, or begin anew with --force")
+    draft = SegmentPlan.draft(footage, options)
+    if earlier is not None and options.resume and earlier.fingerprint == draft.fingerprint:
+        return replace(draft, segments=earlier.segments)
+    if earlier is not None and not options.force:
+        message = f"{out}: its segments are of another input, or were made with other options"
+        raise OutputError(f"{message}; give the same, or begin anew with --force")
+    if clear(out):
+        notes.info("%s: removed the segments that a stopped run had left there", out)
+    plan = draft.divided(footage)
+    if len(plan.segments) > 1:
+        plan.save(out)
+    return plan
+
+
+def announce(plan: SegmentPlan, out: Path) -> None:
+    """Say in one line where segments begin, and what is finished already."""
+    total, name, missing = len(plan.segments), plan.identity["name"], plan.missing(out)
+    notes.info("%s: %d segments, which begin at frame %s", name, total, plan.begins())
+    if len(missing) < total:
+        done = total - len(missing)
+        notes.info("%s: %d of %d segments are finished already and are taken", out, done, total)
+
+
 def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunResult:
-    """Join the segments of a film, and remove them.
+    """Join the segments of a video, and remove them.
 
     Raises
     ------
@@ -231,7 +265,7 @@ def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunR
 
 
 def is_one_piece(footage: Footage, options: RunOptions) -> bool:
-    """Say whether a film is run as one without a look at it, as far as its header tells.
+    """Return whether a video is run as one without a look at it, as far as its header tells.
 
     By default that is one of no more frames than `AUTO_FRAMES`, or one of which all are fitted.
     """
@@ -246,52 +280,8 @@ def is_one_piece(footage: Footage, options: RunOptions) -> bool:
     return frames is None or frames <= AUTO_FRAMES
 
 
-def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
-    """Make a plan, or take the one that is there.
-
-    Raises
-    ------
-    OutputError
-        If segments of an earlier run are there that are not to be replaced, or not those of this
-        input and these options.
-    """
-    earlier = _earlier(out)
-    if earlier is not None and not (options.force or options.resume):
-        done = len(earlier.segments) - len(earlier.missing(out))
-        message = f"{out}: holds {done} of {len(earlier.segments)} segments of a run that stopped"
-        raise OutputError(f"{message}; go on with --resume, or begin anew with --force")
-    draft = draft_plan(footage, options)
-    if earlier is not None and options.resume and earlier.fingerprint == draft.fingerprint:
-        return replace(draft, segments=earlier.segments)
-    if earlier is not None and not options.force:
-        message = f"{out}: its segments are of another input, or were made with other options"
-        raise OutputError(f"{message}; give the same, or begin anew with --force")
-    if clear(out):
-        notes.info("%s: removed the segments that a stopped run had left there", out)
-    plan = divided(draft, footage)
-    if len(plan.segments) > 1:
-        plan.save(out)
-    return plan
-
-
-def _earlier(out: Path) -> SegmentPlan | None:
-    try:
-        return load_plan(out)
-    except InputError:
-        return None
-
-
-def announce(plan: SegmentPlan, out: Path) -> None:
-    """Say in one line where segments begin, and what is finished already."""
-    total, name, missing = len(plan.segments), plan.identity["name"], plan.missing(out)
-    notes.info("%s: %d segments, which begin at frame %s", name, total, in_words(plan.segments))
-    if len(missing) < total:
-        done = total - len(missing)
-        notes.info("%s: %d of %d segments are finished already and are taken", out, done, total)
-
-
 def segment_needs(footage: Footage, options: RunOptions) -> list[tuple[Segment, MemoryNeed]]:
-    """Divide a film as a run would, and count what each segment takes; nothing where it is one.
+    """Divide a video as a run would, and count what each segment takes; nothing where it is one.
 
     Raises
     ------
@@ -300,25 +290,15 @@ def segment_needs(footage: Footage, options: RunOptions) -> list[tuple[Segment, 
 
     Notes
     -----
-    Looks through the film for lasting changes, and opens it once for every segment.
+    Looks through the video for lasting changes, and opens it once for every segment.
     """
-    if is_one_piece(footage, options):
-        return []
-    segments = segments_of(footage, options)
-    return _needs(footage, options, segments) if len(segments) > 1 else []
-
-
-def _needs(
-    footage: Footage, options: RunOptions, segments: Sequence[Segment]
-) -> list[tuple[Segment, MemoryNeed]]:
-    plan = SegmentPlan({}, options, tuple(segments), "")
-    needs = []
-    for segment in segments:
+    segments = () if is_one_piece(footage, options) else segments_of(footage, options)
+    plan, needs = SegmentPlan({}, options, segments, ""), []
+    for segment in segments if len(segments) > 1 else ():
         own = plan.segment_options(segment.number)
         source = open_input(footage, own)
-        frames = source.frames_estimate or 0
         borrowed = len(segment.before) + len(segment.after)
-        needs.append((segment, memory_need(source, own, frames, borrowed)))
+        needs.append((segment, memory_need(source, own, source.frames_estimate or 0, borrowed)))
     return needs
 
 

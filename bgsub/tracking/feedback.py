@@ -18,7 +18,7 @@ from typing import Any
 
 from bgsub.errors import InputError, UsageError
 from bgsub.outliers.events import Event
-from bgsub.runtime.temporary import write_file
+from bgsub.runtime.files import write_file
 from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded
 from bgsub.tracking.tables import read_frames

@@ -6,10 +6,9 @@ import functools
 from dataclasses import dataclass
 from typing import Literal
 
-from bgsub.declared import Declared, documented, option
 from bgsub.errors import UsageError
-from bgsub.input_rules import Duration, File, Text
-from bgsub.rules import Choice, Integer
+from bgsub.options import Declared, documented, option
+from bgsub.rules import Choice, Duration, File, Integer, Text
 
 _events = functools.partial(option, "Events")
 

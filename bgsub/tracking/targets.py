@@ -1,4 +1,4 @@
-"""Hold what is known of an object that is followed: its motion, its looks, its usual size."""
+"""What is known of an object that is followed: its motion, its looks, and where it can be."""
 
 from __future__ import annotations
 
@@ -8,50 +8,75 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bgsub.tracking.detections import Box, Detection, center, positions
 from bgsub.video.frames import Bytes
 
-_STEP = 0.12
-"""Standard deviation of the change of velocity in a frame, in sizes of the object a frame."""
+_STEP, _MEASURED, _LEAST = 0.12, 0.06, 0.4
+"""Standard deviations: of the change of velocity in a frame and of a measured centre, in sizes of
+the object, and the least of a measured centre in pixels. Outlines breathe."""
 
-_MEASURED = 0.06
-"""Standard deviation of a measured centre, in sizes of the object: outlines breathe."""
+_MOST_PIXELS, _ALIKE, _BREATH = 40_000, 35.0, 2
+"""Pixels of a patch above which it is reduced; root mean square difference in grey levels up to
+which a place may show the object; pixels by which outlines move from frame to frame."""
 
-_LEAST = 0.4
-"""Least standard deviation of a measured centre in pixels."""
+_DISTINCT = 20.0
+"""Grey levels between the colours of objects from which their looks tell them apart."""
+
+_LEARNING = 0.12
+"""Share by which a frame moves the usual size and colour of an object."""
+
+_LONG, _RARELY = 8, 4
+"""Frames from which something has been hidden for long, and is looked for in every fourth one."""
+
+_OVER, _LEFT = 0.5, 0.3
+"""Share of a box that another covers, and of an object that a region leaves, from which it is not
+behind that other but beside it."""
+
+_TINY, _SIDE_BY_SIDE, _PARTED = 100, 0.8, 0.4
+"""Pixels of objects below which they part a region by its pixels, share of their usual areas from
+which it shows them beside each other, and trust in a centre found so: outlines of larger ones
+overlap, and motion tells more."""
+
+FORBIDDEN, ALONE = 1e6, 2.0
+"""Costs of a pair that is out of the question, and of an object without a detection: above that of
+every pair, and below that of two poor ones."""
+
+_REACH, _FARTHEST = (0.6, 3.0, 2.0), 4.0
+"""How far from its prediction an object is looked for: sizes, standard deviations, pixels; and most
+sizes by which an uncertain prediction reaches further (and 20 pixels)."""
+
+_AREA_COST, _COLOR_COST, _COLOR_SPAN = 0.3, 0.6, 40.0
+"""Cost of twice (or half) the usual area, and of a colour that is 40 grey levels off or more."""
+
+_OTHER = 8
+"""Factor between areas from which a region is something else, but where the border cut it."""
+
+_NEAR, _ALIKE_AREA, _ALIKE_COLOR = 1.5, 3.0, 40.0
+"""Own sizes beyond the usual reach from which only what looks like an object is it: factor between
+areas and grey levels between colours."""
+
+_FEW = 4
+"""Rows and columns of a group up to which all pairings are tried out."""
 
 
 class Motion:
-    """Centre and velocity of an object, each axis by itself.
+    """Centre and velocity of an object by a Kalman filter.
 
-    The state of an axis is (p, v) with the covariance [[a, b], [b, c]]; both axes share it, for
-    they are measured together and with the same noise.
-
-    Parameters
-    ----------
-    x, y : float
-        First measured centre in pixels.
-    size : float
-        Size of the object in pixels, the scale of both noises.
+    The state of an axis is (p, v) with the covariance [[a, b], [b, c]], which both axes share.
+    `x`, `y` are the first measured centre and `size` the scale of both noises, in pixels.
     """
 
     def __init__(self, x: float, y: float, size: float) -> None:
         self.x, self.y = x, y
         self.vx = self.vy = 0.0
-        noise = self._noise(size)
         # Of the velocity nothing is known but that objects rarely move by their own size a frame.
-        self._a, self._b, self._c = noise, 0.0, (0.5 * size) ** 2 + 1.0
+        self._a, self._b, self._c = self._noise(size), 0.0, (0.5 * size) ** 2 + 1.0
 
     @staticmethod
     def _noise(size: float) -> float:
         return (_MEASURED * size + _LEAST) ** 2
-
-    @property
-    def speed(self) -> float:
-        """Pixels a frame."""
-        return math.hypot(self.vx, self.vy)
 
     @property
     def spread(self) -> float:
@@ -81,49 +106,18 @@ class Motion:
         self._a *= 1 - gain_p
 
 
-_MOST_PIXELS = 40_000
-"""Pixels of a patch above which it is reduced before it is looked for."""
-
-_ALIKE = 35.0
-"""Root mean square difference in grey levels up to which a place may show the object."""
-
-_BREATH = 2
-"""Pixels by which outlines move from frame to frame."""
-
-
 class Appearance:
-    """The pixels of an object when it was last seen alone.
+    """The pixels of an object when it was last seen alone, in a box of whole pixels."""
 
-    Parameters
-    ----------
-    picture : ndarray of shape (h, w) or (h, w, 3), uint8
-    box : tuple of four ints
-        x, y, width and height within the picture.
-    inside : ndarray of shape (height, width), bool
-        Which pixels of the box belong to the object.
-    """
-
-    def __init__(
-        self, picture: Bytes, box: tuple[int, int, int, int], inside: NDArray[np.bool_]
-    ) -> None:
-        x, y, width, height = box
+    def __init__(self, picture: Bytes, box: Box, inside: NDArray[np.bool_]) -> None:
+        x, y, width, height = (int(value) for value in box)
         self._patch = picture[y : y + height, x : x + width].copy()
         self._inside = inside
 
     def locate(
         self, picture: Bytes, center: tuple[float, float], reach: float, within: Box
     ) -> tuple[float, float, float] | None:
-        """Find the object near a place, in a region that it shares with others.
-
-        Parameters
-        ----------
-        picture : ndarray of shape (h, w) or (h, w, 3), uint8
-        center : tuple of float
-            Where the centre of its box is expected, in pixels.
-        reach : float
-            How far from there it may be, in pixels.
-        within : Box
-            What the region covers: the object reaches out of it by no more than outlines breathe.
+        """Find the object at most `reach` pixels from a place, in a region of a box.
 
         Returns
         -------
@@ -157,7 +151,7 @@ class Appearance:
 
 
 def _places(center: float, side: int, reach: float, within: tuple[float, ...], most: int) -> range:
-    """Give where an object may begin along one axis: near its place, in its region and picture."""
+    """Return where an object may begin along an axis: near its place, in its region and frame."""
     at, margin = round(center - side / 2), math.ceil(reach)
     begin, end = int(within[0]), int(within[0] + within[1]) - side
     first = max(at - margin, min(begin, end) - _BREATH, 0)
@@ -167,10 +161,8 @@ def _places(center: float, side: int, reach: float, within: tuple[float, ...], m
 def _least_squares(window: Bytes, patch: Bytes, inside: Bytes) -> tuple[float, tuple[int, int]]:
     """Find where a patch differs least from a window; the sum of squares, and x and y there.
 
-    Σ(w − p)² = Σw² − 2Σwp + Σp² over the pixels inside. `cv2.matchTemplate` has a way to do that
-    with a mask, in double precision, which takes more than twice the time. Of colours the channel
-    is compared in which the object stands out most, a third of the work; all of them are in the
-    sum.
+    Σ(w − p)² = Σw² − 2Σwp + Σp² over the pixels inside; `cv2.matchTemplate` with a mask takes more
+    than twice the time. Of colours the channel is compared in which the object stands out most.
     """
     one, two = window, patch
     if window.ndim == 3:
@@ -186,40 +178,15 @@ def _least_squares(window: Bytes, patch: Bytes, inside: Bytes) -> tuple[float, t
     return cv2.norm(window[y : y + high, x : x + wide], patch, cv2.NORM_L2SQR, inside), (x, y)
 
 
-_DISTINCT = 20.0
-"""Grey levels between the colours of objects from which their looks tell them apart."""
-
-_LEARNING = 0.12
-"""Share by which a frame moves the usual size and colour of an object."""
-
-_LONG, _RARELY = 8, 4
-"""Frames from which something has been hidden for long, and is looked for in every fourth one."""
-
-_OVER, _LEFT = 0.5, 0.3
-"""Share of a box that another covers, and of an object that a region leaves, from which it is not
-behind that other but beside it."""
-
-
-_TINY = 100
-"""Pixels of objects below which a region that they share is parted by its pixels: outlines of
-larger ones overlap and breathe, and motion tells more."""
-
-_SIDE_BY_SIDE = 0.8
-"""Share of their usual areas together from which a region shows them beside each other."""
-
-_PARTED = 0.4
-"""Trust in a centre that was found by parting a region."""
-
-
 @dataclass(eq=False)
 class Target:
     """An object that is being followed.
 
     Its usual size is that of a part where the border of the picture cut it when it was last seen
-    alone (`is_cut`). `hidden` counts the frames in a row in which its looks were not found. The
-    last fields are the evidence that it is an object: where and when it was first seen, its largest
-    area and highest probability, and whether it touched the border. One that turns out to be a part
-    of another has `joined` it.
+    alone (`is_cut`). `alone` counts the frames in which it had a region to itself, `hidden` those
+    in a row in which its looks were not found. The last fields are the evidence that it is an
+    object: where and when it was first seen, its largest area and highest probability, and whether
+    it touched the border. One that turns out to be a part of another has `joined` it.
     """
 
     motion: Motion
@@ -229,6 +196,7 @@ class Target:
     color: NDArray[np.float64] | tuple[()]
     number: int = 0
     hits: int = 1
+    alone: int = 1
     missed: float = 0.0
     ended: bool = False
     is_cut: bool = False
@@ -268,18 +236,15 @@ class Target:
             old = np.asarray(self.color)
             self.color = old + share * (np.asarray(detection.color) - old)
         if picture is not None and detection.inside is not None:
-            x, y, width, height = (int(value) for value in detection.box)
-            self.looks = Appearance(picture, (x, y, width, height), detection.inside)
+            self.looks = Appearance(picture, detection.box, detection.inside)
             self.hidden = 0
 
-
-def _is_distinct(track: Target, others: Sequence[Target]) -> bool:
-    """Say whether an object can be told from those that it has merged with by its colour."""
-    if not len(track.color):
-        return False
-    own = np.asarray(track.color)
-    apart = [np.abs(own - other.color).max() for other in others if other is not track]
-    return bool(min(apart) >= _DISTINCT)
+    def place(self, at: tuple[float, float], region: Box) -> Box:
+        """Return its box about a centre, moved into a region."""
+        width, height = min(self.width, region[2]), min(self.height, region[3])
+        left = min(max(at[0] - width / 2, region[0]), region[0] + region[2] - width)
+        top = min(max(at[1] - height / 2, region[1]), region[1] + region[3] - height)
+        return left, top, width, height
 
 
 def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | None) -> list[Box]:
@@ -290,27 +255,28 @@ def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | No
     the region among them. One that was cut by the border when it was seen alone has no known size:
     it is what the others leave of the region.
     """
+    distinct = [_is_distinct(track, tracks) for track in tracks]
     boxes = [
-        _find_share(track, region.box, picture if _is_distinct(track, tracks) else None)
-        for track in tracks
+        _find_share(track, region.box, picture if is_distinct else None)
+        for track, is_distinct in zip(tracks, distinct, strict=True)
     ]
     unseen = [i for i, track in enumerate(tracks) if track.hidden and track.looks is not None]
-    if len(tracks) == 2 and len(unseen) == 1 and region.inside is not None:
+    if len(tracks) == 2 and len(unseen) == 1:
         own = unseen[0]
-        left = _left_over(region.inside, region.box, [boxes[1 - own]])
+        left = _left_over(region, [boxes[1 - own]])
         if left is not None and _is_beside(tracks[own], boxes[own], boxes[1 - own], left):
-            boxes[own] = _placed(tracks[own], *center(left), region.box)
+            boxes[own] = tracks[own].place(center(left), region.box)
             tracks[own].motion.correct(*center(boxes[own]), tracks[own].size, trust=0.5)
-    if _lie_side_by_side(tracks, region):
-        for i, (x, y) in _part(region, boxes).items():
-            if not _is_distinct(tracks[i], tracks):
-                boxes[i] = _placed(tracks[i], x, y, region.box)
+    areas = [track.area for track in tracks]
+    if max(areas) < _TINY and region.area >= _SIDE_BY_SIDE * sum(areas):
+        for i, middle in _part(region, boxes).items():
+            if not distinct[i]:
+                boxes[i] = tracks[i].place(middle, region.box)
                 tracks[i].motion.correct(*center(boxes[i]), tracks[i].size, trust=_PARTED)
     cut = [i for i, track in enumerate(tracks) if track.is_cut]
-    if len(cut) == 1 and region.inside is not None:
+    if len(cut) == 1:
         own = cut[0]
-        others = [box for i, box in enumerate(boxes) if i != own]
-        left = _left_over(region.inside, region.box, others)
+        left = _left_over(region, [box for i, box in enumerate(boxes) if i != own])
         if left is not None and left[2] * left[3] > boxes[own][2] * boxes[own][3]:
             boxes[own] = left
             tracks[own].width, tracks[own].height = left[2:]
@@ -318,10 +284,31 @@ def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | No
     return boxes
 
 
-def _lie_side_by_side(tracks: Sequence[Target], region: Detection) -> bool:
-    """Say whether objects are tiny, and their region large enough to show all of each."""
-    areas = [track.area for track in tracks]
-    return max(areas) < _TINY and region.area >= _SIDE_BY_SIDE * sum(areas)
+def _is_distinct(track: Target, others: Sequence[Target]) -> bool:
+    """Return whether its colour tells an object from those that it has merged with."""
+    if not len(track.color):
+        return False
+    own = np.asarray(track.color)
+    apart = [np.abs(own - other.color).max() for other in others if other is not track]
+    return bool(min(apart) >= _DISTINCT)
+
+
+def _find_share(track: Target, region: Box, picture: Bytes | None) -> Box:
+    """Find an object within the region that it shares with others, by its looks or its motion."""
+    motion = track.motion
+    is_due = track.hidden < _LONG or track.hidden % _RARELY == 0
+    track.hidden += 1
+    if picture is not None and track.looks is not None and is_due:
+        reach = min(2 * motion.spread, track.size) + 2
+        place = track.looks.locate(picture, (motion.x, motion.y), reach, region)
+        if place is not None:
+            track.hidden = 0
+            motion.correct(*place[:2], track.size, trust=place[2])
+    box = track.place((motion.x, motion.y), region)
+    middle = center(box)
+    if math.dist(middle, (motion.x, motion.y)) > 0:
+        motion.correct(*middle, track.size, trust=0.5)
+    return box
 
 
 def _part(region: Detection, boxes: Sequence[Box]) -> dict[int, tuple[float, float]]:
@@ -342,53 +329,136 @@ def _part(region: Detection, boxes: Sequence[Box]) -> dict[int, tuple[float, flo
 
 
 def _is_beside(track: Target, box: Box, other: Box, left: Box) -> bool:
-    """Say whether an object is in what another leaves of their region, and not behind that one."""
-    (x, y, width, height), (left_x, top, wide, high) = box, other
-    across = min(x + width, left_x + wide) - max(x, left_x)
-    down = min(y + height, top + high) - max(y, top)
-    is_over = max(across, 0) * max(down, 0) >= _OVER * width * height
+    """Return whether an object is in what another leaves of their region, and not behind it."""
+    is_over = float(covered(box, other)) >= _OVER
     return is_over and left[2] * left[3] >= _LEFT * track.width * track.height
 
 
-def _placed(track: Target, x: float, y: float, region: Box) -> Box:
-    """Give the box of an object about a centre, moved into a region."""
-    width, height = min(track.width, region[2]), min(track.height, region[3])
-    left = min(max(x - width / 2, region[0]), region[0] + region[2] - width)
-    top = min(max(y - height / 2, region[1]), region[1] + region[3] - height)
-    return left, top, width, height
-
-
-def _left_over(inside: NDArray[np.bool_], region: Box, others: Sequence[Box]) -> Box | None:
-    """Give the box around the largest part of a region that lies in no other box."""
-    left = inside.astype(np.uint8)
+def _left_over(region: Detection, others: Sequence[Box]) -> Box | None:
+    """Return the box around the largest part of a region that lies in no other box."""
+    if region.inside is None:
+        return None
+    left = region.inside.astype(np.uint8)
     for box in others:
-        x, y = round(box[0] - region[0]), round(box[1] - region[1])
+        x, y = round(box[0] - region.box[0]), round(box[1] - region.box[1])
         left[max(y, 0) : max(y + round(box[3]), 0), max(x, 0) : max(x + round(box[2]), 0)] = 0
     count, _, stats, _ = cv2.connectedComponentsWithStats(left, connectivity=8)
     if count < 2:
         return None
-    largest = 1 + int(stats[1:, cv2.CC_STAT_AREA].argmax())
-    x, y, width, height = (int(value) for value in stats[largest, :4])
-    return region[0] + x, region[1] + y, width, height
+    x, y, width, height = stats[1 + int(stats[1:, cv2.CC_STAT_AREA].argmax()), :4].tolist()
+    return region.box[0] + x, region.box[1] + y, width, height
 
 
-def _is_looked_for(hidden: int) -> bool:
-    """Say whether to look for what has been hidden for so many frames: long ones now and then."""
-    return hidden < _LONG or hidden % _RARELY == 0
+def covered(boxes: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
+    """Share of each box that lies within another; shapes (..., 4), which broadcast."""
+    one, two = np.asarray(boxes, float), np.asarray(by, float)
+    ends = np.minimum(one[..., :2] + one[..., 2:], two[..., :2] + two[..., 2:])
+    common = np.clip(ends - np.maximum(one[..., :2], two[..., :2]), 0, None).prod(axis=-1)
+    return np.asarray(common / np.maximum(one[..., 2:].prod(axis=-1), 1e-9))
 
 
-def _find_share(track: Target, region: Box, picture: Bytes | None) -> Box:
-    """Find an object within the region that it shares with others, by its looks or its motion."""
-    motion = track.motion
-    is_due, track.hidden = _is_looked_for(track.hidden), track.hidden + 1
-    if picture is not None and track.looks is not None and is_due:
-        reach = min(2 * motion.spread, track.size) + 2
-        place = track.looks.locate(picture, (motion.x, motion.y), reach, region)
-        if place is not None:
-            track.hidden = 0
-            motion.correct(*place[:2], track.size, trust=place[2])
-    box = _placed(track, motion.x, motion.y, region)
-    middle = center(box)
-    if math.dist(middle, (motion.x, motion.y)) > 0:
-        motion.correct(*middle, track.size, trust=0.5)
-    return box
+def is_other(track: Target, area: float) -> bool:
+    """Return whether a region is too large or too small to be an object alone."""
+    return bool(_are_others(np.array(track.is_cut), np.array(track.area), area))
+
+
+def _are_others(
+    is_cut: NDArray[np.bool_], usual: NDArray[np.float64], areas: NDArray[np.float64] | float
+) -> NDArray[np.bool_]:
+    ratio = areas / np.maximum(usual, 1.0)
+    return np.asarray(~is_cut & ((ratio < 1 / _OTHER) | (ratio > _OTHER)))
+
+
+def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> NDArray[np.float64]:
+    """Costs of taking each detection for the object of each track, shape (tracks, detections)."""
+    if not tracks or not detections:
+        return np.zeros((len(tracks), len(detections)))
+    own = np.array([(t.motion.x, t.motion.y, t.motion.spread, t.size, t.area) for t in tracks])
+    found = np.array([(*center(d.box), d.box[2] * d.box[3], d.area) for d in detections])
+    off = np.hypot(found[:, 0] - own[:, :1], found[:, 1] - own[:, 1:2])
+    size = np.maximum(own[:, 3:4], np.sqrt(found[:, 2]))
+    near = _REACH[0] * size + _REACH[2]
+    reach = near + np.minimum(_REACH[1] * own[:, 2:3], _FARTHEST * size + 20)
+    values = np.full(off.shape, FORBIDDEN)
+    i, j = np.nonzero(off <= reach)  # of many objects most pairs are too far apart
+    if not i.size:
+        return values
+    growth = np.abs(np.log2(found[j, 3] / np.maximum(own[i, 4], 1.0)))
+    costs = (off[i, j] / reach[i, j]) ** 2 + _AREA_COST * np.minimum(1.0, growth)
+    is_alike = growth <= math.log2(_ALIKE_AREA)
+    colors = [track.color for track in tracks], [detection.color for detection in detections]
+    if all(len(color) for some in colors for color in some):
+        mine, theirs = (np.array(some) for some in colors)
+        apart = np.abs(mine[i] - theirs[j]).max(axis=1)
+        costs += _COLOR_COST * np.minimum(1.0, apart / _COLOR_SPAN)
+        is_alike &= apart <= _ALIKE_COLOR
+    is_far = off[i, j] > near[i, j] + _NEAR * own[i, 3]
+    is_cut = np.array([track.is_cut for track in tracks])[i]
+    is_wrong = (is_far & ~is_alike) | _are_others(is_cut, own[i, 4], found[j, 3])
+    values[i, j] = np.where(is_wrong, FORBIDDEN, costs)
+    return values
+
+
+def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Pair rows with columns at the least sum of costs.
+
+    A row without a column costs `ALONE`. Were as many pairs made as can be, a newcomer in a region
+    could push the object that is there on to the next one's place, and that one to another's.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (m, n)
+        Pairs of `ALONE` or more are never made.
+
+    Returns
+    -------
+    list of (int, int)
+        Row and column of each pair, in order of the rows.
+
+    Notes
+    -----
+    Rows and columns that no allowed pair connects do not concern each other. Up to four of them
+    are tried out: SciPy's import takes as long as following objects through 2000 frames. More take
+    O(max(m, n)³) by the algorithm of Jonker and Volgenant.
+    """
+    pairs: list[tuple[int, int]] = []
+    for rows, columns in _groups(costs < ALONE):
+        if len(rows) <= _FEW and len(columns) <= _FEW:
+            pairs += _try_out(costs, rows, frozenset(columns))[1]
+            continue
+        from scipy.optimize import linear_sum_assignment
+
+        block = costs[np.ix_(rows, columns)]
+        for i, j in zip(*linear_sum_assignment(np.minimum(block - ALONE, 0)), strict=True):
+            if block[i, j] < ALONE:
+                pairs.append((rows[i], columns[j]))
+    return sorted(pairs)
+
+
+def _groups(allowed: NDArray[np.bool_]) -> list[tuple[list[int], list[int]]]:
+    """Part rows and columns into groups that no allowed pair connects."""
+    groups: list[tuple[set[int], set[int]]] = []
+    for row in np.flatnonzero(allowed.any(axis=1)).tolist():
+        own = {row}, set(np.flatnonzero(allowed[row]).tolist())
+        for other in [each for each in groups if each[1] & own[1]]:
+            own = own[0] | other[0], own[1] | other[1]
+            groups.remove(other)
+        groups.append(own)
+    return [(sorted(rows), sorted(columns)) for rows, columns in groups]
+
+
+def _try_out(
+    costs: NDArray[np.float64], rows: list[int], free: frozenset[int]
+) -> tuple[float, list[tuple[int, int]]]:
+    """Return the least sum for some rows, where a row without a column costs `ALONE`."""
+    if not rows:
+        return 0.0, []
+    first, rest = rows[0], rows[1:]
+    total, pairs = _try_out(costs, rest, free)
+    best = total + ALONE, pairs
+    for column in sorted(free):
+        if costs[first, column] < ALONE:
+            total, pairs = _try_out(costs, rest, free - {column})
+            if total + costs[first, column] < best[0]:
+                best = total + float(costs[first, column]), [(first, column), *pairs]
+    return best

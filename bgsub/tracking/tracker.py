@@ -10,14 +10,20 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bgsub.tracking.association import assign, covered, is_other, pairing_costs
 from bgsub.tracking.detections import LEAST_SHARE, Box, Detection, Sign, center, join, surround
-from bgsub.tracking.targets import Motion, Target, find_shares
+from bgsub.tracking.targets import (
+    Motion,
+    Target,
+    assign,
+    covered,
+    find_shares,
+    is_other,
+    pairing_costs,
+)
 from bgsub.video.frames import Bytes
 
 _MOST_DETECTIONS = 400
@@ -59,14 +65,29 @@ _FORGOTTEN = 12
 _NEAR_BORDER = 2
 """Pixels from the border at which something may have come from there."""
 
-_SHOWN = 8
+LATEST = 8
 """Frames after which a frame is shown with what is known by then."""
 
-_PIECE = 0.25
-"""Share of a region below which what is soon swallowed by it was a piece, and no object."""
+_LONGEST_S = 30.0
+"""Seconds after which a frame is settled with what is known by then: what is seen for ever and
+never clear would keep all frames waiting."""
+
+_PIECE, _CUT_PIECE, _YOUNG = 0.5, 0.1, 25
+"""Share of a region below which what it swallows was a piece of it and no object, the same of what
+came from the border, and frames for which an object must have been seen alone to be none."""
+
+_GROWN = 2.5
+"""Usual areas of all its objects together from which a region shows one of which they were pieces.
+"""
 
 _SURE_AREA, _SURE_HITS = 16, 2
 """Share of the least area that is not small, and frames, by which the score is halved."""
+
+_PIXELS, _SHARE, _COMMON, _ALONE, _OFFSET = 2.0, 1.0, -5.0, 6.0, -9.0
+"""Weights of the log odds that an object is one, see `Tracker`."""
+
+_SUREST = 0.985
+"""Probability of its pixels above which nothing is more certain."""
 
 # Parts of one silhouette: above each other with little between, and at the same distance while they
 # move sideways. Cars in a row are above each other too, but drive that way.
@@ -157,7 +178,7 @@ class Followed(NamedTuple):
     Attributes
     ----------
     shown : list of list of Observation
-        Of the next frames, with what is known by now; late by `_SHOWN` frames at most.
+        Of the next frames, with what is known by now; late by `LATEST` frames at most.
     settled : list of list of Observation
         Of the next frames of which all is known.
     """
@@ -189,6 +210,11 @@ class Tracker:
     Notes
     -----
     Each frame: O(m·n) for m tracks and n detections, O(max(m, n)³) where they contest each other.
+
+    The score is s·h / (1 + exp(-z)), where s and h fall with a small area and with few frames, and
+    z = 2·logit(p) + log₂(usual area / area of the region) - 5·overlap + 6·(share of its frames in
+    which it was alone) - 9. p is the mean probability of its pixels and overlap the largest share
+    of its box within another or the other way round: merged, split and doubtful objects score less.
     """
 
     def __init__(
@@ -291,11 +317,10 @@ class Tracker:
                 continue
             shares = covered(track.box, boxes)
             j = int(np.argmax(shares))
-            is_young = track.hits < _PATIENCE and not track.met_border
-            was_piece = is_young and track.area < _PIECE * detections[j].area
-            if shares[j] < _COVERED or was_piece:
+            piece = (_CUT_PIECE if track.met_border else _PIECE) * detections[j].area
+            if shares[j] < _COVERED or (track.alone < _YOUNG and track.area < piece):
                 continue
-            if j in holders or not is_other(track, detections[j]):
+            if j in holders or not is_other(track, detections[j].area):
                 holders.setdefault(j, []).append(track)
 
     def _claim_pieces(
@@ -323,18 +348,24 @@ class Tracker:
         return pieces
 
     def _present(self, tracks: list[Target], region: Detection, step: float) -> list[Target]:
-        """Leave those of a region's tracks that can be there.
+        """Return those of a region's tracks that can be there.
 
         In a region no larger than one of them the others are hidden behind it, or gone: they are
         missed. Which one has the region alone is decided anew in every frame, so the one that has
-        it now is not seen for certain.
+        it now is not seen for certain. In one that is far larger than all of them they were pieces
+        of what is there, which is the one that was known first.
         """
+        if len(tracks) > 1 and region.area > _GROWN * sum(track.area for track in tracks):
+            first, *pieces = sorted(tracks, key=_seniority)
+            for piece in pieces:
+                piece.ended = True
+            tracks = [first]
         is_large = len(tracks) == 1 or region.area >= _ROOM * max(each.area for each in tracks)
         present = []
         for i, track in enumerate(tracks):
             track.missed = 0.0 if is_large else track.missed + step * (i > 0)
             track.ended = i > 0 and track.missed > self._max_gap
-            if not track.ended:
+            if not track.ended and (i == 0 or is_large):
                 present.append(track)
         return present
 
@@ -360,6 +391,7 @@ class Tracker:
         track.motion.correct(*center(box), track.size)
         if not in_pieces:  # or it would grow by what is near, and claim what is near that
             track.learn(detection, picture)
+        track.alone += 1
         track.is_cut = self._is_at_border(box)
         self._add(now, track, detection)
 
@@ -401,11 +433,15 @@ class Tracker:
         rows = [row for row in now.rows if not row.merged]
         if len(rows) > _MOST_PARTS:
             return
-        for upper, lower in permutations(rows, 2):
+        stacked = [(rows[i], rows[j]) for i, j in _stacked([row.box for row in rows])]
+        near = {(upper.track, lower.track) for upper, lower in stacked}
+        present = {row.track for row in rows}
+        for key in list(self._pairs):
+            is_apart = present.issuperset(key) and key not in near
+            if is_apart or key[0].ended or key[1].ended:
+                del self._pairs[key]
+        for upper, lower in stacked:
             key = upper.track, lower.track
-            if not _are_stacked(upper.box, lower.box):
-                self._pairs.pop(key, None)
-                continue
             (x, y), (x_below, y_below) = center(upper.box), center(lower.box)
             off, middle = (x_below - x, y_below - y), ((x + x_below) / 2, (y + y_below) / 2)
             pair = self._pairs.setdefault(key, _Pair(middle, off, off))
@@ -419,15 +455,12 @@ class Tracker:
                 del self._pairs[key]
             elif pair.frames >= _TOGETHER and way[0] >= max(_SIDEWAYS * box[3], 2 * way[1]):
                 self._join(upper, lower, box)
-        gone = [key for key in self._pairs if key[0].ended or key[1].ended]
-        for key in gone:
-            del self._pairs[key]
 
     def _join(self, one: _Row, two: _Row, box: Box) -> None:
         """Make two tracks one, that which was known first."""
         if one.track.ended or two.track.ended:
             return
-        pair = sorted((one.track, two.track), key=lambda t: (t.number or math.inf, t.began))
+        pair = sorted((one.track, two.track), key=_seniority)
         whole, part = pair
         whole.motion.x, whole.motion.y = center(box)
         whole.width, whole.height = box[2:]
@@ -471,12 +504,15 @@ class Tracker:
         """Take the frames off the queue all of whose tracks are known to be objects, or noise."""
         shown, settled = [], []
         while self._shown < len(self._pending):
-            late = len(self._pending) - self._shown > _SHOWN
+            late = len(self._pending) - self._shown > LATEST
             if not late and self._is_open(self._pending[self._shown]):
                 break
             shown.append(self._observations(self._pending[self._shown]))
             self._shown += 1
-        while self._pending and not self._is_open(self._pending[0]):
+        while self._pending and (
+            not self._is_open(self._pending[0])
+            or self._pending[-1].time_s - self._pending[0].time_s > _LONGEST_S
+        ):
             settled.append(self._observations(self._pending.popleft()))
             self._shown -= 1
         return Followed(shown, settled)
@@ -491,35 +527,64 @@ class Tracker:
         for row in frame.rows:
             if row.track.identity.number:
                 objects.setdefault(row.track.identity.number, []).append(row)
-        return [self._observation(frame, number, rows) for number, rows in sorted(objects.items())]
+        whole = [_whole(objects[number]) for number in sorted(objects)]
+        boxes = np.array([row.box for row in whole])
+        common = np.zeros(len(whole))
+        if len(whole) > 1:
+            shares = covered(boxes[:, None], boxes[None])
+            np.fill_diagonal(shares, 0)
+            common = np.maximum(shares, shares.T).max(axis=0)
+        found = []
+        for row, part in zip(whole, common.tolist(), strict=True):
+            kept = (row.cx, row.cy, row.area, self._score(row, part), row.sign, row.merged)
+            number, first_s = row.track.number, row.track.first_s
+            found.append(Observation(frame.number, frame.time_s, number, row.box, *kept, first_s))
+        return found
 
-    def _observation(self, frame: _Frame, number: int, rows: list[_Row]) -> Observation:
-        track, first = rows[0].track.identity, rows[0]
-        area, score = first.area, first.score
-        box, cx, cy, sign = first.box, first.cx, first.cy, first.sign
-        if len(rows) > 1:
-            area = sum(row.area for row in rows)
-            cx, cy, score = (
-                sum(row.area * value for row, value in zip(rows, values, strict=True)) / area
-                for values in zip(*((row.cx, row.cy, row.score) for row in rows), strict=True)
-            )
-            box = surround(row.box for row in rows)
-            sign = sign if all(row.sign == sign for row in rows) else "mixed"
-        score = 1.0 if math.isnan(score) else score
-        score *= area / (area + self._small / _SURE_AREA)
-        score *= track.hits / (track.hits + _SURE_HITS)
-        merged = any(row.merged for row in rows)
-        kept = (area, score, sign, merged, track.first_s)
-        return Observation(frame.number, frame.time_s, number, box, cx, cy, *kept)
+    def _score(self, row: _Row, common: float) -> float:
+        """Compute the probability that a row is an object, whose box shares this with another."""
+        track = row.track
+        p = min(max(1.0 if math.isnan(row.score) else row.score, 0.5), _SUREST)
+        share = min(max(math.log2(max(track.area, 1.0) / row.area), -4.0), 1.0)
+        odds = _PIXELS * math.log(p / (1 - p)) + _SHARE * share + _COMMON * common
+        odds += _ALONE * track.alone / track.hits + _OFFSET
+        size = row.area / (row.area + self._small / _SURE_AREA)
+        return size * track.hits / (track.hits + _SURE_HITS) / (1 + math.exp(-odds))
 
 
-def _are_stacked(upper: Box, lower: Box) -> bool:
-    """Return whether one box lies above another, near enough to be parts of one silhouette."""
-    _, _, wide, high = surround([upper, lower])
-    common = min(upper[0] + upper[2], lower[0] + lower[2]) - max(upper[0], lower[0])
-    gap = lower[1] - upper[1] - upper[3]
-    return (
-        common >= _OVERLAP * min(upper[2], lower[2])
-        and -_GAP * min(upper[3], lower[3]) <= gap <= _GAP * high
-        and wide <= high <= _TALLEST * wide
+def _whole(rows: list[_Row]) -> _Row:
+    """Return the row of an object whose parts these are."""
+    first = rows[0]
+    if len(rows) == 1 and first.track.joined is None:
+        return first
+    area = sum(row.area for row in rows)
+    cx, cy, score = (
+        sum(row.area * value for row, value in zip(rows, values, strict=True)) / area
+        for values in zip(*((row.cx, row.cy, row.score) for row in rows), strict=True)
     )
+    sign: Sign = first.sign if all(row.sign == first.sign for row in rows) else "mixed"
+    merged = any(row.merged for row in rows)
+    box = surround(row.box for row in rows)
+    return _Row(first.track.identity, box, cx, cy, area, score, sign, merged)
+
+
+def _seniority(track: Target) -> tuple[float, int]:
+    """Return what sorts tracks by when they were known."""
+    return track.number or math.inf, track.began
+
+
+def _stacked(boxes: Sequence[Box]) -> list[tuple[int, int]]:
+    """Return which boxes lie above which, near enough to be parts of one silhouette."""
+    if len(boxes) < 2:
+        return []
+    x, y, width, height = np.array(boxes, float).T
+    right, bottom = x + width, y + height
+    wide = np.maximum.outer(right, right) - np.minimum.outer(x, x)
+    high = np.maximum.outer(bottom, bottom) - np.minimum.outer(y, y)
+    common = np.minimum.outer(right, right) - np.maximum.outer(x, x)
+    gap = y - bottom[:, None]
+    is_near = (gap >= -_GAP * np.minimum.outer(height, height)) & (gap <= _GAP * high)
+    is_upright = (wide <= high) & (high <= _TALLEST * wide)
+    found = is_near & is_upright & (common >= _OVERLAP * np.minimum.outer(width, width))
+    np.fill_diagonal(found, val=False)
+    return [(int(i), int(j)) for i, j in np.argwhere(found)]

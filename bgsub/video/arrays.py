@@ -1,4 +1,4 @@
-"""Frames from arrays in memory and from .npy and .npz files."""
+"""Frames from arrays in memory, from .npy and .npz files and from Zarr stores."""
 
 from __future__ import annotations
 
@@ -10,26 +10,65 @@ import warnings
 import zipfile
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import IO, Any, Literal, NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError
-from bgsub.video.base import IndexedSource, Item, Options
+from bgsub.errors import InputError, UsageError, is_or_are
+from bgsub.version import how_to_install
+from bgsub.video.base import BadPicture, IndexedSource, Item, Options
 from bgsub.video.geometry import Picture
+from bgsub.video.images import is_image_name
+
+ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
+_EXPECTED = "expected uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3)"
+
+_LARGEST_CHUNK = 1 << 30
+_BLOCK_BYTES = 128 << 20
+_LIBRARY_BYTES = 24 << 20
+_SPARSE = 1000
+# A store may name any codec that is installed, and some of those run code (pickle).
+_CODECS = frozenset(
+    {"blosc", "bytes", "crc32c", "delta", "gzip", "lz4", "shuffle", "transpose", "zlib", "zstd"}
+)
 
 
 class ArrayFileError(ValueError):
     """A file holds no array that can be read; the text says why."""
 
 
-@dataclass(frozen=True)
-class ArrayHeader:
+@contextmanager
+def _as_damage() -> Iterator[None]:
+    """Raise `ArrayFileError` for whatever NumPy and decompressors raise on damaged files."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+            yield
+    except (ArrayFileError, InputError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        text = " ".join(str(error).split())[:80] or type(error).__name__
+        raise ArrayFileError(f"it is damaged, or no array ({text})") from error
+
+
+def map_array(path: Path) -> NDArray[Any]:
+    """Map the values of a .npy file, without reading them; never Python objects.
+
+    ArrayFileError if it holds no array, or fewer values than it says; OSError if it cannot be
+    opened.
+    """
+    with _as_damage():
+        return np.lib.format.open_memmap(path, mode="r")
+
+
+class ArrayHeader(NamedTuple):
     """Shape, type and order of the values of an array file; never of Python objects."""
 
     shape: tuple[int, ...]
@@ -42,86 +81,31 @@ class ArrayHeader:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def read_header(file: IO[bytes]) -> ArrayHeader:
-    """Read the header of an array, up to its first value.
-
-    Raises
-    ------
-    ArrayFileError
-        If it is none, or one of objects, which only pickle could read.
-    """
-    with as_damage(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of headers that Python 2 wrote
-        version = np.lib.format.read_magic(file)
-        if version == (1, 0):
-            shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        elif version in {(2, 0), (3, 0)}:
-            shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(file)
-        else:
-            raise ArrayFileError(f"its format {version[0]}.{version[1]} is unknown")
+def _read_header(file: IO[bytes]) -> ArrayHeader:
+    """Read the header of an array, up to its first value."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    else:
+        shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(file)
     if dtype.hasobject:
         raise ArrayFileError("it holds Python objects, which are never loaded")
-    if not all(0 <= side <= np.iinfo(np.int64).max for side in shape):
-        raise ArrayFileError(f"its shape is {shape}")
     return ArrayHeader(shape, dtype, "F" if is_fortran else "C")
-
-
-def map_array(path: Path) -> NDArray[Any]:
-    """Map the values of a .npy file, without reading them.
-
-    Raises
-    ------
-    ArrayFileError
-        If it holds no array, or fewer values than it says.
-    OSError
-        If it cannot be opened.
-    """
-    with path.open("rb") as file:
-        header = read_header(file)
-        offset = file.tell()
-    held = path.stat().st_size - offset
-    if held < header.nbytes:
-        raise ArrayFileError(f"it is cut off: {header.nbytes} bytes are announced, {held} there")
-    with as_damage():
-        if not header.nbytes:
-            return np.empty(header.shape, header.dtype, header.order)
-        return np.memmap(path, header.dtype, "r", offset, header.shape, header.order)
-
-
-@contextmanager
-def as_damage() -> Iterator[None]:
-    """Raise `ArrayFileError` for whatever NumPy and decompressors raise on damaged files."""
-    try:
-        yield
-    except ArrayFileError:
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        text = " ".join(str(error).split())[:80] or type(error).__name__
-        raise ArrayFileError(f"it is damaged, or no array ({text})") from error
 
 
 class ArrayArchive(Mapping[str, NDArray[Any]]):
     """The arrays of a .npz file by name, each read when it is asked for. A context manager.
 
-    Its methods raise `ArrayFileError` for what is damaged, or no array.
+    ArrayFileError for what is damaged, or no archive or array; OSError if it cannot be opened.
 
     Attributes
     ----------
     names : list of str
         Of the arrays, without the suffix that they have as files.
-
-    Raises
-    ------
-    ArrayFileError
-        If it is no archive.
-    OSError
-        If it cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
-        with as_damage():
+        with _as_damage():
             self._zip = zipfile.ZipFile(path)
         self._path = path
         self.names = [name.removesuffix(".npy") for name in self._zip.namelist()]
@@ -142,22 +126,21 @@ class ArrayArchive(Mapping[str, NDArray[Any]]):
         """Read an array as a whole; KeyError if there is none."""
         if name not in self.names:
             raise KeyError(name)
-        with self.open(name) as (_, file), as_damage(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+        with self._opened(name) as (_, file):
             file.seek(0)
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
     def header(self, name: str) -> ArrayHeader:
         """Read the header of an array, and hold it against the size that it has."""
-        with self.open(name) as (header, _):
+        with self._opened(name) as (header, _):
             return header
 
     def map(self, name: str) -> NDArray[Any]:
         """Unpack an array into a temporary file and map that.
 
-        Raises OSError if it cannot be unpacked, and InputError if there is no room for it.
+        OSError if it cannot be unpacked, InputError if there is no room for it.
         """
-        with self.open(name) as (header, file):
+        with self._opened(name) as (header, file):
             if not header.nbytes:
                 return np.empty(header.shape, header.dtype, header.order)
             folder = tempfile.gettempdir()
@@ -168,48 +151,23 @@ class ArrayArchive(Mapping[str, NDArray[Any]]):
                 advice = "set TMPDIR to a folder with more, or make it a .npy file"
                 raise InputError(f"{message}; {advice}")
             # Without a name wherever the system allows it: nothing is left of it.
-            with tempfile.TemporaryFile(prefix="bgsub-array-") as unpacked, as_damage():
+            with tempfile.TemporaryFile(prefix="bgsub-array-") as unpacked:
                 shutil.copyfileobj(file, unpacked, 1 << 20)
                 unpacked.flush()
                 return np.memmap(unpacked, header.dtype, "r", 0, header.shape, header.order)
 
     @contextmanager
-    def open(self, name: str) -> Iterator[tuple[ArrayHeader, IO[bytes]]]:
+    def _opened(self, name: str) -> Iterator[tuple[ArrayHeader, IO[bytes]]]:
         """Open an array at its first value."""
-        with as_damage():
+        with _as_damage():
             info = self._zip.getinfo(name if name in self._zip.namelist() else f"{name}.npy")
-            file = self._zip.open(info)
-        with file:
-            header = read_header(file)
-            values = info.file_size - file.tell()
-            if values != header.nbytes:
-                said = f"{header.nbytes} bytes are announced, {values} there"
-                raise ArrayFileError(f"its {name} is damaged: {said}")
-            yield header, file
-
-
-ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
-EXPECTED = "expected uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3)"
-
-
-class FrameArray(Protocol):
-    """An ndarray of frames, or what reads them as they are asked for."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...  # noqa: D102
-    @property
-    def dtype(self) -> np.dtype[Any]: ...  # noqa: D102
-    @property
-    def size(self) -> int: ...  # noqa: D102
-
-    def __getitem__(self, index: int, /) -> Any: ...
-
-
-def holds_frames(frames: FrameArray) -> bool:
-    """Return whether an array has the type of frames and the shape (n, h, w[, 1 or 3])."""
-    has_type = frames.dtype.newbyteorder("=") in {np.dtype(np.uint8), np.dtype(np.uint16)}
-    shape = frames.shape
-    return has_type and (len(shape) == 3 or (len(shape) == 4 and shape[3] in {1, 3}))
+            with self._zip.open(info) as file:
+                header = _read_header(file)
+                values = info.file_size - file.tell()
+                if values != header.nbytes:
+                    said = f"{header.nbytes} bytes are announced, {values} there"
+                    raise ArrayFileError(f"its {name} is damaged: {said}")
+                yield header, file
 
 
 def open_array(path: Path, name: str, given: str, options: Options) -> ArraySource:
@@ -237,6 +195,148 @@ def open_array(path: Path, name: str, given: str, options: Options) -> ArraySour
     return ArraySource(name, given, frames, options)
 
 
+def check_zarr(what: str) -> None:
+    """Raise UsageError if the library zarr is not installed, which `what` needs."""
+    if find_spec("zarr") is None:
+        message = f"{what}: needs the library zarr"
+        raise UsageError(f"{message}; {how_to_install('zarr')} installs it")
+
+
+def is_zarr(folder: Path) -> bool:
+    """Return whether a folder is a Zarr store or has the name of one, and holds no images."""
+    try:
+        is_meant = folder.suffix.lower() == ".zarr" or _is_store(folder)
+        return is_meant and not any(map(is_image_name, folder.iterdir()))
+    except OSError:  # which is said where its images are looked for
+        return False
+
+
+def _is_store(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in (".zarray", ".zgroup", "zarr.json"))
+
+
+def open_zarr(path: Path, name: str, given: str, options: Options) -> ArraySource:
+    """Open the frames of a Zarr array, or of a group with one array or one called ``frames``.
+
+    Raises UsageError if the library zarr is missing, InputError if the store is damaged or holds
+    no frames, EmptySelectionError if no frame is selected.
+    """
+    check_zarr(name)
+    try:
+        array = _array_of_frames(path, name)
+        _check_frames(array, name)
+        frames = ZarrFrames(array, path / array.path)
+    except InputError:
+        raise
+    # Neither the library nor its codecs have errors of their own for what makes no sense.
+    except Exception as error:
+        text = " ".join(str(error).split())[:120] or type(error).__name__
+        message = f"{name}: is no Zarr array that can be read: {text}"
+        raise InputError(f"{message}; write it again with zarr or dask") from error
+    source = ArraySource(name, given, frames, options, codec="zarr")
+    if frames.missing:
+        source.note_at_opening(
+            f"{frames.missing} of {frames.expected} chunks {is_or_are(frames.missing)} not stored; "
+            f"the pixels there are {frames.fill}, as Zarr has it"
+        )
+    return source
+
+
+def _array_of_frames(path: Path, name: str) -> Any:
+    import zarr
+
+    if not _is_store(path):
+        raise ArrayFileError("it has no .zarray and no zarr.json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of other files in the folder
+        found = zarr.open(store=str(path), mode="r")
+        if isinstance(found, zarr.Array):
+            return found
+        names = sorted(found.array_keys())
+        if "frames" in names or len(names) == 1:
+            return found["frames" if "frames" in names else names[0]]
+    listed = ", ".join(names[:9]) or "no array"
+    advice = f"name one, as {path / names[0]}" if names else "give an array of frames"
+    raise InputError(f"{name}: is a group that holds {listed}; {advice}")
+
+
+class ZarrFrames:
+    """The frames of a Zarr array, of which as many as one chunk holds are read at once.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        Frames that `ArraySource` takes.
+    folder : Path
+        Where its chunks are.
+
+    Attributes
+    ----------
+    buffer_bytes : int
+        Most bytes that reading takes, those of the library among them.
+    expected, missing : int
+        Chunks of the array, and those among them that are not stored.
+    fill : int
+        Value of pixels whose chunk is not stored.
+    """
+
+    def __init__(self, array: Any, folder: Path) -> None:
+        self._array = array
+        self.shape: tuple[int, ...] = array.shape
+        self.dtype: np.dtype[Any] = array.dtype
+        self.size = math.prod(self.shape)
+        for codec in (*array.filters, *array.compressors, *getattr(array.metadata, "codecs", ())):
+            kind = getattr(codec, "codec_id", None) or codec.to_dict()["name"]
+            if kind == "sharding_indexed":
+                raise ArrayFileError("it is stored in shards; copy it into one without")
+            if kind not in _CODECS:
+                raise ArrayFileError(f"it is packed with {kind!r}; known are {sorted(_CODECS)}")
+        chunk_bytes = math.prod(array.chunks) * self.dtype.itemsize
+        if chunk_bytes > _LARGEST_CHUNK:
+            size = f"{chunk_bytes / 1e9:.3g} GB"
+            raise ArrayFileError(f"a chunk of it takes {size}; copy it into one of smaller chunks")
+        frame_bytes = max(1, math.prod(self.shape[1:]) * self.dtype.itemsize)
+        self._chunk = array.chunks[0]
+        self._step = max(1, min(self._chunk, _BLOCK_BYTES // frame_bytes))
+        self.buffer_bytes = _LIBRARY_BYTES + self._step * frame_bytes + 2 * chunk_bytes
+        self.fill = int(array.fill_value or 0)
+        self.expected = array.nchunks
+        # zarr would go through all chunks that there might be.
+        files = (file for file in folder.rglob("*") if file.is_file() and file.name != "zarr.json")
+        stored = sum(not file.name.startswith(".") for file in files)
+        self.missing = max(0, self.expected - stored)
+        if (stored + 1) * _SPARSE < self.expected:
+            raise ArrayFileError(f"of {self.expected} chunks {stored} are stored")
+        self._first, self._block = -1, np.empty(0, self.dtype)
+
+    def __getitem__(self, index: int) -> NDArray[Any]:
+        """Read a frame; BadPicture if one of its chunks is damaged."""
+        import zarr
+
+        begin = index - index % self._chunk
+        first = begin + index % self._chunk // self._step * self._step
+        if first != self._first:
+            self._first = -1
+            stop = min(first + self._step, begin + self._chunk)
+            try:
+                with zarr.config.set({"async.concurrency": 1}):
+                    self._block = np.asarray(self._array[first:stop])
+            except Exception as error:  # each codec has errors of its own
+                text = " ".join(str(error).split())[:80] or type(error).__name__
+                raise BadPicture(f"a chunk is damaged ({text})") from error
+            self._first = first
+        frame: NDArray[Any] = self._block[index - first]
+        return frame
+
+
+def _check_frames(frames: Any, name: str) -> None:
+    """Raise InputError unless an array has the type of frames and the shape (n, h, w[, 1 or 3])."""
+    has_type = frames.dtype.newbyteorder("=") in {np.dtype(np.uint8), np.dtype(np.uint16)}
+    shape = frames.shape
+    if not has_type or not (len(shape) == 3 or (len(shape) == 4 and shape[3] in {1, 3})):
+        raise InputError(f"{name}: is {frames.dtype} of shape {shape}; {_EXPECTED}")
+
+
 class ArraySource(IndexedSource):
     """Frames of uint8 or uint16, shape (n, h, w), (n, h, w, 1) or, in RGB, (n, h, w, 3).
 
@@ -249,19 +349,19 @@ class ArraySource(IndexedSource):
         self,
         name: str,
         path: str,
-        frames: FrameArray,
+        frames: NDArray[Any] | ZarrFrames,
         options: Options,
         *,
         codec: str = "numpy",
     ) -> None:
         super().__init__(name, path, options)
-        if not holds_frames(frames):
-            raise InputError(f"{name}: is {frames.dtype} of shape {frames.shape}; {EXPECTED}")
+        _check_frames(frames, name)
         if frames.size == 0:
-            raise InputError(f"{name}: is empty, of shape {frames.shape}; {EXPECTED}")
+            raise InputError(f"{name}: is empty, of shape {frames.shape}; {_EXPECTED}")
         is_color = len(frames.shape) == 4 and frames.shape[3] == 3
         self._frames = frames
         self._mapping = getattr(frames, "_mmap", None)
+        self.buffer_bytes = getattr(frames, "buffer_bytes", 0)
         count = frames.shape[0]
         self.input_frames = count
         self.duration_s = float(count / self._per_second)

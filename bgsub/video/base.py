@@ -13,11 +13,10 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import EmptySelectionError, InputError
+from bgsub.errors import EmptySelectionError, InputError, plural
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, MaskImage, Orientation, Picture
 from bgsub.video.selection import Region, Selection, format_time
-from bgsub.wording import plural
 
 OnBadFrame = Literal["skip", "repeat", "fail"]
 
@@ -72,10 +71,43 @@ class Item(NamedTuple):
     doubtful: bool = False
 
 
-class BaseSource(ABC):
-    """Frames of one input, iterable any number of times; the attributes are those of FrameSource.
+class FrameSource(ABC):
+    """Frames of one input, iterable any number of times with the same result.
 
     A subclass finds out what the input is, calls `_plan` once and implements `_items`.
+
+    Attributes
+    ----------
+    kind : str
+        "video", "images" or "array".
+    name, path : str
+        The input's name without its folders, and as it was given.
+    layout : Layout
+        Of every frame.
+    rate : Fraction or None
+        Frames a second, None if the input does not say.
+    codec, pixel_format : str
+    input_frames : int or None
+        How many frames the whole input says it has.
+    duration_s : float or None
+    pixel_mask : ndarray of bool, shape (h, w), or None
+        True where pixels take part in the fit, from the mask image.
+    ignored : ndarray of bool, shape (h, w), or None
+        True where pixels are never foreground, from `ignore`.
+    bad_frames : list of BadFrame
+        Those of the last complete iteration that were selected.
+    doubtful_frames : list of int
+        Numbers of the frames that it gave and that may be wrong: they depend on a damaged one, or
+        repeat another.
+    unseen_damage : str
+        "cannot be seen" or "may go unseen": what is true of damage to single pictures, where their
+        codec has no checksums. Empty for other inputs.
+    decoded : int
+        How many good frames the last complete iteration passed, selected or not.
+    warnings : list of str
+        What a user should know, of the opening and of the last complete iteration.
+    buffer_bytes : int
+        Bytes that are kept of the input while it is read, beside the frames.
     """
 
     kind = "input"
@@ -111,7 +143,7 @@ class BaseSource(ABC):
 
     @property
     def frames_estimate(self) -> int | None:
-        """About how many frames an iteration gives; None if the input does not say."""
+        """About how many frames an iteration yields; None if the input does not say."""
         return self.options.selection.estimate(self.input_frames, self.rate or self._assumed_rate)
 
     _assumed_rate: Fraction | None = None
@@ -164,7 +196,10 @@ class BaseSource(ABC):
         return self.frames_into(None)
 
     def frames_into(self, room: Callable[[], Bytes] | None) -> Iterator[Frame]:
-        """Iterate as usual; `room` says for each frame where its bytes are to be, if it can."""
+        """Iterate as usual, but let each frame be stored where `room` says, to spare a copy.
+
+        Nothing is stored there for a frame that turns out to be bad.
+        """
         picker = self.options.selection.picker()
         self._late_doubts = []
         bad: list[BadFrame] = []
@@ -255,7 +290,7 @@ class BaseSource(ABC):
         return (image >> 8).astype(np.uint8)
 
 
-class IndexedSource(BaseSource):
+class IndexedSource(FrameSource):
     """A source whose frames can be read in any order: ``len(source)``, ``source[3]``, ``[2:9]``.
 
     Places count from 0 among the frames that are selected, those that cannot be decoded included;

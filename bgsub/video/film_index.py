@@ -1,18 +1,23 @@
-"""Index the packets of a video by their time stamps: what can be sought, and what be left out.
+"""What a video file says of its frames before any is decoded: its header and its packets.
 
-One pass over the packets, without decoding. What the list says holds where every packet is one
-frame with a time stamp of its own; other films are decoded from their beginning.
+A list of packets tells which frames there are where every packet is one frame with a timestamp of
+its own; other videos are decoded from their beginning.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import av
 import numpy as np
 from av.container import InputContainer
 from av.error import FFmpegError
@@ -21,11 +26,43 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from bgsub.errors import InputError, plural
 from bgsub.video import pyav
 from bgsub.video.base import BadPicture, Item
-from bgsub.video.film_header import RESTART_S, has_stamps, pace_of
 from bgsub.video.geometry import Picture
 from bgsub.video.selection import Picker, Selection
+
+_TEXT_CODECS = {"ansi", "bintext", "idf", "xbin"}  # FFmpeg draws text as a terminal would
+_DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
+_MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
+
+#: Formats with a duration of their own; of others FFmpeg works it out from what is there.
+_ANNOUNCING = {"matroska,webm", "flv", "asf", "gxf", "rm", "nut", "wtv", "ogg"}
+#: Those of them whose duration is the time at which the last frame begins.
+_TO_THE_LAST_FRAME = {"nut", "wtv"}
+_REORDERED = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}
+
+#: Formats of single pictures one after the other, in which nothing tells that some are missing.
+_WITHOUT_NUMBERS = frozenset(
+    {
+        *("h261", "h263", "h264", "hevc", "vvc", "mjpeg", "mpegvideo", "mpjpeg", "obu", "vc1"),
+        *("dirac", "dnxhd", "cavsvideo", "gif", "m4v", "mxf", "mpeg", "roq", "swf"),
+    }
+)
+#: Formats without timestamps, with guessed ones, or meant to show each frame for its own time.
+_WITHOUT_STAMPS = (_WITHOUT_NUMBERS - {"m4v"}) | {
+    *("avi", "dv", "filmstrip", "rawvideo", "yuv4mpegpipe", "gxf", "amv"),
+    *("image2pipe", "jpeg_pipe", "apng", "webp_anim", "webp", "png_pipe", "webp_pipe"),
+}
+
+# Timestamps are rounded; beyond this share of a step they are not those of a constant rate.
+_TOLERANCE = 0.2
+# So many of the frames must follow each other at once for a rate to be called constant.
+_STEADY_SHARE = 0.7
+#: A step back in time by more than this is a new beginning of the clock, not a jittered timestamp.
+RESTART_S = 1.0
+#: A frame that comes later than so many steps leaves a gap.
+GAP_STEPS = 1.5
 
 _INTRA = {"mjpeg", "ffv1", "prores", "dnxhd", "rawvideo", "huffyuv", "ffvhuff", "utvideo"}
 _NEW_BEGINNINGS = {"h264": (0x1F, {5}, 4), "hevc": (0x7E, {19 << 1, 20 << 1}, 21)}
@@ -34,11 +71,220 @@ in a file's header it is said how long the lengths before units are."""
 
 _MARGIN, _MARGIN_S = 64, 5.0
 """Frames and seconds behind the end of what is selected in which decoders may look."""
-
 _DAY_S = 86400.0
 
-# A frame that comes later than so many steps leaves a gap.
-_GAP_STEPS = 1.5
+
+@contextmanager
+def open_video(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
+    """Open a file and its video stream; InputError if FFmpeg finds none that it can decode."""
+    with ExitStack() as stack:
+        try:
+            container = stack.enter_context(pyav.open_input(path))
+        except (FFmpegError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            message = f"{path.name}: is not a video that can be read ({reason})"
+            raise InputError(f"{message}; check that it is complete and plays") from error
+        stream = container.streams.best("video")
+        if not isinstance(stream, VideoStream):
+            raise InputError(f"{path.name}: holds no video; give a video file or images")
+        if stream.codec_context is None:
+            message = f"{path.name}: its codec is unknown to FFmpeg"
+            raise InputError(f"{message}; convert it to H.264 or FFV1")
+        if stream.codec_context.name in _TEXT_CODECS:
+            raise InputError(f"{path.name}: is a text, not a video; give a video file or images")
+        yield container, stream
+
+
+@dataclass
+class FilmHeader:
+    """What a video file says of itself; format and codec by FFmpeg's names.
+
+    `announced` frames are those of its own count, 0 without one; `frames` may be estimated.
+    """
+
+    format: str
+    codec: str
+    rate: Fraction | None = None
+    announced: int = 0
+    frames: int | None = None
+    duration_s: float | None = None
+    duration_is_exact: bool = True
+    intra_only: bool = False
+    resolution_s: float = 0.001
+    skipped: int = 0
+    has_decoding_times: bool = False
+
+    @property
+    def step_s(self) -> float | None:
+        """Seconds between two frames, where timestamps tell that some are missing."""
+        return float(1 / self.rate) if self.rate and self.format not in _WITHOUT_STAMPS else None
+
+    @property
+    def shows_all_packets(self) -> bool:
+        """Whether every packet is to be seen."""
+        return self.codec not in pyav.HIDDEN_PACKETS
+
+    @property
+    def counts_exactly(self) -> bool:
+        """Whether the container's own count is of the frames that are in it."""
+        return self.announced > 0 and (self.format == "avi" or self.format.startswith("mov,"))
+
+    def blind_spots(self, unseen: str) -> list[str]:
+        """Return what numbers and frames of the film do not tell; `unseen` is of its codec."""
+        notes = []
+        if self.skipped:
+            notes.append(
+                f"the recorder left out {plural(self.skipped, 'frame')}: numbers count the frames "
+                "that are there, times are those of the recording"
+            )
+        if unseen == "cannot be seen":
+            notes.append(f"{self.codec} without checksums: damage to single pictures {unseen}")
+        if self.format in _WITHOUT_NUMBERS:
+            text = f"{self.format} does not tell when whole pictures are missing"
+            notes.append(f"{text}: numbers are unsure if the file is damaged")
+        return notes
+
+    def falls_short(self, packets: int, end_s: float) -> bool:
+        """Return whether clearly less was found, up to `end_s`, than is announced."""
+        if self.announced:
+            slack = 0 if self.counts_exactly else max(1, self.announced // 100)
+            return packets < self.announced - slack
+        if self.duration_s is None or self.rate is None or self.format not in _ANNOUNCING:
+            return False
+        slack_s = max(1.0, 0.1 * self.duration_s)  # sound may go on longer
+        if self.duration_is_exact:
+            slack_s = 0.01 * self.duration_s + 2 / float(self.rate)
+        return end_s < self.duration_s - slack_s
+
+
+def read_header(container: InputContainer, stream: VideoStream) -> FilmHeader:
+    """Return the header of a file that was just opened."""
+    rate, codec = pyav.fraction(stream.average_rate or stream.guessed_rate), stream.codec_context
+    duration_s, is_exact = _duration(container, stream)
+    # avi and asf have no other times for codecs that reorder frames.
+    reorders = codec.has_b_frames > 0 and codec.name in _REORDERED
+    header = FilmHeader(
+        format=container.format.name,
+        codec=codec.name,
+        rate=rate if rate is not None and 0 < rate <= _MAX_RATE else None,
+        announced=stream.frames,
+        frames=stream.frames or None,
+        duration_s=duration_s,
+        duration_is_exact=is_exact,
+        intra_only=codec.codec.intra_only,
+        resolution_s=pyav.seconds(1, stream.time_base) or 0.001,
+        has_decoding_times=container.format.name == "avi"
+        or (container.format.name == "asf" and reorders),
+    )
+    if header.rate is not None:
+        if header.format == "avi":
+            _count_by_index(header, stream)
+        if header.duration_s is not None and header.format in _TO_THE_LAST_FRAME:
+            header.duration_s += float(1 / header.rate)
+        if header.frames is None and header.duration_s is not None:
+            header.frames = max(1, round(header.duration_s * header.rate))
+        if header.duration_s is None and header.frames is not None:
+            header.duration_s = float(header.frames / header.rate)
+    return header
+
+
+def _count_by_index(header: FilmHeader, stream: VideoStream) -> None:
+    """Count an avi's frames by its index: the header counts those that a recorder left out, too.
+
+    An index of far fewer packets than the header has is none: FFmpeg made it of what it has read.
+    """
+    times = [
+        pyav.seconds(entry.timestamp, stream.time_base) or 0.0 for entry in stream.index_entries
+    ]
+    if header.rate is None or len(times) < 2 or 2 * len(times) < header.announced:
+        return
+    beats = [round((later - earlier) * header.rate) for earlier, later in pairwise(times)]
+    header.announced = header.frames = len(times)
+    beat = sorted(beats)[len(beats) // 2]
+    if beat > 1 and beats.count(beat) >= 0.9 * len(beats):
+        header.rate /= beat
+    else:
+        header.skipped = max(0, sum(beats) - len(beats))
+
+
+def _duration(container: InputContainer, stream: VideoStream) -> tuple[float | None, bool]:
+    """Return the duration in seconds and whether it is the video's own."""
+    own = pyav.seconds(stream.duration, stream.time_base)
+    if own:
+        # A RealMedia file with sound says of all streams how long it is itself.
+        return own, container.format.name != "rm" or len(container.streams) == 1
+    if match := _DURATION_TAG.match(stream.metadata.get("DURATION", "")):
+        return int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3]), True
+    if container.duration:
+        return container.duration / av.time_base, len(container.streams) == 1
+    return None, False
+
+
+class Pace(NamedTuple):
+    """How the frames of a video follow each other.
+
+    `step_s` is None if the rate varies; `missing` counts the frames that timestamps leave out.
+    Frames are not numbered by timestamps (`gives_numbers`) in a recording that was interrupted for
+    longer than it lasts.
+    """
+
+    step_s: float | None
+    missing: int = 0
+    gives_numbers: bool = False
+
+
+def pace_of(stamps: NDArray[np.float64], resolution_s: float) -> Pace:
+    """Find out whether timestamps, rounded to a resolution, are those of a constant rate."""
+    steps = np.diff(np.unique(stamps))
+    if steps.size < 2:
+        return Pace(None)
+    step = float(np.median(steps))
+    single = np.abs(steps - step) <= _TOLERANCE * step + resolution_s
+    if single.mean() < _STEADY_SHARE:
+        return Pace(None)
+    step = float(steps[single].mean())  # of 33 and 34 ms
+    counts = np.rint(steps / step)
+    away = np.abs(steps - counts * step)
+    if np.any(counts < 1) or np.any(away > _TOLERANCE * step + resolution_s):
+        return Pace(None)
+    missing = int(counts.sum()) - steps.size
+    return Pace(round(step, 9), missing, missing <= steps.size + 1)
+
+
+class PacketTimes(NamedTuple):
+    """Timestamps of a video's packets in seconds, sorted; strays are far from their neighbours."""
+
+    stamps: NDArray[np.float64]
+    strays: frozenset[float]
+    pace: Pace
+
+    def between(self, start_s: float, stop_s: float) -> list[float]:
+        """Return the timestamps between two others, both of them left out."""
+        first = np.searchsorted(self.stamps, start_s, side="right")
+        found: list[float] = self.stamps[first : np.searchsorted(self.stamps, stop_s)].tolist()
+        return found
+
+
+def packet_times(container: InputContainer, stream: VideoStream, header: FilmHeader) -> PacketTimes:
+    """Read the timestamps of a video that was just opened, without decoding."""
+    stamps, beats = [], []
+    try:
+        for packet in pyav.demux(container, stream):
+            time_s = pyav.seconds(packet.pts, packet.time_base)
+            if time_s is not None and not packet.is_discard and packet.size:
+                stamps.append(time_s)
+                beats.append(pyav.seconds(packet.dts, packet.time_base) or time_s)
+    except FFmpegError:
+        pass  # what is wrong is found out when it is decoded
+    if not stamps:
+        return PacketTimes(np.empty(0), frozenset(), Pace(None))
+    known = np.asarray(stamps)
+    # Times of decoding that rise, as they should, are the medians of what is around them.
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(beats, 4, "edge"), 9)
+    is_stray = np.abs(np.median(around, axis=1) - beats) > RESTART_S
+    kept = np.unique(known[~is_stray])
+    strays = frozenset(known[is_stray].tolist())
+    return PacketTimes(kept, strays, pace_of(kept, header.resolution_s))
 
 
 class Entry(NamedTuple):
@@ -70,7 +316,17 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FilmIndex:
-    """The packets of a video, each of which is one frame."""
+    """The packets of a video, each of which is one frame.
+
+    Attributes
+    ----------
+    stamps : ndarray of int64, shape (n,)
+        Timestamps of the frames in units of `base`, increasing.
+    ranks : ndarray of intp, shape (n,)
+        Place among the frames, from 0, of each packet in the file's order.
+    is_key, begins_anew : ndarray of bool, shape (n,)
+        Which packets depend on no other, and from which on nothing depends on one before.
+    """
 
     stamps: NDArray[np.int64]
     base: Fraction
@@ -94,12 +350,6 @@ class FilmIndex:
         """Places of the frames that depend on no other, from 0, increasing."""
         return np.sort(self.ranks[self.is_key])
 
-    @cached_property
-    def _packets(self) -> NDArray[np.intp]:
-        """Number of packets before each of these frames in the file."""
-        (packets,) = np.nonzero(self.is_key)
-        return packets[np.argsort(self.ranks[packets], kind="stable")]
-
     def entry(self, number: int) -> Entry | None:
         """Return where decoding may begin so that a frame is the one of a pass from the start.
 
@@ -114,7 +364,7 @@ class FilmIndex:
             number=key + 1,
             stamp_s=float(self.stamps_s[key]),
             origin_s=float(self.stamps_s[0]),
-            packets=int(self._packets[place]),
+            packets=int(np.flatnonzero(self.ranks == key)[0]),
             sound=int(self.keys[last]) + 1,
         )
 
@@ -173,7 +423,7 @@ def index_packets(
     """
     form, codec = container.format.name, stream.codec_context.name
     base = pyav.fraction(stream.time_base)
-    if not has_stamps(form) or base is None:
+    if form in _WITHOUT_STAMPS or base is None:
         return f"{form} has no time stamps of frames"
     if codec in pyav.HIDDEN_PACKETS:
         return f"{codec} has packets that are not to be seen"
@@ -183,12 +433,14 @@ def index_packets(
         for packet in pyav.demux(container, stream):
             if pyav.is_flush(packet):
                 continue
-            if packet.pts is None or _is_before(packet.dts, last_decoded):
+            decoded = last_decoded if packet.dts is None else packet.dts
+            goes_back = last_decoded is not None and (decoded or 0) < last_decoded
+            if packet.pts is None or goes_back:
                 return "some packets have no time stamps, or wrong ones"
             is_good = packet.size and not packet.is_discard and not packet.is_corrupt
             if not is_good or not is_sound(bytes(packet)):
                 return "some packets are empty, damaged or not to be shown"
-            last_decoded = packet.dts if packet.dts is not None else last_decoded
+            last_decoded = decoded
             stamps.append(packet.pts)
             keys.append(packet.is_keyframe)
             begins.append(not begins or _begins_anew(packet, stream))
@@ -211,10 +463,6 @@ def index_packets(
     return _doubt(index, resolution_s, step_s) or index
 
 
-def _is_before(stamp: int | None, other: int | None) -> bool:
-    return stamp is not None and other is not None and stamp < other
-
-
 def _doubt(index: FilmIndex, resolution_s: float, step_s: float | None) -> str:
     """Return why so many packets are not the frames of their timestamps; empty if they are."""
     # Where reading ended, pictures may be missing that are shown before others.
@@ -226,32 +474,14 @@ def _doubt(index: FilmIndex, resolution_s: float, step_s: float | None) -> str:
         return "it does not begin with its first frame"
     leaves_out = steps.max() > _DAY_S
     if index.is_partial:
-        leaves_out |= step_s is None or steps.max() > _GAP_STEPS * step_s
+        leaves_out |= step_s is None or steps.max() > GAP_STEPS * step_s
     else:
         leaves_out |= pace_of(_seconds(stamps, index.base), resolution_s).missing > 0
     if leaves_out:
         return "time stamps leave out frames"
-    in_file = _seconds(index.stamps[index.ranks], index.base)
-    if np.diff(in_file).min() < -RESTART_S:
+    if np.diff(_seconds(index.stamps[index.ranks], index.base)).min() < -RESTART_S:
         return "a time stamp is far from those of its neighbours"
     return ""
-
-
-def packet_step(
-    container: InputContainer, stream: VideoStream, *, resolution_s: float
-) -> float | None:
-    """Return the seconds between frames by the time stamps of all packets; None if they vary."""
-    stamps = []
-    try:
-        for packet in pyav.demux(container, stream):
-            time_s = pyav.seconds(packet.pts, packet.time_base)
-            if time_s is not None and not packet.is_discard and packet.size:
-                stamps.append(time_s)
-    except FFmpegError:
-        pass  # what is wrong is found out when it is decoded
-    around = np.lib.stride_tricks.sliding_window_view(np.pad(stamps, 4, "edge"), 9)
-    strays = np.abs(np.median(around, axis=1) - stamps) > RESTART_S if stamps else []
-    return pace_of(np.asarray(stamps)[~np.asarray(strays, bool)], resolution_s).step_s
 
 
 def _seconds(stamps: NDArray[np.int64], base: Fraction) -> NDArray[np.float64]:
@@ -296,79 +526,70 @@ class DecodingPlan:
     """Which frames of a video are wanted, and which packets are decoded for them."""
 
     index: FilmIndex
-    times: NDArray[np.float64]
     is_wanted: NDArray[np.bool_]
     is_needed: NDArray[np.bool_]
 
+    @classmethod
+    def of(cls, index: FilmIndex, selection: Selection) -> DecodingPlan:
+        """Decide which packets of a film are needed for the frames that are selected."""
+        wants = selection.picker().wants
+        wanted = np.array([wants(i + 1, time_s) for i, time_s in enumerate(index.times.tolist())])
+        return cls(index, wanted, index.needed(wanted))
 
-def plan_decoding(index: FilmIndex, selection: Selection) -> DecodingPlan:
-    """Decide which packets of a film are needed for the frames that are selected."""
-    times, picker = index.times, selection.picker()
-    wanted = np.array([picker.wants(i + 1, time_s) for i, time_s in enumerate(times.tolist())])
-    return DecodingPlan(index, times, wanted, index.needed(wanted))
+    def decode(
+        self,
+        container: InputContainer,
+        stream: VideoStream,
+        threads: int,
+        make: Callable[[int, VideoFrame, float], Item],
+    ) -> Generator[Item, None, None]:
+        """Yield all frames in order of presentation, also those that are left out.
 
+        Raises Unexpected if a selected frame does not come, or anything is odd.
+        """
+        stamps, times, following = self.index.stamps, self.index.times, 0
+        try:
+            for packet in self._packets(container, stream, threads):
+                for frame in pyav.decode(packet):
+                    stamp = -1 if frame.pts is None else frame.pts
+                    place = int(np.searchsorted(stamps, stamp))
+                    is_known = following <= place < len(stamps) and stamps[place] == stamp
+                    is_lost = self.is_wanted[following:place].any()
+                    if frame.is_corrupt or not is_known or is_lost:
+                        raise Unexpected
+                    yield from self._left_out(following, place)
+                    yield make(place + 1, frame, float(times[place]))
+                    following = place + 1
+        except FFmpegError as error:
+            raise Unexpected from error
+        if self.is_wanted[following:].any():
+            raise Unexpected
+        yield from self._left_out(following, len(times))
 
-def decode_needed(
-    plan: DecodingPlan,
-    container: InputContainer,
-    stream: VideoStream,
-    threads: int,
-    make: Callable[[int, VideoFrame, float], Item],
-) -> Generator[Item, None, None]:
-    """Yield all frames in order of presentation, also those that are left out.
+    def _left_out(self, start: int, stop: int) -> Iterator[Item]:
+        times = self.index.times
+        return (Item(i + 1, float(times[i]), _not_decoded) for i in range(start, stop))
 
-    Raises Unexpected if a selected frame does not come, or anything is odd.
-    """
-    following = 0
-    try:
-        for packet in _needed_packets(plan, container, stream, threads):
-            for frame in pyav.decode(packet):
-                index = _index_of(plan, frame, following)
-                yield from _left_out(plan, following, index)
-                yield make(index + 1, frame, float(plan.times[index]))
-                following = index + 1
-    except FFmpegError as error:
-        raise Unexpected from error
-    if plan.is_wanted[following:].any():
-        raise Unexpected
-    yield from _left_out(plan, following, len(plan.times))
-
-
-def _left_out(plan: DecodingPlan, start: int, stop: int) -> Iterator[Item]:
-    return (Item(i + 1, float(plan.times[i]), _not_decoded) for i in range(start, stop))
+    def _packets(
+        self, container: InputContainer, stream: VideoStream, threads: int
+    ) -> Generator[Packet[Any], None, None]:
+        """Yield what is to be decoded, and before each tell the decoder what it may leave out."""
+        pyav.prepare(stream, threads=threads, strict=True)
+        left = int(self.is_needed.sum())
+        for place, packet in enumerate(pyav.demux(container, stream)):
+            if not left:
+                break
+            if place >= len(self.index.ranks) or pyav.is_flush(packet):
+                raise Unexpected
+            if self.is_needed[place]:
+                left -= 1
+                is_wanted = self.is_wanted[self.index.ranks[place]]
+                stream.codec_context.skip_frame = "DEFAULT" if is_wanted else "NONREF"
+                yield packet
+        end: Packet[Any] = Packet()
+        end.stream = stream
+        yield end
 
 
 def _not_decoded() -> Picture:
     raise BadPicture("it was not decoded, since it is not selected")
-
-
-def _needed_packets(
-    plan: DecodingPlan, container: InputContainer, stream: VideoStream, threads: int
-) -> Generator[Packet[Any], None, None]:
-    """Yield what is to be decoded, and before each tell the decoder what it may leave out."""
-    pyav.prepare(stream, threads=threads, strict=True)
-    left = int(plan.is_needed.sum())
-    for place, packet in enumerate(pyav.demux(container, stream)):
-        if not left:
-            break
-        if place >= len(plan.index.ranks) or pyav.is_flush(packet):
-            raise Unexpected
-        if plan.is_needed[place]:
-            left -= 1
-            is_wanted = plan.is_wanted[plan.index.ranks[place]]
-            stream.codec_context.skip_frame = "DEFAULT" if is_wanted else "NONREF"
-            yield packet
-    end: Packet[Any] = Packet()
-    end.stream = stream
-    yield end
-
-
-def _index_of(plan: DecodingPlan, frame: VideoFrame, following: int) -> int:
-    """Find the place of a frame, which no selected one is missing before."""
-    stamp = -1 if frame.pts is None else frame.pts
-    stamps = plan.index.stamps
-    index = int(np.searchsorted(stamps, stamp))
-    is_known = following <= index < len(stamps) and stamps[index] == stamp
-    if frame.is_corrupt or not is_known or plan.is_wanted[following:index].any():
-        raise Unexpected
-    return index

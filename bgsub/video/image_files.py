@@ -3,56 +3,36 @@
 from __future__ import annotations
 
 import glob
-import io
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Generator, Iterable
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.files import check_plain
+from bgsub.runtime.files import check_plain
 from bgsub.video.base import BadPicture, IndexedSource, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import (
-    DAMAGE,
+    AnimatedPages,
     ImageError,
     ImageHeader,
     TiffPages,
-    check_png,
     decode_image,
     is_image_name,
-    open_by_pillow,
-    page_by_pillow,
+    open_pages,
     read_header,
 )
 
 _VIDEOS = frozenset(
-    [
-        ".mp4",
-        ".avi",
-        ".mkv",
-        ".mov",
-        ".m4v",
-        ".mpg",
-        ".mpeg",
-        ".ts",
-        ".mts",
-        ".webm",
-        ".wmv",
-        ".flv",
-        ".y4m",
-        ".gif",
-        ".npy",
-        ".npz",
-        ".zarr",
-    ]
+    f".{suffix}"
+    for suffix in (
+        "mp4 avi mkv mov m4v mpg mpeg ts mts webm wmv flv y4m gif npy npz zarr".split()  # noqa: SIM905
+    )
 )
 _PLOTS = {"background.png", "errors.png", "spectrum.png"}
 """Pictures that bgsub writes beside run.json: no frames."""
@@ -217,92 +197,6 @@ class ImageFilesSource(IndexedSource):
         return Picture((self._to_8_bit(image),))
 
 
-class Pages(Protocol):
-    """The pictures of a file that is open; ImageError where one is damaged."""
-
-    def __len__(self) -> int: ...
-    def header(self, page: int) -> ImageHeader: ...  # noqa: D102
-    def read(self, page: int) -> NDArray[Any]: ...  # noqa: D102
-    def seconds(self, page: int) -> float:
-        """Return how long a page is shown, 0 where the file does not say."""
-        ...
-
-
-Opener = Callable[[Path], AbstractContextManager[Pages]]
-
-
-@contextmanager
-def _open_tiff(path: Path) -> Iterator[TiffPages]:
-    """Open the pages of a TIFF file."""
-    with path.open("rb") as file, TiffPages(file) as pages:
-        yield pages
-
-
-class AnimatedPages:
-    """The pictures of an animated WebP or PNG, which build on each other. A context manager."""
-
-    def __init__(self, data: bytes, header: ImageHeader) -> None:
-        self._header = header
-        try:
-            if header.format == "png":
-                check_png(data)
-            self._file = open_by_pillow(data)
-        except (*DAMAGE, MemoryError) as error:
-            raise ImageError("the file is cut off or damaged") from error
-        self._last: tuple[int, NDArray[Any], float] | None = None
-
-    def __enter__(self) -> AnimatedPages:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def __len__(self) -> int:
-        return self._header.pages
-
-    def header(self, page: int) -> ImageHeader:  # noqa: ARG002 - all are alike
-        """Return what a page is."""
-        return self._header
-
-    def read(self, page: int) -> NDArray[Any]:
-        """Decode a picture, and those that it builds on; ImageError if it is damaged."""
-        return self._read(page)[0]
-
-    def seconds(self, page: int) -> float:
-        """Return how long a picture is shown, which is known when it is decoded."""
-        return self._read(page)[1]
-
-    def _read(self, page: int) -> tuple[NDArray[Any], float]:
-        if self._last is None or self._last[0] != page:
-            try:
-                image = page_by_pillow(self._file, page, self._header)
-                shown = self._file.metadata(index=page).get("duration") or 0
-                self._last = page, image, float(shown) / 1000
-            except (*DAMAGE, MemoryError) as error:
-                raise ImageError("the file is cut off or damaged") from error
-        return self._last[1:]
-
-
-@contextmanager
-def _open_animation(path: Path) -> Iterator[AnimatedPages]:
-    """Open the pictures of an animated WebP or PNG."""
-    data = path.read_bytes()
-    with AnimatedPages(data, read_header(io.BytesIO(data))) as pages:
-        yield pages
-
-
-def pages_opener(path: Path) -> Opener | None:
-    """Return how to open the pictures of an image file, None if it has one, or is damaged."""
-    try:
-        with path.open("rb") as file:
-            header = read_header(file)
-    except (OSError, ImageError):
-        return None
-    if header.pages < 2:
-        return None
-    return _open_tiff if header.format == "tiff" else _open_animation
-
-
 class PagesSource(IndexedSource):
     """The pictures of one file as frames, one in memory at a time.
 
@@ -310,9 +204,9 @@ class PagesSource(IndexedSource):
     EmptySelectionError if no frame is selected.
     """
 
-    def __init__(self, name: str, path: str, file: Path, opener: Opener, options: Options) -> None:
+    def __init__(self, name: str, path: str, file: Path, options: Options) -> None:
         super().__init__(name, path, options)
-        self._open = partial(opener, file)
+        self._open = partial(open_pages, file)
         try:
             with self._open() as pages:
                 count = len(pages)
@@ -338,7 +232,7 @@ class PagesSource(IndexedSource):
             raise self._nothing_selected(count, float((count - 1) * step))
         self._plan((header.shape[1], header.shape[0]), "gray" if is_gray else "bgr")
 
-    def _common_header(self, pages: Pages) -> ImageHeader:
+    def _common_header(self, pages: TiffPages | AnimatedPages) -> ImageHeader:
         first = pages.header(0)
         for page in range(1, len(pages)):
             header = pages.header(page)
@@ -360,7 +254,7 @@ class PagesSource(IndexedSource):
             finally:
                 opened.clear()  # frames that are asked for later open the file again
 
-    def _end(self, pages: Pages, page: int, time_s: float) -> float:
+    def _end(self, pages: TiffPages | AnimatedPages, page: int, time_s: float) -> float:
         if self.rate is None or not self._is_timed:
             return float((page + 1) / self._per_second)
         with suppress(ImageError):
@@ -368,7 +262,7 @@ class PagesSource(IndexedSource):
                 return time_s + shown
         return time_s + float(1 / self.rate)
 
-    def _picture(self, opened: list[Pages], page: int) -> Picture:
+    def _picture(self, opened: list[TiffPages | AnimatedPages], page: int) -> Picture:
         try:
             if opened:
                 image = opened[0].read(page)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, cannot_write
-from bgsub.files import check_plain
+from bgsub.runtime.files import check_plain
 
 _STDERR = 2
 _LIBRARIES = re.compile(
@@ -89,7 +89,7 @@ Format = Literal["png", "jpeg", "bmp", "tiff", "webp", "pnm"]
 _ORIENTATION = 274  # the tag of Exif; from 5 on, rows and columns change places
 
 # What Pillow, tifffile and imageio raise on damaged files.
-DAMAGE = (
+_DAMAGE = (
     ArithmeticError,
     AttributeError,
     EOFError,
@@ -140,12 +140,12 @@ def _pillow_header(file: IO[bytes], kind: Format) -> ImageHeader:
 
     file.seek(0)
     try:
-        with any_size(), PIL.Image.open(file, formats=[kind.upper()]) as picture:
+        with _any_size(), PIL.Image.open(file, formats=[kind.upper()]) as picture:
             mode, (width, height) = picture.mode, picture.size
             deep = mode.startswith("I") or ";16" in str(getattr(picture, "tile", ""))
             turned = "exif" in picture.info and picture.getexif().get(_ORIENTATION, 1) >= 5
             pages = int(getattr(picture, "n_frames", 1))
-    except (*DAMAGE, MemoryError) as error:
+    except (*_DAMAGE, MemoryError) as error:
         raise ImageError("the file is cut off or damaged") from error
     grey = mode in {"1", "L"} or mode.startswith("I")
     shape = (width, height) if turned else (height, width)
@@ -156,29 +156,23 @@ def _pillow_header(file: IO[bytes], kind: Format) -> ImageHeader:
     )
 
 
-def check_png(data: bytes) -> None:
-    """Raise one of `DAMAGE` if a checksum is wrong; decoders leave those of the pixels alone."""
+def _check_png(data: bytes) -> None:
+    """Raise one of `_DAMAGE` if a checksum is wrong; decoders leave those of the pixels alone."""
     import PIL.Image
 
-    with any_size(), PIL.Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
+    with _any_size(), PIL.Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
         picture.verify()
 
 
-def open_by_pillow(data: bytes) -> Any:
-    """Open the pictures of a file; raises one of `DAMAGE`."""
+def _open_by_pillow(data: bytes) -> Any:
+    """Open the pictures of a file; raises one of `_DAMAGE`."""
     import imageio.v3 as iio
 
-    with any_size():
+    with _any_size():
         return iio.imopen(io.BytesIO(data), "r", plugin="pillow")
 
 
-def decode_by_pillow(data: bytes, header: ImageHeader) -> NDArray[Any]:
-    """Decode the first picture of a file; raises one of `DAMAGE`."""
-    with open_by_pillow(data) as file:
-        return page_by_pillow(file, 0, header)
-
-
-def page_by_pillow(file: Any, page: int, header: ImageHeader) -> NDArray[Any]:
+def _page_by_pillow(file: Any, page: int, header: ImageHeader) -> NDArray[Any]:
     """Decode a picture of a file that imageio has opened with Pillow, in OpenCV's colour order."""
     mode: str | None = None
     if header.dtype == np.uint8:
@@ -192,7 +186,7 @@ def page_by_pillow(file: Any, page: int, header: ImageHeader) -> NDArray[Any]:
 
 
 @contextmanager
-def any_size() -> Iterator[None]:
+def _any_size() -> Iterator[None]:
     """Let Pillow open pictures of any size: how large they may be is decided by their header."""
     import PIL.Image
 
@@ -295,9 +289,9 @@ class TiffPages:
         with libraries_quiet():
             if self._pillow is None:
                 self._file.seek(0)
-                self._pillow = open_by_pillow(self._file.read())
-            with any_size():
-                return page_by_pillow(self._pillow, page, header)
+                self._pillow = _open_by_pillow(self._file.read())
+            with _any_size():
+                return _page_by_pillow(self._pillow, page, header)
 
     def _by_opencv(self, page: int) -> NDArray[Any]:
         self._file.seek(0)
@@ -321,7 +315,7 @@ def _damage() -> tuple[type[Exception], ...]:
     """Return the errors of damaged files; tifffile is imported when there is one to read."""
     from tifffile import TiffFileError
 
-    return (*DAMAGE, MemoryError, cv2.error, TiffFileError)
+    return (*_DAMAGE, MemoryError, cv2.error, TiffFileError)
 
 
 def _by_tifffile(tiff: Any, page: int, header: ImageHeader) -> NDArray[Any]:
@@ -357,6 +351,75 @@ def _is_plain(tags: Mapping[str, Any]) -> bool:
         and (photometric, samples) in {(1, 1), (1, 2), (_RGB, 3), (_RGB, 4)}
         and int(tags.get("Orientation", 1)) == 1
     )
+
+
+class AnimatedPages:
+    """The pictures of an animated WebP or PNG, which build on each other. A context manager."""
+
+    def __init__(self, data: bytes, header: ImageHeader) -> None:
+        self._header = header
+        try:
+            if header.format == "png":
+                _check_png(data)
+            self._file = _open_by_pillow(data)
+        except (*_DAMAGE, MemoryError) as error:
+            raise ImageError("the file is cut off or damaged") from error
+        self._last: tuple[int, NDArray[Any], float] | None = None
+
+    def __enter__(self) -> AnimatedPages:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        return self._header.pages
+
+    def header(self, page: int) -> ImageHeader:  # noqa: ARG002 - all are alike
+        """Return what a page is."""
+        return self._header
+
+    def read(self, page: int) -> NDArray[Any]:
+        """Decode a picture, and those that it builds on; ImageError if it is damaged."""
+        return self._read(page)[0]
+
+    def seconds(self, page: int) -> float:
+        """Return how long a picture is shown, which is known when it is decoded."""
+        return self._read(page)[1]
+
+    def _read(self, page: int) -> tuple[NDArray[Any], float]:
+        if self._last is None or self._last[0] != page:
+            try:
+                image = _page_by_pillow(self._file, page, self._header)
+                shown = self._file.metadata(index=page).get("duration") or 0
+                self._last = page, image, float(shown) / 1000
+            except (*_DAMAGE, MemoryError) as error:
+                raise ImageError("the file is cut off or damaged") from error
+        return self._last[1:]
+
+
+@contextmanager
+def open_pages(path: Path) -> Iterator[TiffPages | AnimatedPages]:
+    """Open the pictures of a TIFF file, or of an animated WebP or PNG."""
+    with path.open("rb") as file:
+        header = read_header(file)
+        if header.format == "tiff":
+            with TiffPages(file) as pages:
+                yield pages
+            return
+        file.seek(0)
+        data = file.read()
+    with AnimatedPages(data, header) as pictures:
+        yield pictures
+
+
+def count_pages(path: Path) -> int:
+    """Return how many pictures an image file has; 0 if it is damaged."""
+    try:
+        with path.open("rb") as file:
+            return read_header(file).pages
+    except (OSError, ImageError):
+        return 0
 
 
 #: What counts as an image, by the end of its name in lower case.
@@ -438,7 +501,7 @@ def decode_image(data: bytes) -> Image:
         image = _decode(data, header)
     except ImageError:
         raise
-    except (*DAMAGE, cv2.error) as error:
+    except (*_DAMAGE, cv2.error) as error:
         raise ImageError("the file is cut off or damaged") from error
     if image.dtype == np.uint8:
         return image.astype(np.uint8, copy=False)
@@ -450,9 +513,10 @@ def _decode(data: bytes, header: ImageHeader) -> NDArray[Any]:
         with TiffPages(io.BytesIO(data)) as pages:
             return pages.read(0)
     if header.format == "png":
-        check_png(data)
+        _check_png(data)
     if header.mode and header.format != "jpeg":
-        return decode_by_pillow(data, header)
+        with _open_by_pillow(data) as file:
+            return _page_by_pillow(file, 0, header)
     flags = cv2.IMREAD_ANYCOLOR | cv2.IMREAD_ANYDEPTH
     with libraries_quiet() as said:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)

@@ -1,14 +1,17 @@
-"""Store frames as the rows of one large matrix, in memory or in a temporary file."""
+"""Read frames ahead in a thread, and store them as the rows of one large matrix."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
+import queue
 import tempfile
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import IO
+from typing import IO, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +56,7 @@ class FrameMatrix:
     def __enter__(self) -> FrameMatrix:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __len__(self) -> int:
@@ -68,11 +66,6 @@ class FrameMatrix:
     def shape(self) -> tuple[int, int]:
         """Number of frames and number of bytes of each."""
         return len(self), self.layout.size
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes taken by the chunks, rows not yet filled included."""
-        return sum(chunk.nbytes for chunk in self._chunks)
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -129,7 +122,15 @@ class FrameMatrix:
 
     def rows(self, start: int, stop: int) -> Bytes:
         """Return whole frames; a view where the rows lie in one chunk, otherwise a copy."""
-        return self._rows(start, stop, self.layout.size)
+        self._check_range(start, stop, len(self), "rows")
+        if start == stop:
+            return np.empty((0, self.layout.size), dtype=np.uint8)
+        parts = []
+        for index in range(start // self.chunk_rows, (stop - 1) // self.chunk_rows + 1):
+            offset = index * self.chunk_rows
+            low, high = max(start - offset, 0), min(stop - offset, self.chunk_rows)
+            parts.append(self._chunks[index][low:high])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def release(self) -> None:
         """Let the system take back the memory behind a spilled matrix; nothing is lost.
@@ -145,18 +146,6 @@ class FrameMatrix:
         self._chunks.clear()
         if self._file is not None:
             self._file.close()
-
-    def _rows(self, start: int, stop: int, width: int) -> Bytes:
-        self._check_range(start, stop, len(self), "rows")
-        if start == stop:
-            return np.empty((0, width), dtype=np.uint8)
-        first, last = start // self.chunk_rows, (stop - 1) // self.chunk_rows
-        parts = []
-        for index in range(first, last + 1):
-            offset = index * self.chunk_rows
-            low, high = max(start - offset, 0), min(stop - offset, self.chunk_rows)
-            parts.append(self._chunks[index][low:high, :width])
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _new_chunk(self, index: int) -> Bytes:
         shape = (self.chunk_rows, self.layout.size)
@@ -212,3 +201,68 @@ def _reserve(file: IO[bytes], offset: int, length: int) -> None:
     for done in range(0, length, len(block)):
         file.write(block[: min(len(block), length - done)])
     file.flush()
+
+
+Item = TypeVar("Item")
+
+_END = object()
+_PATIENCE_S = 0.1
+
+
+class Prefetch(Generic[Item]):
+    """Iterates over another iterable in a thread of its own, `depth` items ahead at most.
+
+    An error of the iterable is raised where its item would have come. Leaving the loop early, or
+    an exception in it, stops the thread and closes the iterable.
+    """
+
+    def __init__(self, items: Iterable[Item], depth: int = 4) -> None:
+        self._items, self._depth = items, depth
+
+    def __iter__(self) -> Iterator[Item]:
+        waiting: queue.Queue[tuple[object, BaseException | None]] = queue.Queue(self._depth)
+        stop = threading.Event()
+        thread = threading.Thread(
+            target=_fill, args=(self._items, waiting, stop), name="bgsub-decode", daemon=True
+        )
+        thread.start()
+        try:
+            while True:
+                item, error = waiting.get()
+                if error is not None:
+                    raise error
+                if item is _END:
+                    return
+                yield cast("Item", item)
+        finally:
+            stop.set()
+            thread.join()
+
+
+def _fill(
+    items: Iterable[object],
+    waiting: queue.Queue[tuple[object, BaseException | None]],
+    stop: threading.Event,
+) -> None:
+    """Take items until there are no more, or nobody wants them."""
+
+    def put(item: object, error: BaseException | None = None) -> None:
+        while not stop.is_set():
+            with contextlib.suppress(queue.Full):
+                waiting.put((item, error), timeout=_PATIENCE_S)
+                return
+
+    iterator: Iterator[object] | None = None
+    try:
+        iterator = iter(items)
+        for item in iterator:
+            put(item)
+            if stop.is_set():
+                return
+        put(_END)
+    except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+        put(None, error)
+    finally:
+        close = getattr(iterator, "close", None)
+        if close is not None:
+            close()

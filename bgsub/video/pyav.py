@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import av
 import numpy as np
@@ -23,10 +23,13 @@ from av.packet import Packet
 from av.sidedata.sidedata import Type as SideDataType
 from av.stream import Stream
 from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
-from numpy.typing import NDArray
 
 from bgsub.errors import InputError
+from bgsub.video.base import BadPicture
+from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix
+from bgsub.video.geometry import Orientation, Picture
 
 _MAJOR = int(av.__version__.split(".", maxsplit=1)[0])
 # A title in Latin-1 is no reason to refuse a film.
@@ -58,6 +61,14 @@ _XML_PROLOGUE = re.compile(rb"(<\?.*?\?>|<!--.*?-->|\s)*", re.DOTALL)
 #: Codecs with packets that are not to be seen.
 HIDDEN_PACKETS = frozenset({"vp8", "vp9", "libvpx", "libvpx-vp9"})
 
+_YUV420 = re.compile(r"yuv(j420p|420p|a420p)")
+_LUMA_PLANE_FIRST = re.compile(r"yuv[ja]?4\d\dp|nv(12|21|16|24|42)")
+_GRAY = re.compile(r"gray|ya|mono")
+_DEEP_GRAY = re.compile(r"gray(9|10|12|14|16)(le|be)")
+_LIMITED_RANGE, _FULL_RANGE = 1, 2  # FFmpeg's AVCOL_RANGE_MPEG and AVCOL_RANGE_JPEG
+_BT709 = 1  # FFmpeg's AVCOL_SPC_BT709
+
+
 # A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example);
 # but in AV1 a few bytes show a picture that was sent before.
 _LEAST_PACKET = 8
@@ -65,15 +76,6 @@ _SHORT_CODECS = {"libdav1d", "libaom-av1", "av1"}
 
 # Decoders that on several threads of slices keep to themselves what is wrong with one.
 _QUIET_SLICES = {"mpeg1video", "mpeg2video"}
-
-
-class Ratio(Protocol):
-    """A fraction of FFmpeg's or of Python's."""
-
-    @property
-    def numerator(self) -> int: ...  # noqa: D102
-    @property
-    def denominator(self) -> int: ...  # noqa: D102
 
 
 @contextmanager
@@ -161,26 +163,17 @@ def pictures(container: InputContainer, stream: VideoStream) -> Iterator[VideoFr
         yield from decode(packet)
 
 
-def fraction(value: Ratio | None) -> Fraction | None:
+def fraction(value: Any) -> Fraction | None:
     """Return a rate or time base as a Fraction; None where the file has none."""
     return Fraction(value.numerator, value.denominator) if value else None
 
 
-def seconds(stamp: int | None, time_base: Ratio | None) -> float | None:
+def seconds(stamp: int | None, time_base: Any) -> float | None:
     """Return a timestamp in seconds; None where there is no stamp or no time base."""
     if stamp is None or not time_base:
         return None
-    return stamp * time_base.numerator / time_base.denominator  # rounded once, as a Fraction is
-
-
-def display_matrix(frame: VideoFrame) -> NDArray[np.int32] | None:
-    """Read the nine numbers by which a frame is turned for viewing, None where it has none."""
-    try:
-        side_data = cast("Mapping[SideDataType, Any]", frame.side_data)
-        data = side_data[SideDataType.DISPLAYMATRIX]
-    except (KeyError, ValueError):  # PyAV 18 raises where a kind of side data is new to it
-        return None
-    return np.frombuffer(memoryview(data), dtype=np.int32)
+    # Rounded once, as a Fraction is.
+    return float(stamp * time_base.numerator / time_base.denominator)
 
 
 def is_picture(codec: str, size: int) -> bool:
@@ -241,3 +234,85 @@ def seek(container: InputContainer, stream: VideoStream, stamp_s: float) -> None
             break
         back = 2 * back + round(0.5 / base)
     container.seek(max(target - back, min(start, target)), stream=stream)
+
+
+def native_kind(frame: VideoFrame) -> LayoutKind:
+    """Return the kind of layout that is closest to the frame's own format."""
+    name = frame.format.name
+    if _GRAY.match(name):
+        return "gray"
+    return "yuv420" if _YUV420.fullmatch(name) else "bgr"
+
+
+def matrix(frame: VideoFrame) -> Matrix:
+    """Return the standard of the frame's colours; BT.601 where the file does not say."""
+    return "bt709" if frame.colorspace == _BT709 else "bt601"
+
+
+def orientation(frame: VideoFrame) -> Orientation:
+    """Read FFmpeg's display matrix, by which the frame is turned for viewing."""
+    try:
+        side_data = cast("Mapping[SideDataType, Any]", frame.side_data)
+        data = side_data[SideDataType.DISPLAYMATRIX]
+    except (KeyError, ValueError):  # PyAV 18 raises where a kind of side data is new to it
+        return Orientation()
+    numbers: list[int] = np.frombuffer(memoryview(data), dtype=np.int32).tolist()
+    return Orientation.from_display_matrix(numbers)
+
+
+class PictureMaker:
+    """Makes pictures that fit one layout from frames; reuses what conversions need."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._reformatter = VideoReformatter()
+
+    def make(self, frame: VideoFrame) -> Picture:
+        """Return the frame in a kind that the layout takes; BadPicture if there is no conversion.
+
+        Gray, 8-bit 4:2:0 and, for the layout gray, the luma of all common formats are views of the
+        decoder's memory. Everything else is converted to BGR by swscale, and keeps the file's luma
+        beside it, and the chroma of 4:2:0 for layouts with chroma. Alpha is dropped.
+        """
+        name = frame.format.name
+        try:
+            if _GRAY.match(name):
+                return Picture((self._gray(frame),), frame.color_range == _LIMITED_RANGE)
+            limited = frame.color_range != _FULL_RANGE and not name.startswith("yuvj")
+            if self._layout.kind == "yuv420" and _YUV420.fullmatch(name):
+                return Picture((_plane(frame, 0), _plane(frame, 1), _plane(frame, 2)), limited)
+            luma = _plane(frame, 0) if _LUMA_PLANE_FIRST.fullmatch(name) else None
+            if self._layout.kind == "gray" and luma is not None:
+                return Picture((luma,), limited)
+            chroma: tuple[Bytes, ...] = ()
+            if self._layout.with_chroma and _YUV420.fullmatch(name):
+                chroma = _plane(frame, 1), _plane(frame, 2)
+            return Picture((self._bgr(frame),), limited and luma is not None, luma, chroma)
+        except (FFmpegError, ValueError) as error:
+            reason = f"frames of the format {name} cannot be converted"
+            raise BadPicture(reason) from error
+
+    def _gray(self, frame: VideoFrame) -> Bytes:
+        name = frame.format.name
+        if name == "gray":
+            return _plane(frame, 0)
+        if match := _DEEP_GRAY.fullmatch(name):
+            values = _plane(frame, 0, 2).view("<u2" if match[2] == "le" else ">u2")
+            return (values >> (int(match[1]) - 8)).astype(np.uint8)
+        return _plane(self._reformatter.reformat(frame, format="gray"), 0)
+
+    def _bgr(self, frame: VideoFrame) -> Bytes:
+        converted = frame
+        if frame.format.name != "bgr24":
+            converted = self._reformatter.reformat(frame, format="bgr24")
+        rows = _plane(converted, 0, 3)
+        return rows.reshape(converted.height, converted.width, 3)
+
+
+def _plane(frame: VideoFrame, index: int, item: int = 1) -> Bytes:
+    """View a plane as rows of bytes, `item` for each pixel, without the padding behind each row."""
+    plane = frame.planes[index]
+    rows = np.frombuffer(memoryview(plane), dtype=np.uint8).reshape(-1, abs(plane.line_size))
+    rows = rows[:, : plane.width * item]
+    # Bottom-up pictures have their last row first in memory.
+    return rows[::-1] if plane.line_size < 0 else rows

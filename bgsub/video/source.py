@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
-from bgsub.files import check_plain
-from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, open_array
-from bgsub.video.base import BadFrame, OnBadFrame, Options
-from bgsub.video.frames import Bytes, Frame, Layout
+from bgsub.runtime.files import check_plain
+from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, is_zarr, open_array, open_zarr
+from bgsub.video.base import BadFrame, FrameSource, OnBadFrame, Options
 from bgsub.video.geometry import ColorMode, MaskImage
 from bgsub.video.image_files import (
     ImageFilesSource,
@@ -25,91 +23,14 @@ from bgsub.video.image_files import (
     list_directory,
     list_glob,
     list_printf,
-    pages_opener,
 )
-from bgsub.video.images import is_image_name
+from bgsub.video.images import count_pages, is_image_name
 from bgsub.video.selection import Position, Region, Selection, parse_rate, parse_region
-from bgsub.video.zarr_store import is_zarr, open_zarr
 
 __all__ = ["BadFrame", "Footage", "FrameSource", "open_source"]
 
 Footage = str | os.PathLike[str] | NDArray[Any]
 """What `open_source` opens: a path, or an array of frames."""
-
-
-class FrameSource(Protocol):
-    """Frames of one input, iterable any number of times with the same result.
-
-    Attributes
-    ----------
-    kind : str
-        "video", "images" or "array".
-    name, path : str
-        The input's name without its folders, and as it was given.
-    layout : Layout
-        Of every frame.
-    rate : Fraction or None
-        Frames a second, None if the input does not say.
-    codec, pixel_format : str
-    input_frames : int or None
-        How many frames the whole input says it has.
-    duration_s : float or None
-    pixel_mask : ndarray of bool, shape (h, w), or None
-        True where pixels take part in the fit, from the mask image.
-    ignored : ndarray of bool, shape (h, w), or None
-        True where pixels are never foreground, from `ignore`.
-    bad_frames : list of BadFrame
-        Those of the last complete iteration that were selected.
-    doubtful_frames : list of int
-        Numbers of the frames that it gave and that may be wrong: they depend on a damaged one, or
-        repeat another.
-    unseen_damage : str
-        "cannot be seen" or "may go unseen": what is true of damage to single pictures, where their
-        codec has no checksums. Empty for other inputs.
-    decoded : int
-        How many good frames the last complete iteration passed, selected or not.
-    warnings : list of str
-        What a user should know, of the opening and of the last complete iteration.
-    buffer_bytes : int
-        Bytes that are kept of the input while it is read, beside the frames.
-    """
-
-    kind: str
-    name: str
-    path: str
-    layout: Layout
-    rate: Fraction | None
-    codec: str
-    pixel_format: str
-    input_frames: int | None
-    duration_s: float | None
-    pixel_mask: NDArray[np.bool_] | None
-    ignored: NDArray[np.bool_] | None
-    bad_frames: list[BadFrame]
-    doubtful_frames: list[int]
-    unseen_damage: str
-    decoded: int
-    warnings: list[str]
-    buffer_bytes: int
-
-    @property
-    def input_size(self) -> tuple[int, int]:
-        """Width and height after rotation, before roi and scale."""
-        ...
-
-    @property
-    def frames_estimate(self) -> int | None:
-        """About how many frames an iteration gives; None if the input does not say."""
-        ...
-
-    def __iter__(self) -> Iterator[Frame]: ...
-
-    def frames_into(self, room: Callable[[], Bytes] | None) -> Iterator[Frame]:
-        """Iterate as usual, but let each frame be stored where `room` says, to spare a copy.
-
-        Nothing is stored there for a frame that turns out to be bad.
-        """
-        ...
 
 
 def open_source(
@@ -208,42 +129,40 @@ def is_there(given: str) -> bool:
 
 def image_files(given: str) -> list[Path]:
     """List the images that a folder, a pattern or a glob stands for; none for other footage."""
-    path = Path(given)
     try:
-        if path.is_dir():
-            return [] if is_zarr(path) else list_directory(path)
-        if path.exists():
-            return []
-        return list_printf(path) if is_printf(path.name) else list_glob(given)
+        return listed_images(given)
     except InputError:
         return []
 
 
+def listed_images(given: str) -> list[Path]:
+    """Return what `image_files` does; InputError where images are meant and there are none."""
+    path = Path(given)
+    if path.is_dir():
+        return [] if is_zarr(path) else list_directory(path)
+    if path.exists():
+        return []
+    if is_printf(path.name):
+        return list_printf(path)
+    return list_glob(given) if glob.has_magic(given) else []
+
+
 def _open_path(given: str, options: Options) -> FrameSource:
     path = Path(given)
-    name = path.name or given
     check_plain(given)
+    name = path.resolve().name if path.is_dir() else path.name or given
+    if images := listed_images(given):
+        return ImageFilesSource(name, given, images, options)
     if not path.exists():
-        if is_printf(path.name):
-            return ImageFilesSource(name, given, list_printf(path), options)
-        if glob.has_magic(given):
-            return ImageFilesSource(name, given, list_glob(given), options)
         raise InputError(f"{given}: no such file or folder; check the path")
     if path.is_dir():
-        if is_zarr(path):
-            return open_zarr(path, path.resolve().name, given, options)
-        return ImageFilesSource(path.resolve().name, given, list_directory(path), options)
+        return open_zarr(path, name, given, options)
     _check_readable(path)
-    return _open_file(path, name, given, options)
-
-
-def _open_file(path: Path, name: str, given: str, options: Options) -> FrameSource:
     if path.suffix.lower() in ARRAY_SUFFIXES:
         return open_array(path, name, given, options)
     if is_image_name(path):
-        opener = pages_opener(path)
-        if opener is not None:
-            return PagesSource(name, given, path, opener, options)
+        if count_pages(path) > 1:
+            return PagesSource(name, given, path, options)
         return ImageFilesSource(name, given, [path], options)
     # PyAV takes a quarter of a second to import, and images and arrays do without.
     from bgsub.video.film import VideoFileSource

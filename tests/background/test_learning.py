@@ -8,8 +8,7 @@ from bgsub.background.model import BackgroundModel
 from bgsub.errors import UsageError
 from bgsub.fit.frame_fit import check_rank
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.frame_errors import fit_errors
-from bgsub.pipeline.run import run
+from bgsub.pipeline.run import fit_errors, run
 
 
 @pytest.mark.parametrize(

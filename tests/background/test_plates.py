@@ -32,6 +32,21 @@ def test_the_second_colour_is_that_of_what_stood_there_for_a_while():
     assert state.shares[0][inside].mean() / 255 == pytest.approx(28 / 40, abs=0.05)
 
 
+@pytest.mark.parametrize(
+    ("there", "later", "less_spread"),
+    [(slice(12, 28), 0, 1), (slice(24, 40), 1, 1), (slice(0, 16), -1, 1)],
+    ids=["comes and goes", "comes and stays", "leaves"],
+)
+def test_the_order_tells_a_visit_from_the_place_around_it(there, later, less_spread):
+    frames = sample(40)
+    frames[there, 40:80, 40:80] = (20, 30, 200)
+    (state,) = Background.learn(frames).states
+    order = state.order[:, 44:76, 44:76].astype(float).mean(axis=(1, 2)) - 128
+    assert np.sign(np.rint(order[0] / 30)) == later
+    assert np.sign(np.rint(order[1] / 20)) == less_spread or later
+    assert not (state.order[:, :, 100:].astype(int) - 128).any()
+
+
 def test_what_passes_by_once_is_no_hypothesis():
     frames = sample(60)
     frames[10, 40:80, 40:80] = 255
@@ -65,9 +80,9 @@ def test_arrays_hold_all_of_it():
     np.testing.assert_array_equal(one.plates.shares, two.plates.shares)
 
 
-@pytest.mark.parametrize("name", ["colors_0", "shares_0", "noise_0", "thumbnail_0"])
+@pytest.mark.parametrize("name", ["colors_0", "shares_0", "noise_0", "order_0", "thumbnail_0"])
 def test_arrays_of_another_shape_are_refused(name):
     arrays = Background.learn(sample(20)).arrays()
     arrays[f"background_{name}"] = arrays[f"background_{name}"][..., :-1]
-    with pytest.raises(ValueError, match=r"colors|shares|noise|thumbnail"):
+    with pytest.raises(ValueError, match=r"colors|shares|noise|order|thumbnail"):
         Background.from_arrays(arrays)

@@ -3,8 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bgsub.errors import InputError
-from bgsub.options import RunOptions
-from bgsub.source_options import SourceOptions
+from bgsub.options import RunOptions, SourceOptions
 
 
 def test_the_model_and_the_options_arrive(pipeline, invoke, tmp_path) -> None:

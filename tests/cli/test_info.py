@@ -85,8 +85,8 @@ def test_a_limit_and_the_road_it_leads_to(clip, invoke, monkeypatch) -> None:
         return json.loads(invoke(*command).stdout)["estimate"]
 
     whole = told()["memory_bytes"]
-    monkeypatch.setattr("bgsub.fit.blocks.RENDER_ROWS", 2)
-    monkeypatch.setattr("bgsub.fit.blocks.SUM_BLOCKS", 1)
+    monkeypatch.setattr("bgsub.fit.memory.RENDER_ROWS", 2)
+    monkeypatch.setattr("bgsub.fit.memory.SUM_BLOCKS", 1)
     limit = told()["memory_bytes"] - 1
     assert limit < whole
     needs = told("--memory", limit)
@@ -107,7 +107,7 @@ def test_a_limit_that_nothing_fits(clip, invoke) -> None:
 
 
 def test_a_long_input_is_sampled(clip, invoke, monkeypatch) -> None:
-    monkeypatch.setattr("bgsub.fit.memory_need.AUTO_FIT_FRAMES", 10)
+    monkeypatch.setattr("bgsub.fit.memory.AUTO_FIT_FRAMES", 10)
     text = " ".join(invoke("info", clip, "--k", 3).stdout.split())
     assert " how 12 frames: a sample of 10 is fitted" in text
     assert "a sample of" not in invoke("info", clip, "--k", 3, "--fit-frames", 11).stdout

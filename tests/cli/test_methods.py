@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors import METHODS
 
 
 def test_every_method_is_listed_within_80_columns(invoke):

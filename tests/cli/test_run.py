@@ -119,7 +119,7 @@ def test_a_real_run_is_repeated_to_the_bit(invoke, tmp_path) -> None:
 def test_why_memory_does_not_do_is_said_at_once(invoke, tmp_path, monkeypatch) -> None:
     frames = np.random.default_rng(0).integers(90, 110, size=(24, 16, 20), dtype=np.uint8)
     np.save(tmp_path / "clip.npy", frames)
-    monkeypatch.setattr("bgsub.fit.memory_need.AUTO_FIT_FRAMES", 20)
+    monkeypatch.setattr("bgsub.fit.memory.AUTO_FIT_FRAMES", 20)
     command = ["run", tmp_path / "clip.npy", "--k", 2, "--only", "errors", "--force"]
     done = invoke(*command, "--out", tmp_path / "r")
     assert done.exit_code == 0

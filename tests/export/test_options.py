@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.export.options import ClipOptions
+from bgsub.export import ClipOptions
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.export.run_data import _passed, by_frame, load_run
+from bgsub.export.run_data import by_frame, load_run
 from tests.conftest import make_facts
 
 
@@ -38,7 +38,7 @@ def test_the_facts_of_a_run(tmp_path):
                 "span": {"first_frame": 4, "last_frame": 25},
                 "frames": {"used": 7},
                 "options": {"source": {"every": "3"}},
-                "bad_frames": [{"frame": 10}],
+                "bad_frames": [{"frame": 10, "time_s": 0.36, "reason": "its data are damaged"}],
             },
             [4, 7, 13, 16, 19, 22, 25],
         ),
@@ -62,9 +62,11 @@ def test_the_facts_of_a_run(tmp_path):
         ),
     ],
 )
-def test_the_frames_that_a_run_looked_at(facts, expected):
-    plain = make_facts(input={"frames": 30}, options={"source": {}}, frames={"used": 30}) | facts
-    assert _passed(plain) == list(expected)
+def test_the_frames_that_a_run_looked_at(tmp_path, facts, expected):
+    size = {"width": 64, "height": 48, "frames": 30}
+    plain = make_facts(input=size, options={"source": {}}, frames={"used": 30}) | facts
+    (tmp_path / "run.json").write_text(json.dumps(plain))
+    assert load_run(tmp_path).looked_at == list(expected)
 
 
 def test_images_go_by_their_own_names(run, run_on_images):

@@ -2,15 +2,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import MemoryLimitError, UsageError
+from bgsub.fit.frame_fit import (
+    FittedFrames,
+    background_coefficients,
+    ordinary_frames,
+    regression_weights,
+    truncated,
+)
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import apply, run
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors import METHODS, Settings
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -54,34 +62,14 @@ def test_pixel_methods_respect_the_mask(scene, save, options, tmp_path):
     np.testing.assert_allclose(inside @ inside.T, np.eye(2), atol=1e-4)
 
 
-def test_trpca_is_the_default_and_what_it_was(scene, save, options, tmp_path):
-    path = save(scene())
-    for name, chosen in (("a", options()), ("b", options(method="trpca"))):
-        run(path, tmp_path / name, chosen)
-    first, second = ((tmp_path / name / "errors.csv").read_bytes() for name in "ab")
-    assert first == second
-
-
 def test_too_little_memory_for_the_pixels_is_said_before_any_work(
     scene, save, options, tmp_path, monkeypatch
 ):
-    huge = 10**12
-    monkeypatch.setattr("bgsub.robustpca.competitors.pcp.memory_bytes", lambda _n, _p, **_: huge)
+    huge = replace(METHODS["pcp"], memory_bytes=lambda _n, _p, _k: 10**12)
+    monkeypatch.setitem(METHODS, "pcp", huge)
     with pytest.raises(MemoryLimitError, match="needs at least 1001G"):
         run(save(scene()), tmp_path / "out", options(method="pcp"))
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"method": "svd"}, "--method svd: must be one of trpca, pca"),
-        ({"method": "pcp", "lam": 0.0}, "--lambda 0.0: must be a number above 0"),
-    ],
-)
-def test_options_that_do_not_fit_the_method_are_refused(changes, message):
-    with pytest.raises(UsageError, match=message):
-        RunOptions(**changes)
 
 
 class TestAutomaticRank:
@@ -156,3 +144,56 @@ def test_reading_frames_needs_no_scipy():
     code = "import sys, bgsub.pipeline.run; print('scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.fixture(scope="module", name="X")
+def matrix():
+    rng = np.random.default_rng(0)
+    low_rank = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 60)) * 20 + 100
+    X = low_rank + rng.normal(size=(40, 60))
+    X[rng.random(X.shape) < 0.03] += 60
+    return X
+
+
+@pytest.mark.parametrize("name", ["pcp", "pca"])
+def test_a_truncated_fit_is_the_fit_with_fewer_components(X, name):
+    large, small = (METHODS[name].make(Settings(k=k)).fit(X) for k in (4, 2))
+    cut, own = truncated(large, 2), FittedFrames.of(small)
+    np.testing.assert_allclose(cut.errors, own.errors, rtol=1e-6)
+    np.testing.assert_allclose(cut.coefficients, own.coefficients, atol=1e-6)
+    assert cut.location == pytest.approx(own.location, rel=1e-6)
+    np.testing.assert_allclose(cut.outlier_scores, own.outlier_scores, rtol=1e-5)
+
+
+def test_backgrounds_of_pcp_are_its_low_rank_part(X):
+    fit = METHODS["pcp"].make(Settings(k=22)).fit(X)
+    assert fit.rank_ <= 23
+    background = fit.center_ + background_coefficients(fit) @ fit.components_
+    np.testing.assert_allclose(background, fit.low_rank_, atol=1e-3)
+    assert np.abs(background - fit.reconstruct(X)).max() > 0.1
+
+
+def test_ordinary_frames_are_at_least_half():
+    errors = np.arange(8.0)
+    few = ordinary_frames(np.array([0, 20, 20, 20, 20, 20, 20, 20.0]), errors, 12.0)
+    assert few.tolist() == [True] * 4 + [False] * 4
+    many = ordinary_frames(np.array([0, 0, 0, 0, 0, 0, 0, 20.0]), errors, 12.0)
+    assert many.tolist() == [True] * 7 + [False]
+
+
+def test_regression_weights_are_affine_and_find_the_planes():
+    rng = np.random.default_rng(1)
+    coefficients, center, axes = (
+        rng.normal(size=(30, 2)),
+        rng.normal(size=9),
+        rng.normal(size=(2, 9)),
+    )
+    planes = center + coefficients @ axes
+    ordinary = np.arange(30) < 20
+    planes[~ordinary] += 50
+    weights, basis = regression_weights(coefficients, ordinary)
+    assert weights.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(basis.sum(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(weights @ planes, center, atol=1e-10)
+    np.testing.assert_allclose(basis.T @ planes, axes, atol=1e-10)
+    assert not weights[~ordinary].any()

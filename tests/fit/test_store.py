@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 
 from bgsub.errors import MemoryLimitError
-from bgsub.fit import blocks
-from bgsub.fit import memory_plan as memory
-from bgsub.fit.borrowed import Borrowed
-from bgsub.fit.memory_need import MemoryNeed
-from bgsub.fit.memory_plan import Plan
-from bgsub.fit.store import FrameStore, decoded_blocks
-from bgsub.pipeline.frame_errors import fit_errors
+from bgsub.fit import memory
+from bgsub.fit.memory import MemoryNeed, Plan
+from bgsub.fit.store import Borrowed, FitColumns, FrameStore, decoded_blocks
 from bgsub.pipeline.inputs import memory_need, open_input
-from bgsub.pipeline.run import run
+from bgsub.pipeline.run import fit_errors, run
 from bgsub.video.film_index import Place
 from bgsub.video.frames import Frame, Layout
+from bgsub.video.matrix import FrameMatrix
 from bgsub.video.source import open_source
 
 STORAGES = ("memory", "spill", "sample")
@@ -45,9 +42,9 @@ def nothing(stage, done, total):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of a few frames, so that small clips have several."""
-    monkeypatch.setattr(blocks, "RENDER_ROWS", 4)
-    monkeypatch.setattr(blocks, "SUM_BLOCKS", 2)
-    monkeypatch.setattr(blocks, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(memory, "RENDER_ROWS", 4)
+    monkeypatch.setattr(memory, "SUM_BLOCKS", 2)
+    monkeypatch.setattr(memory, "CHUNK_BYTES", 1)
 
 
 @pytest.fixture
@@ -101,10 +98,6 @@ class TestStorage:
         assert "do not fit into" in facts["memory"]["reason"]
         videos = {"background.mp4", "foreground.mp4", "mask.mp4"}
         assert set(expected[0]) >= {"errors.csv", "objects.csv", *videos}
-
-    def test_lossless_colors(self, do, small_blocks):
-        more = {"format": "mkv", "foreground": "signed"}
-        assert do("spill", **more)[0] == do("memory", **more)[0]
 
     @pytest.mark.parametrize("storage", ["spill", "sample"])
     def test_a_sample_is_fitted(self, storage, do, small_blocks):
@@ -222,22 +215,6 @@ class TestStore:
         np.testing.assert_array_equal(np.concatenate([rows for rows, _ in blocks]), frames[10:30])
         assert np.concatenate([found for _, found in blocks]).tolist() == list(range(11, 31))
 
-    def test_the_sample_is_the_same_in_every_storage(self, clip, small_blocks):
-        places = [Place(frame.number, frame.time_s) for frame in open_source(clip)]
-        chosen = []
-        for storage in STORAGES:
-            with FrameStore(
-                open_source(clip, start=11, end=30),
-                plan_of(storage, most_fitted=12),
-                seed=3,
-                temp=None,
-                progress=nothing,
-                fitted=25,
-                borrowed=Borrowed(open_source(clip), places[:9:2], places[31::3]),
-            ) as store:
-                chosen.append(store.fit_numbers.tolist())
-        assert chosen[0] == chosen[1] == chosen[2]
-
     def test_progress_is_told(self, clip):
         told = []
         source = open_source(clip)
@@ -292,18 +269,32 @@ def test_blocks_as_they_are_decoded(clip, small_blocks):
     assert np.concatenate([block.numbers for block in found]).tolist() == list(range(1, 46))
 
 
-def test_a_demand_is_that_of_the_run(clip, options):
-    source = open_input(clip, options(threads=3))
-    chosen = options(threads=3, outputs={"mask", "preview"}, model="paper")
-    need = memory_need(source, chosen, 45)
-    assert need == MemoryNeed(
-        frames=45,
-        pixels=36 * 48,
-        size=36 * 48 * 3 // 2,
-        native_pixels=36 * 48,
-        k=options().k,
-        threads=3,
-        pictures=True,
-        videos=2,
-        plot=False,
-    )
+@pytest.fixture
+def frames():
+    layout = Layout("bgr", 6, 7)
+    data = np.random.default_rng(0).integers(0, 256, (9, layout.size), dtype=np.uint8)
+    matrix = FrameMatrix(layout)
+    for number, row in enumerate(data, 1):
+        matrix.append(Frame(number, number / 25, row, layout))
+    return matrix, data[:, : layout.pixels]
+
+
+def test_luma_of_all_frames(frames):
+    matrix, luma = frames
+    columns = FitColumns(matrix, None, None)
+    assert (columns.shape, columns.dtype) == ((9, 42), np.uint8)
+    assert np.array_equal(columns.columns(5, 42), luma[:, 5:42])
+
+
+def test_inside_a_mask_and_of_a_sample(frames):
+    matrix, luma = frames
+    rng = np.random.default_rng(1)
+    mask, rows = rng.random((6, 7)) < 0.5, np.array([1, 4, 8])
+    columns = FitColumns(matrix, rows, mask)
+    inside = luma[rows][:, mask.ravel()]
+    assert columns.shape == inside.shape
+    parts = [
+        columns.columns(start, min(start + 4, inside.shape[1]))
+        for start in range(0, inside.shape[1], 4)
+    ]
+    assert np.array_equal(np.hstack(parts), inside)

@@ -152,9 +152,7 @@ def results(place: Place, rng: Rng) -> Try:
 
 def options(place: Place, rng: Rng) -> Try:
     """A run with one to four options, of those that are declared, with values of every kind."""
-    from bgsub.declared import declared_fields, flag
-    from bgsub.options import RunOptions
-    from bgsub.source_options import SourceOptions
+    from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
 
     declared = [*declared_fields(RunOptions), *declared_fields(SourceOptions)]
     arguments = []

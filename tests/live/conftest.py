@@ -16,6 +16,7 @@ import av
 import numpy as np
 import pytest
 
+from bgsub.live.decoding import read
 from bgsub.live.feed import LiveSource, read_source
 from bgsub.live.options import WatchOptions
 from bgsub.live.watcher import Watcher
@@ -46,6 +47,19 @@ def blocked_in(pid):
     status = Path(f"/proc/{pid}/status").read_text()
     mask = int(status.partition("SigBlk:")[2].split()[0], 16)
     return {each.name for each in signal.Signals if mask >> (each - 1) & 1}
+
+
+def children_of(pid="self"):
+    """The processes that a process of Linux has started."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def messages_of(path, **settings):
+    """What is read of a file, but for the last message."""
+    plain = {"address": f"file:{path}", "format": None, "options": {}, "protocols": "file"}
+    plain |= {"scale": None, "every": 0.0, "sound": True, "drops": False}
+    return list(read(plain | settings))
 
 
 def transport(frames, rate=25, group=12, first_s=0.0):

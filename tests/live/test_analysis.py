@@ -1,21 +1,29 @@
-"""What frames of a stream show, by a model that a run has saved."""
+"""What frames of a stream show: by models that are learned of it, and by that of a run."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from bgsub.errors import InputError, UsageError
-from bgsub.live.analysis import Analysis, Sought
-from bgsub.live.decoding import LivePicture, read
+from bgsub.live.analysis import MOST_FRAMES, Analysis, Learner, Sought, Window
+from bgsub.live.decoding import Header, LivePicture
 from bgsub.live.options import WatchOptions
-from bgsub.pipeline.run import run
+from bgsub.pipeline.run import apply, run
+from bgsub.segmenter.protocol import MaskOptions
+from bgsub.tracking.detections import Detection
 from bgsub.tracking.events import EventFilter
+from bgsub.tracking.tables import read_objects
+from bgsub.tracking.tracker import Tracker
+from bgsub.video.frames import Layout
 from tests.conftest import make_options
 
-from .conftest import transport, walk
+from .conftest import decoded, messages_of, transport, walk
+
+LAYOUT = Layout("bgr", 72, 96)
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +39,19 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def stream(model):
     """What the stream is, and its pictures."""
-    settings = {"address": f"file:{model / 'film.ts'}", "format": None, "options": {}}
-    settings |= {"protocols": "file", "scale": 1.0, "every": 0.0, "sound": False, "drops": False}
-    header, *others = read(settings)
+    header, *others = messages_of(model / "film.ts", scale=1.0, sound=False)
     return header, [each for each in others if isinstance(each, LivePicture)]
 
 
-def begun(model, header, **sought):
-    analysis = Analysis(
-        WatchOptions(model=model / "whole" / "model.npz"), Sought(**sought), "door", None
+def analysis_of(options=None, sought=None):
+    return Analysis(
+        options or WatchOptions(), sought or Sought(), "door", waits=False, looks_back=False
     )
+
+
+def begun(model, header, **sought):
+    options = WatchOptions(model=model / "whole" / "model.npz")
+    analysis = analysis_of(options, Sought(**sought))
     assert not analysis.open(header)
     return analysis
 
@@ -52,11 +63,16 @@ def observations(analysis, pictures):
         found = analysis.look(picture.row, picture.time_s)
         seen += [each for objects in found.frames for each in objects]
         masks.append(found.mask)
-    return seen + [each for objects in analysis.finish() for each in objects], np.stack(masks)
+    seen += [each for objects in analysis.finish() for each in objects]
+    return seen, np.stack(masks)
 
 
-def test_a_visitor_is_found_when_he_is_there(model, stream):
+def test_a_visitor_is_found_when_he_is_there_soon(model, stream):
     header, pictures = stream
+    analysis, told = begun(model, header), 0
+    for number, picture in enumerate(pictures, start=1):
+        told += len(analysis.look(picture.row, picture.time_s).frames)
+        assert analysis.delay == number - told <= 8
     seen, masks = observations(begun(model, header), pictures)
     assert {each.track for each in seen} == {1}
     assert {round(each.time_s * 25) for each in seen} == set(range(40, 60))
@@ -64,7 +80,38 @@ def test_a_visitor_is_found_when_he_is_there(model, stream):
     assert masks[45].sum() / 255 == pytest.approx(21 * 15, rel=0.2)
 
 
-def test_what_does_not_count_is_not_given_but_is_in_the_masks(model, stream):
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale):
+    """With the model of a run: the same masks and the same objects as `apply`."""
+    film, out = tmp_path / "film.ts", tmp_path / "out"
+    film.write_bytes(transport(walk(110, [(30, 50), (70, 100)], size=(192, 144)), rate=30))
+    options = {"k": 1, "scale": scale, "format": "mkv"}
+    run(film, tmp_path / "run", make_options(**options, outputs={"model"}))
+    wanted = make_options(format="mkv", outputs={"mask", "objects"})
+    apply(tmp_path / "run" / "model.npz", film, out, wanted)
+    analysis = Analysis(
+        WatchOptions(model=tmp_path / "run" / "model.npz"),
+        Sought(),
+        "film",
+        waits=True,
+        looks_back=True,
+    )
+    header, *others = messages_of(film, scale=analysis.scale, sound=False)
+    analysis.open(header)
+    pictures = [each for each in others if isinstance(each, LivePicture)]
+    seen, masks = observations(analysis, pictures)
+    np.testing.assert_array_equal(masks, np.stack(decoded(out / "mask.mkv"))[..., 0])
+    known = [replace(each, sign="") for each in read_objects(out / "objects.csv")]
+    assert len(known) > 40
+    assert len(seen) == len(known)
+    for one, other in zip(seen, known, strict=True):
+        assert (one.frame, one.track) == (other.frame, other.track)
+        assert (*one.box, one.area) == pytest.approx((*other.box, other.area), abs=0.01)
+        assert one.time_s == pytest.approx(other.time_s, abs=0.001)
+        assert one.score == pytest.approx(other.score, abs=0.006)
+
+
+def test_what_does_not_count_is_not_given(model, stream):
     header, pictures = stream
     everywhere = np.ones((9, 12), bool)  # of another size than the stream
     for sought in (
@@ -74,7 +121,7 @@ def test_what_does_not_count_is_not_given_but_is_in_the_masks(model, stream):
     ):
         seen, masks = observations(begun(model, header, **sought), pictures[38:46])
         assert seen == []
-        assert masks[-1].any()
+        assert masks[-1].any() == ("counted" in sought)
 
 
 def test_numbers_go_on_over_connections(model, stream):
@@ -88,20 +135,80 @@ def test_numbers_go_on_over_connections(model, stream):
 
 
 def test_a_model_must_fit_the_stream(model, stream):
-    part = WatchOptions(model=model / "part" / "model.npz")
     with pytest.raises(UsageError, match="the model is of a part of the picture"):
-        Analysis(part, Sought(), "door", None)
-    analysis = Analysis(WatchOptions(model=model / "whole" / "model.npz"), Sought(), "door", None)
+        analysis_of(WatchOptions(model=model / "part" / "model.npz"))
+    analysis = analysis_of(WatchOptions(model=model / "whole" / "model.npz"))
     with pytest.raises(InputError, match=r"door: its pictures .* at 48×36, but the model"):
         analysis.open(replace(stream[0], layout=replace(stream[0].layout, width=48, height=36)))
     with pytest.raises(InputError, match="gone"):
-        Analysis(WatchOptions(model=model / "gone.npz"), Sought(), "door", None)
+        analysis_of(WatchOptions(model=model / "gone.npz"))
 
 
 def test_before_there_is_a_model_nothing_is_known():
-    analysis = Analysis(WatchOptions(), Sought(), "door", None)
+    analysis = analysis_of()
     assert analysis.scale is None
-    assert analysis.look(b"", 0.0) is None
+    analysis.open(Header("h264", (4, 4), Layout("gray", 4, 4), Fraction(1, 25), b"", "mp4"))
+    assert analysis.look(bytes(16), 0.0) is None
     assert analysis.finish() == []
     assert analysis.complaints() == []
     analysis.close()
+
+
+def test_what_is_never_clear_keeps_no_frames_waiting_for_ever():
+    """Or the memory of an endless stream would grow."""
+    tracker, settled = Tracker((320, 240), rate=5), 0
+    weak = Detection((100.0, 100.0, 12.0, 12.0), 106.0, 106.0, 120.0, score=0.45)
+    for i in range(1, 601):
+        settled += len(tracker.update(i, i / 5, [weak]).settled)
+    assert settled >= 600 - 160
+
+
+def row_of(picture):
+    return LAYOUT.pack(np.ascontiguousarray(picture[..., ::-1]))
+
+
+@pytest.fixture
+def learner():
+    """One that frames wait for."""
+    options = WatchOptions(window_s=60, refresh_s=30, warm_up_s=1)
+    return Learner(Window(LAYOUT, MaskOptions(), options), waits=True)
+
+
+def test_a_model_scores_frames_by_what_is_usual(learner):
+    frames = walk(60, [(50, 60)])
+    for i, frame in enumerate(frames[:50]):
+        learner.offer(row_of(frame), i / 25)
+    assert learner.models == 1
+    usual, visited = (learner.model.frame_score(LAYOUT.luma(row_of(f))) for f in frames[49:51])
+    assert usual < 6 < visited
+
+
+def test_a_model_that_cannot_be_learned_is_said_and_the_next_one_serves(learner):
+    learner.offer(np.zeros(7, np.uint8), 0.0)
+    for i, frame in enumerate(walk(40, [])):
+        learner.offer(row_of(frame), (i + 1) / 25)
+    assert "could not be learned" in learner.complaints.get(timeout=60)
+
+
+def test_a_window_is_thinned_and_forgets():
+    layout, due = Layout("gray", 24, 32), []
+    window = Window(layout, MaskOptions(), WatchOptions(window_s=60, refresh_s=30, warm_up_s=2))
+    for i in range(4000):
+        due += [i / 25] * window.add(np.zeros(layout.size, np.uint8), i / 25)
+    assert len(window.times) <= MOST_FRAMES
+    assert window.times[0] >= 4000 / 25 - 61
+    assert np.diff(window.times).max() < 0.3
+    assert due == pytest.approx([2, 4, 8, 16, 32, 62, 92, 122, 152], abs=1.5)
+
+
+@pytest.mark.parametrize(("frames", "has_scores"), [(8, False), (16, False), (17, True)])
+def test_a_fit_to_a_handful_of_frames_scores_none(frames, has_scores):
+    """A busy machine learns from few; three components fit half of eight frames exactly."""
+    layout, rng = Layout("gray", 24, 32), np.random.default_rng(0)
+    window = Window(layout, MaskOptions(), WatchOptions(window_s=60))
+    shown = rng.normal(120, 4, (frames + 1, 24, 32)).astype(np.uint8)
+    for number, luma in enumerate(shown[:-1]):
+        window.add(luma.ravel(), float(number))
+    score = window.learn().frame_score(shown[-1])
+    assert (score is not None) == has_scores
+    assert score is None or score < 1000

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from bgsub.declared import declared_fields, flag
 from bgsub.errors import UsageError
 from bgsub.live.options import StreamOptions, WatchOptions
+from bgsub.options import declared_fields, flag
 
 
 def test_times_are_seconds_however_they_are_given():

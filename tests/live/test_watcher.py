@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
 from datetime import UTC, datetime
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import av
 import numpy as np
@@ -15,9 +17,9 @@ import pytest
 
 from bgsub.errors import InputError
 from bgsub.live import feed as feed_module
-from bgsub.live.analysis import Analysis, Sought
+from bgsub.live.analysis import Analysis
 from bgsub.live.decoding import Header
-from bgsub.live.feed import Feed, Opened, PacketRing, Seen, read_source
+from bgsub.live.feed import Lost, Opened, Seen, read_source
 from bgsub.live.options import WatchOptions
 from bgsub.live.watcher import Watcher
 from bgsub.pipeline.run import run
@@ -137,30 +139,36 @@ def test_half_a_frame_makes_no_event(watch, serve):
         assert np.ptp(picture.astype(int)) > 60  # no grey picture
 
 
-def test_http_is_watched_too(watch, model):
-    film = transport(walk(130, [(60, 90)]))
+@contextlib.contextmanager
+def http(body, kind="video/mp2t", patience_s=0.0):
+    """Answer requests with a body, and keep the connection for a while."""
+    over = threading.Event()
 
-    class Camera(BaseHTTPRequestHandler):
+    class Answer(BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
+            self.send_header("Content-Type", kind)
             self.end_headers()
-            self.wfile.write(film)
-            over.wait(30)
+            self.wfile.write(body)
+            over.wait(patience_s)
 
         def log_message(self, *_):
             pass
 
-    over = threading.Event()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Camera)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_address[1]}/stream"
     try:
-        watched = watch(url, model=model).until(lambda w: w.count("end") == 1)
+        yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
         over.set()
         server.shutdown()
         server.server_close()
+
+
+def test_http_is_watched_too(watch, model):
+    with http(transport(walk(130, [(60, 90)])), patience_s=30.0) as url:
+        watched = watch(f"{url}/stream", model=model).until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
 
 
@@ -168,25 +176,9 @@ def test_a_playlist_cannot_name_a_file_of_this_machine(watch, tmp_path):
     film = tmp_path / "film.ts"
     film.write_bytes(transport(walk(130, [(60, 90)])))
     text = f"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:5,\nfile://{film}\n#EXT-X-ENDLIST\n"
-
-    class Server(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("Content-Type", "application/vnd.apple.mpegurl")
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        watched = watch(f"http://127.0.0.1:{server.server_address[1]}/list.m3u8")
+    with http(text.encode(), "application/vnd.apple.mpegurl") as url:
+        watched = watch(f"{url}/list.m3u8")
         watched.until(lambda w: any("trying again" in note for note in w.notes))
-    finally:
-        server.shutdown()
-        server.server_close()
     assert watched.watcher.status.connections == 0
     assert watched.lines == []
 
@@ -322,36 +314,48 @@ def test_a_clip_that_cannot_be_written_keeps_no_event_back(watch, serve, model, 
     assert sum("cannot be written" in note for note in watched.notes) == 1
 
 
-def test_once_a_minute_it_says_how_many_frames_were_not_analysed(tmp_path):
-    stream, notes = read_source("tcp://127.0.0.1:1"), []
-    feed = Feed(stream, PacketRing(1.0))
+class SilentFeed:
+    """Takes the place of a feed: the frames of a stream of which no model is learned in time."""
+
+    connections = 1
+
+    def __init__(self, *_, **__):
+        header = Header("h264", (4, 4), Layout("gray", 4, 4), Fraction(1, 25), b"", "mp4")
+        self.dropped = 0
+        self._steps = [(0, 0, Opened(header, 100.0, time.time(), 0))]
+        for now_s, dropped, time_s in (
+            *((30, 2, 100.0), (61, 4, 124.0), (62, 5, 125.5), (122, 5, 126.0), (183, 5, 300.0)),
+        ):
+            self._steps.append((now_s, dropped, Seen(time_s, bytes(16), 0.0)))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def get(self, timeout):
+        if not self._steps:
+            return Lost("", None)
+        SilentFeed.now_s, self.dropped, item = self._steps.pop(0)
+        return item
+
+
+def test_what_takes_too_long_is_said(tmp_path, monkeypatch):
+    notes, SilentFeed.now_s = [], 0.0
+    clock = SimpleNamespace(monotonic=lambda: SilentFeed.now_s, time=time.time)
+    monkeypatch.setattr("bgsub.live.watcher.time", clock)
+    monkeypatch.setattr("bgsub.live.watcher.Feed", SilentFeed)
+    stream = read_source("tcp://127.0.0.1:1")
     watcher = Watcher(
         stream, tmp_path, WatchOptions(), say=print, note=lambda text, kind: notes.append(text)
     )
-    for now_s, dropped in ((30.0, 2), (61.0, 4), (62.0, 5), (122.0, 5), (183.0, 5)):
-        feed.dropped = dropped
-        watcher._attend(feed, now_s)
+    watcher.run(threading.Event())
     left_out = "not analysed for lack of time; clips have them all"
+    late = "there is no model after 26 s: the machine is too busy to learn one"
     assert notes == [
+        "tcp://127.0.0.1:1: h264, 4×4 pixels; objects are told up to 8 frames late",
         f"4 frames of the last minute were {left_out}",
+        f"tcp://127.0.0.1:1: {late}; nothing is reported until there is one",
         f"1 frame of the last minute was {left_out}",
     ]
-
-
-def test_a_model_that_does_not_come_is_said_once(tmp_path):
-    stream, notes = read_source("tcp://127.0.0.1:1"), []
-    options = WatchOptions(warm_up_s=5.0)
-    watcher = Watcher(
-        stream, tmp_path, options, say=print, note=lambda text, kind: notes.append((kind, text))
-    )
-    header = Header("h264", (4, 4), Layout("gray", 4, 4), Fraction(1, 25), b"", "mp4")
-    watcher._opened = Opened(header, 100.0, time.time(), 0)
-    analysis = Analysis(options, Sought(), stream.name, None)
-    for now_s in (100.0, 124.0, 125.5, 126.0, 300.0):
-        watcher._look(Seen(now_s, b"", time.monotonic()), analysis)
-    ((kind, text),) = notes
-    assert kind == "warning"
-    assert text.startswith(
-        "tcp://127.0.0.1:1: there is no model after 26 s: the machine is too busy"
-    )
-    assert watcher.status.state == "learning"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bgsub.options import DEFAULT_OUTPUTS
-from bgsub.page.data import find_views
+from bgsub.page.films import VIEWS, find_view
 from bgsub.page.result import read_result
 from bgsub.pipeline.run import run
 from tests.conftest import make_options, make_scene
@@ -72,7 +72,7 @@ def result(reported, manifest_of):
 @pytest.fixture
 def views(result):
     """What the page shows of each view."""
-    return {shown.view: shown for shown in find_views(result, None, None, lambda *_: None)}
+    return {view: find_view(result, view, None, None, lambda *_: None) for view in VIEWS}
 
 
 @pytest.fixture

@@ -1,14 +1,22 @@
-"""A result is read with all its tables; one without errors counts its frames by its rate."""
+"""A result is read with all its tables; the command on its page repeats the run."""
 
+import shlex
 import shutil
 from dataclasses import replace
 
+import click
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from bgsub.cli import options as shared
+from bgsub.cli.run import run_command
 from bgsub.errors import InputError
+from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.outliers.errors_table import read_csv
-from bgsub.page.result import read_result
+from bgsub.page.result import command_line, read_result
+from tests.conftest import make_facts
 
 
 class TestReadResult:
@@ -32,6 +40,10 @@ class TestReadResult:
         np.testing.assert_array_equal(found.numbers, np.arange(1, 49))
         np.testing.assert_allclose(found.times, np.arange(48) / 10)
         assert found.score(found.events[0]) is None
+        manifest["options"]["source"]["every"], manifest["frames"]["used"] = "3", 16
+        found = read_result(folder, manifest)
+        np.testing.assert_array_equal(found.numbers, np.arange(1, 49, 3))
+        np.testing.assert_allclose(found.times, np.arange(0, 48, 3) / 10)
 
     def test_a_run_without_frames_is_refused(self, reported, manifest_of, tmp_path):
         folder = shutil.copytree(reported, tmp_path / "r")
@@ -72,3 +84,42 @@ def test_the_trust_of_an_event_is_the_mean_of_its_masks(result):
     late = replace(event, first_frame=40, last_frame=41)
     assert replace(result, manifest=manifest).trust(late) is None
     assert replace(result, manifest={}).trust(event) is None
+
+
+def read_back(line):
+    words = shlex.split(line)
+    assert words[:2] == ["bgsub", "run"]
+    context = click.Context(run_command)
+    run_command.parse_args(context, words[2:])
+    return context.params["inputs"], shared.run_options(context.params)
+
+
+ODD = [
+    RunOptions(),
+    RunOptions(k=10, outputs=DEFAULT_OUTPUTS | {"scores", "report"}),
+    RunOptions(outputs={"mask", "errors"}, reweight=False, max_gap=2.5),
+    RunOptions(source=SourceOptions(roi=(1, 2, 30, 40), start="12.5s", every="3", scale=0.5)),
+    RunOptions(line=["door:1,2,3,4", "5,6,7,8"], fill_holes=False, false_alarms=0.01),
+    RunOptions(ignore="a b'c.png", source=SourceOptions(mask_image="-x.png")),
+]
+
+
+@pytest.mark.parametrize("options", ODD, ids=range(len(ODD)))
+@pytest.mark.parametrize("path", ["water.avi", "-x.avi", "a b; rm -rf 'c' & <d>.avi"])
+def test_it_is_read_back(options, path):
+    line = command_line(make_facts(path, options=options.to_json()))
+    inputs, read = read_back(line)
+    assert inputs == (path if not path.startswith("-") else f"./{path}",)
+    assert read == options
+
+
+@given(st.sets(st.sampled_from(OUTPUTS), min_size=1), st.integers(1, 50), st.floats(0.5, 1))
+def test_any_outputs_are_read_back(outputs, k, share):
+    options = RunOptions(outputs=outputs, k=k, support_fraction=share)
+    assert read_back(command_line(make_facts(options=options.to_json())))[1] == options
+
+
+def test_an_array_has_no_command_and_apply_has_its_model():
+    assert command_line(make_facts("x.npy", input={"path": None})) is None
+    line = command_line(make_facts(command="apply", model="my model.npz"))
+    assert shlex.split(line)[:4] == ["bgsub", "apply", "my model.npz", "/gone/a.avi"]

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.options import RunOptions
+from bgsub.options import RunOptions, SourceOptions
 from bgsub.paper.compare import compare
 from bgsub.paper.curves import auc
 from bgsub.paper.options import COLUMNS, CompareOptions
-from bgsub.robustpca.competitors.methods import METHODS
-from bgsub.source_options import SourceOptions
+from bgsub.robustpca.competitors import METHODS
 from tests.conftest import N_FRAMES, VISIT, make_scene
 
 

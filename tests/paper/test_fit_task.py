@@ -7,7 +7,7 @@ import pytest
 
 from bgsub.paper.compare import FitTask, fit_stream, fit_task
 from bgsub.paper.options import Entry
-from bgsub.robustpca.competitors.methods import METHODS, Settings
+from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF

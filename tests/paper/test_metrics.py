@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.paper.curves import auc, average_precision, tre
-from bgsub.robustpca.competitors.reference import random_orthonormal
+from bgsub.robustpca.descent import random_orthonormal
 
 
 def pca(T, k):

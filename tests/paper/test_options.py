@@ -14,7 +14,7 @@ from bgsub.paper.options import (
     SyntheticOptions,
     TimesOptions,
 )
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors import METHODS
 
 NUMBERS = np.arange(1, 11)
 TRUTH = np.array([0] * 8 + [1] * 2, dtype=np.int8)

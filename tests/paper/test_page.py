@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from bgsub.cli import cli
-from bgsub.robustpca.competitors.methods import METHODS
+from bgsub.robustpca.competitors import METHODS
 from tests.test_documents import code_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent

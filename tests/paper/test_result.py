@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.options import RunOptions
+from bgsub.options import RunOptions, SourceOptions
 from bgsub.paper.options import COLUMNS, CompareOptions
-from bgsub.robustpca.competitors.methods import METHODS
-from bgsub.source_options import SourceOptions
+from bgsub.robustpca.competitors import METHODS
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bgsub.paper.curves import VARIANTS, judge, mean_and_deviation
-from bgsub.robustpca.competitors.methods import METHODS
-from bgsub.robustpca.competitors.synthetic import data1
+from bgsub.paper.synthetic import data1
+from bgsub.robustpca.competitors import METHODS
 
 
 def test_all_row_methods_take_part_with_true_t_and_half():

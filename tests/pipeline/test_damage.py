@@ -4,8 +4,7 @@ import csv
 
 import numpy as np
 
-from bgsub.pipeline.frame_errors import fit_errors
-from bgsub.pipeline.run import run
+from bgsub.pipeline.run import fit_errors, run
 from tests.video.damaged_films import film, packet_places
 
 

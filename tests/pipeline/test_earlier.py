@@ -6,7 +6,7 @@ import os
 import pytest
 
 from bgsub.errors import OutputError
-from bgsub.pipeline.earlier import (
+from bgsub.pipeline.results import (
     check_unchanged,
     describe,
     earlier_outputs,

@@ -4,14 +4,11 @@ import cv2
 import numpy as np
 import pytest
 
+from bgsub.background.composite import plates_of
 from bgsub.background.sample import MOST_FRAMES as MOST_SAMPLED
+from bgsub.background.sample import Sample
 from bgsub.errors import UsageError
-from bgsub.pipeline.plate import (
-    MOST_FRAMES,
-    empty_scene,
-    frames_looked_at,
-    plates_of,
-)
+from bgsub.pipeline.still import MOST_FRAMES, empty_scene, frames_looked_at
 from bgsub.segmenter.masks import MaskModel
 
 
@@ -61,9 +58,9 @@ def test_each_state_has_its_picture():
 
 def test_a_state_without_frames_has_the_colours_of_the_model():
     frames, _ = film(60, walker=False)
-    model = MaskModel.fit(frames, plates=False)
+    model = MaskModel.fit(Sample.of(frames))
     none = np.zeros((0, 48, 64, 3), np.uint8)
-    (plate,) = plates_of(model, none, none[..., 0] > 0)
+    (plate,) = plates_of(model.scene, none, none[..., 0] > 0)
     np.testing.assert_array_equal(plate.picture, model.scene.plate())
     assert (plate.frames, plate.hardly_seen) == (0, 1)
 
@@ -95,7 +92,7 @@ def test_frames_of_a_camera_that_shakes_are_put_at_their_place():
     room = cv2.GaussianBlur(rng.uniform(0, 255, (100, 130, 3)).astype(np.uint8), (0, 0), 1.5)
     shifts = rng.integers(0, 9, (30, 2))
     pictures = np.stack([room[y : y + 90, x : x + 120] for y, x in shifts.tolist()])
-    model = MaskModel.fit(pictures, plates=False)
-    plates_of(model, pictures, np.ones(pictures.shape[:3], bool))
+    model = MaskModel.fit(Sample.of(pictures))
+    plates_of(model.scene, pictures, np.ones(pictures.shape[:3], bool))
     inner = pictures[:, 12:-12, 12:-12].astype(int)
     assert np.abs(inner - np.median(inner, axis=0)).mean() < 3

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.pipeline.preview import PreviewPanels, preview
+from bgsub.pipeline.outputs import PreviewPanels, preview
 from bgsub.tracking.tracker import Observation
 
 

@@ -1,21 +1,21 @@
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import cv2
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from bgsub.errors import OutputError
 from bgsub.outliers.errors_table import ErrorTable
-from bgsub.outliers.events import find_events
+from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange
-from bgsub.report.plots import Film, plot_errors, render_errors
+from bgsub.report.plots import Film, draw_errors, render_errors, render_spectrum, write_plot
+from bgsub.robustpca.rank import RankChoice, choose_rank
 
 pytestmark = pytest.mark.figures
 
@@ -138,15 +138,12 @@ def test_style_of_the_user_has_no_effect() -> None:
         assert mpl.rcParams["font.size"] == 30
 
 
-def test_files(tmp_path: Path) -> None:
-    table = make_table(20)
+def test_files(tmp_path):
     path = tmp_path / "größe.png"
-    plot_errors(table, [], path, title="a")
-    assert path.read_bytes().startswith(b"\x89PNG")
-    plot_errors(table, [], path, title="a", plot_format="svg")
-    assert path.read_bytes().startswith(b"<?xml")
+    write_plot(path, b"drawn")
+    assert path.read_bytes() == b"drawn"
     with pytest.raises(OutputError, match="cannot be written"):
-        plot_errors(table, [], tmp_path / "none" / "a.png", title="a")
+        write_plot(tmp_path / "none" / "a.png", b"")
 
 
 def test_pyplot_is_left_alone() -> None:
@@ -163,3 +160,181 @@ def test_borders_of_segments_are_drawn_with_their_reasons_and_the_title_counts_t
     assert "1234 of 90000 frames are outliers" in text
     assert "segment begins" in text
     assert "segment begins" not in svg(table)
+
+
+def test_times_lie_where_the_timestamps_say() -> None:
+    # A second of ten frames, then one frame a second.
+    times = np.array([*np.arange(10) / 10, *range(1, 10)])
+    text = svg(replace(make_table(19), times=times))
+    assert re.findall(r">(0:\d\d)<", text)[:3] == ["0:00", "0:01", "0:02"]
+
+
+@pytest.mark.parametrize(
+    ("n", "step", "label"), [(1300, 0.1, "1:45"), (900, 20.0, "4:00:00"), (5, 0.01, "0:00.01")]
+)
+def test_times_are_round(n, step, label) -> None:
+    text = svg(replace(make_table(n), times=step * np.arange(n)))
+    assert f">{label}<" in text
+
+
+def test_without_times_there_is_no_axis_of_times() -> None:
+    assert ">time<" not in svg(replace(make_table(2), times=np.array([3.0, 3.0])))
+
+
+@pytest.fixture
+def axes():
+    figure = Figure(figsize=(12, 5))
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+def scored(rmse, scores=None, **more) -> ErrorTable:
+    rmse = np.asarray(rmse, dtype=float)
+    n = rmse.size
+    scores = (rmse - 1) * 20 if scores is None else np.array(scores, dtype=float)
+    return ErrorTable(np.arange(1, n + 1), np.arange(n) / 25, 100 * rmse**2, 100, scores, **more)
+
+
+def event(number, first, last, score=20.0):
+    start, end = (first - 1) / 25, (last - 1) / 25
+    return Event(number, first, last, start, end, first, start, score, last - first + 1)
+
+
+@pytest.mark.parametrize(
+    ("table", "low", "high"),
+    [
+        (scored([1.0, 1.1, 1.4, 2.0, 3.0]), 1.6, 1.6),  # where score follows error
+        (scored([1.0, 1.1]), 1.6, 1.6),  # beyond all of them
+        (scored([2.0, 2.0, 2.0], [0, 0, 0]), None, None),
+        # A frame with a lower error but a higher score: one that the fit bent itself to.
+        (scored([1.0, 1.4, 1.5, 9.0], [0, 8, 16, 100]), 1.4, 1.5),
+        # Between the scores of 10 and 16 the errors would say 1.5.
+        (scored([1.0, 1.6, 1.4, 1.7, 9.0], [0, 8, 10, 16, 100]), 1.6, 1.6),
+    ],
+)
+def test_the_cutoff_parts_outliers_from_the_others(axes, table, low, high) -> None:
+    draw_errors(axes, table, [], title="a")
+    found = [line for line in axes.lines if str(line.get_label()).startswith("cut-off")]
+    if low is None:
+        assert found == []
+    else:
+        assert low - 1e-6 <= found[0].get_ydata()[0] <= high + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("rmse", "scale", "bottom", "top"),
+    [
+        ([1.0, 1.1, 1.2, 3.0], "linear", (0.0, 0.0), (3.0, 4.0)),
+        ([1.0, 1.1, 1.2, 30.0], "log", (0.5, 1.0), (30.0, 60.0)),
+        ([0.0, 1.0, 1.0, 1.0, 30.0], "log", (0.05, 1.0), (30.0, 60.0)),
+        ([0.0, 0.0], "linear", (0.0, 0.0), (1.0, 1.0)),
+    ],
+)
+def test_scale_follows_the_spread(axes, rmse, scale, bottom, top) -> None:
+    draw_errors(axes, scored(rmse), [], title="a")
+    assert axes.get_yscale() == scale
+    for value, (low, high) in zip(axes.get_ylim(), (bottom, top), strict=True):
+        assert low <= value <= high
+
+
+def words_on(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_where_numbers_would_overlap_the_higher_event_keeps_its_own(axes) -> None:
+    events = [
+        event(1, 100, 104),
+        event(2, 106, 110, score=50.0),
+        event(3, 1, 1),
+        event(4, 999, 1000),
+    ]
+    draw_errors(axes, make_table(1000), events, title="a")
+    assert sorted(words_on(axes)) == ["2", "3", "4"]
+    assert all(0 < text.get_position()[0] < 1 for text in axes.texts)
+    assert [patch.get_label() for patch in axes.patches].count("event (numbered)") == 1
+
+
+@pytest.mark.parametrize(("level", "first"), [(1.0, 200), (3.0, 200), (9.5, 200), (3.0, 990)])
+def test_words_about_a_change_hide_as_few_frames_as_they_can(axes, level, first) -> None:
+    rmse = np.full(1000, level)
+    rmse[0] = 10.0
+    draw_errors(axes, scored(rmse, scene_change=SceneChange(first, first / 25)), [], title="a")
+    (text,) = axes.texts
+    assert text.get_text().startswith(f"from {first} to the end")
+    shown = axes.transAxes.inverted().transform(axes.transData.transform((500, level)))[1]
+    assert abs(text.get_position()[1] - shown) > 0.08
+    assert text.get_position()[0] < 0.95
+
+
+@pytest.mark.parametrize("many", [40, 60])
+def test_reasons_of_borders_are_left_out_where_there_is_no_room(many) -> None:
+    borders = {100: "it became darker", 105: "a change", 900: "a knock"}
+    borders |= {200 + number: "" for number in range(many)}
+    film = Film(1000, 0, dict(sorted(borders.items())))
+    text = render_errors(make_table(1000), [], title="a", plot_format="svg", film=film).decode()
+    assert [words in text for words in borders.values() if words] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (make_table(300), "none of 300 frames is an outlier"),
+        (make_table(300, [(4, 5)]), "1 of 300 frames is an outlier, 1 event"),
+        (make_table(300, [(4, 9), (100, 104)]), "9 of 300 frames are outliers, 2 events"),
+    ],
+)
+def test_a_title_counts(axes, table, words) -> None:
+    draw_errors(axes, table, find_events(table), title="door.mp4")
+    assert axes.get_title(loc="left") == f"door.mp4: {words}"
+
+
+def test_a_long_title_keeps_its_ends_and_unknown_letters_are_boxes(axes) -> None:
+    draw_errors(axes, make_table(3), [], title="北" + "a" * 80 + "the_end_of.mp4")
+    title = axes.get_title(loc="left").split(":")[0]
+    assert title.startswith("\N{WHITE SQUARE}aaa")
+    assert title.endswith("the_end_of.mp4")
+    assert len(title) == 60
+
+
+@pytest.fixture
+def choice():
+    held_out = np.array([20.0, 9.0, 4.0, 3.9, 3.8])
+    spectrum = np.array([8.0, 5.0, 0.3, 0.2])
+    gains = -np.diff(2.0 * np.log(held_out))
+    return RankChoice(2, gains, held_out, spectrum, 40, 20, "because")
+
+
+def spectrum(choice, used=2, kind="svg", **more):
+    data = render_spectrum(choice, used, title="a$b$<&>.mp4", plot_format=kind, **more)
+    if kind == "svg":
+        return data.decode()
+    return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) / 255
+
+
+def test_a_spectrum_marks_the_choice_in_both_panels(choice) -> None:
+    drawn = spectrum(choice, kind="png")
+    assert drawn.shape[:2] == (400, 900)
+    columns = np.flatnonzero((drawn[..., 2] - drawn[..., 0] > 0.3).sum(axis=0) > 200)
+    assert ((columns < 450).any(), (columns > 450).any()) == (True, True)
+
+
+def test_a_spectrum_says_in_words_what_was_chosen_and_used(choice) -> None:
+    text = spectrum(choice, 10)
+    assert "a$b$&lt;&amp;&gt;.mp4: rank 2 chosen, 10 used" in text
+    assert "chosen: 2" in text
+    assert "used: 10" in text
+
+
+def test_segments_fill_an_area_around_their_median(choice) -> None:
+    low, high = (replace(choice, spectrum=factor * choice.spectrum[:3]) for factor in (0.5, 3.0))
+    assert "lowest to highest" not in spectrum(choice)
+    assert "lowest to highest of 3 segments" in spectrum(choice, parts=[low, choice, high])
+    drawn = spectrum(choice, kind="png", parts=[low, choice, high])
+    is_pale_blue = (drawn[..., 0] - drawn[..., 2] > 0.1) & (drawn[..., 2] > 0.5)
+    assert is_pale_blue[:, :450].sum() > 2000
+
+
+@pytest.mark.parametrize("n", [2, 40])
+def test_a_spectrum_of_nothing(n) -> None:
+    text = spectrum(choose_rank(np.full((n, 64), 9, dtype=np.uint8)), 1)
+    assert ("too little to choose from" in text) == (n == 2)

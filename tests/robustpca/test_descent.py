@@ -5,8 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
-from bgsub.robustpca.descent import descend, orthonormalise, smallest
+from bgsub.robustpca.base import residuals
+from bgsub.robustpca.descent import (
+    algorithm1,
+    descend,
+    random_orthonormal,
+    smallest,
+)
 from bgsub.robustpca.median import column_median
 
 from .helpers import both_spaces, contaminated, frames
@@ -101,17 +106,6 @@ def test_restarts_do_not_disturb_one_another():
             np.testing.assert_array_equal(alone.fit.support, wanted.fit.support)
 
 
-def test_limit_of_iterations():
-    X = contaminated(30, 50)
-    _, scores = starts(X, 3, 3)
-    for space in both_spaces(X):
-        for descent in descend(space, scores, 15, tol=0.0, max_iter=2):
-            assert descent.n_iter == 2
-            assert not descent.converged
-            assert descent.objective == descent.objectives[-1]
-            assert len(descent.objectives) == 3
-
-
 def test_support_holds_the_smallest_residuals():
     X = contaminated(30, 50)
     _, scores = starts(X, 3, 3)
@@ -123,10 +117,9 @@ def test_support_holds_the_smallest_residuals():
 
 
 def test_ties_are_broken_by_row_number():
-    residuals = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
-    expected = [[True, True], [True, True], [False, False], [False, False]]
-    np.testing.assert_array_equal(smallest(residuals, 2), expected)
-    alternating = np.tile([[1.0], [0.0]], (500, 1))
+    assert smallest(np.array([1.0, 0.0, 1.0, 1.0]), 2).tolist() == [True, True, False, False]
+    assert smallest(np.zeros(4), 2).tolist() == [True, True, False, False]
+    alternating = np.tile([1.0, 0.0], 500)
     found = np.flatnonzero(smallest(alternating, 600))
     np.testing.assert_array_equal(found, [*range(200), *range(201, 1000, 2)])
 
@@ -145,30 +138,51 @@ def test_small_components_survive_beside_large_ones():
             np.testing.assert_allclose(U.T @ U, np.eye(4), atol=1e-4)
 
 
-def test_orthonormalise_drops_what_has_no_direction_of_its_own():
-    C = np.random.default_rng(0).normal(size=(1, 4, 9))
-    C[0, 2] = C[0, 0] + C[0, 1]
-    basis, _, _ = orthonormalise(C, C, C, np.full(1, 1e-14))
-    gram = basis[0] @ basis[0].T
-    np.testing.assert_allclose(gram @ gram, gram, atol=1e-12)
-    assert np.linalg.matrix_rank(basis[0]) == 3
-    assert (np.abs(basis[0]).max(axis=1) > 0).sum() == 3
-    assert not np.any(orthonormalise(0 * C, 0 * C, 0 * C, np.zeros(1))[0])
-    assert not np.any(orthonormalise(C, C, C, np.full(1, 1e3))[0])
-
-
-def test_orthonormalise_is_as_accurate_for_small_rows_as_for_large_ones():
-    rng = np.random.default_rng(3)
-    C = rng.normal(size=(1, 4, 9)) * np.array([1.0, 1e-2, 1e-4, 1e-6])[:, None]
-    basis, _, _ = orthonormalise(C, C, C, np.full(1, 1e-14))
-    np.testing.assert_allclose(basis[0] @ basis[0].T, np.eye(4), atol=1e-9)
-
-
-def test_orthonormalise_treats_coefficients_projection_and_metric_alike():
+@pytest.mark.parametrize("p", [3, 5, 40])
+def test_random_orthonormal_is_uniform(p):
     rng = np.random.default_rng(0)
-    A, F = rng.normal(size=(9, 30)), rng.normal(size=(12, 9))
-    C = rng.normal(size=(2, 4, 9))
-    B, FB, MB = orthonormalise(C, C @ F.T, C @ (A @ A.T), np.zeros(2))
-    np.testing.assert_allclose((B @ A) @ np.swapaxes(B @ A, 1, 2), [np.eye(4)] * 2, atol=1e-10)
-    np.testing.assert_allclose(FB, B @ F.T, atol=1e-10)
-    np.testing.assert_allclose(MB, B @ (A @ A.T), atol=1e-10)
+    draws = np.stack([random_orthonormal(p, 3, rng) for _ in range(3000)])
+    identity = np.broadcast_to(np.eye(3), (3000, 3, 3))
+    np.testing.assert_allclose(np.einsum("spk,spl->skl", draws, draws), identity, atol=1e-12)
+    np.testing.assert_allclose(draws.mean(axis=0), 0.0, atol=5 / np.sqrt(3000 * p))
+    second = np.einsum("spk,sqk->pq", draws, draws) / 3000
+    np.testing.assert_allclose(second, 3 / p * np.eye(p), atol=0.15 / p + 0.01)
+
+
+def test_every_row_as_support_leads_to_the_pca():
+    X = contaminated(40, 15, share=0.0)
+    U = random_orthonormal(15, 3, np.random.default_rng(1))
+    descent = algorithm1(X, U, 40, tol=1e-14)
+    singular = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
+    np.testing.assert_allclose(descent.objective, (singular[3:] ** 2).sum() / 40, rtol=1e-9)
+    np.testing.assert_allclose(descent.fit.basis.T @ descent.fit.basis, np.eye(3), atol=1e-12)
+
+
+def test_every_iteration_is_counted_and_none_increases():
+    X = contaminated(41, 25)
+    U = random_orthonormal(25, 3, np.random.default_rng(1))
+    descent = algorithm1(X, U, 21)
+    assert descent.converged
+    assert descent.n_iter == len(descent.objectives) - 1 > 1
+    assert (np.diff(descent.objectives) <= 0).all()
+    assert descent.objective == np.sort(descent.fit.residuals)[:21].mean()
+    stopped = algorithm1(X, U, 21, tol=0.0, max_iter=1)
+    assert (stopped.n_iter, stopped.converged) == (1, False)
+
+
+@pytest.mark.parametrize("X", [np.full((5, 4), 3.0), np.ones((1, 4))])
+def test_no_direction_at_all(X):
+    U = random_orthonormal(4, 2, np.random.default_rng(1))
+    descent = algorithm1(X, U, (len(X) + 1) // 2)
+    assert descent.objective == 0.0
+    assert np.isfinite(descent.fit.basis).all()
+
+
+def test_weights_scores_and_residuals_belong_to_the_centre_and_the_basis():
+    X = contaminated(41, 25)
+    fit = algorithm1(X, random_orthonormal(25, 3, np.random.default_rng(1)), 21).fit
+    m = column_median(X) + fit.weights
+    np.testing.assert_allclose(fit.scores, (X - m) @ fit.basis, atol=1e-10)
+    np.testing.assert_allclose(fit.residuals, residuals(X, m, fit.basis.T), atol=1e-10)
+    assert fit.support.sum() == 21
+    assert fit.residuals[fit.support].max() <= fit.residuals[~fit.support].min()

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 import json
-import logging
 
 import numpy as np
 import pytest
 
 from benchmarks.ranks import ranked_film
-from bgsub.robustpca.competitors.synthetic import data1, data2
+from bgsub.paper.synthetic import data1, data2
 from bgsub.robustpca.gram import ArrayColumns, gram_matrix
-from bgsub.robustpca.rank import best_rank, choose_rank, share_for_rank
+from bgsub.robustpca.rank import choose_rank, share_for_rank
 
 
 def scene(rank, n=120, p=480, *, noise=2.0, seed=0):
@@ -140,35 +139,6 @@ def test_what_it_says():
     told = json.loads(json.dumps(choice.to_json()))
     assert (told["rank"], told["reason"]) == (2, choice.reason)
     assert len(told["gains"]) == choice.gains.size
-
-
-def test_each_round_is_logged(caplog):
-    with caplog.at_level(logging.DEBUG, logger="bgsub.robustpca.rank"):
-        choose_rank(scene(2), random_state=0)
-    assert "rank 2" in caplog.text
-
-
-def test_matrices_are_checked():
-    with pytest.raises(ValueError, match="at least one row"):
-        choose_rank(np.zeros((0, 4)))
-    with pytest.raises(ValueError, match="finite"):
-        choose_rank(np.full((20, 32), np.nan))
-
-
-@pytest.mark.parametrize(
-    ("gains", "rank"),
-    [
-        ([], 1),
-        ([0.01, 0.02], 1),
-        ([0.5, 0.01, 0.01], 1),
-        ([0.5, 0.1, 0.01], 2),
-        ([0.5, 0.03, 0.3, 0.0], 3),
-        ([0.5, 0.0, 0.07, 0.0], 1),
-        ([-0.1, -0.1, 0.5], 3),
-    ],
-)
-def test_best_rank(gains, rank):
-    assert best_rank(np.array(gains), 0.04) == rank
 
 
 @pytest.mark.parametrize("visitor", [False, True])

@@ -6,17 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.robustpca.competitors.synthetic import data1
+from bgsub.paper.synthetic import data1
 from bgsub.robustpca.reweight import (
-    FOOTAGE_CUTOFF,
     leverages,
     location_and_scale,
     predictive_errors,
     reweight,
     robust_scores,
-    rounding_level,
 )
-from bgsub.robustpca.spaces import Fit
 
 from .helpers import both_spaces, contaminated
 
@@ -113,48 +110,6 @@ def test_reweight_keeps_as_many_rows_as_it_got():
         assert not fit.support[:9].any()
 
 
-class _Turns:
-    """A space whose fits judge the last two rows by who was fitted before: they take turns."""
-
-    n_samples = 8
-    squared_norms = np.ones(8)
-
-    def __init__(self):
-        self.fitted = []
-
-    def principal(self, rows, n_components, scores=None):
-        self.fitted.append(rows.copy())
-        residuals = np.r_[np.linspace(1.0, 1.1, 6), [1e6, 1e6]]
-        if not rows[6] and not (rows[7] and len(self.fitted) > 1):
-            residuals[6] = 1.05
-        if rows[6] and not rows[7]:
-            residuals[7] = 1.05
-        return Fit(np.zeros(1), np.zeros((1, 1)), np.zeros((8, 1)), residuals, rows.copy())
-
-
-def test_rows_that_take_turns_are_all_inliers():
-    space = _Turns()
-    start = space.principal(np.arange(8) < 4, 1)
-    space.fitted.clear()
-    fit, rounds, converged = reweight(space, start, 1)
-    assert converged
-    assert rounds == len(space.fitted) < 10
-    circle = space.fitted[:-1]
-    assert len({rows.tobytes() for rows in circle}) == len(circle) > 1
-    assert fit.support[6]
-    assert fit.support[7]
-    assert fit.support.all()
-
-
-def test_rounding_level_of_mostly_equal_rows_is_that_of_the_smallest_other():
-    X = np.zeros((9, 30))
-    X[0, 0], X[1, 0] = 3.0, 1e60
-    for space in both_spaces(X):
-        assert rounding_level(space) == pytest.approx(4 * np.sqrt(np.finfo(float).eps) * 3.0)
-    for space in both_spaces(np.zeros((9, 30))):
-        assert rounding_level(space) == 0.0
-
-
 @pytest.mark.parametrize("base", [0.0, 0.1, 3.0])
 def test_of_mostly_equal_errors_every_other_one_stands_out(base):
     errors = np.full(11, base)
@@ -166,38 +121,3 @@ def test_of_mostly_equal_errors_every_other_one_stands_out(base):
     assert np.abs(scores[[0, 1, 2, 10]]).max() < 1
     assert (np.diff(scores[7:10]) > 0).all()
     assert scores[7] > 1e6
-
-
-def test_rounding_level_grows_with_the_ordinary_rows_alone():
-    X = contaminated(30, 40)
-    space, _ = both_spaces(X)
-    level = rounding_level(space)
-    assert 0 < level < 1e-5
-    X[0] = 1e9
-    assert rounding_level(both_spaces(X)[0]) < 2 * level
-
-
-class _Judged:
-    """A space in which every fit leaves the same errors."""
-
-    def __init__(self, errors):
-        self.errors, self.squared_norms = errors, np.ones(errors.size)
-
-    def principal(self, rows, n_components, scores=None):
-        n = self.errors.size
-        return Fit(np.zeros(1), np.zeros((1, 0)), np.zeros((n, 0)), self.errors**2, rows.copy())
-
-
-@pytest.mark.parametrize(("cutoff", "given"), [(3.5, {}), (8.0, {"cutoff": FOOTAGE_CUTOFF})])
-@pytest.mark.parametrize("is_inlier", [True, False])
-def test_rows_up_to_the_cutoff_are_inliers(cutoff, given, is_inlier):
-    """3.5 standard deviations of the best half for independent rows, 8 for frames of a video."""
-    usual = np.arange(4001) < 2001
-    errors = np.where(usual, np.linspace(0.0, 2.0, 4001), 1e6)
-    location, scale = location_and_scale(errors)
-    probe = location + (cutoff + (-0.05 if is_inlier else 0.05)) * scale
-    space = _Judged(np.where(usual, errors, probe))
-    fit, rounds, converged = reweight(space, space.principal(usual, 1), 1, **given)
-    assert converged
-    assert (rounds, fit.support[usual].all()) == (1, True)
-    assert fit.support[~usual].all() == fit.support[~usual].any() == is_inlier

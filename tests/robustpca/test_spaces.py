@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgsub.robustpca.competitors.reference import random_orthonormal
+from bgsub.robustpca.descent import random_orthonormal
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import RowSpace
+from bgsub.robustpca.spaces import RowSpace, leading_eigenpairs
 
 from .helpers import both_spaces, contaminated
 
@@ -119,3 +119,22 @@ def test_starts_with_all_dimensions_keep_all_lengths():
 def test_starts_of_nothing_are_zero():
     space = RowSpace(np.zeros((3, 3)), 5)
     np.testing.assert_array_equal(space.draw_scores(2, np.random.default_rng(0)), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("size", [20, 600])
+@pytest.mark.parametrize("rank", [0, 1, 5, 17, 20])
+def test_leading_eigenpairs(size, rank):
+    A = np.random.default_rng(rank).normal(size=(size, rank))
+    S = A @ A.T
+    values, vectors = leading_eigenpairs(S, 7, 1.0)
+    expected = np.linalg.eigvalsh(S)[::-1][: min(rank, 7)]
+    np.testing.assert_allclose(values, expected)
+    np.testing.assert_allclose(S @ vectors, vectors * values, atol=1e-10 * size)
+    again = leading_eigenpairs(S, 7, 1.0)
+    np.testing.assert_array_equal(vectors, again[1])
+
+
+def test_rounding_noise_of_large_numbers_is_no_eigenvalue():
+    S = 1e-9 * np.eye(5)
+    assert leading_eigenpairs(S, 2, 1e9)[0].size == 0
+    assert leading_eigenpairs(S, 2, 1e-9)[0].size == 2

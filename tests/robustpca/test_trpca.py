@@ -10,9 +10,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from bgsub import TRPCA
 from bgsub.errors import ConvergenceWarning, PrecisionWarning, RankWarning
 from bgsub.paper.curves import tre
+from bgsub.paper.synthetic import data1, data2
 from bgsub.robustpca.base import residuals
-from bgsub.robustpca.competitors.reference import algorithm1, random_orthonormal
-from bgsub.robustpca.competitors.synthetic import data1, data2
+from bgsub.robustpca.descent import algorithm1, random_orthonormal
 from bgsub.robustpca.gram import gram_matrix
 from tests.robustpca.helpers import subspace_angle
 
@@ -62,18 +62,6 @@ def test_every_type_solver_and_road(shape, dtype, solver, reweight):
     t = (n + 1) // 2
     raw = np.sort(residuals(X, fit.raw_center_, fit.raw_components_))[:t].mean()
     np.testing.assert_allclose(fit.objective_, raw, rtol=1e-9)
-
-
-def test_types_give_the_same_fit():
-    for shape in SHAPES:
-        X = frames(*shape)
-        fits = [
-            TRPCA(3, random_state=1).fit(X.astype(t)) for t in (np.uint8, np.float32, np.float64)
-        ]
-        for other in fits[1:]:
-            np.testing.assert_allclose(other.center_, fits[0].center_, atol=1e-9)
-            np.testing.assert_allclose(other.components_, fits[0].components_, atol=1e-9)
-            np.testing.assert_array_equal(other.support_, fits[0].support_)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -403,8 +391,8 @@ def test_where_most_rows_are_equal_the_others_are_told_apart_whatever_their_size
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_components": 0}, "n_components=0: at least 1 is needed"),
-        ({"n_components": 1.5}, "n_components=1.5: an integer is needed"),
+        ({"n_components": 0}, "n_components=0: an integer of at least 1 is needed"),
+        ({"n_components": 1.5}, "n_components=1.5: an integer of at least 1 is needed"),
         ({"support_fraction": 0.49}, "support_fraction=0.49: t must be at least ⌈n/2⌉ = 20"),
         ({"support_fraction": 1.01}, "support_fraction=1.01: .* at most n = 40"),
         ({"support_fraction": float("nan")}, "support_fraction=nan"),
@@ -459,16 +447,6 @@ def test_no_convergence_is_a_warning(solver):
     with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1 iterations"):
         fit = TRPCA(3, solver=solver, max_iter=1, random_state=0).fit(contaminated(40, 60))
     assert (fit.converged_, fit.n_iter_) == (False, 1)
-
-
-def test_no_convergence_says_how_far_it_still_fell():
-    X = contaminated(40, 60)
-    with pytest.warns(ConvergenceWarning) as caught:
-        longer = TRPCA(3, max_iter=2, n_init=1, tol=0.0, reweight=False, random_state=0).fit(X)
-    with pytest.warns(ConvergenceWarning):
-        shorter = TRPCA(3, max_iter=1, n_init=1, tol=0.0, reweight=False, random_state=0).fit(X)
-    fall = 1 - longer.objective_ / shorter.objective_
-    assert f"the objective still fell by {fall:.1e} of itself" in str(caught[0].message)
 
 
 def heavy_tailed(seed):

@@ -225,3 +225,29 @@ def test_a_piece_that_is_soon_swallowed_is_no_object_within_the_whole(follow):
     frames += [[(88, 40, 16, 40, 200)] for _ in range(40)]
     seen = follow(frames)
     assert [numbers(frame) for frame in seen[40:]] == [[1]] * len(seen[40:])
+
+
+def test_a_piece_of_what_comes_in_is_no_object_within_it(follow):
+    """A sleeve and a shoe come over the border before what joins them."""
+    frames = [[(150 - t, 30, 12, 6, 200), (150 - t, 74, 12, 6, 60)] for t in range(8)]
+    frames += [[(142 - t, 20, 30 + t, 60, 120)] for t in range(60)]
+    seen = follow(frames)
+    assert [len(frame) for frame in seen[12:]] == [1] * len(seen[12:])
+    assert seen[-1][0].box[2] > 50
+
+
+def test_who_is_behind_another_is_not_shown_and_keeps_the_number(follow):
+    places = [[(70, 20, 24, 60, 40), (30 + 2 * t, 40, 10, 24, 220)] for t in range(50)]
+    frames = [[tall] if 70 <= walker[0] <= 84 else [walker, tall] for tall, walker in places]
+    seen = follow(frames)
+    assert {n for frame in seen for n in numbers(frame)} == {1, 2}
+    assert len(seen[22]) == 1
+    assert len(seen[-1]) == 2
+
+
+def test_what_has_merged_scores_less_than_what_is_alone(follow):
+    frames = [[(2 * t, 40, 8, 20, 20), (150 - 2 * t, 44, 8, 20, 200)] for t in range(75)]
+    seen = follow(frames, looks=False)
+    merged = [each.score for frame in seen for each in frame if each.merged]
+    alone = [each.score for frame in seen[20:30] for each in frame]
+    assert min(merged) < 0.8 < min(alone)

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.errors import EmptySelectionError, InputError
-from bgsub.video.base import BadFrame, BadPicture, BaseSource, Item, Options
+from bgsub.video.base import BadFrame, BadPicture, FrameSource, Item, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.selection import Selection
 
 GOOD, BAD, KNOWN_BAD, DOUBTFUL = "good", "bad", "known bad", "doubtful"
 
 
-class Made(BaseSource):
+class Made(FrameSource):
     """Frames of one grey level each, of the kinds that are listed."""
 
     def __init__(self, kinds, **options):
@@ -105,7 +105,3 @@ class TestSelection:
     def test_nothing_but_bad_frames_is_refused_with_a_reason(self):
         with pytest.raises(InputError, match=r"no frame can be decoded \(torn\)"):
             numbers(Made([BAD, BAD]))
-
-
-def test_it_fits_on_a_line():
-    assert repr(Made([GOOD] * 3)) == "<Made 'made': 4x3 grey, about 3 frames>"

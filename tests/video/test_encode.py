@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.video.encode import FrameClock
+from bgsub.video.sink import FrameClock
 
 RATES = [Fraction(1, 10), Fraction(25), Fraction(24000, 1001), Fraction(2997, 100), Fraction(240)]
 

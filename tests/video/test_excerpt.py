@@ -45,15 +45,6 @@ def test_an_encoded_excerpt_begins_with_the_frame_that_is_asked_for(film, tmp_pa
     assert int(np.argmax(found)) == 25
 
 
-def test_sound_stays_in_step(film, tmp_path):
-    source = open_source(film)
-    silent, out = tmp_path / "s.mp4", tmp_path / "a.mp4"
-    begin = encode_excerpt(frames_between(source, 5.0, 7.0), silent, rate=source.rate).begin_s
-    assert add_sound(source, silent, out, begin)
-    assert loudest_s(out) == pytest.approx(FLASH_S - 5.0, abs=0.06)
-    assert int(np.argmax(levels(out))) == 25
-
-
 @pytest.mark.parametrize("start", [5.0, 5.04, 5.08, 5.12])
 def test_sound_begins_with_the_sample_of_the_first_frame(film, tmp_path, start):
     source = open_source(film)

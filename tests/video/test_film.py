@@ -4,7 +4,6 @@ import av
 import numpy as np
 import pytest
 
-from bgsub.errors import InputError
 from bgsub.video.matrix import FrameMatrix
 from bgsub.video.source import open_source
 
@@ -47,16 +46,6 @@ def test_a_bad_frame_is_skipped_and_counted(damaged):
         assert frame.time_s == pytest.approx((frame.number - 1) / 25)
 
 
-def test_a_bad_frame_is_repeated(damaged):
-    path, whole = damaged
-    source = open_source(path, on_bad_frame="repeat")
-    frames = list(source)
-    assert [frame.number for frame in frames] == list(range(1, 11))
-    np.testing.assert_array_equal(frames[5].data, whole[4])
-    assert frames[5].time_s == pytest.approx(0.2)
-    assert (len(source.bad_frames), source.decoded) == (1, 9)
-
-
 @pytest.mark.parametrize("what", ["skip", "repeat"])
 def test_frames_in_a_matrix_of_their_own_are_the_same(damaged, what):
     source = open_source(damaged[0], on_bad_frame=what)
@@ -67,27 +56,6 @@ def test_frames_in_a_matrix_of_their_own_are_the_same(damaged, what):
         assert matrix.numbers.tolist() == [frame.number for frame in expected]
         for row, frame in enumerate(expected):
             np.testing.assert_array_equal(matrix.rows(row, row + 1)[0], frame.data)
-
-
-def test_a_bad_frame_is_fatal_on_demand(damaged):
-    source = open_source(damaged[0], on_bad_frame="fail")
-    message = r"damaged.avi: frame 6 at 00:00:00.200 cannot be decoded .*--on-bad-frame skip"
-    with pytest.raises(InputError, match=message):
-        list(source)
-
-
-def test_bad_frames_that_are_not_selected_do_not_count(damaged):
-    source = open_source(damaged[0], start=7, on_bad_frame="fail")
-    assert [frame.number for frame in source] == [7, 8, 9, 10]
-    assert source.bad_frames == []
-    source = open_source(damaged[0], every=2)
-    assert [frame.number for frame in source] == [1, 3, 5, 7, 9]
-    assert source.bad_frames == []
-
-
-def test_only_bad_frames_selected(damaged):
-    with pytest.raises(InputError, match=r"no frame of those selected can be decoded"):
-        list(open_source(damaged[0], start=6, end=6))
 
 
 def test_first_frame_bad(make_video, scene):
@@ -151,16 +119,6 @@ def test_variable_rate_keeps_its_times(make_video, scene):
     assert [frame.number for frame in spaced] == [1, 4, 6]
 
 
-def test_times_begin_at_zero(make_video, scene):
-    source = open_source(make_video("late.mkv", scene(3), times=[5.0, 5.1, 5.2]))
-    assert [frame.time_s for frame in source] == pytest.approx([0, 0.1, 0.2])
-
-
-def test_an_avi_with_reordered_frames_has_even_times(make_video, scene):
-    source = open_source(make_video("b.avi", scene(12), options={"bf": "2"}))
-    assert [frame.time_s for frame in source] == pytest.approx([i / 25 for i in range(12)])
-
-
 @pytest.mark.parametrize("pixel_format", ["gray", "yuv420p", "yuv444p"])
 def test_both_ranges_come_out_full(make_video, pixel_format):
     ramp = np.tile(np.linspace(0, 255, 64).astype(np.uint8), (2, 48, 1))
@@ -210,16 +168,6 @@ def test_hd_colours_are_told_from_sd_colours(make_video, scene):
     assert np.abs(picture - scene(1)[0]).mean() < 5
     exact = next(iter(open_source(source.path, exact_color=True))).image
     assert np.abs(picture - exact).mean() < 2
-
-
-def test_colours_agree_with_swscale(make_video, scene):
-    path = make_video("smooth.mp4", scene(3), options={"crf": "1"})
-    with av.open(str(path)) as container:
-        expected = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
-    for frame, reference in zip(open_source(path), expected, strict=True):
-        difference = np.abs(frame.image.astype(int) - reference)
-        assert difference.mean() < 2
-        assert np.percentile(difference, 99) <= 8  # chroma is interpolated there, repeated here
 
 
 def test_pictures_stored_bottom_up(make_video, scene):

@@ -38,8 +38,3 @@ def test_images(images, scene, tmp_path):
     assert len(source) == 4
     with pytest.raises(InputError, match=r"frame 2 cannot be decoded"):
         source[1]
-
-
-def test_a_source_says_what_it_is(images, scene):
-    assert repr(open_source(FRAMES, every=2)) == "<ArraySource 'array': 10x8 grey, about 15 frames>"
-    assert "ImageFilesSource" in repr(open_source(images(scene(n=4))))

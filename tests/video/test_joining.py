@@ -56,18 +56,6 @@ def test_packets_are_copied_and_times_are_those_of_one_film(kind, tmp_path):
         assert container.metadata["title"] == "mask"
 
 
-def test_joining_twice_gives_the_same_bytes(tmp_path):
-    frames = make_scene(40)
-    times = np.arange(40) / float(RATE)
-    parts = [
-        (write(tmp_path / f"{a}.mp4", frames[a : a + 20], times[a : a + 20]), float(times[a]))
-        for a in (0, 20)
-    ]
-    for name in ("x.mp4", "y.mp4"):
-        join_videos(parts, tmp_path / name, title="mask", rate=RATE)
-    assert (tmp_path / "x.mp4").read_bytes() == (tmp_path / "y.mp4").read_bytes()
-
-
 def test_parts_that_were_encoded_otherwise_are_refused(tmp_path):
     small, large = make_scene(12), make_scene(12, 40, 64)
     times = np.arange(12) / 25
@@ -77,12 +65,6 @@ def test_parts_that_were_encoded_otherwise_are_refused(tmp_path):
     ]
     with pytest.raises(OutputError, match="encoded in another way"):
         join_videos(parts, tmp_path / "all.mp4", title="mask", rate=RATE)
-
-
-def test_a_part_that_cannot_be_read_is_named(tmp_path):
-    (tmp_path / "a.mp4").write_bytes(b"nothing")
-    with pytest.raises(OutputError, match=r"all\.mp4"):
-        join_videos([(tmp_path / "a.mp4", 0.0)], tmp_path / "all.mp4", title="mask", rate=RATE)
 
 
 def test_pictures_are_numbered_through(tmp_path):

@@ -92,11 +92,6 @@ def test_spilling_leaves_no_name_behind(tmp_path):
     matrix.close()
 
 
-def test_folder_for_spilling_that_is_missing(tmp_path):
-    with pytest.raises(OutputError, match=r"missing: no temporary file.*choose another"):
-        FrameMatrix(LAYOUT, tmp_path / "missing")
-
-
 def test_full_disk_is_an_error_and_no_crash(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -106,13 +101,6 @@ def test_full_disk_is_an_error_and_no_crash(tmp_path, monkeypatch):
         with pytest.raises(OutputError, match=r"No space left.*free some space"):
             fill(matrix, 1)
         assert matrix.shape == (0, LAYOUT.size)
-
-
-def test_space_is_taken_without_posix_fallocate(tmp_path, monkeypatch):
-    monkeypatch.delattr(os, "posix_fallocate", raising=False)
-    with FrameMatrix(LAYOUT, tmp_path, chunk_bytes=4 * LAYOUT.size) as matrix:
-        rows = fill(matrix, 9)
-        np.testing.assert_array_equal(matrix.rows(0, 9), rows)
 
 
 def test_frames_may_be_put_into_their_room(directory):

@@ -1,20 +1,16 @@
 """Plain array files: headers that nobody should trust, and values."""
 
-import io
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.video.arrays import ArrayFileError, map_array, read_header
+from bgsub.video.arrays import ArrayFileError, map_array
 from tests.video.array_files import HEADERS, MAGIC, header, npy
 
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_headers_of_every_kind(name, tmp_path, capfd):
-    with pytest.raises(ArrayFileError):
-        read_header(io.BytesIO(HEADERS[name]))
     path = tmp_path / "a.npy"
     path.write_bytes(HEADERS[name])
     with pytest.raises(ArrayFileError):
@@ -22,31 +18,26 @@ def test_headers_of_every_kind(name, tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@given(st.binary(max_size=200))
-def test_any_bytes_are_a_header_or_an_error(data):
-    for given_data in (data, MAGIC + data, header(data)):
+@given(
+    data=st.binary(max_size=200), flips=st.dictionaries(st.integers(0, 187), st.integers(1, 255))
+)
+def test_any_bytes_are_an_array_or_an_error(data, flips, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "any.npy"
+    flipped = bytearray(npy(np.zeros((3, 4, 5), np.uint8)))
+    for place, bits in flips.items():
+        flipped[place] ^= bits
+    for content in (data, MAGIC + data, header(data), bytes(flipped)):
+        path.write_bytes(content)
         try:
-            read_header(io.BytesIO(given_data))
+            map_array(path)
         except ArrayFileError:
             continue
 
 
-@given(st.data())
-def test_a_header_with_flipped_bytes(data):
-    bytes_ = bytearray(npy(np.zeros((3, 4, 5), np.uint8)))
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(0, len(bytes_) - 1))
-        bytes_[place] ^= data.draw(st.integers(1, 255))
-    try:
-        found = read_header(io.BytesIO(bytes(bytes_)))
-    except ArrayFileError:
-        return
-    assert found.nbytes >= 0
-
-
-def test_headers_of_python_2():
+def test_headers_of_python_2(tmp_path):
     text = "{'descr': '|u1', 'fortran_order': False, 'shape': (3L, 4L)}\n"
-    assert read_header(io.BytesIO(header(text))).shape == (3, 4)
+    (tmp_path / "a.npy").write_bytes(header(text, bytes(12)))
+    assert map_array(tmp_path / "a.npy").shape == (3, 4)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -61,5 +52,5 @@ def test_arrays_come_back(tmp_path, order, dtype):
 def test_a_size_that_is_not_there(tmp_path):
     announced = "{'descr': '|u1', 'fortran_order': False, 'shape': (300000000, 1000)}"
     (tmp_path / "a.npy").write_bytes(header(announced, bytes(100)))
-    with pytest.raises(ArrayFileError, match="300000000000 bytes are announced, 100 there"):
+    with pytest.raises(ArrayFileError, match="greater than file size"):
         map_array(tmp_path / "a.npy")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bgsub.errors import EmptySelectionError, InputError
+from bgsub.errors import InputError
 from bgsub.video.source import open_source
 from tests.video.picture_files import by_tifffile
 
@@ -87,18 +87,6 @@ class TestStacks:
         source = open_source(path)
         np.testing.assert_array_equal([frame.number for frame in source], [1, 2, 4])
         assert [bad.reason for bad in source.bad_frames] == ["the file is cut off or damaged"]
-
-    def test_faint_pages_are_said(self, tmp_path):
-        (tmp_path / "a.tif").write_bytes(by_tifffile(np.full((3, 8, 10), 4095, np.uint16)))
-        source = open_source(tmp_path / "a.tif")
-        assert [int(frame.luma[0, 0]) for frame in source] == [15, 15, 15]
-        assert source.pixel_format == "gray16"
-        assert "values reach only 4095 of 65535" in source.warnings[0]
-
-    def test_nothing_selected(self, tmp_path, scene):
-        (tmp_path / "a.tif").write_bytes(by_tifffile(scene(3, color=False)))
-        with pytest.raises(EmptySelectionError, match="it has 3 frames"):
-            open_source(tmp_path / "a.tif", start=4)
 
 
 def test_a_picture_that_is_too_large_is_not_decoded_to_be_opened(tmp_path):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bgsub.video.prefetch import Prefetch
+from bgsub.video.matrix import Prefetch
 
 
 def threads():
@@ -47,11 +47,6 @@ def test_items_come_in_order_from_another_thread():
     assert threads() == []
 
 
-def test_no_items_and_plain_iterables():
-    assert list(Prefetch([])) == []
-    assert list(Prefetch("abc", depth=1)) == ["a", "b", "c"]
-
-
 @pytest.mark.parametrize("depth", [1, 5])
 def test_it_runs_ahead_and_not_far(depth):
     source = Source(100)
@@ -81,11 +76,6 @@ def test_an_error_comes_where_its_item_would_have():
     assert threads() == []
 
 
-def test_an_interrupt_comes_through_too():
-    with pytest.raises(KeyboardInterrupt):
-        list(Prefetch(Source(1, KeyboardInterrupt())))
-
-
 def test_an_error_of_the_loop_ends_the_thread():
     source = Source(1000)
 
@@ -102,14 +92,3 @@ def test_an_error_of_the_loop_ends_the_thread():
         time.sleep(0.001)
     assert threads() == []
     assert source.closed
-
-
-def test_an_iterable_that_cannot_be_begun():
-    with pytest.raises(TypeError):
-        list(Prefetch(3))
-
-
-def test_it_can_be_gone_through_again():
-    ahead = Prefetch([1, 2, 3])
-    assert list(ahead) == [1, 2, 3]
-    assert list(ahead) == [1, 2, 3]

@@ -2,7 +2,6 @@ import ctypes
 import gc
 import subprocess
 import sys
-from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,22 +29,6 @@ def test_a_title_in_latin_1_is_no_obstacle(make_video, scene):
     titled.write_bytes(path.with_name("t.mkv").read_bytes().replace(b"Tuer_e", b"T\xfcr\xe9_e"))
     with pyav.open_input(titled) as container:
         assert container.streams.video[0].width == scene(3).shape[2]
-
-
-@pytest.mark.parametrize("nothing", [None, Fraction(0)])
-def test_no_fraction_and_no_time(nothing):
-    assert pyav.fraction(nothing) is None
-    assert pyav.seconds(5, nothing) is None
-    assert pyav.seconds(None, Fraction(1, 25)) is None
-
-
-def test_rates_and_times_are_pythons(make_video, scene):
-    with pyav.open_input(make_video("a.mp4", scene(4))) as container:
-        stream = container.streams.video[0]
-        rate = pyav.fraction(stream.average_rate)
-        assert (type(rate), rate) == (Fraction, 25)
-        times = [pyav.seconds(frame.pts, frame.time_base) for frame in container.decode(stream)]
-    np.testing.assert_allclose(times, np.arange(4) / 25)
 
 
 LISTS = {

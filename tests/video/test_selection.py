@@ -1,11 +1,22 @@
+import contextlib
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bgsub.errors import UsageError
-from bgsub.video.selection import Region, Selection, parse_region
+from bgsub.video.selection import (
+    Position,
+    Region,
+    Selection,
+    format_time,
+    parse_position,
+    parse_region,
+    parse_step,
+    sample_rows,
+)
 
 RATE = Fraction(25)
 
@@ -68,12 +79,6 @@ def test_end_before_start():
         Selection.parse(start="2.5s", end="1s")
 
 
-def test_selections_are_named_as_given():
-    assert str(Selection.parse(start=5, every="2s")) == "start 5 every 2s"
-    assert Selection().is_everything
-    assert not Selection.parse(end=3).is_everything
-
-
 @pytest.mark.parametrize("value", ["1,2,30,40", (1, 2, 30, 40), Region(1, 2, 30, 40)])
 def test_regions(value):
     assert parse_region(value) == Region(1, 2, 30, 40)
@@ -89,3 +94,59 @@ def test_regions_that_are_none(value):
 def test_regions_without_pixels(value):
     with pytest.raises(UsageError, match="1 or more"):
         parse_region(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "frame", "seconds"),
+    [
+        (1, 1, None),
+        ("250", 250, None),
+        (" 250f ", 250, None),
+        ("12.5s", None, 12.5),
+        (".5s", None, 0.5),
+        ("0s", None, 0.0),
+        ("01:30", None, 90.0),
+        ("90:00.25", None, 5400.25),
+        ("1:02:03.004", None, 3723.004),
+    ],
+)
+def test_forms_of_positions(text, frame, seconds):
+    assert parse_position(text) == Position(frame, seconds)
+
+
+NONSENSE = ("", "s", "-1", "1.5", "-2s", "1:2:3:4", "00:61", "1:60:00", "1e3s", "nan", "²", "12,5s")
+
+
+@pytest.mark.parametrize("text", NONSENSE)
+def test_nonsense_is_named(text):
+    with pytest.raises(UsageError, match=r"start .* is not understood; give a frame number"):
+        parse_position(text, "start")
+
+
+@pytest.mark.parametrize("text", ["0", "0s", 0, "00:00"])
+def test_no_step(text):
+    with pytest.raises(UsageError, match=r"every 0.*1 frame at least"):
+        parse_step(text, "every")
+
+
+@given(st.integers(0, 400 * 3600 * 1000))
+def test_written_times_are_read_back(milliseconds):
+    seconds = parse_position(format_time(milliseconds / 1000)).seconds
+    assert seconds == pytest.approx(milliseconds / 1000, abs=1e-6)
+
+
+@given(st.text())
+def test_any_text_is_a_position_or_a_usage_error(text):
+    with contextlib.suppress(UsageError):
+        position = parse_position(text)
+        assert (position.frame or 1) >= 1
+        assert (position.seconds or 0) >= 0
+
+
+@pytest.mark.parametrize(("n", "m"), [(2001, 2000), (20_000, 2000), (7, 3), (100, 99), (5, 9)])
+def test_a_sample_is_one_frame_of_each_of_equal_stretches(n, m):
+    rows = sample_rows(n, m, 5)
+    assert np.array_equal(rows, sample_rows(n, m, 5))
+    assert rows.size == min(n, m)
+    edges = np.arange(rows.size + 1) * n / rows.size
+    assert ((rows >= np.floor(edges[:-1])) & (rows < edges[1:])).all()

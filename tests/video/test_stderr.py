@@ -27,21 +27,6 @@ def test_lines_of_libraries_are_dropped_and_others_are_kept(capfd):
     assert capfd.readouterr().err == "libpng warning: outside\n"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"Invalid SOS parameters for sequential JPEG\n",
-        b"Inconsistent progression sequence for component 0 coefficient 6\n",
-        b"Warning: unknown JFIF revision number 2.01\n",
-    ],
-)
-def test_words_of_libjpeg_without_a_colon_are_dropped_too(line, capfd):
-    with libraries_quiet() as taken:
-        os.write(2, line)
-    assert taken == [line]
-    assert capfd.readouterr().err == ""
-
-
 def test_threads_wait_for_each_other(capfd):
     def work():
         for _ in range(20):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError
-from bgsub.video import zarr_store
+from bgsub.errors import BgsubError, InputError, UsageError
+from bgsub.video import arrays
 from bgsub.video.images import write_image
 from bgsub.video.source import open_source
 
@@ -80,11 +80,6 @@ def test_every_compressor_and_order(store, scene, name):
     np.testing.assert_array_equal(images(open_source(path)), scene(10, color=False))
 
 
-def test_one_channel_is_grey(store, scene):
-    frames = scene(5, color=False)
-    np.testing.assert_array_equal(images(open_source(store(frames=frames[..., None]))), frames)
-
-
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_group_gives_its_only_array_or_the_frames(tmp_path, scene, version):
     group = zarr.create_group(store=str(tmp_path / "g.zarr"), zarr_format=version)
@@ -101,7 +96,7 @@ def test_a_group_gives_its_only_array_or_the_frames(tmp_path, scene, version):
 
 @pytest.mark.parametrize("chunks", [(2, 700, 1000), (60, 100, 100)])
 def test_a_store_takes_no_more_memory_than_a_few_chunks(store, chunks, monkeypatch):
-    monkeypatch.setattr("bgsub.video.zarr_store._BLOCK_BYTES", 3 << 20)
+    monkeypatch.setattr("bgsub.video.arrays._BLOCK_BYTES", 3 << 20)
     path = store(frames=np.zeros((60, 700, 1000), np.uint8), chunks=chunks)
     images(open_source(path, end=2))  # imports
     tracemalloc.start()
@@ -217,14 +212,9 @@ def test_shards_are_refused_and_named(store):
         open_source(path)
 
 
-def test_nothing_selected_is_known_at_once(store):
-    with pytest.raises(EmptySelectionError, match="it has 10 frames"):
-        open_source(store(), start=11)
-
-
 def test_the_library_is_named_where_it_is_missing(store, monkeypatch):
     path = store()
-    monkeypatch.setattr(zarr_store, "find_spec", lambda _: None)
+    monkeypatch.setattr(arrays, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"needs the library zarr; .*`pip install zarr`"):
         open_source(path)
 

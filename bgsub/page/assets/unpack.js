@@ -1,5 +1,5 @@
 "use strict";
-// Unpack the numbers that bgsub.page.packing has packed.
+// Unpack the numbers that bgsub.page has packed.
 
 function bytesOf(text) {
   const letters = atob(text);

@@ -1,1 +1,236 @@
-"""Fit the methods that the paper compares TRPCA with, as estimators of one form."""
+"""Every method by name: what `--method` accepts and `bgsub methods` lists.
+
+TRPCA and the methods that the paper compares it with are estimators of one form. Nothing heavy is
+imported before a factory is called.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bgsub.robustpca.competitors.pixel_methods import PCP, Progress, RobustSubspace
+    from bgsub.robustpca.competitors.row_methods import HRPCA, PCA
+    from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit
+    from bgsub.robustpca.trpca import TRPCA
+
+    Estimator = TRPCA | PCA | ORPCA | OutlierPursuit | HRPCA | PCP | RobustSubspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a factory may be told; each takes what concerns it, and None is its own default.
+
+    Attributes
+    ----------
+    k : int
+        Components.
+    support_fraction : float, optional
+        t/n.
+    random_state : int, numpy.random.Generator or None
+    lam : float, optional
+        λ.
+    max_removals : int, optional
+        Of HRPCA.
+    progress : callable, optional
+        Called with the iterations done and the residual, by the methods that need the pixels.
+    """
+
+    k: int = 10
+    support_fraction: float | None = None
+    random_state: int | np.random.Generator | None = None
+    lam: float | None = None
+    max_removals: int | None = None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodInfo:
+    """A method, in words and as a factory.
+
+    Attributes
+    ----------
+    name : str
+        For `--method`.
+    paper : str
+    outlier_model : str
+        What may be an outlier, and how.
+    parameters : str
+    cost : str
+        Operations and memory; n frames, p pixels.
+    make : callable
+        `Settings` to an unfitted estimator.
+    memory_bytes : callable
+        (n, p, k) to the bytes that a fit needs besides an 8-bit X.
+    needs_pixels : bool
+        False if `fit_gram` suffices.
+    nested : bool
+        Whether a fit with more components begins with those of a fit with fewer.
+    """
+
+    name: str
+    paper: str
+    outlier_model: str
+    parameters: str
+    cost: str
+    make: Callable[[Settings], Estimator]
+    memory_bytes: Callable[[int, int, int], int]
+    needs_pixels: bool = False
+    nested: bool = False
+
+
+def _load(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"bgsub.robustpca.{module}"), name)
+
+
+def _trimmed(module: str, name: str, given: Settings) -> Any:
+    """Return TRPCA or its like: given the true t, its rows are the inliers without reweighting."""
+    return _load(module, name)(
+        given.k,
+        support_fraction=given.support_fraction,
+        reweight=given.support_fraction is None,
+        random_state=given.random_state,
+    )
+
+
+def _orpca(given: Settings) -> ORPCA:
+    from bgsub.robustpca.competitors.row_sparse import ORPCA
+
+    return ORPCA(given.k, lam=given.lam, support_fraction=given.support_fraction)
+
+
+def _outlier_pursuit(given: Settings) -> OutlierPursuit:
+    from bgsub.robustpca.competitors.row_sparse import OutlierPursuit
+
+    t = given.support_fraction
+    unknown: Literal["rank", "support"] = "rank" if t is None else "support"
+    lam = unknown if given.lam is None else given.lam
+    return OutlierPursuit(given.k, lam=lam, support_fraction=t)
+
+
+def _hrpca(given: Settings) -> HRPCA:
+    from bgsub.robustpca.competitors.row_methods import HRPCA
+
+    t, seed = given.support_fraction, given.random_state
+    return HRPCA(given.k, support_fraction=t, max_removals=given.max_removals, random_state=seed)
+
+
+def _row_bytes(n: int, p: int, k: int) -> int:
+    """Eight matrices of n × n (or n × p where p is less), weights, centre and components."""
+    return 8 * (8 * n * min(n, p) + 2 * (k + 1) * (n + p)) + (1 << 26)
+
+
+def _online_bytes(n: int, p: int, k: int) -> int:
+    """A window of rows, and the fit of it."""
+    window = min(n, 500)
+    return window * p + _row_bytes(window, p, k)
+
+
+def _pcp_bytes(n: int, p: int, k: int) -> int:
+    """W and the right factor twice (rank n at worst) in float32, n × n matrices, blocks."""
+    least, most = sorted((n, p))
+    return 4 * 3 * least * most + 8 * 6 * least**2 + 16 * (1 << 19) * 8 + 16 * (k + 1) * p
+
+
+def _robust_subspace_bytes(n: int, p: int, k: int) -> int:
+    """PCA for the start, the fit and its normal equations, and blocks in float32."""
+    gram = 4 * 8 * min(n, p) ** 2 + (8 * n * p if n > p else 0)
+    return gram + 8 * (4 * k + 6) * (n + p) + 8 * n * k * k + 8 * 4 * max(1 << 19, 64 * n)
+
+
+_METHODS = (
+    MethodInfo(
+        name="trpca",
+        paper="Podosinnikova, Setzer, Hein 2014",
+        outlier_model="up to n − t whole frames, anywhere",
+        parameters="k, t (--support-fraction; reweighted without)",
+        cost="O(n²k) an iteration after the Gram matrix",
+        make=lambda given: _trimmed("trpca", "TRPCA", given),
+        memory_bytes=_row_bytes,
+    ),
+    MethodInfo(
+        name="pca",
+        paper="Pearson 1901",
+        outlier_model="none",
+        parameters="k",
+        cost="O(n²k) after the Gram matrix",
+        make=lambda given: _load("competitors.row_methods", "PCA")(given.k),
+        memory_bytes=_row_bytes,
+        nested=True,
+    ),
+    MethodInfo(
+        name="orpca",
+        paper="Mateos, Giannakis 2012",
+        outlier_model="n − t whole frames, each with an outlier term of its own",
+        parameters="k, t (--support-fraction) or λ (--lambda)",
+        cost="O(n²k) an iteration after the Gram matrix",
+        make=_orpca,
+        memory_bytes=_row_bytes,
+    ),
+    MethodInfo(
+        name="outlier-pursuit",
+        paper="Xu, Caramanis, Sanghavi 2012; McCoy, Tropp 2011",
+        outlier_model="whole frames that do not fit a low-rank matrix (convex)",
+        parameters="k (λ such that L has rank k), t (--support-fraction) or λ (--lambda)",
+        cost="O(n³) an iteration after the Gram matrix",
+        make=_outlier_pursuit,
+        memory_bytes=_row_bytes,
+    ),
+    MethodInfo(
+        name="hrpca",
+        paper="Xu, Caramanis, Mannor 2013",
+        outlier_model="up to n − t whole frames, removed at random",
+        parameters="k, seed, t (--support-fraction)",
+        cost="O(n²k) a removal after the Gram matrix",
+        make=_hrpca,
+        memory_bytes=_row_bytes,
+    ),
+    MethodInfo(
+        name="pcp",
+        paper="Candès, Li, Ma, Wright 2009",
+        outlier_model="sparse pixels of any size, spread over all frames (convex)",
+        parameters="k, λ (--lambda; 1/√max(n, p))",
+        cost="O(n²p) an iteration, 12np bytes",
+        make=lambda given: _load("competitors.pixel_methods", "PCP")(
+            given.k, lam=given.lam, progress=given.progress
+        ),
+        memory_bytes=_pcp_bytes,
+        needs_pixels=True,
+        nested=True,
+    ),
+    MethodInfo(
+        name="robust-subspace",
+        paper="De la Torre, Black 2001",
+        outlier_model="single pixels, by an M-estimator with a scale per pixel",
+        parameters="k",
+        cost="O(npk²) an iteration",
+        make=lambda given: _load("competitors.pixel_methods", "RobustSubspace")(
+            given.k, progress=given.progress
+        ),
+        memory_bytes=_robust_subspace_bytes,
+        needs_pixels=True,
+    ),
+)
+
+METHODS: dict[str, MethodInfo] = {method.name: method for method in _METHODS}
+"""Every method by its name, TRPCA first."""
+
+_ONLINE = MethodInfo(
+    name="online",
+    paper="Podosinnikova, Setzer, Hein 2014, of a sliding window",
+    outlier_model="up to half of the last 500 frames, whole",
+    parameters="k, t (--support-fraction; reweighted without)",
+    cost="O(500·p) a frame, O(500²k) an iteration every 50 frames",
+    make=lambda given: _trimmed("online", "OnlineTRPCA", given),
+    memory_bytes=_online_bytes,
+    needs_pixels=True,
+)
+"""A method for streams: each frame is seen by a fit to those before it."""
+
+COMPARED = {**METHODS, _ONLINE.name: _ONLINE}
+"""Every method that a comparison can have, by its name."""

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 import warnings
@@ -10,8 +9,8 @@ import pytest
 
 from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.paper.curves import tre
-from bgsub.robustpca.competitors.methods import COMPARED, METHODS, Settings
-from bgsub.robustpca.competitors.synthetic import data1
+from bgsub.paper.synthetic import data1
+from bgsub.robustpca.competitors import COMPARED, METHODS, Settings
 from bgsub.robustpca.gram import gram_matrix
 from tests.robustpca.helpers import Columns, contaminated, frames, subspace_angle
 
@@ -24,19 +23,9 @@ def make(name, k=3, **settings):
     return METHODS[name].make(Settings(k=k, random_state=0, **settings))
 
 
-def test_the_registry_names_every_method_once():
-    assert list(METHODS) == NAMES
-    assert PIXEL_METHODS == ["pcp", "robust-subspace"]
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        METHODS["pca"].name = "other"
-    for method in METHODS.values():
-        words = (method.paper, method.outlier_model, method.parameters, method.cost)
-        assert all(words)
-
-
 def test_importing_the_registry_imports_nothing_heavy():
     heavy = "{'numpy', 'scipy'} & set(sys.modules)"
-    code = f"import sys, bgsub.robustpca.competitors.methods; assert not {heavy}"
+    code = f"import sys, bgsub.robustpca.competitors; assert not {heavy}"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -1,0 +1,269 @@
+"""The one loop: every frame of a video gets its background and its mask, and goes to all sinks.
+
+    for frame in loop.frames(blocks):
+        for sink in sinks:
+            sink.write(frame, sink.prepare(frame))
+
+`bgsub.run`, `bgsub.apply`, `bgsub.masks` and segments pass their frames through `Loop.frames`. A
+block is some frames in a row (`FrameBlock`), of a store, of a file as it is decoded, or a single
+one of a stream: `Loop(scene, None, needs={"mask", "scores"})`, then `loop.frames([block])` for
+every frame that comes. The loop keeps the frame before and what has come to rest between calls.
+Where a stream learns its scene anew, it sets `loop.scene`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.render import OutsideMask, reconstruct
+from bgsub.fit.store import FrameBlock
+from bgsub.pipeline.scene import LearnedScene
+from bgsub.runtime.threads import WORTH_A_THREAD, Workers
+from bgsub.segmenter.protocol import FrameView, MaskResult
+from bgsub.video.frames import Bytes, Layout
+
+if TYPE_CHECKING:
+    from bgsub.background.backdrop import Backdrop
+    from bgsub.tracking.absorption import Absorber, Stillness
+
+Need = Literal["background", "mask", "scores"]
+"""What has to be computed of a frame for a sink, besides its picture."""
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+
+class SceneFrame(FrameView):
+    """One frame of a video, with its background and its mask.
+
+    Attributes
+    ----------
+    number : int
+        Position in the input, from 1.
+    time_s : float
+        Seconds since the input's beginning.
+    outlier_score : float or None
+        Robust z-score of its error; None where no frames are fitted.
+    result : MaskResult or None
+        None where no mask is wanted.
+    """
+
+    def __init__(
+        self, layout: Layout, row: Bytes, number: int, time_s: float, outlier_score: float | None
+    ) -> None:
+        super().__init__(layout, row)
+        self.number, self.time_s, self.outlier_score = number, time_s, outlier_score
+        self.result: MaskResult | None = None
+
+    @property
+    def decided(self) -> MaskResult:
+        """What it shows."""
+        if self.result is None:
+            raise RuntimeError("no mask was asked for")
+        return self.result
+
+    @property
+    def mask(self) -> Bytes:
+        """Its mask, (h, w), 0 or 255."""
+        return self.decided.mask
+
+    @property
+    def scores(self) -> NDArray[np.uint16]:
+        """What its mask is cut from, (h, w)."""
+        if self.decided.scores is None:
+            raise RuntimeError("no scores were asked for")
+        return self.decided.scores
+
+    @property
+    def own(self) -> Bytes:
+        """Its background in the layout without added chroma, shape (size,)."""
+        if self.background is None:
+            raise RuntimeError("no background was asked for")
+        return self.background
+
+    @property
+    def background_picture(self) -> Bytes:
+        """Its background, (h, w, 3) BGR or (h, w) grey."""
+        return self.layout.to_bgr(self.own)
+
+
+class Sink:
+    """Something that is made of the frames of a video: a file, a table, a count.
+
+    Attributes
+    ----------
+    needs : frozenset of {"background", "mask", "scores"}
+        What it reads of a frame besides `picture`, `number` and `time_s`.
+    """
+
+    needs: frozenset[Need] = frozenset()
+
+    def prepare(self, frame: SceneFrame) -> Any:
+        """Do what can be done for one frame alone, in any thread."""
+
+    def write(self, frame: SceneFrame, prepared: Any) -> None:
+        """Take a frame and what `prepare` returned for it; frames come in their order."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Finish after the last frame."""
+
+    def abort(self) -> None:
+        """Give up and remove what was begun; never raises."""
+
+
+class Loop:
+    """Give frames their backgrounds and masks.
+
+    Parameters
+    ----------
+    scene : LearnedScene
+        What was learned of the video, or of another one of the same place.
+    workers : Workers or None
+        None works in the thread that calls.
+    needs : iterable of {"background", "mask", "scores"}
+    still : {"foreground", "background"} or float, optional
+        What becomes of what has come to rest; seconds after which it is taken out of the masks.
+    """
+
+    def __init__(
+        self,
+        scene: LearnedScene,
+        workers: Workers | None,
+        needs: Iterable[Need],
+        still: Stillness | None = None,
+    ) -> None:
+        self.scene, self._workers = scene, workers
+        needs, segmenter = set(needs), scene.segmenter
+        masks, self._with_scores = bool(needs & {"mask", "scores"}), "scores" in needs
+        cuts = segmenter is not None and segmenter.needs_background
+        self._with_background = "background" in needs or (masks and cuts)
+        self._with_masks = masks or (self._with_background and scene.local is not None)
+        self._before: SceneFrame | None = None
+        self._backdrop: Backdrop | None = None
+        if scene.background is not None and self._with_background:
+            self._outside = OutsideMask(scene.layout, scene.background.pixel_mask)
+            if scene.local is not None:
+                from bgsub.background.backdrop import Backdrop
+
+                self._backdrop = Backdrop(scene.background, scene.local)
+        self._absorber: Absorber | None = None
+        if segmenter is not None and masks and still not in {None, "foreground"}:
+            from bgsub.tracking.absorption import Absorber, absorbed_after
+
+            height, width = scene.layout.height, scene.layout.width
+            rest_s = absorbed_after(still)
+            self._absorber = Absorber(height, width, rest_s or 0.0, segmenter.min_area)
+
+    def frames(self, blocks: Iterable[FrameBlock]) -> Iterator[SceneFrame]:
+        """Yield the frames of some blocks in their order."""
+        segmenter = self.scene.segmenter
+        masks_first = segmenter is None or not segmenter.needs_background
+        for block in blocks:
+            scores = block.outlier_scores
+            frames = [
+                SceneFrame(
+                    self.scene.layout,
+                    row,
+                    int(block.numbers[i]),
+                    float(block.times[i]),
+                    None if scores is None else scores[i],
+                )
+                for i, row in enumerate(block.rows)
+            ]
+            if masks_first:
+                self._segment(frames)
+            self._reconstruct(frames, block)
+            if not masks_first:
+                self._segment(frames)
+            absorbed = self._absorb(frames)
+            self._compose(frames, absorbed)
+            yield from frames
+
+    def _each(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
+        return map(function, items) if self._workers is None else self._workers.map(function, items)
+
+    def _if_large(
+        self, function: Callable[[Item], Value], items: Iterable[Item]
+    ) -> Iterator[Value]:
+        """Map a function, in threads where frames are large enough for that."""
+        small = self.scene.layout.pixels < WORTH_A_THREAD
+        return map(function, items) if small else self._each(function, items)
+
+    def _segment(self, frames: list[SceneFrame]) -> None:
+        segmenter, inside, with_scores = self.scene.segmenter, self.scene.inside, self._with_scores
+        if segmenter is None or not self._with_masks:
+            return
+
+        def mask(pair: tuple[SceneFrame | None, SceneFrame]) -> MaskResult:
+            before, frame = pair
+            return segmenter.mask(frame, before=before, inside=inside, with_scores=with_scores)
+
+        pairs = zip([self._before, *frames[:-1]], frames, strict=True)
+        each = self._if_large if segmenter.needs_background else self._each
+        for frame, result in zip(frames, each(mask, pairs), strict=True):
+            frame.result = result
+        self._before = frames[-1]
+
+    def _reconstruct(self, frames: list[SceneFrame], block: FrameBlock) -> None:
+        """Give frames their backgrounds, of the pixels outside their masks where these are known.
+
+        That takes a matrix product of all frames of a block.
+        """
+        model, backdrop, workers = self.scene.background, self._backdrop, self._workers
+        coefficients = block.coefficients
+        if model is None or coefficients is None or workers is None or not self._with_background:
+            return
+        if backdrop is not None:
+
+            def correct(pair: tuple[SceneFrame, NDArray[np.float64]]) -> NDArray[np.float64]:
+                frame, projected = pair
+                return backdrop.coefficients(frame.row, frame.mask, projected)
+
+            pairs = zip(frames, coefficients, strict=True)
+            coefficients = np.stack(list(self._if_large(correct, pairs)))
+        own = reconstruct(model, coefficients, workers)
+        self._outside.restore(own, block.rows)
+        for frame, background in zip(frames, own, strict=True):
+            frame.background = background
+
+    def _absorb(self, frames: list[SceneFrame]) -> Sequence[Bytes | None]:
+        """Take what has come to rest out of masks, and return what that is."""
+        absorbed: list[Bytes | None] = [None] * len(frames)
+        if self._absorber is None:
+            return absorbed
+        for i, frame in enumerate(frames):
+            left = self._absorber.apply(frame.mask, frame.seen, frame.time_s)
+            absorbed[i] = np.asarray(cv2.subtract(frame.mask, left), dtype=np.uint8)
+            frame.result = frame.decided._replace(mask=left)
+        return absorbed
+
+    def _compose(self, frames: list[SceneFrame], absorbed: Sequence[Bytes | None]) -> None:
+        """Correct backgrounds where the hypotheses of the scene know better."""
+        backdrop = self._backdrop
+        if backdrop is None or frames[0].background is None:
+            return
+
+        def compose(pair: tuple[SceneFrame, Bytes | None]) -> Bytes:
+            frame, rested = pair
+            return backdrop.compose(frame.row, frame.mask, frame.own, rested)
+
+        pairs = zip(frames, absorbed, strict=True)
+        for frame, background in zip(frames, self._if_large(compose, pairs), strict=True):
+            frame.background = background
+
+    def feed(self, blocks: Iterable[FrameBlock], sinks: Sequence[Sink]) -> Iterator[SceneFrame]:
+        """Pass the frames of some blocks to all sinks, and yield them."""
+
+        def prepare(frame: SceneFrame) -> tuple[SceneFrame, list[Any]]:
+            return frame, [sink.prepare(frame) for sink in sinks]
+
+        for frame, prepared in self._if_large(prepare, self.frames(blocks)):
+            for sink, own in zip(sinks, prepared, strict=True):
+                sink.write(frame, own)
+            yield frame

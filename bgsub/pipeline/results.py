@@ -1,0 +1,394 @@
+"""Write a folder of results: aside, renamed when complete, never at the cost of other files.
+
+What an earlier run wrote there is known from its run.json; nothing else may ever be replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from bgsub.errors import InputError, OutputError, cannot_write
+from bgsub.runtime.files import Claim, abandoned, alone_in, check_plain, make_folder, sync, sync_all
+from bgsub.runtime.processes import uninterrupted
+
+notes = logging.getLogger("bgsub.notes")
+
+# Within the hidden folder of a run that puts its results in place: those that they replace.
+_REPLACED = "replaced"
+
+MANIFEST = "run.json"
+
+Facts = dict[str, int | str]
+"""Of an output: ``bytes``, ``sha256`` and, of a folder, the number of its ``pictures``."""
+
+_OURS = re.compile(
+    r"(background|foreground|mask|preview|overlay|scores)(\.mp4|\.mkv|\.zarr)?|input\.mp4|report\.html"
+    r"|(errors|spectrum)\.(png|svg)|background\.png"
+    r"|clip[0-9]{4,}_[0-9.-]+\.mp4|clips\.csv"
+    r"|(objects|tracks|regions|events|activity)\.csv|events\.json|heatmap\.(png|npy)"
+    r"|(errors|frame_errors|compare|synthetic|digits|times)\.csv"
+    r"|(decomposition|synthetic|digits|times|frames-own|frames-common)\.png"
+    r"|(errors-(whole|part)\.png|frame_errors-(whole|part)\.csv)"
+    r"|model\.npz|models"
+)
+
+_PICTURE = re.compile(r"([0-9]+)\.(png|npz)")
+
+_CHUNK = re.compile(r"\.zarray|\.zattrs|[0-9]+(\.0){2,3}")
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def is_output_name(name: str) -> bool:
+    """Say whether a command of bgsub writes a file or a folder of pictures of that name.
+
+    A run.json names what a run with --force may remove. Anybody may have put it there, so that
+    nothing but these names counts; a command that writes another one has to add it here.
+
+    Examples
+    --------
+    >>> is_output_name("mask.mkv"), is_output_name("thesis.txt"), is_output_name("../mask")
+    (True, False, False)
+    """
+    return _OURS.fullmatch(name) is not None
+
+
+def earlier_outputs(path: Path) -> dict[str, Facts]:
+    """Read what the manifest in a folder says that an earlier run wrote.
+
+    Raises
+    ------
+    OutputError
+        If that file is not one of ours.
+    """
+    try:
+        check_plain(path / MANIFEST)
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (InputError, OSError, ValueError, RecursionError) as error:
+        raise _foreign_manifest(path) from error
+    outputs = manifest.get("outputs") if isinstance(manifest, dict) else None
+    if not isinstance(outputs, dict) or "bgsub_version" not in manifest:
+        raise _foreign_manifest(path)
+    if not all(_is_output(name, facts) for name, facts in outputs.items()):
+        raise _foreign_manifest(path)
+    return outputs
+
+
+def _is_output(name: str, facts: Any) -> bool:
+    """Say whether an entry of a manifest is one that a run writes."""
+    if not is_output_name(name) or not isinstance(facts, dict):
+        return False
+    digest = facts.get("sha256")
+    numbers = [facts.get("bytes"), facts.get("pictures", 0)]
+    is_digest = isinstance(digest, str) and _SHA256.fullmatch(digest) is not None
+    return is_digest and all(type(number) is int for number in numbers)
+
+
+def _foreign_manifest(path: Path) -> OutputError:
+    return OutputError(
+        f"{path / MANIFEST}: was not written by this version of bgsub; move it away or choose "
+        "another --out"
+    )
+
+
+def describe(path: Path) -> Facts:
+    """Give size and SHA-256 of an output; of a folder, of the names and digests of its pictures."""
+    if not path.is_dir():
+        digest, size = digest_of(path)
+        return {"bytes": size, "sha256": digest.hex()}
+    pictures = sorted(path.iterdir())
+    found = hashlib.sha256()
+    total = 0
+    for picture in pictures:
+        digest, size = digest_of(picture)
+        found.update(picture.name.encode("utf-8", "surrogateescape") + digest)
+        total += size
+    return {"pictures": len(pictures), "bytes": total, "sha256": found.hexdigest()}
+
+
+def digest_of(path: Path) -> tuple[bytes, int]:
+    """Return SHA-256 and size of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest(), path.stat().st_size
+
+
+def check_unchanged(path: Path, facts: Facts) -> None:
+    """Raise OutputError unless a path still holds what the manifest says that bgsub wrote."""
+    foreign = path
+    if "pictures" not in facts:
+        is_same_kind = path.is_file() and not path.is_symlink()
+        if is_same_kind and path.stat().st_size == facts["bytes"] and describe(path) == facts:
+            return
+    elif path.is_dir() and not path.is_symlink():
+        strange = [p for p in sorted(path.iterdir()) if not _is_picture(p, int(facts["pictures"]))]
+        if not strange and describe(path) == facts:
+            return
+        foreign = strange[0] if strange else path
+    message = (
+        f"{foreign}: is not what bgsub wrote there (it was changed or added since); "
+        "move it away or choose another folder with --out"
+    )
+    raise OutputError(message)
+
+
+def _is_picture(path: Path, pictures: int) -> bool:
+    """Say whether a file is one of so many pictures or models in a folder, or of a Zarr array."""
+    if path.parent.suffix == ".zarr":
+        return bool(_CHUNK.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
+    match = _PICTURE.fullmatch(path.name)
+    number = int(match[1]) if match and len(match[1]) < 20 else 0
+    names = {f"{number:06d}.png", f"{number:04d}.npz"}
+    is_named = 1 <= number <= pictures and path.name in names
+    return is_named and path.is_file() and not path.is_symlink()
+
+
+class ResultsDirectory:
+    """Takes the outputs of one run, and shows them under their names only when all are whole.
+
+    A context manager: outputs are written to `stage` paths in a hidden folder inside the directory;
+    `commit` renames them, the manifest last; leaving without a commit removes every trace.
+
+    Parameters
+    ----------
+    path : Path
+        The directory; made if it is missing. What a killed run left there is removed, or put in
+        place if it was whole, and that is said.
+    names : collection of str
+        Files and picture folders that the run will write, without the manifest; names that
+        `is_output_name` knows.
+    force : bool
+        Replace what an earlier run of bgsub wrote. Other files are never touched.
+
+    Raises
+    ------
+    OutputError
+        Before any work: if the directory cannot be written or holds what would be replaced.
+    """
+
+    def __init__(self, path: Path, names: list[str], *, force: bool = False) -> None:
+        unknown = [name for name in names if not is_output_name(name)]
+        if unknown:
+            message = f"{unknown[0]!r} is not among the names of bgsub.pipeline.results"
+            raise ValueError(message)
+        self.path = path
+        self._names = names
+        self._force = force
+        self._made: list[Path] = []
+        self._held = contextlib.ExitStack()
+        self._is_in_place = False
+        try:
+            recover(path)
+            self._earlier = self._check()
+            self._made = [p for p in (path, *path.parents) if not p.exists()]
+            path.mkdir(parents=True, exist_ok=True)
+            with alone_in(path):
+                self._claim = make_folder(path)
+        except OSError as error:
+            self._remove_made()
+            raise cannot_write(path, error, "choose another folder with --out") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._claim.remove()
+        self._remove_made()
+        try:
+            self._held.close()
+        except KeyboardInterrupt as error:
+            if not self._is_in_place:
+                raise
+            message = f"interrupted, but the results are complete, in {self.path}"
+            raise KeyboardInterrupt(message) from error
+
+    def _remove_made(self) -> None:
+        for folder in self._made:
+            with contextlib.suppress(OSError):  # not empty: the results are in it
+                folder.rmdir()
+
+    def _check(self) -> dict[str, Facts]:
+        """Raise if a file would be lost that must not be; give what an earlier run wrote."""
+        if self.path.exists() and not self.path.is_dir():
+            message = f"{self.path}: is a file, but results need a folder; choose another --out"
+            raise OutputError(message)
+        earlier = earlier_outputs(self.path)
+        # What an earlier run wrote goes with it, so that a folder never mixes two runs.
+        present = [name for name in sorted({*self._names, *earlier}) if self._is_there(name)]
+        for name in present:
+            if name not in earlier:
+                message = (
+                    f"{self._at(name)}: exists, and no finished run of bgsub wrote it; "
+                    "move it away or choose another folder with --out"
+                )
+                raise OutputError(message)
+        if not self._force and (present or self._is_there(MANIFEST)):
+            message = (
+                f"{self.path}: holds the results of an earlier run; replace them with --force or "
+                "choose another folder with --out"
+            )
+            raise OutputError(message)
+        for name in present:
+            check_unchanged(self._at(name), earlier[name])
+        return earlier
+
+    def _is_there(self, name: str) -> bool:
+        return os.path.lexists(self._at(name))
+
+    def _at(self, name: str) -> Path:
+        return self.path / name
+
+    def stage(self, name: str) -> Path:
+        """Give the temporary path under which an output is to be written."""
+        return self._claim.path / name
+
+    def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Give all staged outputs their names, and write the manifest last.
+
+        Parameters
+        ----------
+        manifest : dict
+            JSON values.
+
+        Returns
+        -------
+        dict
+            The manifest with ``outputs``: size in bytes, SHA-256 (and number of pictures) by name.
+
+        Raises
+        ------
+        OutputError
+            If a file cannot be written or renamed, or somebody else has put files there meanwhile.
+
+        Notes
+        -----
+        Signals wait from here to the end of the context; the KeyboardInterrupt that they raise then
+        says that the results are complete.
+        What it replaces goes only when the new results are on the disk. A kill at any moment leaves
+        one of the two whole, in place or, until the next run on that folder, aside.
+        """
+        try:
+            outputs = {name: describe(self.stage(name)) for name in self._names}
+            whole = {**manifest, "outputs": outputs}
+            text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
+            self.stage(MANIFEST).write_text(text, encoding="utf-8")
+            sync_all([self.stage(name) for name in [*self._names, MANIFEST]])
+            sync(self._claim.path)
+            self._earlier = self._check()
+            self._held.enter_context(uninterrupted())
+            _put_in_place(self.path, self._claim.path, self._names, self._earlier)
+            self._is_in_place = True
+        except OSError as error:
+            advice = "free some space or choose another folder with --out"
+            raise cannot_write(self.path, error, advice) from error
+        return whole
+
+
+def is_complete(path: Path) -> bool:
+    """Say whether a directory holds the results of a finished run: its manifest is there."""
+    return (path / MANIFEST).is_file()
+
+
+def has_results(path: Path) -> bool:
+    """Say whether a folder holds complete results; what a killed run was putting there is put."""
+    if not (path / MANIFEST).is_file() and any(path.glob(f".bgsub-partial-*/{_REPLACED}")):
+        recover(path)
+    return (path / MANIFEST).is_file()
+
+
+def recover(path: Path) -> None:
+    """Clear up what killed runs left in a results folder, and say so.
+
+    Results that were whole and about to be put in place are; all else is removed. What another
+    process is working on, or another user left, stays.
+    """
+    if not path.is_dir():
+        return
+    with alone_in(path) as is_alone:
+        for left in abandoned(path) if is_alone else ():
+            try:
+                if _finish(path, left):
+                    notes.info("%s: put results in place that a killed run had finished", path)
+                else:
+                    notes.info("%s: removed what a killed run had left there", path)
+            except (OSError, OutputError) as error:
+                left.close()
+                message = "%s: stays, it holds results that a killed run had finished (%s)"
+                notes.warning(message, left.path, error)
+            else:
+                left.remove()
+
+
+def _finish(path: Path, left: Claim) -> bool:
+    """Put results in place if a killed run had begun to; False if there is nothing to finish."""
+    replaced = left.path / _REPLACED
+    has_begun = replaced.is_dir() and not is_complete(path)  # the old manifest goes first
+    if not has_begun or not is_complete(left.path):
+        return False
+    names = list(earlier_outputs(left.path))
+    _put_in_place(path, left.path, names, earlier_outputs(replaced))
+    return True
+
+
+def _put_in_place(
+    path: Path, staging: Path, names: Iterable[str], earlier: Mapping[str, Facts]
+) -> None:
+    """Exchange results for those that are whole in another folder; goes on where a kill ended it.
+
+    Raises
+    ------
+    OSError, OutputError
+        If that cannot be done; then all is as it was before.
+    """
+    replaced = staging / _REPLACED
+    replaced.mkdir(exist_ok=True)
+    sync(staging)
+    moved: list[tuple[Path, Path]] = []
+
+    def move(name: str, source: Path, target: Path) -> None:
+        (source / name).rename(target / name)
+        moved.append((source / name, target / name))
+
+    try:
+        for name in [MANIFEST, *earlier]:
+            # One that is no longer aside is the new one already.
+            is_old = name not in {MANIFEST, *names} or os.path.lexists(staging / name)
+            if is_old and os.path.lexists(path / name):
+                if name != MANIFEST:
+                    check_unchanged(path / name, earlier[name])
+                move(name, path, replaced)
+        for name in names:
+            if os.path.lexists(staging / name):
+                _check_free(path / name)
+                move(name, staging, path)
+        sync(path)
+        move(MANIFEST, staging, path)
+        sync(path)
+    except (OSError, OutputError):
+        for source, target in reversed(moved):
+            with contextlib.suppress(OSError):
+                target.rename(source)
+        with contextlib.suppress(OSError):
+            replaced.rmdir()
+        raise
+
+
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        message = f"{path}: has appeared meanwhile; move it away"
+        raise OutputError(message)

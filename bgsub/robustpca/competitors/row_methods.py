@@ -1,0 +1,358 @@
+"""Methods for which whole rows are outliers: their common coordinates, PCA and HRPCA.
+
+Each of them looks at the rows of X through lengths and inner products only, and whatever
+it computes is a left multiplication of X: a centre is m = Xᵀa with weights a that sum to 1, a
+component is U = (X − 1mᵀ)ᵀD, a low-rank or an outlier part is A(X − 1mᵀ). So take as the origin the
+mean of the half of the rows nearest to m₀, with weights o, let J = I − 1oᵀ, and factor the centred
+Gram matrix, JKJᵀ = FFᵀ with F of shape (n, ρ), ρ ≤ n − 1. Then JX₀ = FQ with orthonormal rows of Q:
+the rows of F are the rows of X in coordinates, with the same distances and angles. A method that is
+run on F gives the same weights, scores and residuals as one that is run on X, with ρ columns in
+place of p; Q is never formed. What comes back are weights of the n rows: the Cholesky factor with
+pivoting has F = [L; *] for ρ independent rows (the pivots), so Qᵀ = X₀ᵀT with T = Jᵀ[L⁻ᵀ; 0], a
+point μ of these coordinates is the centre with weights w = o + Tμ, and axes V are the components
+with weights B = TV. Columns of T sum to 0: backgrounds stay affine combinations of frames.
+
+For n > p the coordinates are the columns of X themselves.
+
+The origin and what counts as rounding errors are those of most rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from bgsub.errors import ConvergenceWarning
+from bgsub.robustpca.base import AffineEstimator
+from bgsub.robustpca.conventions import check_integer, check_number, support_size
+from bgsub.robustpca.descent import smallest
+from bgsub.robustpca.reweight import rounding_level
+from bgsub.robustpca.spaces import (
+    Fit,
+    Floats,
+    RowSpace,
+    Space,
+    leading_eigenpairs,
+    peak_signs,
+)
+from bgsub.robustpca.trpca import principal_axes
+
+Flags = NDArray[np.bool_]
+
+_MEDIAN_ITERATIONS = 500
+_MEDIAN_TOL = 1e-10
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The rows of X as points, up to a rigid motion.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, ρ), float64
+        F.
+    origin : ndarray of shape (q,)
+        Weights of the origin in the space.
+    lift : callable
+        V of shape (ρ, c) to the weights TV of shape (q, c).
+    noise : float
+        Sums of squares up to this are rounding errors of the Gram matrix.
+    """
+
+    points: Floats
+    origin: Floats
+    lift: Callable[[Floats], Floats]
+    noise: float
+
+    @classmethod
+    def of(cls, points: Floats, origin: Floats, lift: Callable[[Floats], Floats]) -> Self:
+        """Make them of points about an origin."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", points, points))
+        typical = float(np.median(lengths[lengths > 0.0])) if lengths.any() else 0.0
+        return cls(points, origin, lift, typical**2 * len(points) * _EPS * 4)
+
+    def principal(self, rows: Floats, n_components: int) -> Floats:
+        """Leading principal axes of centred rows of shape (m, ρ), shape (ρ, ≤ k)."""
+        _, lengths, axes = scipy.linalg.svd(rows, full_matrices=False, check_finite=False)
+        kept = lengths[:n_components] ** 2 > self.noise
+        return np.asarray(axes[:n_components][kept].T)
+
+    def fit_of(self, center: Floats, axes: Floats, support: Flags) -> Fit:
+        """Scores and residuals of the points for a centre (ρ,) and orthonormal axes (ρ, c ≤ k)."""
+        residuals = distances(self.points, center, axes) ** 2
+        return Fit(center, axes, (self.points - center) @ axes, residuals, support)
+
+    def lifted(self, fit: Fit) -> Fit:
+        """Express centre and components of a fit in weights of the space."""
+        weights = self.origin + self.lift(fit.weights[:, None])[:, 0]
+        return replace(fit, weights=weights, basis=self.lift(fit.basis))
+
+
+def distances(points: Floats, center: Floats, axes: Floats) -> Floats:
+    """Distance of every point from the subspace through a centre along orthonormal axes."""
+    rest = points - center
+    rest -= (rest @ axes) @ axes.T
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rest, rest)))
+
+
+def coordinates(space: Space) -> Coordinates:
+    """Coordinates of the rows; O(n³/3) operations from a Gram matrix, a copy of X for n > p."""
+    n = space.n_samples
+    near = smallest(space.squared_norms, (n + 1) // 2)
+    share = near / near.sum()
+    origin = space.lift(share[:, None])[:, 0]
+    if not isinstance(space, RowSpace):
+        points = space.project(np.eye(origin.size))
+        return Coordinates.of(points - points[near].mean(axis=0), origin, np.copy)
+    K = space.project(np.eye(n))
+    means = K[near].mean(axis=0)
+    middle = means[near].mean()
+    centred = K - means - means[:, None] + middle
+    # What is left of a row that lies at the origin is rounding errors, and must not be scaled up.
+    errors = 64 * _EPS * (K.diagonal() + 2 * np.abs(means) + abs(middle))
+    squares = np.where(centred.diagonal() > errors, centred.diagonal(), 0.0)
+    lengths = np.sqrt(squares)
+    inverse = np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+    # Rows of one length: else all others would be noise beside a row that is huge.
+    lower, pivots, rank, _ = scipy.linalg.lapack.dpstrf(
+        centred * inverse * inverse[:, None], lower=1
+    )
+    rank = min(rank, int((lengths > 0.0).sum()))
+    order = pivots - 1
+    points = np.zeros((n, rank))
+    points[order] = np.tril(lower)[:, :rank] * lengths[order, None]
+    top, chosen = points[order[:rank]], order[:rank]
+
+    def lift(V: Floats) -> Floats:
+        weights = np.zeros((n, V.shape[1]))
+        if rank:
+            weights[chosen] = scipy.linalg.solve_triangular(top, V, lower=True, trans="T")
+        return np.asarray(weights - share[:, None] * weights.sum(axis=0))
+
+    return Coordinates.of(points, origin, lift)
+
+
+def spatial_median(points: Floats) -> Floats:
+    """Point with the least sum of distances to the rows, shape (ρ,).
+
+    Weiszfeld's iteration; where it meets a row, the step of Vardi and Zhang (2000) decides whether
+    that row is the median. Starts at the mean; O(nρ) operations an iteration.
+    """
+    center = points.mean(axis=0)
+    scale = float(np.abs(points - center).max(initial=0.0))
+    if scale == 0.0:
+        return np.asarray(center)
+    for _ in range(_MEDIAN_ITERATIONS):
+        difference = points - center
+        lengths = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+        apart = lengths > 1e-12 * scale
+        inverse = np.where(apart, 1.0 / np.where(apart, lengths, 1.0), 0.0)
+        pull = inverse @ difference
+        strength = float(np.linalg.norm(pull))
+        met = int((~apart).sum())
+        if strength <= met or strength == 0.0:
+            break
+        step = (1.0 - met / strength) * pull / inverse.sum()
+        center = center + step
+        if np.linalg.norm(step) <= _MEDIAN_TOL * scale:
+            break
+    return np.asarray(center)
+
+
+def check_lambda(lam: float | None) -> None:
+    """Raise ValueError unless λ is positive (or not given)."""
+    if lam is not None:
+        check_number("lam", lam, 0.0, strictly=True)
+
+
+def warn_not_converged(name: str, max_iter: int, residual: float, tol: float) -> None:
+    """Emit a ConvergenceWarning with the residual that was reached."""
+    message = (
+        f"{name} did not converge in max_iter={max_iter} iterations: "
+        f"the residual is {residual:.1e}, above tol={tol:g}"
+    )
+    warnings.warn(message, ConvergenceWarning, stacklevel=5)
+
+
+class RowMethod(AffineEstimator):
+    """Base of the methods for which whole rows are outliers.
+
+    Subclasses implement `_solve`.
+    """
+
+    # Whether the axes come in an order of their own, which rotation would spoil.
+    _own_axes = False
+
+    def _solve(self, points: Coordinates) -> Fit:
+        """Fit in coordinates, see `Coordinates.fit_of`."""
+        raise NotImplementedError
+
+    def _fit_space(self, space: Space) -> list[Fit]:
+        points = coordinates(space)
+        fit = self._solve(points)
+        if self._own_axes:
+            signs = peak_signs(fit.scores)
+            fit = replace(fit, basis=fit.basis * signs, scores=fit.scores * signs)
+        else:
+            # Of the support, or of all rows where that is too small.
+            enough = fit.support.sum() > fit.basis.shape[1]
+            rows = fit.support if enough else np.ones_like(fit.support)
+            fit = replace(principal_axes(replace(fit, support=rows)), support=fit.support)
+        self._set_outlier_scores(fit, rounding_level(space))
+        return [points.lifted(fit)]
+
+
+class PCA(RowMethod):
+    """Principal component analysis (PCA); not robust.
+
+    Minimises Σ_i r_i(m, U) over all n rows. In the row space: with J = I − 11ᵀ/n the mean has the
+    weights 1/n, and for the leading eigenpairs JKJ V = VΛ the components are U = X₀ᵀVΛ^(−1/2),
+    since X₀ᵀJ then has the right singular vectors U; columns of V sum to 0. O(n²k) operations per
+    Lanczos iteration after the Gram matrix. K. Pearson: "On lines and planes of closest fit to
+    systems of points in space", 1901.
+
+    Parameters
+    ----------
+    n_components : int
+        k, at least 1. If the data have a lower rank, fewer components are returned, with a warning.
+    """
+
+    def __init__(self, n_components: int = 10) -> None:
+        self.n_components = n_components
+
+    def _fit_space(self, space: Space) -> list[Fit]:
+        everything = np.ones(space.n_samples, dtype=bool)
+        fit = space.principal(everything, self.n_components)
+        fit = principal_axes(fit, space.squared_norms)
+        self.n_iter_ = 1
+        self.converged_ = True
+        self._set_outlier_scores(fit, rounding_level(space))
+        return [fit]
+
+
+class HRPCA(RowMethod):
+    """High-dimensional robust PCA (HRPCA): random removal, judged by a robust variance.
+
+    Repeats PCA of the rows that are left, each time removing one row at random, with probability
+    proportional to its squared length within the components; of all the components on the way,
+    those with the largest robust variance are kept.
+
+    Parameters
+    ----------
+    n_components : int
+        k.
+    support_fraction : float, optional
+        t/n in [0.5, 1], with t a lower bound of the number of true rows; None is t = ⌈n/2⌉.
+    max_removals : int, optional
+        Rows removed at most, n − k − 1 at the utmost. None is 2(n − t): outliers are removed with
+        at least even odds as long as they dominate the components.
+    random_state : int, numpy.random.Generator or None
+        Seed of the removals.
+
+    Attributes
+    ----------
+    robust_variance_ : float
+        Σ_j V̄(u_j) of the components kept.
+    n_removed_ : int
+        Rows that had been removed when they were found; ``n_iter_`` counts all.
+    support_ : ndarray of shape (n,), bool
+        The t rows with the smallest reconstruction errors.
+
+    Notes
+    -----
+    The robust variance of a direction is V̄(u) = (1/t) Σ of the t smallest (uᵀ(x_i − m))² over all
+    n rows, removed or not. The paper takes the true rows to be of mean 0; here they are centred
+    beforehand by the mean m of the t rows nearest to the spatial median. For t = n this is PCA.
+
+    All that is looked at are scores, so it runs in coordinates: a removal takes ρ² operations from
+    the scatter matrix, its leading eigenvectors O(ρ²k), with ρ < n whatever p is. Rows are drawn in
+    the order of their distances from m, so the order in which they are given does not matter.
+
+    References
+    ----------
+    H. Xu, C. Caramanis, S. Mannor: "Outlier-robust PCA: the high-dimensional case", IEEE
+    Transactions on Information Theory 59 (2013).
+    """
+
+    robust_variance_: float
+    n_removed_: int
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        support_fraction: float | None = None,
+        max_removals: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.support_fraction = support_fraction
+        self.max_removals = max_removals
+        self.random_state = random_state
+
+    def _check(self, n_samples: int) -> None:
+        super()._check(n_samples)
+        support_size(n_samples, self.support_fraction)
+        if self.max_removals is not None:
+            check_integer("max_removals", self.max_removals, 0)
+
+    def _solve(self, points: Coordinates) -> Fit:
+        n = len(points.points)
+        t = support_size(n, self.support_fraction)
+        center = trimmed_mean(points.points, t)
+        M = points.points - center
+        removals = 2 * (n - t) if self.max_removals is None else self.max_removals
+        removals = max(min(removals, n - self.n_components - 1), 0)
+        removed, self.robust_variance_, self.n_removed_ = self._remove(M, t, removals)
+        self.n_iter_ = removals
+        self.converged_ = True
+        axes = points.principal(M[~removed], self.n_components)
+        support = smallest(distances(points.points, center, axes), t)
+        return points.fit_of(center, axes, support)
+
+    def _remove(self, M: Floats, t: int, removals: int) -> tuple[Flags, float, int]:
+        """Remove rows one by one; returns those removed at the best step, V̄ and their number."""
+        rng = np.random.default_rng(self.random_state)
+        squares = np.einsum("ij,ij->i", M, M)
+        order = np.argsort(squares, kind="stable")
+        M, scale = M[order], float(squares.max(initial=0.0))
+        scatter = M.T @ M
+        left = np.ones(len(M), dtype=bool)
+        best, best_left, n_best = -1.0, left.copy(), 0
+        for step in range(removals + 1):
+            scores = _leading_scores(M, scatter, self.n_components, scale) ** 2
+            variance = float(np.partition(scores, t - 1, axis=0)[:t].sum() / t)
+            if variance > best:
+                best, best_left, n_best = variance, left.copy(), step
+            lengths = scores.sum(axis=1) * left
+            if step == removals or lengths.sum() <= 0.0:
+                break
+            cumulated = np.cumsum(lengths)
+            chosen = int(np.searchsorted(cumulated, rng.random() * cumulated[-1], side="right"))
+            left[chosen] = False
+            scatter -= np.outer(M[chosen], M[chosen])
+        removed = np.zeros(len(M), dtype=bool)
+        removed[order] = ~best_left
+        return removed, best, n_best
+
+
+def trimmed_mean(points: Floats, count: int) -> Floats:
+    """Mean of the `count` points nearest to the spatial median, shape (ρ,)."""
+    difference = points - spatial_median(points)
+    near = smallest(np.einsum("ij,ij->i", difference, difference), count)
+    return np.asarray(points[near].mean(axis=0))
+
+
+def _leading_scores(M: Floats, scatter: Floats, n_components: int, scale: float) -> Floats:
+    """Scores of all rows along the leading eigenvectors of the scatter matrix."""
+    if scale == 0.0 or scatter.shape[0] == 0:
+        return np.zeros((len(M), 1))
+    _, vectors = leading_eigenpairs(scatter, n_components, scale)
+    return M @ vectors if vectors.shape[1] else np.zeros((len(M), 1))

@@ -1,0 +1,326 @@
+"""Files: what can be read like one, and temporary names that do not outlive their process.
+
+What has a temporary name is locked by the process that made it, so that the next one in the same
+folder can tell what a killed process left from what another one is working on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import mmap
+import os
+import secrets
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bgsub.errors import InputError, OutputError, cannot_write
+
+if sys.platform != "win32":
+    import fcntl
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def check_plain(path: str | os.PathLike[str]) -> None:
+    """Raise InputError for what cannot be read like a file, or never ends.
+
+    Folders pass, and so does what does not exist: whoever opens it says more about that.
+
+    Raises
+    ------
+    InputError
+        For a pipe, a device or a socket, and for a name that the system refuses.
+    """
+    try:
+        kind = _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))  # noqa: PTH116 - Path("") is the folder
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.EACCES}:
+            return
+        raise _unreadable(path, error.strerror or str(error)) from error
+    except ValueError as error:  # a zero byte
+        raise _unreadable(path, "no file has such a name") from error
+    if kind is not None:
+        raise InputError(f"{os.fspath(path)}: is {kind} and no file; save what it gives to a file")
+
+
+def _unreadable(path: str | os.PathLike[str], reason: str) -> InputError:
+    name = os.fspath(path)
+    shown = name if len(name) <= 80 else f"{name[:60]}… ({len(name)} letters)"
+    return InputError(f"{shown}: cannot be read ({reason.lower()}); check the path")
+
+
+PREFIX = ".bgsub-partial-"
+"""What temporary names begin with."""
+
+# Another process is between a name and its lock for microseconds, and clears up for seconds.
+_PATIENCE_S = 5.0
+
+_PIECE = 1 << 24
+
+
+@dataclass
+class Claim:
+    """A file or folder under a temporary name, and the open descriptor that locks it.
+
+    The lock ends when it is closed, by a kill too.
+    """
+
+    path: Path
+    descriptor: int
+
+    def close(self) -> None:
+        """Give up the lock; may be called twice."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+        self.descriptor = -1
+
+    def remove(self) -> None:
+        """Remove what is there, if it still is, and give up the lock; never raises."""
+        if os.name == "nt":
+            self.close()  # what is open cannot be removed there
+        if self.path.is_dir() and not self.path.is_symlink():
+            shutil.rmtree(self.path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
+        self.close()
+
+
+def make_folder(parent: Path) -> Claim:
+    """Make a folder that only this user may enter, and lock it; call it inside `alone_in`."""
+    path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # Windows opens no folders
+        return Claim(path, -1)
+    _lock(descriptor)
+    return Claim(path, descriptor)
+
+
+def make_file(parent: Path) -> Claim:
+    """Make a file for writing, with the usual permissions, and lock it; call it in `alone_in`.
+
+    Raises
+    ------
+    OSError
+        If none can be made there.
+    """
+    path = parent / f"{PREFIX}{secrets.token_hex(8)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    claim = Claim(path, os.open(path, flags, 0o666))
+    _lock(claim.descriptor)
+    return claim
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[bool]:
+    """Let no other process make or clear up temporary names in a folder; False if that fails."""
+    descriptor = -1
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        deadline = time.monotonic() + _PATIENCE_S
+        while not (is_alone := _lock(descriptor)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+    except OSError:
+        is_alone = False
+    try:
+        yield is_alone
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def abandoned(folder: Path) -> Iterator[Claim]:
+    """Claim what killed processes of this user left in a folder; call it inside `alone_in`."""
+    for path in sorted(folder.glob(f"{PREFIX}*")):
+        try:
+            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _NONBLOCK)
+        except OSError:
+            continue
+        if _is_ours(os.fstat(descriptor)) and _lock(descriptor):
+            yield Claim(path, descriptor)
+        else:
+            os.close(descriptor)
+
+
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe of that name must not make anybody wait
+
+
+def _is_ours(facts: os.stat_result) -> bool:
+    """Return whether a file or folder is plain and belongs to this user."""
+    is_plain = stat.S_ISDIR(facts.st_mode) or stat.S_ISREG(facts.st_mode)
+    return is_plain and (not hasattr(os, "geteuid") or facts.st_uid == os.geteuid())
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file or folder; False if another process has, or there are no locks there."""
+    if sys.platform == "win32":  # nothing tells there whose a leftover is: they stay
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the list of names in a folder, is on the disk.
+
+    OSError if it cannot keep it.
+    """
+    is_folder = path.is_dir()
+    if os.name == "nt" and is_folder:
+        return  # Windows opens no folders, and writes their names at once
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems have no way to ask this of a folder.
+        if not is_folder or error.errno not in {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def sync_all(paths: Sequence[Path]) -> None:
+    """Wait until files, and folders with the files in them, are on the disk.
+
+    Folders of pictures by one call for their file system: one for each of 2500 pictures took 20 s.
+    """
+    folders = [path for path in paths if path.is_dir()]
+    if folders:
+        _sync_file_system(folders[0])
+    for path in paths:
+        if path not in folders:
+            sync(path)
+
+
+def _sync_file_system(folder: Path) -> None:
+    try:
+        syncfs = ctypes.CDLL(None, use_errno=True).syncfs
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (AttributeError, OSError, TypeError):  # not Linux
+        if hasattr(os, "sync"):
+            os.sync()
+        return
+    try:
+        if syncfs(descriptor) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    finally:
+        os.close(descriptor)
+
+
+def write_file(path: Path, data: bytes | mmap.mmap) -> None:
+    """Write a file that somebody named, whole or not at all if it is a plain file.
+
+    Or raise OutputError. Devices, pipes and links that are there are written through, as by any
+    other program; a link only if it is the user's own or the system's. A plain file keeps its
+    permissions.
+    """
+    try:
+        facts = path.lstat()
+    except OSError:
+        facts = None
+    try:
+        if facts is None or stat.S_ISREG(facts.st_mode):
+            _replace(path, data, facts)
+        elif stat.S_ISLNK(facts.st_mode) and not _may_follow(facts):
+            message = f"{path}: is a link that another user made; remove it or choose another file"
+            raise OutputError(message)
+        else:
+            with path.open("wb") as file:
+                file.write(data)
+    except OSError as error:
+        raise cannot_write(path, error, "check the folder and its space") from error
+
+
+@contextlib.contextmanager
+def staged(path: Path) -> Iterator[Path]:
+    """Yield where to write a file or folder that takes its place at the end; its parent is made.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing is left then.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with alone_in(path.parent):
+        claim = make_folder(path.parent)
+    try:
+        yield claim.path / path.name
+        sync_all([claim.path / path.name])
+        os.replace(claim.path / path.name, path)  # noqa: PTH105 - replaces on Windows too
+    finally:
+        claim.remove()
+
+
+def check_free(path: Path, *, force: bool) -> None:
+    """Raise OutputError if a file is there that may not be replaced."""
+    # Path.is_file raises for names that are too long; whoever writes the file says so.
+    if os.path.isfile(path) and not path.is_symlink() and not force:  # noqa: PTH113 - see above
+        raise OutputError(f"{path}: exists; replace it with --force or choose another name")
+
+
+def write_in(folder: Path, name: str, data: bytes) -> None:
+    """Write a file into a folder that somebody named; an earlier plain file is replaced.
+
+    OutputError if it cannot be written, or something else has its name: nobody has asked to write
+    through that.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{folder}: the folder cannot be made ({error.strerror}); choose another"
+        raise OutputError(message) from error
+    path = folder / name
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        message = f"{path}: is not a plain file; move it away or choose another folder"
+        raise OutputError(message)
+    write_file(path, data)
+
+
+def _may_follow(link: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or link.st_uid in {0, os.geteuid()}
+
+
+def _replace(path: Path, data: bytes | mmap.mmap, facts: os.stat_result | None) -> None:
+    folder = path.parent
+    with alone_in(folder) as is_alone:
+        if is_alone:
+            for left in abandoned(folder):
+                if left.path.is_file():
+                    left.remove()
+                left.close()
+        claim = make_file(folder)
+    try:
+        if facts is not None and hasattr(os, "fchmod"):
+            os.fchmod(claim.descriptor, stat.S_IMODE(facts.st_mode))
+        with memoryview(data) as view:
+            written = 0
+            while written < len(view):
+                written += os.write(claim.descriptor, view[written : written + _PIECE])
+        os.fsync(claim.descriptor)
+        if os.name == "nt":
+            claim.close()
+        claim.path.replace(path)
+        with contextlib.suppress(OSError):  # a folder that may be written to but not be read
+            sync(folder)
+    except BaseException:
+        claim.remove()
+        raise
+    claim.close()

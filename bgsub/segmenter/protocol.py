@@ -1,0 +1,207 @@
+"""The seam between a run and what makes its masks: `Segmenter`, its options and its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bgsub.background.plates import at_working_size
+from bgsub.background.render import largest_difference
+from bgsub.background.sample import Sample
+from bgsub.background.scene import Scene
+from bgsub.video.frames import Bytes, Layout
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
+
+Flags = NDArray[np.bool_]
+Shadows = Literal["drop", "keep"]
+Sensitivity = Literal["low", "normal", "high"]
+
+
+@dataclass(frozen=True)
+class MaskOptions:
+    """How masks are drawn.
+
+    Attributes
+    ----------
+    shadows : {"drop", "keep"}
+        Whether cast shadows are background.
+    sensitivity : {"low", "normal", "high"}
+    min_area : int or None
+        Pixels that an object covers at least; None is chosen from the size of the frame.
+    fill : bool
+        Fill small holes of objects.
+    clean : bool
+        Whether masks are filtered at all; without it, neither `min_area` nor `fill` has an effect.
+    """
+
+    shadows: Shadows = "drop"
+    sensitivity: Sensitivity = "normal"
+    min_area: int | None = None
+    fill: bool = True
+    clean: bool = True
+
+
+class LeftOut(NamedTuple):
+    """Shares of a frame that other options would mark: why each was left out of its mask."""
+
+    shadow: float = 0.0
+    speck: float = 0.0
+    doubt: float = 0.0
+
+
+class MaskResult(NamedTuple):
+    """What a frame shows.
+
+    Attributes
+    ----------
+    mask : ndarray of uint8, shape (h, w)
+        0 or 255.
+    scores : ndarray of uint16, shape (h, w), or None
+        What the mask is cut from, at the `score_level` of its segmenter; None where it was not
+        asked for.
+    confidence : float or None
+        Expected F-measure of the mask, from 0 to 1; None where it is not known.
+    shadows : ndarray of bool, shape (h, w), or None
+        Cast shadows; None where they were not asked for.
+    left_out : LeftOut or None
+        None where it is not known.
+    """
+
+    mask: Bytes
+    scores: NDArray[np.uint16] | None = None
+    confidence: float | None = None
+    shadows: Flags | None = None
+    left_out: LeftOut | None = None
+
+
+class FrameView:
+    """A frame and the pictures that are made of it, each once, when it is first used.
+
+    Parameters
+    ----------
+    layout : Layout
+    row : ndarray of uint8, shape (size,)
+        The frame in its layout.
+    background : ndarray of uint8, shape (size,), optional
+        x_b, what a fit or a model says that lies behind it, in the layout without added chroma.
+    """
+
+    def __init__(self, layout: Layout, row: Bytes, background: Bytes | None = None) -> None:
+        self.layout, self.row, self.background = layout, row, background
+        # Not `functools.cached_property`, which locks out all other frames before Python 3.12.
+        self._made: dict[str, Bytes] = {}
+
+    def _once(self, name: str, make: Callable[[], Bytes]) -> Bytes:
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    @property
+    def picture(self) -> Bytes:
+        """The frame, (h, w, 3) BGR or (h, w) grey."""
+        return self._once("picture", lambda: self.layout.to_bgr(self.row))
+
+    @property
+    def seen(self) -> Bytes:
+        """The frame as objects are looked for in it, (h, w, 3) BGR or (h, w) grey."""
+        if not self.layout.with_chroma:
+            return self.picture
+        return self._once("seen", lambda: self.layout.seen(self.row))
+
+    @property
+    def small(self) -> Bytes:
+        """The frame at the size at which objects are looked for, (h', w', 3)."""
+        return self._once("small", lambda: at_working_size(self.seen))
+
+    @property
+    def residual(self) -> Bytes:
+        """max over the colour channels of |x − x_b|, grey levels, (h, w)."""
+        own = self.background
+        if own is None:
+            raise RuntimeError("the residual of a frame without a background")
+        return self._once("residual", lambda: largest_difference(self.layout, self.row, own))
+
+
+class Segmenter(Protocol):
+    """Segment the frames of a video into objects and background.
+
+    Attributes
+    ----------
+    name : str
+        Among the values of ``--model``.
+    needs_background : bool
+        Whether masks are cut from x − x_b, so that frames have to be fitted. Other segmenters
+        learn from a sample of the frames.
+    score_level : int
+        Score from which a pixel belongs to the mask, before it is cleaned.
+    delay : int
+        Frames after the one to be segmented that have to be known.
+    min_area : int
+        Pixels that an object covers, at least.
+    threshold : float or None
+        Grey levels above which a pixel is foreground, where that is one number.
+    scene : Scene or None
+        The hypotheses of the background that masks are made with, which a model.npz keeps.
+    """
+
+    name: ClassVar[str]
+    needs_background: ClassVar[bool]
+    score_level: ClassVar[int]
+    delay: ClassVar[int] = 0
+    min_area: int
+    threshold: float | None
+    scene: Scene | None
+
+    @classmethod
+    def fit(
+        cls,
+        sample: Sample | None,
+        options: MaskOptions,
+        *,
+        model: BackgroundModel | None = None,
+        each: Callable[..., Iterable[Any]] = map,
+    ) -> Self:
+        """Learn from a sample of the frames, or from the model that was fitted to them.
+
+        Parameters
+        ----------
+        sample : Sample or None
+            None where a background is needed instead.
+        options : MaskOptions
+        model : BackgroundModel, optional
+            None where no frames are fitted.
+        each : callable, optional
+            `map`, or what does the same in threads.
+        """
+
+    @classmethod
+    def saved(cls, model: BackgroundModel, options: MaskOptions) -> Self:
+        """Return the segmenter of a saved model."""
+
+    def mask(
+        self,
+        frame: FrameView,
+        *,
+        before: FrameView | None = None,
+        inside: Flags | None = None,
+        with_scores: bool = False,
+    ) -> MaskResult:
+        """Segment a frame.
+
+        Parameters
+        ----------
+        frame : FrameView
+            With its background, where that is needed.
+        before : FrameView, optional
+            The frame before it; without one nothing moves.
+        inside : ndarray of bool, shape (h, w), optional
+            Pixels outside are never foreground.
+        with_scores : bool, optional
+            Whether the scores that the mask is cut from are wanted.
+        """
