@@ -194,7 +194,8 @@ class OwnLight:
 
         In grey levels, apart from a gain and an offset of the whole picture.
         """
-        return np.abs(changes[:, 4:] @ self._movements).reshape(-1, *self.center.shape)
+        moved = np.abs(changes[:, 4:] @ self._movements)
+        return np.asarray(moved.reshape(-1, *self.center.shape), dtype=np.float32)
 
     @cached_property
     def _movements(self) -> Singles:
