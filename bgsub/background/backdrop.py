@@ -9,21 +9,23 @@ where the frame shows it, it is the one of the two that is nearer to the frame.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel
 from bgsub.background.scene import Scene
-from bgsub.video.frames import Bytes, Layout
+from bgsub.video.frames import Bytes
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 # Share of a component that is seen at least, for its coefficient to be told from what is seen.
 _SEEN = 0.05
-_COMPOSING = 8  # bytes of a pixel, besides two vectors of a frame
 _AROUND = np.ones((5, 5), np.uint8)
 # Light and nearness are smooth: they are found in cells of so many pixels, and the light of a place
 # from so many cells around it, beside which that of the picture weighs so much.
@@ -38,11 +40,6 @@ _NEARER, _CONTRADICT = 1, 8
 # Behind an object the first is right only if it is nearer than that to all that is around: what is
 # off by more has learned other objects, and is near to those around that no mask has found.
 _WAVES = 2
-
-
-def backdrop_bytes(layout: Layout, threads: int) -> int:
-    """Return the memory of a `Backdrop` of one state and of the threads that compose with it."""
-    return layout.size + (threads + 1) * (2 * layout.size + _COMPOSING * layout.pixels)
 
 
 class Backdrop:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.model_checks import HEADER, check_frames, check_values, read_array
-from bgsub.background.scene import Scene
+from bgsub.background.scene import Scene, pixels_inside
 from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.outliers.frame_scorer import FrameScorer, scene_light
@@ -280,15 +280,6 @@ class BackgroundModel:
         if "scorer_noise" in arrays:
             model = replace(model, scorer=FrameScorer.from_arrays(arrays, model.light()))
         return model
-
-
-def pixels_inside(
-    pixel_mask: NDArray[np.bool_] | None, ignored: NDArray[np.bool_] | None
-) -> NDArray[np.bool_] | None:
-    """Return the pixels that can be foreground: fitted and not ignored, (h, w); None for all."""
-    if ignored is None:
-        return pixel_mask
-    return ~ignored if pixel_mask is None else pixel_mask & ~ignored
 
 
 def _not_a_model(path: Path) -> InputError:

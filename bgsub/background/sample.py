@@ -23,19 +23,6 @@ def full_frames(height: int, width: int) -> int:
     return max(_LEAST_FULL, min(_MOST_FULL, _FULL_BYTES // (3 * height * width)))
 
 
-def sample_bytes(frames: int, height: int, width: int) -> int:
-    """Return the memory of a sample of so many frames, in bytes."""
-    tall, wide = working_size(height, width)
-    small = 3 * tall * wide * min(frames, MOST_FRAMES)
-    return small + 3 * height * width * min(frames, full_frames(height, width))
-
-
-def learning_bytes(frames: int, height: int, width: int) -> int:
-    """Return the memory that learning a background from a sample takes, the sample included."""
-    tall, wide = working_size(height, width)
-    return sample_bytes(frames, height, width) + 11 * tall * wide * min(frames, MOST_FRAMES)
-
-
 class Sample:
     """A seeded sample of a video: one frame of each of equal stretches.
 

@@ -113,3 +113,12 @@ class Scene:
             if plate.dtype != np.uint8 or plate.shape != (height, width, 3):
                 raise ValueError(plate.shape)
         return cls(background, plates, (height, width))
+
+
+def pixels_inside(
+    pixel_mask: NDArray[np.bool_] | None, ignored: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """Return the pixels that can be foreground: fitted and not ignored, (h, w); None for all."""
+    if ignored is None:
+        return pixel_mask
+    return ~ignored if pixel_mask is None else pixel_mask & ~ignored

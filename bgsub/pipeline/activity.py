@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import cannot_write
-from bgsub.pipeline.loop import Need, SceneFrame
+from bgsub.pipeline.loop import SceneFrame, Sink
 from bgsub.tracking.events import EventCollector, SceneEvent
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tables import read_frames
@@ -30,7 +30,7 @@ _LEAST_WIDTH = 480
 """Pixels of a heat map across: smaller pictures are enlarged, so that its scale can be read."""
 
 
-class ActivityOutput:
+class ActivityOutput(Sink):
     """A sink that counts where masks are foreground, and how much in each minute.
 
     Parameters
@@ -47,7 +47,7 @@ class ActivityOutput:
         x, y, width and height, in pixels of the input, of what the masks show.
     """
 
-    needs: frozenset[Need] = frozenset({"mask"})
+    needs = frozenset({"mask"})
 
     def __init__(
         self,
@@ -109,9 +109,6 @@ class ActivityOutput:
         """Write activity.csv, when objects.csv is there."""
         if "activity" in self._wanted:
             write_activity(self._folder, self._minutes, self._regions, events)
-
-    def abort(self) -> None:
-        """Nothing was begun."""
 
 
 def write_heatmap(folder: Path, counts: NDArray[np.float64], frames: int) -> None:

@@ -10,13 +10,13 @@ import numpy as np
 
 from bgsub.errors import plural
 from bgsub.fit.store import trusted_rows
-from bgsub.outliers.errors_table import ErrorTable
-from bgsub.outliers.events import Event, find_events, outlier_frames
 from bgsub.video.base import BadFrame, OnBadFrame
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
+    from bgsub.outliers.errors_table import ErrorTable
+    from bgsub.outliers.events import Event
     from bgsub.pipeline.camera import CameraWatch
     from bgsub.pipeline.outputs import MaskStatistics
     from bgsub.robustpca.gram import Gram
@@ -30,6 +30,8 @@ EMPTY = "every mask is empty"
 
 def outlier_findings(table: ErrorTable) -> list[str]:
     """Return how many frames are outliers, and in which spans."""
+    from bgsub.outliers.events import find_events, outlier_frames
+
     change = table.scene_change
     return describe_outliers(
         find_events(table),
@@ -258,7 +260,7 @@ def mark_doubtful(table: ErrorTable, source: FrameSource) -> ErrorTable:
 
 
 class Damage(Protocol):
-    """What is known of the damage of a film that has been read; see `FrameSource`."""
+    """What is known of the damage of a video that has been read; see `FrameSource`."""
 
     codec: str
     bad_frames: list[BadFrame]

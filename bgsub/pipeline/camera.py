@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.pipeline.loop import Need, SceneFrame
+from bgsub.pipeline.loop import SceneFrame, Sink
 
 _Luma = NDArray[np.float32]
 
@@ -90,7 +90,7 @@ class _Drift:
         return agrees and clarity > 1.0 and _is_of_all(self._steps[0][0], now, x, y)
 
 
-class CameraWatch:
+class CameraWatch(Sink):
     """Count how often the picture as a whole has moved; a sink of the frames of a run.
 
     Attributes
@@ -99,17 +99,12 @@ class CameraWatch:
         Pairs of frames that were compared, and those between which the picture moved.
     """
 
-    needs: frozenset[Need] = frozenset()
-
     def __init__(self) -> None:
         self.pairs = self.moved = 0
         self._frames = 0
         self._before: _Look | None = None
         self._drift = _Drift()
         self._window: _Luma | None = None
-
-    def prepare(self, frame: SceneFrame) -> None:
-        """Do nothing: few frames are looked at."""
 
     def write(self, frame: SceneFrame, prepared: None) -> None:
         """Compare every eighth frame with the one before."""
@@ -138,12 +133,6 @@ class CameraWatch:
     def drifts(self) -> bool:
         """Say whether the picture moved slowly, but far."""
         return self._drift.is_far
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def abort(self) -> None:
-        """Do nothing."""
 
 
 def _look_at(luma: _Luma, window: _Luma) -> _Look:

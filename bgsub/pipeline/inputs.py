@@ -5,25 +5,26 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bgsub.background.backdrop import backdrop_bytes
-from bgsub.background.model import BackgroundModel
-from bgsub.background.sample import MOST_FRAMES, full_frames, learning_bytes, sample_bytes
+from bgsub.background.plates import working_size
+from bgsub.background.sample import MOST_FRAMES, full_frames
 from bgsub.errors import InputError, UsageError
 from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed, Plan, make_plan
 from bgsub.fit.store import Borrowed
 from bgsub.options import RunOptions, SourceOptions
 from bgsub.outliers.false_alarms import cutoff_for
-from bgsub.runtime.cores import own_threads
 from bgsub.runtime.limits import memory_bytes
+from bgsub.runtime.threads import own_threads
 from bgsub.segmenter.kinds import SEGMENTERS, saved_kind
-from bgsub.tracking.absorption import absorbed_after, kept_bytes
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.geometry import ColorMode
 from bgsub.video.sink import SUFFIXES, SinkKind
 from bgsub.video.source import Footage, FrameSource, open_source
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 notes = logging.getLogger("bgsub.notes")
 """What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""
@@ -32,8 +33,10 @@ DEFAULT_MEMORY = "50%"
 
 StrPath = str | os.PathLike[str]
 
-_NETWORK_BYTES, _ANSWER_BYTES, _STILL = 30_000_000, 13, 4
-"""Measured: the network in a thread, what it says of a pixel, and a pixel of background.png."""
+# Measured bytes: the network in a thread; and of a pixel what the network says of it, what learning
+# takes of a sampled one, what composes its background, what is at rest, and that of background.png.
+_NETWORK = 30_000_000
+_ANSWER, _LEARNING, _COMPOSING, _ABSORBING, _STILL = 13, 11, 8, 46, 4
 
 VIDEOS = ("input", "background", "foreground", "mask", "preview", "overlay", "scores")
 """Videos that a run can write, in the order in which they are."""
@@ -98,6 +101,7 @@ def chosen_cutoff(options: RunOptions) -> float | None:
     """Return the cut-off that is asked for, by itself or as a rate of false alarms, or None."""
     if options.false_alarms is None:
         return options.cutoff
+
     return cutoff_for(options.false_alarms)
 
 
@@ -226,6 +230,8 @@ def load_for(path: str | os.PathLike[str], options: RunOptions) -> BackgroundMod
     if "spectrum" in options.outputs:
         message = "--spectrum: a model has its rank already, and nothing is fitted; leave it out"
         raise UsageError(message)
+    from bgsub.background.model import BackgroundModel
+
     model = BackgroundModel.load(path)
     if options.threshold is not None:
         model = replace(model, threshold=options.threshold)
@@ -268,30 +274,31 @@ def memory_need(
 
     Every output and every product of a run takes its part: hence all options.
     """
-    width, height = source.input_size
-    size = source.layout.height, source.layout.width
-    kind = SEGMENTERS[options.mask_model]
+    layout, (width, height) = source.layout, source.input_size
+    pixels, threads = layout.pixels, own_threads(options.threads, options.jobs)
+    at_full_size = min(frames + borrowed, full_frames(layout.height, layout.width))
+    samples = needs_masks(options) and not SEGMENTERS[options.mask_model].needs_background
     fit, asked = needs_fit(options), options.fit_frames
     fit_frames = None if asked is None else fitted_at_most(options)
     if not fit:
         fit_frames = min(fitted_at_most(options), MOST_FRAMES)
-    samples, learning = needs_masks(options) and not kind.needs_background, (0, 0)
+    learning = sample = kept = 0
     if samples:
-        there = frames + borrowed, *size
-        learning = learning_bytes(*there), sample_bytes(*there)
-    kept = kept_bytes(*size) if absorbed_after(options.still_objects) else 0
-    kept += (
-        _STILL * size[0] * size[1] * min(frames, full_frames(*size)) if needs_still(options) else 0
-    )
-    threads = own_threads(options.threads, options.jobs)
-    if samples:
-        kept += threads * (_NETWORK_BYTES + _ANSWER_BYTES * size[0] * size[1])
-    if samples and options.outputs & {"background", "foreground", "preview"}:
-        kept += backdrop_bytes(source.layout, threads)
+        tall, wide = working_size(layout.height, layout.width)
+        small = tall * wide * min(frames + borrowed, MOST_FRAMES)
+        sample = 3 * small + 3 * pixels * at_full_size
+        learning = sample + _LEARNING * small
+        kept += threads * (_NETWORK + _ANSWER * pixels)
+        if options.outputs & {"background", "foreground", "preview"}:
+            kept += layout.size + (threads + 1) * (2 * layout.size + _COMPOSING * pixels)
+    if options.still_objects not in {None, "foreground"}:
+        kept += _ABSORBING * pixels
+    if needs_still(options):
+        kept += _STILL * pixels * at_full_size
     return MemoryNeed(
         frames=frames,
-        pixels=source.layout.pixels,
-        size=source.layout.size,
+        pixels=pixels,
+        size=layout.size,
         native_pixels=width * height,
         k=options.k_limit,
         threads=threads,
@@ -299,8 +306,8 @@ def memory_need(
         videos=len(videos_of(options)) + ("scores" in options.outputs),
         plot=bool(options.outputs & {"plot", "spectrum"}),
         fit_frames=fit_frames,
-        local=learning[0],
-        local_sample=learning[1],
+        local=learning,
+        local_sample=sample,
         method=options.method,
         kept=kept,
         fit=fit,

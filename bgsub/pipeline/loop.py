@@ -14,20 +14,22 @@ Where a stream learns its scene anew, it sets `loop.scene`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.backdrop import Backdrop
 from bgsub.background.render import OutsideMask, reconstruct
 from bgsub.fit.store import FrameBlock
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.segmenter.protocol import FrameView, MaskResult
-from bgsub.tracking.absorption import Absorber
 from bgsub.video.frames import Bytes, Layout
+
+if TYPE_CHECKING:
+    from bgsub.background.backdrop import Backdrop
+    from bgsub.tracking.absorption import Absorber, Stillness
 
 Need = Literal["background", "mask", "scores"]
 """What has to be computed of a frame for a sink, besides its picture."""
@@ -90,18 +92,23 @@ class SceneFrame(FrameView):
         return self.layout.to_bgr(self.own)
 
 
-class Sink(Protocol):
-    """Something that is made of the frames of a video: a file, a table, a count."""
+class Sink:
+    """Something that is made of the frames of a video: a file, a table, a count.
 
-    @property
-    def needs(self) -> frozenset[Need]:
-        """What it reads of a frame besides `picture`, `number` and `time_s`."""
+    Attributes
+    ----------
+    needs : frozenset of {"background", "mask", "scores"}
+        What it reads of a frame besides `picture`, `number` and `time_s`.
+    """
+
+    needs: frozenset[Need] = frozenset()
 
     def prepare(self, frame: SceneFrame) -> Any:
         """Do what can be done for one frame alone, in any thread."""
 
     def write(self, frame: SceneFrame, prepared: Any) -> None:
         """Take a frame and what `prepare` returned for it; frames come in their order."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Finish after the last frame."""
@@ -120,8 +127,8 @@ class Loop:
     workers : Workers or None
         None works in the thread that calls.
     needs : iterable of {"background", "mask", "scores"}
-    rest_s : float, optional
-        Seconds after which what has come to rest is taken out of the masks; None is never.
+    still : {"foreground", "background"} or float, optional
+        What becomes of what has come to rest; seconds after which it is taken out of the masks.
     """
 
     def __init__(
@@ -129,7 +136,7 @@ class Loop:
         scene: LearnedScene,
         workers: Workers | None,
         needs: Iterable[Need],
-        rest_s: float | None = None,
+        still: Stillness | None = None,
     ) -> None:
         self.scene, self._workers = scene, workers
         needs, segmenter = set(needs), scene.segmenter
@@ -142,11 +149,16 @@ class Loop:
         if scene.background is not None and self._with_background:
             self._outside = OutsideMask(scene.layout, scene.background.pixel_mask)
             if scene.local is not None:
+                from bgsub.background.backdrop import Backdrop
+
                 self._backdrop = Backdrop(scene.background, scene.local)
         self._absorber: Absorber | None = None
-        if segmenter is not None and masks and rest_s is not None:
+        if segmenter is not None and masks and still not in {None, "foreground"}:
+            from bgsub.tracking.absorption import Absorber, absorbed_after
+
             height, width = scene.layout.height, scene.layout.width
-            self._absorber = Absorber(height, width, rest_s, segmenter.min_area)
+            rest_s = absorbed_after(still)
+            self._absorber = Absorber(height, width, rest_s or 0.0, segmenter.min_area)
 
     def frames(self, blocks: Iterable[FrameBlock]) -> Iterator[SceneFrame]:
         """Yield the frames of some blocks in their order."""

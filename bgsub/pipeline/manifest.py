@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError, OutputError, UsageError
 from bgsub.options import RunOptions
-from bgsub.pipeline.results import MANIFEST, recover
+from bgsub.pipeline.results import MANIFEST, digest_of, recover
 from bgsub.rules import Choice, Facts, File, Integer, ListOf, Nullable, Number, Rule, Text
 from bgsub.runtime.files import check_plain
 from bgsub.version import __version__
@@ -81,12 +81,12 @@ def input_identity(footage: Footage) -> dict[str, Any]:
     # What cannot be read is for the source to complain about: it may be a picture not selected.
     with contextlib.suppress(OSError, InputError):
         if root.is_file():
-            digest, size = _digest(root)
+            digest, size = digest_of(root)
             facts.update(size_bytes=size, sha256=digest.hex())
         else:
             digest_of_all, total = hashlib.sha256(), 0
             for picture in _parts(path):
-                digest, size = _digest(picture)
+                digest, size = digest_of(picture)
                 digest_of_all.update(picture.name.encode("utf-8", "surrogateescape") + digest)
                 total += size
             facts.update(size_bytes=total, sha256=digest_of_all.hexdigest())
@@ -102,11 +102,6 @@ def _parts(path: str) -> list[Path]:
         return images
     store = Path(path).resolve(strict=True)
     return sorted(entry for entry in store.rglob("*") if entry.is_file())
-
-
-def _digest(path: Path) -> tuple[bytes, int]:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest(), path.stat().st_size
 
 
 def versions() -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bgsub.options import RunOptions
 from bgsub.outliers.events import Event
-from bgsub.pipeline.loop import Need, SceneFrame
+from bgsub.pipeline.loop import SceneFrame, Sink
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.tracking.detections import Detection
 from bgsub.tracking.feedback import Feedback, drop_alike, read_feedback
@@ -46,7 +46,7 @@ def given_feedback(options: RunOptions, size: tuple[int, int]) -> Feedback | Non
     return Feedback(read_feedback(Path(options.feedback)), size, options.feedback)
 
 
-class ObjectsOutput:
+class ObjectsOutput(Sink):
     """A sink that follows the objects of the masks.
 
     Parameters
@@ -67,7 +67,7 @@ class ObjectsOutput:
         What is no object, where that is known.
     """
 
-    needs: frozenset[Need] = frozenset({"mask", "scores"})
+    needs = frozenset({"mask", "scores"})
 
     def __init__(
         self,

@@ -7,12 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgsub.background.model import BackgroundModel
 from bgsub.errors import InputError, cannot_write
-from bgsub.fit.memory import Plan
 from bgsub.options import RunOptions
-from bgsub.outliers.errors_table import ErrorTable
-from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.advice import damage_findings, outlier_findings, sight_findings, spans
 from bgsub.pipeline.manifest import SCHEMA_VERSION, check_facts
@@ -23,7 +19,10 @@ from bgsub.video.source import FrameSource
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from bgsub.background.model import BackgroundModel
     from bgsub.fit.frame_fit import FrameFit
+    from bgsub.fit.memory import Plan
+    from bgsub.outliers.errors_table import ErrorTable
     from bgsub.page.films import FramePictures
 
 
@@ -92,6 +91,7 @@ class RunResult:
         InputError
             If the run wrote no errors.csv.
         """
+        from bgsub.outliers.events import find_events
         from bgsub.page.result import read_result
         from bgsub.report.plots import draw_errors
 
@@ -152,7 +152,7 @@ def finish(
 
     It records all options, so that the run can be repeated.
     """
-    errors = _no_errors(facts) if table is None else _error_facts(table)
+    errors = _error_facts(table, facts.get("frames_passed", 0))
     standing_out = [] if table is None else outlier_findings(table)
     findings = sight_findings(standing_out, facts, 0 if table is None else table.frames.size)
     findings += [facts["objects"]["summary"]] if "objects" in facts else []
@@ -216,32 +216,27 @@ def _write_page(
             raise cannot_write(results.path / path.name, error, advice) from error
 
 
-def _error_facts(table: ErrorTable) -> dict[str, Any]:
-    """Describe the outliers among the frames."""
+def _error_facts(table: ErrorTable | None, passed: int) -> dict[str, Any]:
+    """Describe the outliers among the frames; where no frame was fitted, none is known."""
+    if table is None:
+        frames = {"used": passed, "outliers": None, "after_scene_change": None}
+        return {"frames": frames, "cutoff": None, "events": None, "scene_change": None}
+    from bgsub.outliers.events import find_events, outlier_frames
+
     change, flagged = table.scene_change, int(table.outliers.sum())
-    outliers = int(outlier_frames(table).sum())
+    outliers, first = int(outlier_frames(table).sum()), None
+    if change is not None:
+        first = {"first_frame": change.first_frame, "first_time_s": change.first_time}
+    used = int(table.frames.size)
     return {
         "frames": {
-            "used": int(table.frames.size),
+            "used": used,
             "outliers": outliers,
             "after_scene_change": flagged - outliers,
         },
         "cutoff": table.cutoff,
         "events": [asdict(event) for event in find_events(table)],
-        "scene_change": None
-        if change is None
-        else {"first_frame": change.first_frame, "first_time_s": change.first_time},
-    }
-
-
-def _no_errors(facts: dict[str, Any]) -> dict[str, Any]:
-    """Say the same where no frame was fitted, so that nothing is known of outliers."""
-    used = facts["frames_passed"]
-    return {
-        "frames": {"used": used, "outliers": None, "after_scene_change": None},
-        "cutoff": None,
-        "events": None,
-        "scene_change": None,
+        "scene_change": first,
     }
 
 

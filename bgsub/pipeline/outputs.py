@@ -15,8 +15,6 @@ from bgsub.background.render import cutout, difference_picture, signed_differenc
 from bgsub.fit.memory import queue_frames
 from bgsub.fit.store import FrameBlock
 from bgsub.options import ProgressCallback, RunOptions
-from bgsub.outliers.errors_table import ErrorTable, write_csv
-from bgsub.outliers.events import find_events
 from bgsub.pipeline.camera import CameraWatch
 from bgsub.pipeline.inputs import VIDEOS, needs_still, output_name, video_kind, videos_of
 from bgsub.pipeline.loop import Loop, Need, SceneFrame, Sink
@@ -24,7 +22,6 @@ from bgsub.pipeline.results import ResultsDirectory
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.protocol import LeftOut
-from bgsub.tracking.absorption import absorbed_after
 from bgsub.video.frames import Bytes
 from bgsub.video.images import Image
 from bgsub.video.sink import QueuedSink, open_sink
@@ -32,6 +29,7 @@ from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
+    from bgsub.outliers.errors_table import ErrorTable
     from bgsub.pipeline.activity import ActivityOutput
     from bgsub.pipeline.objects import ObjectsOutput
     from bgsub.tracking.recorder import ObjectOptions
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 _SPAN_IN_THRESHOLDS = 6.0
 
 
-class VideoOutput:
+class VideoOutput(Sink):
     """A sink that writes a picture of every frame to a file.
 
     Parameters
@@ -68,13 +66,17 @@ class VideoOutput:
         objects: ObjectsOutput | None = None,
         draw: Callable[[Any, Sequence[Observation]], Image] | None = None,
     ) -> None:
-        self.sink, self.prepare, self._draw = sink, prepare, draw
+        self.sink, self._prepare, self._draw = sink, prepare, draw
         self.needs = frozenset(needs)
         self.count = 0
         self._frames: deque[tuple[float, Any]] = deque()
         self._objects: deque[Sequence[Observation]] = deque()
         if objects is not None:
             objects.listeners.append(self._take_objects)
+
+    def prepare(self, frame: SceneFrame) -> Any:
+        """Draw a picture, as far as that is possible."""
+        return self._prepare(frame)
 
     def write(self, frame: SceneFrame, prepared: Any) -> None:
         """Write a picture, or keep it until the objects of its frame are known."""
@@ -103,7 +105,7 @@ class VideoOutput:
 
 
 @dataclass
-class MaskStatistics:
+class MaskStatistics(Sink):
     """A sink that counts what the masks of a run amount to.
 
     Attributes
@@ -128,7 +130,8 @@ class MaskStatistics:
     covered: float = 0.0
     confidence: list[tuple[int, int, float]] = field(default_factory=list)
     left_out: LeftOut = field(default_factory=LeftOut)
-    needs: frozenset[Need] = frozenset({"mask"})
+
+    needs = frozenset({"mask"})
 
     def prepare(self, frame: SceneFrame) -> float:
         """Return the share of a frame that is foreground."""
@@ -148,12 +151,6 @@ class MaskStatistics:
             self.confidence.append((start, frame.number, tenths))
         if result.left_out is not None:
             self.left_out = LeftOut(*map(sum, zip(self.left_out, result.left_out, strict=True)))
-
-    def close(self) -> None:
-        """Nothing is left to do."""
-
-    def abort(self) -> None:
-        """Nothing was begun."""
 
     @property
     def mean_share(self) -> float:
@@ -290,8 +287,7 @@ class FrameOutputs:
     ) -> None:
         """Pass the frames of some blocks to all sinks; blocks pass even if there is none."""
         needs: set[Need] = set().union(*(sink.needs for sink in self.sinks))
-        rest_s = absorbed_after(self._options.still_objects)
-        loop = Loop(self._scene, self._workers, needs, rest_s)
+        loop = Loop(self._scene, self._workers, needs, self._options.still_objects)
         stage = "write" if self.sinks else "errors"
         for frame in loop.feed(blocks, self.sinks):
             if not self.frames:
@@ -365,6 +361,7 @@ class FrameOutputs:
         """Write the tables of objects, where they are followed, and return what was found."""
         if self.objects is None:
             return {}
+        from bgsub.outliers.events import find_events
         from bgsub.tracking.recorder import describe
 
         found = self.objects.finish([] if table is None else find_events(table))
@@ -386,6 +383,9 @@ def write_tables(
     results: ResultsDirectory, table: ErrorTable, options: RunOptions, title: str
 ) -> None:
     """Write errors.csv and draw errors.png, if they are asked for."""
+    from bgsub.outliers.errors_table import write_csv
+    from bgsub.outliers.events import find_events
+
     if "errors" in options.outputs:
         write_csv(table, results.stage("errors.csv"))
     if "plot" not in options.outputs:

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from bgsub.errors import InputError, OutputError, cannot_write
 from bgsub.runtime.files import Claim, abandoned, alone_in, check_plain, make_folder, sync, sync_all
-from bgsub.runtime.signals import uninterrupted
+from bgsub.runtime.processes import uninterrupted
 
 notes = logging.getLogger("bgsub.notes")
 
@@ -105,19 +105,20 @@ def _foreign_manifest(path: Path) -> OutputError:
 def describe(path: Path) -> Facts:
     """Give size and SHA-256 of an output; of a folder, of the names and digests of its pictures."""
     if not path.is_dir():
-        digest, size = _digest(path)
+        digest, size = digest_of(path)
         return {"bytes": size, "sha256": digest.hex()}
     pictures = sorted(path.iterdir())
     found = hashlib.sha256()
     total = 0
     for picture in pictures:
-        digest, size = _digest(picture)
+        digest, size = digest_of(picture)
         found.update(picture.name.encode("utf-8", "surrogateescape") + digest)
         total += size
     return {"pictures": len(pictures), "bytes": total, "sha256": found.hexdigest()}
 
 
-def _digest(path: Path) -> tuple[bytes, int]:
+def digest_of(path: Path) -> tuple[bytes, int]:
+    """Return SHA-256 and size of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest(), path.stat().st_size
 

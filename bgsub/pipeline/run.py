@@ -42,7 +42,6 @@ from bgsub.pipeline.outputs import FrameOutputs, write_spectrum, write_tables
 from bgsub.pipeline.results import ResultsDirectory
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.runtime.threads import Workers
-from bgsub.tracking.absorption import absorbed_after
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.source import Footage, FrameSource
 
@@ -213,7 +212,7 @@ def masks(
     with Workers(options.threads, options.jobs) as workers:
         source = _opened(footage, options, workers)
         with _learned(source, footage, options, workers) as learned:
-            loop = Loop(learned.scene, workers, {"mask"}, absorbed_after(options.still_objects))
+            loop = Loop(learned.scene, workers, {"mask"}, options.still_objects)
             for frame in loop.frames(learned.blocks()):
                 own = Frame(frame.number, frame.time_s, frame.row.copy(), frame.layout)
                 yield own, frame.mask

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.composite import plates_of
-from bgsub.background.model import BackgroundModel, pixels_inside
 from bgsub.background.sample import Sample
-from bgsub.background.scene import Scene
+from bgsub.background.scene import Scene, pixels_inside
 from bgsub.errors import UsageError
 from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions
@@ -24,6 +23,7 @@ from bgsub.video.frames import Bytes, Layout
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
     from bgsub.fit.frame_fit import FrameFit
     from bgsub.outliers.frame_scorer import FrameScorer
 
@@ -102,10 +102,9 @@ class LearnedScene:
 
 
 def mask_options(options: RunOptions) -> MaskOptions:
-    """Return how the masks of a run are drawn; areas are those of the mask, which may be scaled."""
+    """Return how the masks of a run are drawn; their areas are those of scaled frames."""
     least = options.min_area
-    if least is not None:
-        least = round(least * options.source.scale**2)
+    least = None if least is None else round(least * options.source.scale**2)
     return MaskOptions(
         options.shadows, options.sensitivity, least, options.fill_holes, options.clean
     )

@@ -13,7 +13,7 @@ from bgsub.background.sample import MOST_FRAMES as SAMPLED
 from bgsub.background.sample import full_frames
 from bgsub.errors import UsageError
 from bgsub.options import SourceOptions
-from bgsub.pipeline.loop import Need, SceneFrame
+from bgsub.pipeline.loop import SceneFrame, Sink
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import MaskModel
@@ -86,7 +86,7 @@ def frames_looked_at(height: int, width: int) -> int:
     return max(full_frames(height, width), min(MOST_FRAMES, _PICTURES // (3 * height * width)))
 
 
-class StillOutput:
+class StillOutput(Sink):
     """A sink that keeps some of the frames, spread over the film, and writes what they share.
 
     Parameters
@@ -96,16 +96,13 @@ class StillOutput:
     scene : LearnedScene
     """
 
-    needs: frozenset[Need] = frozenset({"mask"})
+    needs = frozenset({"mask"})
 
     def __init__(self, path: Path, scene: LearnedScene) -> None:
         self._path, self._scene = path, scene
         self._pictures: Bytes | None = None
         self._empty: NDArray[np.bool_] = np.empty(0, np.bool_)
         self._passed, self._kept, self._every = 0, 0, 1
-
-    def prepare(self, frame: SceneFrame) -> None:
-        """Nothing can be done for one frame alone."""
 
     def write(self, frame: SceneFrame, prepared: None) -> None:
         """Keep a frame if it is one of every so many, of which ever fewer are kept."""
@@ -133,8 +130,4 @@ class StillOutput:
         if self._pictures is not None:
             pictures, empty = self._pictures[: self._kept], self._empty[: self._kept]
             write_image(self._path, self._scene.empty_scene(pictures, empty))
-        self._pictures = None
-
-    def abort(self) -> None:
-        """Let go of the frames."""
         self._pictures = None

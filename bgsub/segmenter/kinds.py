@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from bgsub.background.model import BackgroundModel
+from typing import TYPE_CHECKING
+
 from bgsub.segmenter.masks import MaskModel
 from bgsub.segmenter.protocol import Segmenter
 from bgsub.segmenter.residual import ResidualSegmenter
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 SEGMENTERS: dict[str, type[Segmenter]] = {one.name: one for one in (MaskModel, ResidualSegmenter)}
 

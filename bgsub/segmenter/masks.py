@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import cv2
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from bgsub.background.camera import moved
 from bgsub.background.composite import ENOUGH, put_median
 from bgsub.background.light import lit
-from bgsub.background.model import BackgroundModel
 from bgsub.background.plates import Background, at_working_size
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene
@@ -26,6 +25,9 @@ from bgsub.segmenter.protocol import (
     Segmenter,
 )
 from bgsub.video.frames import Bytes
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 THRESHOLDS: dict[str, float] = {"low": 0.7, "normal": 0.5, "high": 0.3}
 """Probability from which a pixel is foreground, by sensitivity."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel
 from bgsub.background.plates import at_working_size
 from bgsub.background.render import largest_difference
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene
 from bgsub.video.frames import Bytes, Layout
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 Flags = NDArray[np.bool_]
 Shadows = Literal["drop", "keep"]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel
 from bgsub.background.sample import Sample
 from bgsub.segmenter.protocol import Flags, FrameView, MaskOptions, MaskResult, Segmenter
 from bgsub.video.frames import Bytes, pixels_within
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 _MEDIAN_FILTER = 5
 

@@ -39,11 +39,6 @@ def absorbed_after(still: Stillness | None) -> float | None:
     return None if still is None or isinstance(still, str) else still
 
 
-def kept_bytes(height: int, width: int) -> int:
-    """Give the memory that an `Absorber` takes, half of the picture being foreground."""
-    return 46 * height * width
-
-
 class Absorber:
     """Take what has come to rest out of the masks of a film, frame by frame.
 

@@ -1,55 +1,51 @@
 """Runs on Zarr arrays, and runs that write them."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 from bgsub.errors import OutputError
 from bgsub.evaluation.masks import open_masks, open_truth
+from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.manifest import input_identity
-from bgsub.pipeline.run import apply, run
-from bgsub.video.images import read_image
+from bgsub.pipeline.run import run
 from bgsub.video.sink import find_written
+from tests.conftest import make_options, make_scene
 
 zarr = pytest.importorskip("zarr")
 
 
-@pytest.fixture
-def store(tmp_path, scene):
-    frames = scene()
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    frames, path = make_scene(), tmp_path_factory.mktemp("store") / "clip.zarr"
     array = zarr.create_array(
-        store=str(tmp_path / "clip.zarr"), shape=frames.shape, chunks=(7, 20, 48, 3), dtype="u1"
+        store=str(path), shape=frames.shape, chunks=(7, 20, 48, 3), dtype="u1"
     )
     array[:] = frames
-    return tmp_path / "clip.zarr"
+    return path
 
 
-def files(out):
-    return {path.name: path.read_bytes() for path in out.iterdir() if path.suffix == ".csv"}
+@pytest.fixture(scope="module")
+def written(store, tmp_path_factory):
+    """Results in the format, of frames in it."""
+    outputs = {"background", "foreground", "mask", "scores", "errors"}
+    out = tmp_path_factory.mktemp("written") / "out"
+    run(store, out, make_options(format="zarr", foreground="signed", outputs=outputs))
+    return out
 
 
-def test_a_store_is_fitted_as_the_same_frames(store, scene, save, options, tmp_path):
-    chosen = options(format="mkv", outputs={"mask", "errors", "model"})
-    run(store, tmp_path / "a", chosen)
-    run(save(scene()), tmp_path / "b", chosen)
-    assert files(tmp_path / "a") == files(tmp_path / "b")
-    assert (tmp_path / "a" / "mask.mkv").read_bytes() == (tmp_path / "b" / "mask.mkv").read_bytes()
-    model = tmp_path / "a" / "model.npz"
-    apply(model, store, tmp_path / "c", options(outputs={"errors"}))
-    assert (tmp_path / "c" / "errors.csv").exists()
-
-
-def test_arrays_hold_what_pictures_do(scene, save, options, tmp_path):
-    path, outputs = save(scene()), {"background", "foreground", "mask", "scores"}
-    for form in ("zarr", "png"):
-        run(path, tmp_path / form, options(format=form, outputs=outputs))
-    for name in outputs:
-        pictures = np.stack([read_image(p) for p in sorted((tmp_path / "png" / name).iterdir())])
-        found = zarr.open_array(str(tmp_path / "zarr" / f"{name}.zarr"), mode="r")[:]
-        np.testing.assert_array_equal(found[..., ::-1] if found.ndim == 4 else found, pictures)
+def test_arrays_are_fitted_and_written_as_other_formats_are(written, whole_run, video):
+    ours, theirs = (read_csv(out / "errors.csv") for out in (written, whole_run.out))
+    np.testing.assert_allclose(ours.errors, theirs.errors, rtol=1e-9)
+    for name in ("background", "foreground", "mask"):
+        shown = video(whole_run.out / f"{name}.mkv", "gray" if name == "mask" else "rgb24")
+        found = zarr.open_array(str(written / f"{name}.zarr"), mode="r")[:]
+        np.testing.assert_array_equal(found, shown)
 
 
 def test_results_are_replaced_only_while_they_are_as_written(scene, save, options, tmp_path):
-    path, out = save(scene()), tmp_path / "out"
+    path, out = save(scene(n=12)), tmp_path / "out"
     chosen = options(format="zarr", outputs={"mask"}, force=True)
     run(path, out, chosen)
     run(path, out, chosen)
@@ -62,23 +58,20 @@ def test_results_are_replaced_only_while_they_are_as_written(scene, save, option
         run(path, out, chosen)
 
 
-def test_masks_and_scores_are_evaluated(scene, save, options, tmp_path):
-    path, outputs = save(scene()), {"mask", "scores", "errors"}
-    for form in ("zarr", "mkv"):
-        run(path, tmp_path / form, options(format=form, outputs=outputs))
+def test_masks_and_scores_are_evaluated(written, whole_run):
     for kind in ("mask", "scores"):
-        both = [open_masks(str(tmp_path / form), kind) for form in ("zarr", "mkv")]
-        places = [0, 7, 47]
-        for one, other in zip(*(masks.pictures.pick(places) for masks in both), strict=True):
+        both = [open_masks(str(out), kind) for out in (written, whole_run.out)]
+        for one, other in zip(*(masks.pictures.pick([0, 7, 47]) for masks in both), strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)
-    alone = open_masks(str(tmp_path / "zarr" / "mask.zarr"), "mask")
+    alone = open_masks(str(written / "mask.zarr"), "mask")
     assert alone.numbers.tolist() == list(range(1, 49))
-    assert len(open_truth(str(tmp_path / "zarr" / "mask.zarr")).numbers) == 48
-    assert find_written(tmp_path / "zarr", "mask") == tmp_path / "zarr" / "mask.zarr"
+    assert len(open_truth(str(written / "mask.zarr")).numbers) == 48
+    assert find_written(written, "mask") == written / "mask.zarr"
 
 
-def test_the_identity_of_a_store_is_that_of_its_files(store):
+def test_the_identity_of_a_store_is_that_of_its_files(store, tmp_path):
+    store = shutil.copytree(store, tmp_path / "clip.zarr")
     before = input_identity(store)
     assert (before["name"], before["size_bytes"] > 0) == ("clip.zarr", True)
     chunk = next(path for path in sorted(store.rglob("*")) if path.name == "0")

@@ -140,7 +140,7 @@ def test_noise_is_measured_on_inliers_alone_and_not_on_all(support):
 class TestThreshold:
     def threshold_of(self, noise, tmp_path, scene, save, options, **changes):
         path = save(scene(noise=noise, color=False), f"{noise}.npy")
-        chosen = options(outputs={"model"}, **changes)
+        chosen = options(outputs={"model"}, model="paper", **changes)
         return run(path, tmp_path / f"out{noise}", chosen).manifest["threshold"]
 
     def test_follows_the_noise_between_its_bounds(self, tmp_path, scene, save, options):
