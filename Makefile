@@ -102,7 +102,10 @@ $(VENV)/.installed-train: $(VENV)/.installed-dev
 
 train: $(VENV)/.installed-train  ## footage to bgsub/segmenter/mask.onnx; goes on where it was stopped (DATA=folder, MINUTES=, PICTURES=folder)
 	$(BIN)/python -m training.prepare $(DATA) $(TRAINING)/examples
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.prepare $(DATA) $(TRAINING)/examples --made 640 --seed 7 $(if $(PICTURES),--pictures $(PICTURES))
+	@# In sets by groups of scenes, so that what was made of a scene can be left out with it.
+	for groups in roads,lights rooms,nature people,thermal; do \
+		OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.prepare $(DATA) $(TRAINING)/examples --made 140 --seed 11 \
+			--groups $$groups $(if $(PICTURES),--pictures $(PICTURES)) || exit 1; done
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.train $(TRAINING)/examples $(TRAINING)/weights.pt --minutes $(MINUTES)
 	$(BIN)/python -m training.export $(TRAINING)/weights.pt bgsub/segmenter/mask.onnx
 	$(BIN)/python -m training.curves $(TRAINING)/weights.jsonl $(TRAINING)/curves.png
@@ -180,17 +183,14 @@ bench-quick: $(VENV)/.installed-dev  ## the ratios that must not grow, beside th
 bench-tracks: $(READERS)/.installed  ## IDF1 and MOTA of tracks on known scenes (DATA=folder)
 	$(READERS)/bin/python -W ignore -m benchmarks.tracks $(DATA)
 
-bench-growth: $(VENV)/.installed-dev  ## chart of time against frames and pixels
-	$(BIN)/python -m benchmarks.growth
+bench-masks: bench-run-masks  ## F-measure of masks beside classical subtractors (DATA=folder)
+bench-flags: bench-run-flags  ## what frame flags see, and are quiet about (DATA=folder)
+bench-growth: bench-run-growth  ## chart of time against frames and pixels
+bench-memory: bench-run-memory  ## estimated against measured peak memory
 
-bench-masks: $(VENV)/.installed-dev  ## F-measure of masks beside classical subtractors (DATA=folder)
-	$(BIN)/python -m benchmarks.masks $(DATA)
-
-bench-flags: $(VENV)/.installed-dev  ## what frame flags see, and are quiet about (DATA=folder)
-	$(BIN)/python -m benchmarks.flags $(DATA)
-
-bench-memory: $(VENV)/.installed-dev  ## estimated against measured peak memory
-	$(BIN)/python -m benchmarks.memory
+# Every script of benchmarks/ has a target: bench-run-plates, bench-run-sensitivity, …; DATA holds its arguments.
+bench-run-%: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.$* $(DATA)
 
 bench-long: $(VENV)/.installed-dev  ## what segments cost beside one fit, and how masks jump at their borders
 	$(BIN)/python -m benchmarks.segments

@@ -147,7 +147,7 @@ def in_process(sample: Path, rounds: int, *, quick: bool) -> list[Measure]:
 
 
 def mask_bound(video: Path) -> float:
-    """Say how many times the time of MOG2 the masks of the first frames of a film may take.
+    """Return how many times the time of MOG2 the masks of the first frames of a film may take.
 
     In small pictures, and in short films but for large pictures, learning and starting count.
     """

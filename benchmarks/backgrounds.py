@@ -53,7 +53,7 @@ def complete(of: str | Frames, folder: Path) -> float:
 
 
 def truths(one: Footage) -> dict[int, Bytes]:
-    """Give the labels of frames by their place in the film."""
+    """Return the labels of frames by their place in the film."""
     truth = open_truth(one.truth)
     total = sum(1 for _ in open_source(one.frames))
     masks = MaskFiles(one.frames, truth.pictures, np.arange(1, total + 1))
@@ -76,7 +76,7 @@ class Clean:
         self._free = np.stack([cv2.dilate(one, _BESIDE) == 0 for one in masks[:: self._every]])
 
     def behind(self, at: int, where: Flags) -> NDArray[np.float64]:
-        """Give the median of the frames nearest to one of them that show some pixels, (m, c)."""
+        """Return the median of the frames nearest to one of them that show some pixels, (m, c)."""
         y, x = np.nonzero(where)
         near = np.argsort(np.abs(np.arange(len(self._frames)) * self._every - at), kind="stable")
         free = self._free[near][:, y, x]

@@ -26,7 +26,7 @@ _FILMS, _FRAMES = 8, 120
 
 
 def _seconds(arguments: list[str]) -> tuple[float, float]:
-    """Give wall-clock and processor seconds of a call of bgsub."""
+    """Return wall-clock and processor seconds of a call of bgsub."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([sys.executable, "-m", "bgsub", *arguments, "--quiet"], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

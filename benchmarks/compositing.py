@@ -124,7 +124,7 @@ def film(path: Path, frames: range, size: tuple[int, int], *, top: float = 0.0) 
 
 
 def emptied(data: Path, name: str, frames: range, *, top: int) -> list[Singles]:
-    """Give frames from a row on, and where objects are, what is there when they are not."""
+    """Return frames from a row on, and where objects are, what is there when they are not."""
     seen, known = _of(data, name)
     chosen = np.stack([seen[i][top:] for i in frames]).astype(np.float32)
     reach = np.ones((31, 31))  # shadows, too
@@ -158,7 +158,7 @@ def composed(films: list[Singles], cuts: list[Cut], contrast: float = 1.0) -> It
 
 
 def _field(random: np.random.Generator, shape: tuple[int, int], width: float) -> Singles:
-    """Give a smooth field from -1 to 1."""
+    """Return a smooth field from -1 to 1."""
     field = cv2.GaussianBlur(random.normal(size=shape).astype(np.float32), (0, 0), width)
     return np.asarray(field / np.abs(field).max(), np.float32)
 

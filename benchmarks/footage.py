@@ -49,7 +49,7 @@ def pictures(path: str) -> Iterator[Bytes]:
 
 
 def truths(footage: Footage, numbers: NDArray[np.int64]) -> dict[int, Bytes]:
-    """Give the truths of frames of some numbers, by them: see `bgsub.evaluation.measures`."""
+    """Return the truths of frames of some numbers, by them: see `bgsub.evaluation.measures`."""
     truth = open_truth(footage.truth)
     # Only the numbers of the masks count: there are no files of them.
     masks = MaskFiles(footage.frames, truth.pictures, numbers)

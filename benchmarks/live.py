@@ -180,7 +180,7 @@ class GeneratedFeed:
         """End."""
 
     def get(self, timeout: float) -> Item | None:
-        """Give the next frame."""
+        """Return the next frame."""
         del timeout
         return next(self._items)
 
@@ -206,7 +206,7 @@ class GeneratedFeed:
 
 
 def _resident() -> float:
-    """Give the resident memory of this process and of those that it has started, MB."""
+    """Return the resident memory of this process and of those that it has started, MB."""
     here = Path("/proc/self/task")
     children = [int(p) for t in here.iterdir() for p in (t / "children").read_text().split()]
     pages = 0

@@ -110,7 +110,7 @@ def scored(footage: Footage, masks: Path, *, scores: bool) -> SequenceScore:
 
 
 def has_objects(counts: Counts) -> bool:
-    """Say whether a truth holds as much as the least blob in each frame: of less F says nothing."""
+    """Return whether a truth holds as much as the least blob in each frame; else F says nothing."""
     return counts.tp + counts.fn > LEAST_AREA * sum(counts)
 
 
@@ -159,7 +159,7 @@ class Row:
 
 
 def most_marked(footage: Footage, method: str) -> float:
-    """Give the largest share of a frame that a method marks."""
+    """Return the largest share of a frame that a method marks."""
     with tempfile.TemporaryDirectory() as folder:
         path = METHODS[method](footage, Path(folder) / "empty.mkv")
         return max(float((one[..., 0] > 0).mean()) for one in pictures(str(path)))

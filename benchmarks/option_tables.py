@@ -13,7 +13,7 @@ import click
 
 from bgsub.cli import cli
 from bgsub.cli.background import PlateOptions
-from bgsub.cli.help import Option
+from bgsub.cli.options import Option
 from bgsub.evaluation import EvaluationOptions
 from bgsub.export import ClipOptions
 from bgsub.live.options import StreamOptions, WatchOptions
@@ -68,7 +68,7 @@ HEAD = "| option | in Python | what it does | value | default |\n|---|---|---|--
 
 
 def row(one: Field[Any]) -> str:
-    """Give the row of an option."""
+    """Return the row of an option."""
     declared, name = declaration(one), flag(one)
     names = ", ".join(f"`{each}`" for each in (declared.short, name) if each)
     value, default = declared.rule.words(), ""
@@ -82,7 +82,7 @@ def row(one: Field[Any]) -> str:
 
 
 def click_row(one: click.Option) -> str:
-    """Give the row of an option that only the command line has."""
+    """Return the row of an option that only the command line has."""
     names = ", ".join(f"`{each}`" for each in (*one.opts, *one.secondary_opts))
     text, _, default = (one.help or "").partition("  [default: ")
     value, shown = "", default.removesuffix("]")
@@ -98,7 +98,7 @@ def click_row(one: click.Option) -> str:
 
 
 def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    """Give a command, or those of a group, by name."""
+    """Return a command, or those of a group, by name."""
     if not isinstance(command, click.Group):
         yield name, command
         return
@@ -115,7 +115,7 @@ def options_of(command: click.Command) -> list[click.Option]:
 
 
 def by_section(command: click.Command, *kinds: type[Declared]) -> dict[str, list[str]]:
-    """Give the rows of a command's options by section, in the order of its help.
+    """Return the rows of a command's options by section, in the order of its help.
 
     Options of the same names and help as those of `bgsub run` are left out, unless `kinds` declare
     them.

@@ -96,7 +96,7 @@ def cover(frames: Frames, visible: float, seed: int = 0) -> Frames:
 
 
 def mode(frames: Frames) -> Frames:
-    """Give the most frequent level of each channel, in bins of 8 levels."""
+    """Return the most frequent level of each channel, in bins of 8 levels."""
     bins = np.stack([(frames // 8 == level).sum(axis=0) for level in range(32)])
     levels: Frames = (bins.argmax(axis=0) * 8 + 4).astype(np.uint8)
     return levels

@@ -23,7 +23,7 @@ _ALL_FRAMES = 10**9
 
 
 def _spent(tree: Path, arguments: list[str]) -> tuple[float, float]:
-    """Give the seconds of a process of a source tree, on the clock and of processors."""
+    """Return the seconds of a process of a source tree, on the clock and of processors."""
     command = [sys.executable, "-m", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

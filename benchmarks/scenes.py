@@ -57,7 +57,7 @@ LOSSLESS = Codec("ffv1", "bgr0", {})
 
 
 def x264(crf: int) -> Codec:
-    """Give a lossy codec that makes the same film of the same pictures.
+    """Return a lossy codec that makes the same film of the same pictures.
 
     Its trees of macroblocks do not: at heights that are no multiple of 16 they hang on what was
     in memory before, and a film made twice was .71 and .80 worth.
@@ -98,27 +98,27 @@ def _rounded(frames: Iterable[Drawn]) -> Iterator[tuple[Bytes, Bytes]]:
 
 
 def _room(data: Path) -> tuple[list[Singles], list[Cut]]:
-    """Give a meeting room, and men of a corridor who walk through it."""
+    """Return a meeting room, and men of a corridor who walk through it."""
     size, place = (160, 120), Place(0.7, -40, -20, 0.35)
     empty = film(data / "moved_object" / "moved_object.mp4", range(200, 450), size)
     return empty, cuts(data, "hall_and_monitor", range(24, 274), size, place)
 
 
 def _road(data: Path) -> tuple[list[Singles], list[Cut]]:
-    """Give a road between trees, and cars of another one."""
+    """Return a road between trees, and cars of another one."""
     empty = emptied(data, "highway", range(700, 900), top=80)
     return empty, cuts(data, "highway_shadows", range(2, 202), (320, 160), Place(0.6, 80, 15))
 
 
 def _desk(data: Path) -> tuple[list[Singles], list[Cut]]:
-    """Give a desk before a pin board, and two men close to the camera, before most of it."""
+    """Return a desk before a pin board, and two men close to the camera, before most of it."""
     size = 160, 120
     empty = film(data / "sleeper" / "sleeper.mp4", range(560, 760), size)
     return empty, cuts(data, "board", range(20, 220), size, Place(0.75, 0, 5))
 
 
 def _street(data: Path) -> tuple[list[Singles], list[Cut]]:
-    """Give a street whose exposure is corrected again and again, and men of a corridor."""
+    """Return a street whose exposure is corrected again and again, and men of a corridor."""
     size, place = (320, 240), Place(0.8, -30, 30, 0.5)
     once = film(data / "robustness" / "brightness_change.avi", range(59), size, top=1.0)
     empty = back_and_forth(once, 240)
@@ -126,7 +126,7 @@ def _street(data: Path) -> tuple[list[Singles], list[Cut]]:
 
 
 def _office(data: Path) -> tuple[list[Singles], list[Cut]]:
-    """Give a small room, and a man who comes in and stands there for half of the film."""
+    """Return a small room, and a man who comes in and stands there for half of the film."""
     size, place = (160, 120), Place(0.7, -30, -20)
     walking = cuts(data, "hall_and_monitor", range(20, 296), size, place)
     standing = back_and_forth(walking[24:30], 150)

@@ -28,7 +28,7 @@ _RUN = ("--threads", "1", "--only", "mask,errors,objects", "--quiet", "--force")
 
 
 def _seconds(film: str, segment: str, out: Path) -> float:
-    """Give processor seconds of a run."""
+    """Return processor seconds of a run."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "bgsub", "run", film, "--segment", segment, *_RUN]
     subprocess.run([*command, "--out", str(out)], check=True)
@@ -37,7 +37,7 @@ def _seconds(film: str, segment: str, out: Path) -> float:
 
 
 def _changes(out: Path) -> dict[int, float]:
-    """Give the share of the mask that changes towards each frame."""
+    """Return the share of the mask that changes towards each frame."""
     masks = ((one.number, one.image[..., 0] > 127) for one in bgsub.open_source(out / "mask.mp4"))
     return {number: float((a != b).mean()) for (_, a), (number, b) in pairwise(masks)}
 

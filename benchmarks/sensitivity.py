@@ -91,7 +91,7 @@ def with_patch(frames: Frames, share: float, sigma: float, contrast: int) -> Fra
 
 
 def lowest_level(values: Values) -> float:
-    """Give the lowest threshold that keeps to the rate of false events in an empty film."""
+    """Return the lowest threshold that keeps to the rate of false events in an empty film."""
     allowed = len(values) / RATE / 60 / MINUTES
     levels = (float(level) for level in np.unique(values[values > 0]))
     return next((level for level in levels if false_events(values > level) <= allowed), 0.0)

@@ -74,19 +74,19 @@ def _centred(visit: list[Cut], size: tuple[int, int] = _ROOM) -> list[Cut]:
 
 
 def _meeting(data: Path, start: int = 200) -> list[Singles]:
-    """Give a meeting room."""
+    """Return a meeting room."""
     path = data / "moved_object" / "moved_object.mp4"
     return film(path, range(start, start + _FRAMES), _ROOM)
 
 
 def _office(data: Path) -> list[Singles]:
-    """Give a small office."""
+    """Return a small office."""
     path = data / "light_switch" / "light_switch.mp4"
     return film(path, range(100, 100 + _FRAMES), _ROOM)
 
 
 def _desk(data: Path) -> list[Singles]:
-    """Give a desk before a pin board."""
+    """Return a desk before a pin board."""
     return film(data / "sleeper" / "sleeper.mp4", range(560, 560 + _FRAMES), _ROOM)
 
 

@@ -26,7 +26,7 @@ Found = list[list[Detection]]
 
 
 def corners(detection: Detection) -> list[float]:
-    """Give the upper left and the lower right corner."""
+    """Return the upper left and the lower right corner."""
     x, y, width, height = detection.box
     return [x, y, x + width, y + height]
 

@@ -44,7 +44,7 @@ class Seen(NamedTuple):
         return self._replace(picture=moved, truth=truth)
 
     def valued(self, levels: object) -> Seen:
-        """Give it other levels, rounded."""
+        """Return it other levels, rounded."""
         rounded = np.clip(np.rint(np.asarray(levels)), 0, 255).astype(np.uint8)
         return self._replace(picture=rounded)
 

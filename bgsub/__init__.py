@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from bgsub.segmenter.subtractor import Subtractor
     from bgsub.segments.run import run
     from bgsub.tracking.events import SceneEvent
-    from bgsub.tracking.tables import objects
+    from bgsub.tracking.tables import Track, objects
     from bgsub.tracking.tracker import Observation
-    from bgsub.tracking.tracks import Track
     from bgsub.video.source import FrameSource, open_source
 
 __all__ = [
@@ -67,7 +66,7 @@ _HOME = {
     "SceneEvent": "bgsub.tracking.events",
     "SourceOptions": "bgsub.options",
     "Subtractor": "bgsub.segmenter.subtractor",
-    "Track": "bgsub.tracking.tracks",
+    "Track": "bgsub.tracking.tables",
     "apply": "bgsub.pipeline.run",
     "find_events": "bgsub.outliers.events",
     "fit_errors": "bgsub.pipeline.run",

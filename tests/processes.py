@@ -1,11 +1,11 @@
-"""Say which processes are there."""
+"""Return which processes are there."""
 
 import os
 from pathlib import Path
 
 
 def is_alive(pid):
-    """Say whether a process is there, if only as a zombie."""
+    """Return whether a process is there, if only as a zombie."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -14,7 +14,7 @@ def is_alive(pid):
 
 
 def is_running(pid):
-    """Say whether a process is there, and no zombie that nobody has buried."""
+    """Return whether a process is there, and no zombie that nobody has buried."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").split(")")[-1].split()[0]
     except (FileNotFoundError, ProcessLookupError):

@@ -18,8 +18,7 @@ from bgsub.outliers.errors_table import _LATER_COLUMNS, COLUMNS
 from bgsub.pipeline.inputs import output_name
 from bgsub.tracking.events import EVENT_COLUMNS
 from bgsub.tracking.regions import _REGION_COLUMNS
-from bgsub.tracking.tables import OBJECT_COLUMNS
-from bgsub.tracking.tracks import Track
+from bgsub.tracking.tables import OBJECT_COLUMNS, Track
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [
@@ -81,7 +80,7 @@ def wrong_calls(text: str) -> list[str]:
 
 
 def code_of(text: str) -> str:
-    """Give the fenced blocks and the spans in backticks of a document, one a line."""
+    """Return the fenced blocks and the spans in backticks of a document, one a line."""
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     rest = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     return "\n".join([*blocks, *re.findall(r"`([^`]+)`", rest)])
@@ -119,7 +118,7 @@ def test_links_lead_to_a_file_and_a_heading(path: Path) -> None:
 
 
 def strings(path: Path) -> Iterator[str]:
-    """Give the strings of a module, its f-strings with {} for what is filled in."""
+    """Return the strings of a module, its f-strings with {} for what is filled in."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.JoinedStr):
             yield "".join(
@@ -141,7 +140,7 @@ def test_messages_name_commands_and_options_that_exist() -> None:
 
 
 def columns_in(text: str, name: str) -> list[str]:
-    """Give the columns that docs/exports.md explains of a table."""
+    """Return the columns that docs/exports.md explains of a table."""
     section = re.split(rf"^### `{re.escape(name)}`", text, flags=re.MULTILINE)[1]
     rows = re.findall(r"^\| (`.+?) \|", section.partition("\n#")[0], flags=re.MULTILINE)
     return [column for row in rows for column in re.findall(r"`(\w+)`", row)]

@@ -35,6 +35,9 @@ CLIPS = {
 }
 """Recordings without truth, of which only the plate is used."""
 
+CLIP_GROUPS = {"cars": "roads", "traffic": "roads", "shop": "rooms", "vtest": "people"}
+"""The groups of scenes that they are left out with."""
+
 _LOOSE = {"fog_traffic", "ocean", "rain", "zodiac", "flock", "chopper"}
 """Scenes whose masks are drawn loosely: of their objects only the outlines are used."""
 

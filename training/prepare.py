@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bgsub.background.camera import align
 from bgsub.background.plates import Background, at_working_size, working_size
 from training import scenes
-from training.made import Made, Sources, make
+from training.made import CLIP_GROUPS, Made, Sources, make
 
 Bytes = NDArray[np.uint8]
 
@@ -114,10 +114,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--made", type=int, default=0, help="films to make instead")
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--tag", default="all", help="name of this set of scenes")
+    parser.add_argument("--groups", help="groups of scenes to use instead, by commas")
     parser.add_argument("--pictures", type=Path, help="photographs and clip art, see SOURCES.md")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    arguments.tag = "all"
+    if arguments.groups:
+        groups = arguments.groups.split(",")
+        names = [name for group in groups for name in scenes.GROUPS[group]]
+        names += [name for name, group in CLIP_GROUPS.items() if group in groups]
+        arguments.scenes, arguments.tag = ",".join(names), "+".join(groups)
     arguments.out.mkdir(parents=True, exist_ok=True)
     if arguments.made:
         _make(arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import re
 import subprocess
@@ -19,7 +20,7 @@ from importlib.util import find_spec
 from typing import Any, BinaryIO, cast
 
 from bgsub.errors import BgsubError, UsageError, plural
-from bgsub.runtime.cores import own_threads
+from bgsub.runtime.threads import own_threads
 from bgsub.version import __version__, how_to_install
 
 notes = logging.getLogger("bgsub.notes")
@@ -29,44 +30,6 @@ _SAID_EVERY_S = 60.0
 
 class NoWorkersError(UsageError):
     """A cluster in which nobody works: none of its workers is left, or its scheduler is gone."""
-
-
-class Absence:
-    """How long the cluster of an address has had no worker; after `most_s` that is an error."""
-
-    def __init__(
-        self, address: str, most_s: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._address, self._most_s, self._clock = address, most_s, clock
-        self._since: float | None = None
-        self._told_s = 0.0
-
-    def look(self, workers: int, tasks: int) -> None:
-        """Note how many workers there are while so many tasks wait; NoWorkersError in the end."""
-        now = self._clock()
-        if workers:
-            if self._told_s:
-                notes.info("%s has workers again", self._address)
-            self._since, self._told_s = None, 0.0
-            return
-        self._since = now if self._since is None else self._since
-        away_s = now - self._since
-        if away_s >= self._most_s:
-            raise self.ended()
-        if away_s - self._told_s >= _SAID_EVERY_S:
-            self._told_s = away_s
-            text = "%s has had no worker for %s, and %d %s; start some, or stop with Ctrl-C"
-            waits = "task waits" if tasks == 1 else "tasks wait"
-            notes.warning(text, self._address, _in_words(away_s), tasks, waits)
-
-    def ended(self) -> NoWorkersError:
-        """Return the error that ends the wait."""
-        message = f"--scheduler {self._address}: had no worker for {_in_words(self._most_s)}"
-        return NoWorkersError(f"{message}; start some with `dask worker {self._address}`")
-
-
-def _in_words(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else plural(round(seconds / 60), "minute")
 
 
 TRIES = 3
@@ -138,9 +101,14 @@ class Pool:
         from distributed import as_completed
         from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
-        most = dask.config.get("distributed.scheduler.no-workers-timeout", None) or _ABSENCE
-        absence = Absence(self._address, parse_timedelta(most))
-        left = set(futures)
+        most_s = parse_timedelta(
+            dask.config.get("distributed.scheduler.no-workers-timeout", None) or _ABSENCE
+        )
+        none = NoWorkersError(
+            f"--scheduler {self._address}: had no worker for {_in_words(most_s)}; "
+            f"start some with `dask worker {self._address}`"
+        )
+        left, since, told_s = set(futures), math.inf, 0.0
         while left:
             try:
                 for future in as_completed(list(left), loop=self._client.loop, timeout=_LOOK_S):
@@ -149,11 +117,26 @@ class Pool:
                         raise NoWorkersError(f"{message}; start it again")
                     # The scheduler may have the same patience, and be the first to lose it.
                     if isinstance(future.exception(), NoValidWorkerError | NoWorkerError):
-                        raise absence.ended()
+                        raise none
                     left.discard(future)
                     yield future
             except TimeoutError:
-                absence.look(len(self._client.nthreads()), len(left))
+                if self._client.nthreads():
+                    since, told_s = math.inf, 0.0
+                    continue
+                since = min(since, time.monotonic())
+                away_s = time.monotonic() - since
+                if away_s >= most_s:
+                    raise none from None
+                if away_s - told_s >= _SAID_EVERY_S:
+                    told_s = away_s
+                    text = "%s has had no worker for %s, and %s; start some, or stop with Ctrl-C"
+                    waits = "1 task waits" if len(left) == 1 else f"{len(left)} tasks wait"
+                    notes.warning(text, self._address, _in_words(away_s), waits)
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else plural(round(seconds / 60), "minute")
 
 
 def _call_of_version(version: str, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -26,10 +26,10 @@ from bgsub.pipeline.results import MANIFEST, has_results
 from bgsub.runtime.files import check_plain
 from bgsub.video import pyav
 from bgsub.video.arrays import ArraySource, is_zarr
-from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
+from bgsub.video.image_files import list_directory
 from bgsub.video.images import Image, count_pages, is_image_name, read_image
 from bgsub.video.sink import find_written
-from bgsub.video.source import is_there, open_source
+from bgsub.video.source import is_there, listed_images, open_source
 
 Kind = Literal["mask", "scores"]
 Numbers = NDArray[np.int64]
@@ -151,12 +151,8 @@ GreyPictures = GreyImages | GreyVideo
 def open_grey(path: str) -> GreyPictures:
     """Open images (folder, glob, printf pattern, file), a video or an array as grey frames."""
     place = Path(path)
-    if place.is_dir() and not is_zarr(place):
-        return GreyImages(path, list_directory(place))
-    if not place.exists() and is_printf(place.name):
-        return GreyImages(path, list_printf(place))
-    if not place.exists() and glob.has_magic(path):
-        return GreyImages(path, list_glob(path))
+    if files := listed_images(path):
+        return GreyImages(path, files)
     if place.is_file() and is_image_name(place) and count_pages(place) < 2:
         return GreyImages(path, [place])
     return GreyVideo(path)

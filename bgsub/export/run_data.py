@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -18,6 +17,7 @@ from bgsub.errors import InputError
 from bgsub.evaluation.masks import open_masks
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import find_events
+from bgsub.page.result import frames_used
 from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.pipeline.results import MANIFEST
 from bgsub.tracking.events import SceneEvent, Selection, read_events
@@ -149,7 +149,7 @@ def load_run(folder: Path) -> RunData:
         roi, fps = options.get("roi") or (0, 0, width, height), options.get("fps")
         rate, least = source.get("rate"), manifest["options"].get("min_area")
         table = folder / "errors.csv"
-        numbers = read_csv(table).frames.tolist() if table.is_file() else _passed(manifest)
+        numbers = read_csv(table).frames.tolist() if table.is_file() else frames_used(manifest)
         x, y, wide, high = (int(each) for each in roi)
         return RunData(
             folder,
@@ -167,26 +167,6 @@ def load_run(folder: Path) -> RunData:
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         message = f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again"
         raise InputError(message) from error
-
-
-def _passed(manifest: Mapping[str, Any]) -> list[int]:
-    """Return the numbers of the frames that a run used, where no table has them.
-
-    Where they are not a number of frames apart, as with a time between them, they are so nearly.
-    """
-    bad = {int(each["frame"]) for each in manifest.get("bad_frames", [])}
-    every = manifest["options"]["source"].get("every")
-    step = int(every) if str(every).isdecimal() else 1
-    found: list[int] = []
-    for part in manifest.get("segments", [manifest]):
-        used, span = int(part["frames"]["used"]), part.get("span")
-        total = int(manifest["input"]["frames"] or used)
-        first, last = (span["first_frame"], span["last_frame"]) if span else (1, total)
-        numbers = [number for number in range(first, last + 1, step) if number not in bad]
-        if len(numbers) != used:
-            numbers = np.linspace(first, last, used).round().astype(int).tolist()
-        found += numbers
-    return found
 
 
 def by_frame(objects: list[Observation]) -> dict[int, list[Observation]]:

@@ -25,7 +25,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from bgsub.errors import plural, was_or_were
-from bgsub.runtime.messages import send
+from bgsub.runtime.processes import send
 from bgsub.video import pyav
 from bgsub.video.frames import Layout
 from bgsub.video.geometry import Geometry
@@ -447,7 +447,6 @@ class StreamReader:
     def _header(self, frame: VideoFrame) -> Header:
         """Plan for frames of a new size."""
         self._size = (frame.width, frame.height)
-        turn = pyav.orientation(frame)
         scale = self._scale
         if scale is None:
             scale = min(1.0, (ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)

@@ -20,6 +20,7 @@ import imageio.v3 as iio
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bgsub.background.model import BackgroundModel
 from bgsub.errors import (
     BgsubError,
     EmptySelectionError,
@@ -261,7 +262,7 @@ def copy_footage(
     try:
         with (
             staged(target) as path,
-            _writing(path, source.layout, source.rate or rate) as write,
+            _writing(path, source.layout, source.rate or rate, threads=2) as write,
         ):
             for done, frame in enumerate(source, start=1):
                 write(frame.data, frame.time_s)
@@ -271,9 +272,11 @@ def copy_footage(
 
 
 @contextlib.contextmanager
-def _writing(path: Path, layout: Layout, rate: Fraction | None) -> Iterator[Callable[..., None]]:
+def _writing(
+    path: Path, layout: Layout, rate: Fraction | None, threads: int = 1
+) -> Iterator[Callable[..., None]]:
     """Yield what appends a frame to a new video."""
-    sink = open_sink(path, path.stem, layout=layout, kind="mp4", rate=rate, threads=2)
+    sink = open_sink(path, path.stem, layout=layout, kind="mp4", rate=rate, threads=threads)
     try:
         yield sink.write
         sink.close()
@@ -449,6 +452,12 @@ def picture_scene(result: Result, films: Mapping[View, Film | None]) -> Scene:
     if still.is_file():
         return Scene(webp_uri(read_rgb(still), 960, 75))
     background, film = films["background"], films["background"] or films["input"]
+    if background is None and (result.folder / "model.npz").is_file():
+        with contextlib.suppress(BgsubError):  # of another version: there is still the film
+            learned = BackgroundModel.load(result.folder).local
+            if learned is not None:
+                plate = np.asarray(cv2.cvtColor(learned.plate(), cv2.COLOR_BGR2RGB), np.uint8)
+                return Scene(webp_uri(plate, 960, 75))
     if film is None:
         return Scene()
     usual = np.ones(result.numbers.size, dtype=bool)

@@ -28,9 +28,8 @@ from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.rules import Switch
 from bgsub.tracking.events import SceneEvent, Selection, read_events, with_frame_events
-from bgsub.tracking.tables import read_objects, read_tracks
+from bgsub.tracking.tables import Track, read_objects, read_tracks
 from bgsub.tracking.tracker import Observation
-from bgsub.tracking.tracks import Track
 
 
 def command_line(manifest: Mapping[str, Any]) -> str | None:
@@ -159,7 +158,7 @@ def read_result(
         )
         numbers, times = table.frames, table.times
     else:
-        numbers = np.arange(1, int(manifest["frames"]["used"]) + 1, dtype=np.int64)
+        numbers = np.array(frames_used(manifest), dtype=np.int64)
         rate = Fraction(manifest["input"].get("rate") or 0) or 25
         times = np.asarray((numbers - 1) / float(rate))
     if numbers.size == 0:
@@ -182,6 +181,26 @@ def read_result(
             raise InputError(message) from error
         events = with_frame_events([], plain)
     return Result(folder, manifest, numbers, times, table, events, tracks, objects)
+
+
+def frames_used(manifest: Mapping[str, Any]) -> list[int]:
+    """Return the numbers of the frames that a run used, where no table has them.
+
+    Where they are not a number of frames apart, as with a time between them, they are so nearly.
+    """
+    bad = {int(each["frame"]) for each in manifest.get("bad_frames", [])}
+    every = manifest["options"]["source"].get("every")
+    step = int(every) if str(every).isdecimal() else 1
+    found: list[int] = []
+    for part in manifest.get("segments", [manifest]):
+        used, span = int(part["frames"]["used"]), part.get("span")
+        total = int(manifest["input"].get("frames") or used)
+        first, last = (span["first_frame"], span["last_frame"]) if span else (1, total)
+        numbers = [number for number in range(first, last + 1, step) if number not in bad]
+        if len(numbers) != used:
+            numbers = np.linspace(first, last, used).round().astype(int).tolist()
+        found += numbers
+    return found
 
 
 def headline(manifest: Mapping[str, Any]) -> str:

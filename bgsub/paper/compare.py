@@ -39,10 +39,9 @@ from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.robustpca.trpca import TRPCA
-from bgsub.runtime.libraries import one_blas_thread
 from bgsub.runtime.limits import amount, free_space, memory_bytes, spill_folder
-from bgsub.runtime.signals import held_back_in_children
-from bgsub.runtime.threads import Workers
+from bgsub.runtime.processes import held_back_in_children
+from bgsub.runtime.threads import Workers, one_blas_thread
 from bgsub.video.frames import Bytes
 from bgsub.video.selection import sample_rows
 from bgsub.video.source import FrameSource

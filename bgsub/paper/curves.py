@@ -32,7 +32,7 @@ from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit
 from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.files import check_plain
-from bgsub.runtime.libraries import one_blas_thread
+from bgsub.runtime.threads import one_blas_thread
 from bgsub.version import how_to_install
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
 

@@ -96,14 +96,12 @@ def input_identity(footage: Footage) -> dict[str, Any]:
 def _parts(path: str) -> list[Path]:
     """List the images of an input that is no file, as `open_source` does; of a store its files."""
     # OpenCV comes with it, and reading a manifest does without.
-    from bgsub.video.arrays import is_zarr
-    from bgsub.video.image_files import is_printf, list_directory, list_glob, list_printf
+    from bgsub.video.source import listed_images
 
-    if Path(path).is_dir() and is_zarr(Path(path)):
-        return sorted(entry for entry in Path(path).rglob("*") if entry.is_file())
-    if Path(path).is_dir():
-        return list_directory(Path(path))
-    return list_printf(Path(path)) if is_printf(Path(path).name) else list_glob(path)
+    if images := listed_images(path):
+        return images
+    store = Path(path).resolve(strict=True)
+    return sorted(entry for entry in store.rglob("*") if entry.is_file())
 
 
 def versions() -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from bgsub.errors import InputError, OutputError, cannot_write
 from bgsub.runtime.files import Claim, abandoned, alone_in, check_plain, make_folder, sync, sync_all
-from bgsub.runtime.signals import uninterrupted
+from bgsub.runtime.processes import uninterrupted
 
 notes = logging.getLogger("bgsub.notes")
 

@@ -518,11 +518,8 @@ def _plot(
     options: RunOptions,
 ) -> None:
     """Draw errors.png with the borders of the segments."""
-    from bgsub.report.plots import (
-        Film,
-        render_errors,
-        write_plot,
-    )  # takes longer to import than many joins
+    # Takes longer to import than many joins.
+    from bgsub.report.plots import Film, render_errors, write_plot
 
     name = output_name("plot", options)
     borders = {

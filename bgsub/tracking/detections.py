@@ -27,7 +27,7 @@ LEAST_SHARE = 0.0008
 """Share of the picture that the smallest object of a mask covers: 8×8 pixels of 320×240."""
 
 # Half of 255; pixels around what a mask shows that belong to it; regions of a frame: more is noise.
-_EVEN, _BESIDE, _MOST_WEAK = 128, 5, 2000
+_EVEN, _BESIDE, _MOST_WEAK = 128, 2, 2000
 
 _CHILD, _PARENT = 2, 3
 """Columns of OpenCV's tree of outlines: the first hole of a region, and the region of a hole."""
@@ -149,8 +149,7 @@ def with_weak_regions(
         As for `find_detections`.
     """
     level = _EVEN if scores.dtype == np.uint8 else score_level
-    raw = np.asarray(np.where(scores >= level, 255, 0), dtype=np.uint8)
-    near = np.asarray(cv2.dilate(mask, np.ones((_BESIDE, _BESIDE), np.uint8)), dtype=np.uint8)
+    raw = (scores >= level).view(np.uint8) * np.uint8(255)
     outlines, _ = cv2.findContours(raw, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     most, result = 4 * LEAST_SHARE * mask.size, mask
     for outline in outlines[:_MOST_WEAK]:
@@ -158,9 +157,16 @@ def with_weak_regions(
         if len(outline) < 2 or width * height > 2 * most:
             continue
         x, y, inside = cut_out(raw, outline)
-        part = np.s_[y : y + height, x : x + width]
-        if cv2.countNonZero(inside) > most or cv2.hasNonZero(cv2.bitwise_and(near[part], inside)):
+        if cv2.countNonZero(inside) > most:
             continue
+        part = np.s_[y : y + height, x : x + width]
+        up, before = min(y, _BESIDE), min(x, _BESIDE)
+        around = mask[y - up : y + height + _BESIDE, x - before : x + width + _BESIDE]
+        if cv2.hasNonZero(around):
+            near = cv2.dilate(around, np.ones((2 * _BESIDE + 1,) * 2, np.uint8))
+            near = near[up : up + height, before : before + width]
+            if cv2.hasNonZero(cv2.bitwise_and(near, inside * 255)):
+                continue
         result = mask.copy() if result is mask else result
         result[part][inside > 0] = 255
     return result

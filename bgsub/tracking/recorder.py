@@ -16,9 +16,8 @@ from bgsub.outliers.events import Event
 from bgsub.tracking.detections import Detection, find_detections, with_weak_regions
 from bgsub.tracking.events import EventCollector, SceneEvent, with_frame_events, write_events
 from bgsub.tracking.regions import Line, Region, RegionCounter
-from bgsub.tracking.tables import ObjectsWriter, write_tracks
+from bgsub.tracking.tables import ObjectsWriter, Track, TrackRecorder, write_tracks
 from bgsub.tracking.tracker import Followed, Observation, Tracker
-from bgsub.tracking.tracks import Track, TrackRecorder
 from bgsub.video.frames import Bytes
 
 

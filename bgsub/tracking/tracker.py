@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import permutations
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -434,11 +433,15 @@ class Tracker:
         rows = [row for row in now.rows if not row.merged]
         if len(rows) > _MOST_PARTS:
             return
-        for upper, lower in permutations(rows, 2):
+        stacked = [(rows[i], rows[j]) for i, j in _stacked([row.box for row in rows])]
+        near = {(upper.track, lower.track) for upper, lower in stacked}
+        present = {row.track for row in rows}
+        for key in list(self._pairs):
+            is_apart = present.issuperset(key) and key not in near
+            if is_apart or key[0].ended or key[1].ended:
+                del self._pairs[key]
+        for upper, lower in stacked:
             key = upper.track, lower.track
-            if not _are_stacked(upper.box, lower.box):
-                self._pairs.pop(key, None)
-                continue
             (x, y), (x_below, y_below) = center(upper.box), center(lower.box)
             off, middle = (x_below - x, y_below - y), ((x + x_below) / 2, (y + y_below) / 2)
             pair = self._pairs.setdefault(key, _Pair(middle, off, off))
@@ -452,9 +455,6 @@ class Tracker:
                 del self._pairs[key]
             elif pair.frames >= _TOGETHER and way[0] >= max(_SIDEWAYS * box[3], 2 * way[1]):
                 self._join(upper, lower, box)
-        gone = [key for key in self._pairs if key[0].ended or key[1].ended]
-        for key in gone:
-            del self._pairs[key]
 
     def _join(self, one: _Row, two: _Row, box: Box) -> None:
         """Make two tracks one, that which was known first."""
@@ -555,8 +555,8 @@ class Tracker:
 def _whole(rows: list[_Row]) -> _Row:
     """Return the row of an object whose parts these are."""
     first = rows[0]
-    if len(rows) == 1:
-        return replace(first, track=first.track.identity)
+    if len(rows) == 1 and first.track.joined is None:
+        return first
     area = sum(row.area for row in rows)
     cx, cy, score = (
         sum(row.area * value for row, value in zip(rows, values, strict=True)) / area
@@ -573,13 +573,18 @@ def _seniority(track: Target) -> tuple[float, int]:
     return track.number or math.inf, track.began
 
 
-def _are_stacked(upper: Box, lower: Box) -> bool:
-    """Return whether one box lies above another, near enough to be parts of one silhouette."""
-    _, _, wide, high = surround([upper, lower])
-    common = min(upper[0] + upper[2], lower[0] + lower[2]) - max(upper[0], lower[0])
-    gap = lower[1] - upper[1] - upper[3]
-    return (
-        common >= _OVERLAP * min(upper[2], lower[2])
-        and -_GAP * min(upper[3], lower[3]) <= gap <= _GAP * high
-        and wide <= high <= _TALLEST * wide
-    )
+def _stacked(boxes: Sequence[Box]) -> list[tuple[int, int]]:
+    """Return which boxes lie above which, near enough to be parts of one silhouette."""
+    if len(boxes) < 2:
+        return []
+    x, y, width, height = np.array(boxes, float).T
+    right, bottom = x + width, y + height
+    wide = np.maximum.outer(right, right) - np.minimum.outer(x, x)
+    high = np.maximum.outer(bottom, bottom) - np.minimum.outer(y, y)
+    common = np.minimum.outer(right, right) - np.maximum.outer(x, x)
+    gap = y - bottom[:, None]
+    is_near = (gap >= -_GAP * np.minimum.outer(height, height)) & (gap <= _GAP * high)
+    is_upright = (wide <= high) & (high <= _TALLEST * wide)
+    found = is_near & is_upright & (common >= _OVERLAP * np.minimum.outer(width, width))
+    np.fill_diagonal(found, val=False)
+    return [(int(i), int(j)) for i, j in np.argwhere(found)]

@@ -11,7 +11,6 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Generic, TypeVar, cast
 
 import numpy as np
@@ -57,12 +56,7 @@ class FrameMatrix:
     def __enter__(self) -> FrameMatrix:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __len__(self) -> int:
@@ -72,11 +66,6 @@ class FrameMatrix:
     def shape(self) -> tuple[int, int]:
         """Number of frames and number of bytes of each."""
         return len(self), self.layout.size
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes taken by the chunks, rows not yet filled included."""
-        return sum(chunk.nbytes for chunk in self._chunks)
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -133,7 +122,15 @@ class FrameMatrix:
 
     def rows(self, start: int, stop: int) -> Bytes:
         """Return whole frames; a view where the rows lie in one chunk, otherwise a copy."""
-        return self._rows(start, stop, self.layout.size)
+        self._check_range(start, stop, len(self), "rows")
+        if start == stop:
+            return np.empty((0, self.layout.size), dtype=np.uint8)
+        parts = []
+        for index in range(start // self.chunk_rows, (stop - 1) // self.chunk_rows + 1):
+            offset = index * self.chunk_rows
+            low, high = max(start - offset, 0), min(stop - offset, self.chunk_rows)
+            parts.append(self._chunks[index][low:high])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def release(self) -> None:
         """Let the system take back the memory behind a spilled matrix; nothing is lost.
@@ -149,18 +146,6 @@ class FrameMatrix:
         self._chunks.clear()
         if self._file is not None:
             self._file.close()
-
-    def _rows(self, start: int, stop: int, width: int) -> Bytes:
-        self._check_range(start, stop, len(self), "rows")
-        if start == stop:
-            return np.empty((0, width), dtype=np.uint8)
-        first, last = start // self.chunk_rows, (stop - 1) // self.chunk_rows
-        parts = []
-        for index in range(first, last + 1):
-            offset = index * self.chunk_rows
-            low, high = max(start - offset, 0), min(stop - offset, self.chunk_rows)
-            parts.append(self._chunks[index][low:high, :width])
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _new_chunk(self, index: int) -> Bytes:
         shape = (self.chunk_rows, self.layout.size)

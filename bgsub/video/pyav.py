@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import av
 import numpy as np
@@ -76,15 +76,6 @@ _SHORT_CODECS = {"libdav1d", "libaom-av1", "av1"}
 
 # Decoders that on several threads of slices keep to themselves what is wrong with one.
 _QUIET_SLICES = {"mpeg1video", "mpeg2video"}
-
-
-class Ratio(Protocol):
-    """A fraction of FFmpeg's or of Python's."""
-
-    @property
-    def numerator(self) -> int: ...  # noqa: D102
-    @property
-    def denominator(self) -> int: ...  # noqa: D102
 
 
 @contextmanager
@@ -172,16 +163,17 @@ def pictures(container: InputContainer, stream: VideoStream) -> Iterator[VideoFr
         yield from decode(packet)
 
 
-def fraction(value: Ratio | None) -> Fraction | None:
+def fraction(value: Any) -> Fraction | None:
     """Return a rate or time base as a Fraction; None where the file has none."""
     return Fraction(value.numerator, value.denominator) if value else None
 
 
-def seconds(stamp: int | None, time_base: Ratio | None) -> float | None:
+def seconds(stamp: int | None, time_base: Any) -> float | None:
     """Return a timestamp in seconds; None where there is no stamp or no time base."""
     if stamp is None or not time_base:
         return None
-    return stamp * time_base.numerator / time_base.denominator  # rounded once, as a Fraction is
+    # Rounded once, as a Fraction is.
+    return float(stamp * time_base.numerator / time_base.denominator)
 
 
 def is_picture(codec: str, size: int) -> bool:

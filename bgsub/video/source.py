@@ -129,36 +129,35 @@ def is_there(given: str) -> bool:
 
 def image_files(given: str) -> list[Path]:
     """List the images that a folder, a pattern or a glob stands for; none for other footage."""
-    path = Path(given)
     try:
-        if path.is_dir():
-            return [] if is_zarr(path) else list_directory(path)
-        if path.exists():
-            return []
-        return list_printf(path) if is_printf(path.name) else list_glob(given)
+        return listed_images(given)
     except InputError:
         return []
 
 
+def listed_images(given: str) -> list[Path]:
+    """Return what `image_files` does; InputError where images are meant and there are none."""
+    path = Path(given)
+    if path.is_dir():
+        return [] if is_zarr(path) else list_directory(path)
+    if path.exists():
+        return []
+    if is_printf(path.name):
+        return list_printf(path)
+    return list_glob(given) if glob.has_magic(given) else []
+
+
 def _open_path(given: str, options: Options) -> FrameSource:
     path = Path(given)
-    name = path.name or given
     check_plain(given)
+    name = path.resolve().name if path.is_dir() else path.name or given
+    if images := listed_images(given):
+        return ImageFilesSource(name, given, images, options)
     if not path.exists():
-        if is_printf(path.name):
-            return ImageFilesSource(name, given, list_printf(path), options)
-        if glob.has_magic(given):
-            return ImageFilesSource(name, given, list_glob(given), options)
         raise InputError(f"{given}: no such file or folder; check the path")
     if path.is_dir():
-        if is_zarr(path):
-            return open_zarr(path, path.resolve().name, given, options)
-        return ImageFilesSource(path.resolve().name, given, list_directory(path), options)
+        return open_zarr(path, name, given, options)
     _check_readable(path)
-    return _open_file(path, name, given, options)
-
-
-def _open_file(path: Path, name: str, given: str, options: Options) -> FrameSource:
     if path.suffix.lower() in ARRAY_SUFFIXES:
         return open_array(path, name, given, options)
     if is_image_name(path):

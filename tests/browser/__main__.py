@@ -1,4 +1,4 @@
-"""Say what tests in a browser lack, if anything: ``python -m tests.browser``."""
+"""Print what tests in a browser lack, if anything: ``python -m tests.browser``."""
 
 import sys
 

@@ -15,7 +15,7 @@ FLAGS = (
 
 
 def find_browser() -> str | None:
-    """Give the program that BROWSER names, or a Chromium of the system; None if there is none."""
+    """Return the program that BROWSER names, or a Chromium of the system; None if there is none."""
     named = os.environ.get("BROWSER")
     if named:
         return shutil.which(named)
@@ -23,7 +23,7 @@ def find_browser() -> str | None:
 
 
 def missing() -> str:
-    """Say in a line what to install; empty where all is there."""
+    """Return in a line what to install; empty where all is there."""
     for module in ("playwright", "axe_playwright_python", "nbclient", "ipykernel", "pandas"):
         if importlib.util.find_spec(module) is None:
             return f"tests in a browser need {module}: pip install -e '.[test,browser]'"

@@ -52,7 +52,7 @@ def test_it_runs_and_is_stored_with_its_outputs(executed):
 
 
 def numbers(book):
-    """Give the numbers that its cells show as text."""
+    """Return the numbers that its cells show as text."""
     shown = [
         output["data"].get("text/plain", "")
         for cell in book.cells

@@ -20,7 +20,6 @@ from bgsub.page.films import (
     VIEWS,
     embed,
     excerpt_places,
-    expected_bytes,
     find_view,
     link,
     make_thumbnails,
@@ -148,11 +147,6 @@ class TestExcerptPlaces:
         places = excerpt_places(Frames(5_000), events_at(peaks))
         assert {peak - 1 for peak in peaks} <= set(places.tolist())
 
-    def test_without_events_places_are_spread_over_all(self):
-        places = excerpt_places(Frames(10_000), [])
-        assert (places[0], places[-1]) == (0, 9_999)
-        assert np.ptp(np.diff(places)) <= 1
-
 
 def test_a_preview_plays_the_chosen_pictures(film, tmp_path):
     places = np.array([2, 3, 20, 40])
@@ -169,12 +163,6 @@ def test_a_preview_plays_the_chosen_pictures(film, tmp_path):
     for place, picture in zip(places, pictures, strict=True):
         height, width = wanted[place].shape[:2]
         assert np.abs(picture[:height, :width].astype(int) - wanted[place]).mean() < 6
-
-
-def test_the_expected_size_grows_with_the_frames(film):
-    few, many = (expected_bytes([film], np.arange(n)) for n in (10, 40))
-    assert many == pytest.approx(4 * few, abs=3)
-    assert expected_bytes([], np.arange(5)) == 0
 
 
 def test_stills_are_those_of_the_peaks_or_the_first_picture(film):
@@ -219,13 +207,6 @@ def test_the_scene_is_the_picture_that_the_run_made_of_it(result, tmp_path, colo
     shown = opened(picture_scene(replace(result, folder=tmp_path), NONE).picture).astype(int)
     expected = picture if color else np.stack([place] * 3, axis=2)
     assert np.abs(shown - expected).mean() < 8
-
-
-def test_events_of_the_same_frame_share_a_picture(result, films):
-    event = result.events[0]
-    twice = [event, replace(event, number=99)]
-    made = make_thumbnails(result, twice, films)
-    assert made[event.number] == made[99] != ""
 
 
 def test_without_a_background_the_scene_is_a_frame_with_nothing_in_it_and_says_so(result, films):

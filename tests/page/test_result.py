@@ -40,6 +40,10 @@ class TestReadResult:
         np.testing.assert_array_equal(found.numbers, np.arange(1, 49))
         np.testing.assert_allclose(found.times, np.arange(48) / 10)
         assert found.score(found.events[0]) is None
+        manifest["options"]["source"]["every"], manifest["frames"]["used"] = "3", 16
+        found = read_result(folder, manifest)
+        np.testing.assert_array_equal(found.numbers, np.arange(1, 49, 3))
+        np.testing.assert_allclose(found.times, np.arange(0, 48, 3) / 10)
 
     def test_a_run_without_frames_is_refused(self, reported, manifest_of, tmp_path):
         folder = shutil.copytree(reported, tmp_path / "r")

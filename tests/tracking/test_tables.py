@@ -12,12 +12,12 @@ from bgsub.errors import InputError
 from bgsub.tracking.tables import (
     OBJECT_COLUMNS,
     ObjectsWriter,
+    Track,
     read_objects,
     read_tracks,
     write_tracks,
 )
 from bgsub.tracking.tracker import Observation
-from bgsub.tracking.tracks import Track
 
 SEEN = Observation(481, 19.2, 3, (10, 20, 30.25, 40), 25.5, 41.33, 900, 7.25, "brighter")
 TRACK = Track(

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from bgsub.tracking.tables import TrackRecorder, side_of
 from bgsub.tracking.tracker import Observation
-from bgsub.tracking.tracks import TrackRecorder, side_of
 
 SIZE = (0, 0, 160, 120)
 

@@ -26,50 +26,14 @@ os.environ.setdefault("SVT_LOG", "1")  # errors alone
 
 Pictures = NDArray[np.uint8]
 
+_CONTAINERS = (
+    "3gp amv apng asf=wmv avi dirac=drc dv f4v filmstrip=flm flv gif gxf h261 h263 h264 hevc "
+    "ismv ivf m4v matroska=mkv mjpeg mov mp4 mpeg=mpg mpeg1video=m1v mpeg2video=m2v mpegts=ts "
+    "mpjpeg mxf nut obu ogg rm roq smjpeg swf vob webm wtv yuv4mpegpipe=y4m "
+)
 #: Containers by format name, with the suffix that files of the kind have. What is left out holds no
 #: video, a single picture, or is written to devices and networks.
-CONTAINERS = {
-    "3gp": "3gp",
-    "amv": "amv",
-    "apng": "apng",
-    "asf": "wmv",
-    "avi": "avi",
-    "dirac": "drc",
-    "dv": "dv",
-    "f4v": "f4v",
-    "filmstrip": "flm",
-    "flv": "flv",
-    "gif": "gif",
-    "gxf": "gxf",
-    "h261": "h261",
-    "h263": "h263",
-    "h264": "h264",
-    "hevc": "hevc",
-    "ismv": "ismv",
-    "ivf": "ivf",
-    "m4v": "m4v",
-    "matroska": "mkv",
-    "mjpeg": "mjpeg",
-    "mov": "mov",
-    "mp4": "mp4",
-    "mpeg": "mpg",
-    "mpeg1video": "m1v",
-    "mpeg2video": "m2v",
-    "mpegts": "ts",
-    "mpjpeg": "mpjpeg",
-    "mxf": "mxf",
-    "nut": "nut",
-    "obu": "obu",
-    "ogg": "ogg",
-    "rm": "rm",
-    "roq": "roq",
-    "smjpeg": "smjpeg",
-    "swf": "swf",
-    "vob": "vob",
-    "webm": "webm",
-    "wtv": "wtv",
-    "yuv4mpegpipe": "y4m",
-}
+CONTAINERS = {each.partition("=")[0]: each.rpartition("=")[2] for each in _CONTAINERS.split()}
 
 #: Settings that make an encoder quick, quiet, and its bytes the same every time.
 _SETTINGS = {

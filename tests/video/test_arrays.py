@@ -3,16 +3,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from bgsub.errors import EmptySelectionError, InputError
+from bgsub.errors import InputError
 from bgsub.video.source import open_source
-
-
-def test_an_array_is_not_copied_and_not_changed(scene):
-    frames = scene(3)
-    before = frames.copy()
-    for frame in open_source(frames):
-        frame.data[:] = 0
-    np.testing.assert_array_equal(frames, before)
 
 
 @pytest.mark.parametrize("order", ["F", "negative", "big-endian"])
@@ -62,13 +54,6 @@ def test_damaged_files_are_refused_before_the_work(tmp_path, scene, name):
         open_source(tmp_path / name)
 
 
-def test_frames_of_an_archive_are_read_in_any_order(tmp_path, scene):
-    np.savez_compressed(tmp_path / "a.npz", frames=scene(5))
-    source = open_source(tmp_path / "a.npz")
-    for place in (3, 0, 4):
-        np.testing.assert_array_equal(source[place].image, scene(5)[place])
-
-
 def test_the_only_array_of_an_npz_file_may_have_any_name(tmp_path, scene):
     np.savez_compressed(tmp_path / "a.npz", anything=scene(3))
     source = open_source(tmp_path / "a.npz")
@@ -80,10 +65,3 @@ def test_faint_16_bit_arrays_are_said():
     source = open_source(frames)
     assert [int(frame.luma[0, 0]) for frame in source] == [15, 15, 15]
     assert "values reach only 4095 of 65535" in source.warnings[0]
-
-
-def test_nothing_selected_is_known_at_once(scene):
-    with pytest.raises(
-        EmptySelectionError, match=r"start 4; it has 3 frames, the last at 00:00:00.080"
-    ):
-        open_source(scene(3), start=4)

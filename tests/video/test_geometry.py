@@ -1,10 +1,11 @@
-import cv2
+"""Orientation, range, region, scale and pixel masks."""
+
 import numpy as np
 import pytest
 
-from bgsub.errors import UsageError
+from bgsub.errors import EmptySelectionError, UsageError
 from bgsub.video.frames import Layout
-from bgsub.video.geometry import Geometry, Orientation, Picture
+from bgsub.video.geometry import Geometry, MaskImage, Orientation, Picture
 from bgsub.video.selection import Region
 from tests.video.ranges import EXPAND_CHROMA, EXPAND_LUMA
 
@@ -48,53 +49,6 @@ def test_limited_range_is_expanded_as_the_tables_say(kind):
     np.testing.assert_array_equal(layout.luma(vector), levels)
 
 
-@pytest.mark.parametrize("roi", [None, Region(2, 4, 7, 5)])
-def test_planes_of_odd_size_are_copied_exactly(roi):
-    random = np.random.default_rng(0)
-    planes = tuple(
-        random.integers(0, 256, shape, dtype=np.uint8) for shape in ((47, 63), (24, 32), (24, 32))
-    )
-    geometry = plan((63, 47), roi=roi)
-    layout = geometry.layout("yuv420", "bt601", "auto", exact_color=False)
-    luma, *chroma = layout.planes(geometry.pack(Picture(planes), layout))
-    x, y, width, height = (2, 4, 7, 5) if roi else (0, 0, 63, 47)
-    np.testing.assert_array_equal(luma, planes[0][y : y + height, x : x + width])
-    for result, plane in zip(chroma, planes[1:], strict=True):
-        part = plane[y // 2 : (y + height + 1) // 2, x // 2 : (x + width + 1) // 2]
-        np.testing.assert_array_equal(result, part)
-
-
-def test_limited_grey_becomes_full_range_colour():
-    levels = np.arange(256, dtype=np.uint8).reshape(16, 16)
-    layout = Layout("bgr", 16, 16)
-    vector = plan((16, 16)).pack(Picture((levels,), limited=True), layout)
-    np.testing.assert_array_equal(layout.to_bgr(vector)[:, :, 2], EXPAND_LUMA[levels])
-
-
-@pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
-def test_region_and_scale(kind, scene):
-    image = scene(1)[0][:, :, ::-1].copy()
-    source = Layout(kind, 48, 64)
-    vector = source.pack(image)
-    planes = source.planes(vector)[1:] if kind == "bgr" else source.planes(vector)
-    geometry = plan(roi=Region(8, 4, 40, 32), scale=0.5)
-    layout = geometry.layout(kind, "bt601", "auto", exact_color=False)
-    assert (layout.kind, layout.width, layout.height) == (kind, 20, 16)
-    result = layout.to_bgr(geometry.pack(Picture(planes), layout))
-    expected = cv2.resize(source.to_bgr(vector)[4:36, 8:48], (20, 16), interpolation=cv2.INTER_AREA)
-    limit = 9 if kind == "yuv420" else 1  # chroma is averaged over twice the width
-    assert np.abs(result.astype(int) - expected).max() <= limit
-
-
-def test_scaling_up_is_smooth(scene):
-    image = scene(1, color=False)[0]
-    geometry = plan(scale=2)
-    layout = geometry.layout("gray", "bt601", "auto", exact_color=False)
-    result = layout.luma(geometry.pack(Picture((image,)), layout))
-    assert result.shape == (96, 128)
-    assert np.abs(np.diff(result.astype(int))).max() <= np.abs(np.diff(image.astype(int))).max()
-
-
 @pytest.mark.parametrize(
     ("size", "orientation", "roi", "scale", "aligned"),
     [
@@ -117,28 +71,45 @@ def test_planes_at_half_size_are_kept_only_while_aligned(size, orientation, roi,
     assert layout.matrix == ("bt709" if aligned else "bt601")
 
 
-@pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
-def test_colour_modes(kind):
-    def chosen(color, *, exact_color=False):
-        return plan().layout(kind, "bt601", color, exact_color=exact_color).kind
-
-    assert chosen("auto") == kind
-    assert chosen("gray") == chosen("gray", exact_color=True) == "gray"
-    assert chosen("color") == ("bgr" if kind == "gray" else kind)
-    assert chosen("auto", exact_color=True) == ("gray" if kind == "gray" else "bgr")
-
-
-def test_region_outside_says_both_sizes():
-    with pytest.raises(UsageError, match=r"clip.mp4: roi 60,0,8,8 reaches out .* 64×48; X \+ W"):
-        plan(roi=Region(60, 0, 8, 8))
-
-
 @pytest.mark.parametrize("scale", [0, -1, 17, float("nan"), float("inf")])
 def test_scales_that_make_no_sense(scale):
     with pytest.raises(UsageError, match="at most 16"):
         plan(scale=scale)
 
 
-def test_scale_that_leaves_nothing():
-    with pytest.raises(UsageError, match=r"leaves no pixel of 64×48"):
-        plan(scale=0.005)
+def mask(levels, name="roi.png", what="mask image"):
+    return MaskImage(levels, name, what)
+
+
+def right_half():
+    levels = np.zeros((48, 64), np.uint8)
+    levels[:, 32:] = 255
+    return mask(levels)
+
+
+def test_white_follows_region_and_scale():
+    geometry = plan(roi=Region(16, 0, 32, 48), scale=0.5)
+    inside = right_half().pixel_mask(geometry)
+    assert inside.shape == (24, 16)
+    assert inside[:, 8:].all()
+    assert not inside[:, :8].any()
+    np.testing.assert_array_equal(right_half().ignored(geometry, None), inside)
+
+
+def test_everything_ignored_is_refused():
+    white = mask(np.full((48, 64), 128, np.uint8), "all.png", "ignore image")
+    with pytest.raises(
+        EmptySelectionError, match=r"all.png: the ignore image leaves no pixel .* black"
+    ):
+        white.ignored(plan(), None)
+    right = right_half()
+    with pytest.raises(EmptySelectionError, match="leaves no pixel"):
+        right.ignored(plan(), right.pixel_mask(plan()))
+    left = ~right.pixel_mask(plan())
+    np.testing.assert_array_equal(right.ignored(plan(), left), ~left)
+
+
+def test_nothing_may_be_ignored():
+    ignored = right_half().ignored(plan(roi=Region(0, 0, 20, 30)), None)
+    assert ignored.shape == (30, 20)
+    assert not ignored.any()

@@ -1,16 +1,12 @@
 """Order, patterns and what else only image sequences have."""
 
-import random
 from fractions import Fraction
 
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bgsub.errors import InputError
-from bgsub.video.image_files import in_natural_order, is_printf, natural_key
 from bgsub.video.images import encode_image, write_image
 from bgsub.video.source import open_source
 
@@ -36,25 +32,6 @@ def test_natural_order_of_unpadded_numbers(tmp_path):
     assert order(open_source(fill(tmp_path / "shots", names, levels(12)))) == list(range(12))
 
 
-@given(st.permutations([f"b{i}c{j}.png" for i in (1, 2, 10, 100) for j in (3, 20)]))
-def test_natural_order_does_not_depend_on_the_listing(names):
-    expected = [f"b{i}c{j}.png" for i in (1, 2, 10, 100) for j in (3, 20)]
-    assert sorted(names, key=natural_key) == expected
-
-
-@given(st.lists(st.text(), max_size=8))
-def test_any_names_can_be_ordered(names):
-    shuffled = random.Random(0).sample(names, len(names))
-    assert sorted(names, key=natural_key) == sorted(names, key=natural_key)
-    assert sorted(map(natural_key, names)) == sorted(map(natural_key, shuffled))
-
-
-def test_equal_numbers_are_ordered_too(tmp_path):
-    names = ["f01.png", "f1.png", "F1.png", "f001.png"]
-    paths = [tmp_path / name for name in names]
-    assert in_natural_order(paths) == in_natural_order(reversed(paths))
-
-
 def test_hidden_and_other_files_are_left_out(tmp_path):
     folder = fill(tmp_path / "shots", ["1.png", ".0.png"], levels(2))
     (folder / "Thumbs.db").write_bytes(b"x")
@@ -73,11 +50,6 @@ def test_pictures_of_results_are_no_frames(tmp_path):
     assert order(open_source(str(tmp_path))) == [0, 1, 0]
 
 
-def test_upper_case_and_mixed_formats(tmp_path):
-    folder = fill(tmp_path / "shots", ["1.BMP", "2.Png", "3.TIFF"], levels(3))
-    assert order(open_source(folder)) == [0, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("pattern", "names", "expected"),
     [
@@ -93,13 +65,6 @@ def test_printf_patterns(tmp_path, pattern, names, expected):
     assert order(open_source(folder / pattern)) == expected
 
 
-@pytest.mark.parametrize(
-    "name", ["f.png", "f%s.png", "f%d_%d.png", "f%.png", "f%%d.png", "f%-4d.png"]
-)
-def test_names_that_are_no_patterns(name):
-    assert not is_printf(name)
-
-
 def test_globs(tmp_path):
     fill(tmp_path / "a", ["x2.png", "x10.png", "y1.png"], levels(3))
     fill(tmp_path / "b", ["x1.png"], levels(1))
@@ -108,11 +73,6 @@ def test_globs(tmp_path):
     (tmp_path / "a" / "notes.txt").touch()
     with pytest.raises(InputError, match="no image matches this pattern"):
         open_source(tmp_path / "a" / "*.txt")
-
-
-def test_a_name_that_looks_like_a_pattern_is_a_name(tmp_path):
-    fill(tmp_path, ["f[1]%d.png"], levels(1))
-    assert order(open_source(tmp_path / "f[1]%d.png")) == [0]
 
 
 def test_mixed_sizes_are_refused_by_the_first_odd_name(tmp_path):
@@ -140,14 +100,6 @@ def test_unreadable_images_are_bad_frames(tmp_path):
         list(open_source(folder, on_bad_frame="fail"))
 
 
-def test_images_that_vanish_are_bad_frames(tmp_path):
-    folder = fill(tmp_path / "shots", [f"{i}.png" for i in range(3)], levels(3))
-    source = open_source(folder)
-    (folder / "1.png").unlink()
-    assert order(source) == [0, 2]
-    assert source.bad_frames[0].reason == "no such file or directory"
-
-
 def test_colour_behind_a_grey_first_image_is_said(tmp_path):
     colors = np.zeros((8, 10, 3), np.uint8)
     folder = fill(tmp_path / "shots", ["1.png", "2.png", "3.png"], [*levels(1), colors, colors])
@@ -169,22 +121,6 @@ def test_faint_16_bit_images_are_said(tmp_path, peak, warned):
     assert order(source) == [0, peak >> 8, 1]
     assert source.pixel_format == "gray16"
     assert any(f"values reach only {peak} of 65535" in text for text in source.warnings) == warned
-
-
-def test_times_count_25_frames_a_second(tmp_path):
-    folder = fill(tmp_path / "shots", [f"{i}.png" for i in range(60)], levels(60))
-    source = open_source(folder, start="1s", end="2s", every="0.4s")
-    assert order(source) == [25, 35, 45]
-    assert source.frames_estimate == 3
-    assert source.rate is None
-
-
-def test_only_selected_images_are_read(tmp_path):
-    folder = fill(tmp_path / "shots", [f"{i}.png" for i in range(6)], levels(6))
-    (folder / "2.png").write_bytes(b"no image")
-    source = open_source(folder, every=3)
-    assert order(source) == [0, 3]
-    assert source.bad_frames == []
 
 
 class TestRate:

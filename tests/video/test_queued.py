@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import OutputError
-from bgsub.video.frames import Layout
-from bgsub.video.sink import QueuedSink, open_sink
+from bgsub.video.sink import QueuedSink
 
 
 class Recorder:
@@ -163,12 +162,6 @@ def test_abort_forgets_what_waits():
         queued.close()
 
 
-def test_abort_before_anything():
-    sink = Recorder()
-    QueuedSink(sink).abort()
-    assert sink.aborted
-
-
 def test_finish_closes_without_waiting():
     sinks = [Recorder(), Recorder()]
     queues = [QueuedSink(sink) for sink in sinks]
@@ -179,25 +172,6 @@ def test_finish_closes_without_waiting():
         queues[0].write(frame())
     assert [queued.close() for queued in queues] == [1, 1]
     assert all(sink.closed for sink in sinks)
-
-
-@pytest.mark.parametrize("kind", ["mp4", "mkv", "png"])
-def test_real_sinks_write_the_same_through_a_queue(tmp_path, kind):
-    layout = Layout("gray", 32, 32)
-    rng = np.random.default_rng(0)
-    frames = [rng.integers(0, 256, (32, 32), dtype=np.uint8) for _ in range(30)]
-    direct = open_sink(tmp_path / "direct", "mask", layout=layout, kind=kind)
-    queued = QueuedSink(open_sink(tmp_path / "queued", "mask", layout=layout, kind=kind), 4)
-    for i, item in enumerate(frames):
-        direct.write(item, i / 25)
-        queued.write(item, i / 25)
-    assert direct.close() == queued.close() == queued.count == 30
-    assert not queued.padded
-    contents = [
-        [file.read_bytes() for file in sorted(path.rglob("*.png"))] or path.read_bytes()
-        for path in (tmp_path / "direct", tmp_path / "queued")
-    ]
-    assert contents[0] == contents[1]
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="POSIX")

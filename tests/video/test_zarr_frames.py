@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError
+from bgsub.errors import BgsubError, InputError, UsageError
 from bgsub.video import arrays
 from bgsub.video.images import write_image
 from bgsub.video.source import open_source
@@ -78,11 +78,6 @@ def test_every_compressor_and_order(store, scene, name):
         chunk_key_encoding={"name": "v2", "separator": "/"},
     )
     np.testing.assert_array_equal(images(open_source(path)), scene(10, color=False))
-
-
-def test_one_channel_is_grey(store, scene):
-    frames = scene(5, color=False)
-    np.testing.assert_array_equal(images(open_source(store(frames=frames[..., None]))), frames)
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -215,11 +210,6 @@ def test_shards_are_refused_and_named(store):
     path = store(version=3, chunks=(2, 48, 64), shards=(4, 48, 64))
     with pytest.raises(InputError, match="stored in shards; copy it into one without"):
         open_source(path)
-
-
-def test_nothing_selected_is_known_at_once(store):
-    with pytest.raises(EmptySelectionError, match="it has 10 frames"):
-        open_source(store(), start=11)
 
 
 def test_the_library_is_named_where_it_is_missing(store, monkeypatch):

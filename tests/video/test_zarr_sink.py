@@ -77,31 +77,6 @@ def test_damage_is_noticed(tmp_path, damage):
     assert not (tmp_path / "a.zarr").exists()
 
 
-def test_frames_are_alike(tmp_path):
-    sink = open_sink(tmp_path / "a.zarr", "mask", layout=Layout("gray", 4, 4), kind="zarr")
-    sink.write(np.zeros((4, 4), np.uint8))
-    for other in (np.zeros((4, 6), np.uint8), np.zeros((4, 4, 3), np.uint8)):
-        with pytest.raises(ValueError, match="like the first"):
-            sink.write(other)
-    sink.abort()
-    with pytest.raises(ValueError, match="closed"):
-        sink.write(np.zeros((4, 4), np.uint8))
-
-
-def test_a_sink_without_frames_is_an_error(tmp_path):
-    sink = open_sink(tmp_path / "a.zarr", "mask", layout=Layout("gray", 4, 4), kind="zarr")
-    with pytest.raises(OutputError, match=r"a\.zarr: no frame"):
-        sink.close()
-
-
-def test_places_that_cannot_be_written(tmp_path):
-    (tmp_path / "x").write_bytes(b"mine")
-    for place, reason in ((tmp_path / "none" / "a", "create it"), (tmp_path, "is not empty")):
-        with pytest.raises(OutputError, match=reason):
-            open_sink(place, "mask", layout=Layout("gray", 4, 4), kind="zarr")
-    assert (tmp_path / "x").read_bytes() == b"mine"
-
-
 def test_the_library_is_named_where_it_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(arrays, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"--format zarr: .*`pip install zarr`"):
