@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bgsub
 from bgsub.errors import InputError
 from bgsub.tracking.tables import (
     OBJECT_COLUMNS,
@@ -108,3 +109,14 @@ def test_a_broken_row_is_named(row, tmp_path):
     path.write_text(",".join(OBJECT_COLUMNS) + "\n" + row + "\n")
     with pytest.raises(InputError, match="line 2"):
         list(read_objects(path))
+
+
+@pytest.mark.parametrize("there", [[], ["objects.csv"]])
+def test_a_folder_without_the_tables_says_what_writes_them(tmp_path, there):
+    for name in there:
+        (tmp_path / name).write_text("frame\n")
+    with pytest.raises(InputError) as refused:
+        bgsub.objects(tmp_path)
+    missing = "tracks.csv" if there else "objects.csv"
+    assert str(refused.value).startswith(f"{tmp_path}: holds no {missing}; bgsub run writes it")
+    assert "bgsub objects" in str(refused.value)
