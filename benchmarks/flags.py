@@ -243,7 +243,7 @@ def curtain(total: int, seed: int, *, visitor: bool) -> Film:
         tall = rng.uniform(0.45, 0.75) * height
         look = rng.choice([rng.uniform(25, 75), rng.uniform(200, 240)]) + 10 * spots(2)
         places = np.linspace(0.12, 0.88, total // 10) * width
-        for frame, middle in zip(np.flatnonzero(~empty), places, strict=True):
+        for frame, middle in zip(np.flatnonzero(~empty).tolist(), places, strict=True):
             aside, up = x - middle, 0.97 * height - y
             body = np.hypot(aside / (0.17 * tall), (up - 0.42 * tall) / (0.42 * tall)) < 1
             head = np.hypot(aside / (0.08 * tall), (up - 0.9 * tall) / (0.1 * tall)) < 1

@@ -203,8 +203,8 @@ def read_events(path: Path) -> list[SceneEvent]:
 def _from_dict(plain: dict[str, Any]) -> SceneEvent:
     if plain["kind"] not in {"object", "frame", "both"}:
         raise ValueError(f"kind {plain['kind']!r}")
-    frames = (int(plain[name]) for name in ("first_frame", "last_frame"))
-    times = (float(plain[name]) for name in ("start_s", "end_s"))
+    frames = int(plain["first_frame"]), int(plain["last_frame"])
+    times = float(plain["start_s"]), float(plain["end_s"])
     peak = (int(plain["peak_frame"]), float(plain["peak_s"]), float(plain["area"]))
     tracks = tuple(int(number) for number in plain["tracks"])
     box: Any = plain["box"] and tuple(float(value) for value in plain["box"])
