@@ -205,12 +205,21 @@ def _from_dict(plain: dict[str, Any]) -> SceneEvent:
         raise ValueError(f"kind {plain['kind']!r}")
     frames = int(plain["first_frame"]), int(plain["last_frame"])
     times = float(plain["start_s"]), float(plain["end_s"])
-    peak = (int(plain["peak_frame"]), float(plain["peak_s"]), float(plain["area"]))
+    peak = int(plain["peak_frame"]), float(plain["peak_s"])
     tracks = tuple(int(number) for number in plain["tracks"])
     box: Any = plain["box"] and tuple(float(value) for value in plain["box"])
     if box is not None and len(box) != 4:
         raise ValueError(f"box {box!r}")
-    return SceneEvent(int(plain["number"]), plain["kind"], *frames, *times, *peak, tracks, box)
+    return SceneEvent(
+        int(plain["number"]),
+        plain["kind"],
+        *frames,
+        *times,
+        *peak,
+        float(plain["area"]),
+        tracks,
+        box,
+    )
 
 
 def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
