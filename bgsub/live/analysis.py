@@ -9,8 +9,11 @@ import sys
 import threading
 import warnings
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import cv2
 import numpy as np
@@ -23,7 +26,7 @@ from bgsub.errors import BgsubWarning, InputError, UsageError
 from bgsub.fit.store import FrameBlock
 from bgsub.live.decoding import Header
 from bgsub.live.options import WatchOptions
-from bgsub.outliers.scorer_size import shrink, shrinking
+from bgsub.outliers.own_light import shrink, shrinking
 from bgsub.pipeline.loop import Loop
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.robustpca.conventions import support_size
@@ -50,7 +53,7 @@ _LEAST_FRAMES = 8
 _COMPONENTS, _FRAMES_A_COMPONENT = 3, 3
 """Of the fit, and frames of its support for each at least: fewer fit but themselves."""
 
-_NICENESS = 10
+_NICENESS, _PATIENCE_S = 10, 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +150,7 @@ class Window:
         full = self._options.window_s / MOST_FRAMES
         return min(step, full) if age_s > self._options.warm_up_s else step
 
-    def learn(self) -> LiveModel:
+    def learn(self, each: Callable[..., Iterable[Any]] = map) -> LiveModel:
         """Learn from the window as it is; frames may come meanwhile."""
         with self._lock:
             frames, new = list(self._frames), list(self._new)
@@ -161,10 +164,8 @@ class Window:
         wanted = np.linspace(times[0], times[-1], min(len(times), SAMPLE))
         chosen = np.unique(np.abs(times[:, None] - wanted).argmin(axis=0))
         small = np.stack([at_working_size(layout.seen(frames[i][1])) for i in chosen])
-        with ThreadPoolExecutor(self._options.threads) as pool:
-            each = map if self._options.threads == 1 else pool.map
-            masks = MaskModel.learned(small, (layout.height, layout.width), self._masks, each=each)
-        if support_size(fit.errors_.size, None) < _FRAMES_A_COMPONENT * _COMPONENTS:
+        masks = MaskModel.learned(small, (layout.height, layout.width), self._masks, each=each)
+        if support_size(len(frames), None) < _FRAMES_A_COMPONENT * _COMPONENTS:
             return LiveModel(masks)
         return LiveModel(masks, fit.center_, fit.components_, fit.error_location_, fit.error_scale_)
 
@@ -175,6 +176,7 @@ class Learner:
     Parameters
     ----------
     window : Window
+    threads : int
     waits : bool
         Whether frames wait for a model that is due: where nothing is lost by it, results do not
         depend on how quick the machine is. Else it is learned in a thread that gives way.
@@ -188,14 +190,16 @@ class Learner:
         What a person should know.
     """
 
-    def __init__(self, window: Window, *, waits: bool) -> None:
-        self._window, self._waits = window, waits
+    def __init__(self, window: Window, threads: int, *, waits: bool) -> None:
+        self._window, self._threads, self._waits = window, threads, waits
         self._due: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._is_closed = False
         self.model: LiveModel | None = None
         self.models = 0
         self.complaints: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="bgsub-learner", daemon=True)
         if not waits:
-            threading.Thread(target=self._run, name="bgsub-learner", daemon=True).start()
+            self._thread.start()
 
     def offer(self, row: Bytes, time_s: float) -> None:
         """Show a frame, in order of time."""
@@ -207,23 +211,36 @@ class Learner:
             self._due.put(True)
 
     def close(self) -> None:
-        """Learn no more."""
+        """Learn no more, and wait until what is being learned is given up."""
+        self._is_closed = True
         self._due.put(False)
+        if self._thread.is_alive():
+            self._thread.join(_PATIENCE_S)
 
     def _run(self) -> None:
         if sys.platform == "linux":  # elsewhere it would be the priority of all threads
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
-        while self._due.get():
+        while self._due.get() and not self._is_closed:
             self._learn()
 
     def _learn(self) -> None:
         try:
-            self.model = self._window.learn()
+            with ThreadPoolExecutor(self._threads) as pool:
+                self.model = self._window.learn(partial(self._each, pool))
             self.models += 1
         except Exception as error:  # noqa: BLE001 - the last model goes on serving
             message = "a model could not be learned, and the last one is used further"
             self.complaints.put(f"{message} ({str(error) or type(error).__name__})")
+
+    def _each(
+        self, pool: ThreadPoolExecutor, function: Callable[..., Any], *items: Iterable[Any]
+    ) -> Iterator[Any]:
+        """Map a function over items, until nobody wants the model any more."""
+        for value in map(function, *items) if self._threads == 1 else pool.map(function, *items):
+            if self._is_closed:
+                raise InterruptedError("nobody wants it any more")
+            yield value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,7 +395,7 @@ class Analysis:
             masks = replace(masks, min_area=self._least_area)
         if given is None or given.local is None:
             window = Window(layout, masks, self._options)
-            self._learner = Learner(window, waits=self._waits)
+            self._learner = Learner(window, self._options.threads, waits=self._waits)
             return
         theirs = given.layout
         if (theirs.height, theirs.width) != (layout.height, layout.width):

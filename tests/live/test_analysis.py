@@ -171,7 +171,7 @@ def row_of(picture):
 def learner():
     """One that frames wait for."""
     options = WatchOptions(window_s=60, refresh_s=30, warm_up_s=1)
-    return Learner(Window(LAYOUT, MaskOptions(), options), waits=True)
+    return Learner(Window(LAYOUT, MaskOptions(), options), 1, waits=True)
 
 
 def test_a_model_scores_frames_by_what_is_usual(learner):
@@ -212,3 +212,6 @@ def test_a_fit_to_a_handful_of_frames_scores_none(frames, has_scores):
     score = window.learn().frame_score(shown[-1])
     assert (score is not None) == has_scores
     assert score is None or score < 1000
+    for number, luma in enumerate(shown[:10]):  # few are new, but the window is large enough
+        window.add(luma.ravel(), float(frames + number))
+    assert window.learn().frame_score(shown[-1]) is not None

@@ -126,12 +126,6 @@ class TestNeighbours:
             empty = np.load(visited)[:60, 11:23, 21:29, ::-1].mean(axis=0)
             assert np.abs(there - empty).mean() < 20 < np.abs(there - [70, 200, 220]).mean()
 
-    def test_without_neighbours_he_would_be(self, visited, options, tmp_path, video):
-        chosen = options(segment=80, fit_frames="all", outputs={"mask"}, format="mkv")
-        run(visited, tmp_path / "out", chosen)
-        masks = video(tmp_path / "out" / "mask.mkv", "gray")
-        assert (masks[80:160, 11:23, 21:29] > 0).mean() < 0.1
-
     def test_masks_differ_no_more_at_a_border_than_with_one_fit(self, options, tmp_path, video):
         from tests.conftest import make_scene
 
@@ -256,21 +250,6 @@ class TestStopped:
 def test_results_of_an_earlier_run_are_replaced_with_force_alone(whole, film, options):
     with pytest.raises(OutputError, match="--force"):
         run(film, whole[0], options(segment=60, outputs=OUTPUTS, format="mkv"))
-
-
-def test_a_segment_that_is_finished_is_left_alone(film, options, tmp_path, monkeypatch):
-    """What each has taken is given back behind it, and none is run twice."""
-    given = []
-    monkeypatch.setattr("bgsub.segments.run.give_back", lambda: given.append(1))
-
-    def work(plan, numbers):
-        for number in (*numbers, *numbers):
-            run_segment(tmp_path / "out", number)
-
-    run(film, tmp_path / "out", options(segment=60, outputs={"errors"}), work=work)
-    with (tmp_path / "out" / "errors.csv").open() as file:
-        assert len(file.readlines()) == 171
-    assert len(given) == 3
 
 
 def test_nothing_is_joined_while_a_segment_is_missing(film, options, tmp_path):
