@@ -25,7 +25,7 @@ from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF, reweight
 from bgsub.robustpca.spaces import RowSpace
 from bgsub.robustpca.trpca import TRPCA, principal_axes
-from bgsub.runtime.pool import ThreadPool
+from bgsub.runtime.threads import ThreadPool
 from bgsub.video.source import open_source
 
 _K, _STARTS = 10, 10

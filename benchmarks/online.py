@@ -24,7 +24,7 @@ from bgsub.paper.synthetic import SyntheticData, data1, data2
 from bgsub.robustpca.descent import random_orthonormal
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.trpca import TRPCA
-from bgsub.runtime.libraries import one_blas_thread
+from bgsub.runtime.threads import one_blas_thread
 
 ROWS, P, K, WINDOW, STEP, SETS = 2000, 100, 5, 200, 50, 5
 LOOKS = (200, 500, 900, 1050, 1100, 1150, 1200, 1500, 2000)

@@ -13,7 +13,7 @@ import click
 
 from bgsub.cli import cli
 from bgsub.cli.background import PlateOptions
-from bgsub.cli.help import Option
+from bgsub.cli.options import Option
 from bgsub.evaluation import EvaluationOptions
 from bgsub.export import ClipOptions
 from bgsub.live.options import StreamOptions, WatchOptions
@@ -26,7 +26,7 @@ from bgsub.options import (
     default_in_words,
     flag,
 )
-from bgsub.outliers.event_options import EventOptions
+from bgsub.outliers.events import EventOptions
 from bgsub.paper.options import (
     CompareOptions,
     DigitOptions,

@@ -17,9 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import bgsub
-from bgsub.cli import cli
-from bgsub.cli.application import COMMANDS
-from bgsub.cli.help import exit_code_table
+from bgsub.cli import COMMANDS, cli, exit_code_table
 from bgsub.video.images import write_image
 
 from .conftest import make_scene

@@ -2,17 +2,193 @@
 
 from __future__ import annotations
 
-from bgsub.cli.application import cli
+import contextlib
+import difflib
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-__all__ = ["cli", "main"]
+import click
+
+from bgsub import errors as kinds_of_errors
+from bgsub.cli import messages
+from bgsub.errors import BgsubError, Interrupted
+from bgsub.version import __version__
+
+__all__ = ["COMMANDS", "cli", "exit_code_table", "main"]
+
+COMMANDS = {
+    "run": "Write background, foreground, masks and errors.",
+    "join": "Put the results of bgsub run --part together.",
+    "errors": "List which whole frames differ from the usual ones.",
+    "events": "List when objects were in sight, or whole frames stood out.",
+    "background": "Make a picture of the empty scene.",
+    "clips": "Cut a film into clips, one for each event.",
+    "objects": "Follow the objects in masks that exist already.",
+    "export": "Write objects or events for other programs.",
+    "feedback": "Remember what is no object, for runs to drop what is like it.",
+    "report": "Make a web page of results.",
+    "view": "Show results in a browser.",
+    "info": "Describe an input and what a run would need.",
+    "apply": "Use a saved model on new footage.",
+    "compare": "Fit every method to the same frames and compare them.",
+    "experiment": "Repeat the experiments of the TRPCA paper.",
+    "watch": "Watch a live stream: report events as they happen, and save clips.",
+    "methods": "List the methods of robust PCA.",
+    "evaluate": "Compare masks with ground truth.",
+}
+"""What the list of commands says of each, without importing it: NAME_command of a module NAME."""
+
+_ELSEWHERE = {"methods": "compare"}
+
+
+def exit_code_table() -> list[tuple[int, str]]:
+    """List every exit code with its meaning, from the classes in `bgsub.errors`.
+
+    Examples
+    --------
+    >>> exit_code_table()[0]
+    (0, 'done')
+    """
+    kinds = {
+        kind.exit_code: kind.meaning
+        for kind in vars(kinds_of_errors).values()
+        if isinstance(kind, type) and issubclass(kind, BgsubError)
+    }
+    return [(0, "done"), *sorted(kinds.items())]
+
+
+_EPILOG = (
+    """Examples:
+  bgsub run water.avi --k 10 --out results/    background, foreground, mask, errors
+  bgsub events results/                        when was something in sight, and where?
+  bgsub errors results/                        which whole frames differ from the usual?
+  bgsub info water.avi                         what a run would need""",
+    "Exit codes:\n" + "\n".join(f"  {code:3d}  {meaning}" for code, meaning in exit_code_table()),
+    """\
+Shell completion of commands, options and files: add the line to the start-up file of your shell
+  bash   eval "$(_BGSUB_COMPLETE=bash_source bgsub)"
+  zsh    eval "$(_BGSUB_COMPLETE=zsh_source bgsub)"
+  fish   _BGSUB_COMPLETE=fish_source bgsub | source""",
+)
+
+
+class Application(click.Group):
+    """The group of all commands, which are imported only when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import a command; None if there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"bgsub.cli.{_ELSEWHERE.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command.short_help = COMMANDS[cmd_name]
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called, or suggest the one that may be meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            close = difflib.get_close_matches(name, COMMANDS)
+            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            raise click.UsageError(f"no such command {name!r}{meant}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments before the command; --help and --version are answered here."""
+        with _stdout_may_close():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command, and flush its output."""
+        with _stdout_may_close():
+            try:
+                result = super().invoke(ctx)
+            except KeyboardInterrupt as error:
+                # Click would turn it into an empty line and an Abort.
+                raise Interrupted(str(error) or messages.INTERRUPTED) from error
+            sys.stdout.flush()
+            return result
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = False,
+        **extra: Any,
+    ) -> Any:
+        """Run the program and exit; errors become one line on stderr and their exit code.
+
+        With `standalone_mode` off, errors are raised as they are.
+        """
+        arguments = list(sys.argv[1:] if args is None else args)
+        session = extra.setdefault("obj", messages.Session())
+        extra |= {"windows_expand_args": windows_expand_args}  # off: globs are for open_source
+        given = arguments, prog_name or "bgsub", complete_var, False
+        if not standalone_mode:
+            return super().main(*given, **extra)
+        try:
+            result = super().main(*given, **extra)
+            code = result if isinstance(result, int) else 0
+            messages.work_is_done()
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of all errors
+            # A usage error may come before the options are read.
+            session.log_json = session.log_json or "--log-json" in arguments
+            code = messages.log_error(error, session)
+        sys.exit(code)
+
+
+@contextlib.contextmanager
+def _stdout_may_close() -> Iterator[None]:
+    """End quietly when the reader of stdout has had enough, as `head` does."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        messages.silence_stdout()
+        raise click.exceptions.Exit(0) from error
+
+
+@click.group(
+    "bgsub",
+    cls=Application,
+    epilog="\n\n".join(f"\b\n{paragraph}" for paragraph in _EPILOG),  # which click must not wrap
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="bgsub", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Separate the background of a fixed camera's footage from what comes and goes.
+
+    Robust PCA (TRPCA) learns the background, moving water and leaves included, even where people
+    are in sight for up to half of the time. `bgsub events` lists when something was in sight,
+    `bgsub errors` which frames as a whole differ from the usual ones.
+    """
 
 
 def main() -> None:
     """Run `bgsub` on the arguments of the process, and exit with its code."""
-    from bgsub.cli import messages
-    from bgsub.runtime import tuning
+    from bgsub.runtime import processes
 
     messages.prepare()
-    tuning.tune()
+    processes.tune()
     messages.install()
     cli.main()

@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.files import check_free
-from bgsub.cli.help import Command, examples
-from bgsub.cli.messages import current_session, log_options
+from bgsub.cli.messages import Session
+from bgsub.cli.options import (
+    PATH,
+    ByRule,
+    chosen,
+    command,
+    named,
+    out_option,
+    section,
+    source_options,
+)
 from bgsub.errors import UsageError
 from bgsub.options import Declared, documented, option
 from bgsub.rules import FileOfKind, Switch
+from bgsub.runtime.files import check_free
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,25 +57,21 @@ class PlateOptions(Declared):
     )
 
 
-@click.command(
+@command(
     "background",
-    cls=Command,
-    epilog=examples(
-        "bgsub background arena.mp4 -o average_arena.png    for EthoVision, trackR or TRex",
-        "bgsub background hall.mp4 --per-state -o hall.tif  hall-1.tif, hall-2.tif, …",
-        "bgsub background yard.mp4 --coverage seen.png -o yard.png",
-    ),
+    "bgsub background arena.mp4 -o average_arena.png    for EthoVision, trackR or TRex",
+    "bgsub background hall.mp4 --per-state -o hall.tif  hall-1.tif, hall-2.tif, …",
+    "bgsub background yard.mp4 --coverage seen.png -o yard.png",
 )
-@click.argument("footage", type=shared.PATH, metavar="INPUT")
-@shared.out_option(
-    "The picture, .png or .tif, without loss.", metavar="FILE", kind=shared.ByRule(PICTURE)
-)
-@shared.section("Results", kind=PlateOptions)
-@shared.named("force", "seed", section="Results")
-@shared.source_options
-@shared.named("threads")
-@log_options
-def background_command(footage: str, out: str, force: bool, **params: Any) -> None:
+@click.argument("footage", type=PATH, metavar="INPUT")
+@out_option("The picture, .png or .tif, without loss.", metavar="FILE", kind=ByRule(PICTURE))
+@section("Results", kind=PlateOptions)
+@named("force", "seed", section="Results")
+@source_options
+@named("threads")
+def background_command(
+    session: Session, footage: str, out: str, force: bool, **params: Any
+) -> None:
     """Make one clean picture of the scene of INPUT without its objects, of the input's size.
 
     It is made from 24 to 300 frames, spread over the whole film; the film is not read through
@@ -78,12 +82,11 @@ def background_command(footage: str, out: str, force: bool, **params: Any) -> No
     from bgsub.runtime.files import write_file
     from bgsub.video.images import encode_image
 
-    session = current_session()
-    path, own = Path(out), shared.chosen(PlateOptions, params)
+    path, own = Path(out), chosen(PlateOptions, params)
     asked = [path] if own.coverage is None else [path, Path(own.coverage)]
     _check_names(asked, own, force=force)
     with session.about(footage):
-        options = shared.chosen(SourceOptions, params)
+        options = chosen(SourceOptions, params)
         seed, threads = params["seed"] or 0, params["threads"]
         plates = empty_scene(footage, options, seed=seed, threads=threads)
         scenes = [*zip(_names(path, plates, own), plates, strict=False)]

@@ -1,19 +1,32 @@
-"""``bgsub compare``: fit every method to the same frames."""
+"""``bgsub compare``: fit every method to the same frames; ``bgsub methods`` lists them."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.files import preamble, write
-from bgsub.cli.help import Command, examples
-from bgsub.cli.messages import Session, current_session, log_options, log_results
-from bgsub.cli.progress import make_progress
+from bgsub.cli.messages import Session, log_results, make_progress
+from bgsub.cli.options import (
+    PATH,
+    chosen,
+    command,
+    format_option,
+    named,
+    preamble,
+    resource_options,
+    run_options,
+    section,
+    source_options,
+    table_options,
+)
+from bgsub.errors import cannot_write
 from bgsub.paper.options import COLUMNS, CompareOptions
-from bgsub.report.tables import list_rows
+from bgsub.report.tables import list_rows, values_text
+from bgsub.robustpca.competitors import METHODS
 
 if TYPE_CHECKING:
     from bgsub.paper.options import Comparison
@@ -23,35 +36,33 @@ SCHEMA_VERSION = 1
 """Of the JSON listing."""
 
 
-@click.command(
+@command(
     "compare",
-    cls=Command,
-    epilog=examples(
-        "bgsub compare water.avi --k 1,3,5,7,9 --out comparison/",
-        "bgsub compare water.avi --methods trpca,pca --truth frames.csv --out comparison/",
-        "bgsub compare door.mp4 --every 5 --frames 560,600 --timeout 60 --out comparison/",
-        "bgsub compare water.avi --out comparison/ --format latex > table.tex",
-    ),
+    "bgsub compare water.avi --k 1,3,5,7,9 --out comparison/",
+    "bgsub compare water.avi --methods trpca,pca --truth frames.csv --out comparison/",
+    "bgsub compare door.mp4 --every 5 --frames 560,600 --timeout 60 --out comparison/",
+    "bgsub compare water.avi --out comparison/ --format latex > table.tex",
 )
-@click.argument("path", type=shared.PATH, metavar="INPUT")
-@shared.table_options
-@shared.section("Comparison", kind=CompareOptions)
-@shared.named("support_fraction", "fit_frames", "seed", section="Comparison")
-@shared.source_options
-@shared.resource_options
-@log_options
-def compare_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:
+@click.argument("path", type=PATH, metavar="INPUT")
+@table_options
+@section("Comparison", kind=CompareOptions)
+@named("support_fraction", "fit_frames", "seed", section="Comparison")
+@source_options
+@resource_options
+def compare_command(
+    session: Session, path: str, out: str, form: str, force: bool, **params: Any
+) -> None:
     """Fit methods to the same frames of INPUT and compare times, objectives, errors, backgrounds.
 
     The table is printed and written to compare.csv, with frame_errors.csv, errors.png,
     decomposition.png and run.json. Frames are read once, in grey, and their Gram matrix is computed
     once. A method that fails keeps its row, with the reason.
     """
+    from bgsub.paper.figures import render_decomposition
     from bgsub.pipeline.manifest import Stopwatch
     from bgsub.pipeline.results import ResultsDirectory
 
-    options = shared.chosen(CompareOptions, {**params, "run": shared.run_options(params)})
-    session = current_session()
+    options = chosen(CompareOptions, {**params, "run": run_options(params)})
     for unused in options.unused:
         session.log("warning", unused)
     names = ["compare.csv", "frame_errors.csv", "errors.png", "decomposition.png"]
@@ -61,12 +72,31 @@ def compare_command(path: str, out: str, form: str, force: bool, **params: Any) 
             comparison = run_comparison(path, options, session)
             rows = [row.cells() for row in comparison.rows]
             with watch.stage("write"):
-                _write_comparison(results, comparison)
+                write(results, "compare.csv", list_rows("csv", COLUMNS, rows))
+                write_errors(results, comparison)
+                write(results, "decomposition.png", render_decomposition(comparison))
             stages = {**comparison.stages, **watch.seconds}
             results.commit(manifest("compare", path, comparison, options.to_json(), stages))
-        click.echo(list_rows(form, COLUMNS, rows, **_listing(comparison)), nl=False)
+        facts = {
+            "schema_version": SCHEMA_VERSION,
+            "input": comparison.name,
+            "frames": int(comparison.numbers.size),
+            "pixels": comparison.pixels,
+            "stages_s": comparison.stages,
+        }
+        click.echo(list_rows(form, COLUMNS, rows, **facts), nl=False)
         log_comparison(comparison, session)
         log_results(out, session)
+
+
+def write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
+    """Write a file of the results; raises OutputError if it cannot be written."""
+    raw = data.encode() if isinstance(data, str) else data
+    try:
+        results.stage(name).write_bytes(raw)
+    except OSError as error:
+        advice = "free some space or choose another folder with --out"
+        raise cannot_write(results.path / name, error, advice) from error
 
 
 def run_comparison(path: str, options: CompareOptions, session: Session) -> Comparison:
@@ -77,19 +107,10 @@ def run_comparison(path: str, options: CompareOptions, session: Session) -> Comp
         return compare(path, options, progress=progress)
 
 
-def _write_comparison(results: ResultsDirectory, comparison: Comparison) -> None:
-    """Write tables and figures."""
-    from bgsub.paper.figures import render_decomposition, render_errors
+def write_errors(results: ResultsDirectory, comparison: Comparison, suffix: str = "") -> None:
+    """Write the error of every frame, a column for each method and k, and draw them."""
+    from bgsub.paper.figures import render_errors
 
-    rows = [row.cells() for row in comparison.rows]
-    write(results, "compare.csv", list_rows("csv", COLUMNS, rows))
-    write(results, "frame_errors.csv", frame_errors(comparison))
-    write(results, "errors.png", render_errors(comparison))
-    write(results, "decomposition.png", render_decomposition(comparison))
-
-
-def frame_errors(comparison: Comparison) -> str:
-    """Tabulate the error of every frame, a column for each method and k."""
     done = {f"{row.name}_k{row.k}": row.errors for row in comparison.rows if row.errors is not None}
     rows = [
         {
@@ -99,7 +120,9 @@ def frame_errors(comparison: Comparison) -> str:
         }
         for i, (number, time) in enumerate(zip(comparison.numbers, comparison.times, strict=True))
     ]
-    return list_rows("csv", ["frame", "time_s", *done], rows)
+    text = list_rows("csv", ["frame", "time_s", *done], rows)
+    write(results, f"frame_errors{suffix}.csv", text)
+    write(results, f"errors{suffix}.png", render_errors(comparison))
 
 
 def manifest(
@@ -122,16 +145,6 @@ def manifest(
     }
 
 
-def _listing(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "input": comparison.name,
-        "frames": int(comparison.numbers.size),
-        "pixels": comparison.pixels,
-        "stages_s": comparison.stages,
-    }
-
-
 def log_comparison(comparison: Comparison, session: Session) -> None:
     """Log the warnings of a comparison, and what was done once for all its rows."""
     for warning in comparison.warnings:
@@ -145,3 +158,23 @@ def log_comparison(comparison: Comparison, session: Session) -> None:
         f"in {decode:.2g} s, Gram matrix in {gram:.2g} s, once for all rows"
     )
     session.log("summary", text)
+
+
+METHOD_COLUMNS = ("name", "paper", "outlier_model", "parameters", "cost")
+
+
+@command("methods", "bgsub methods", "bgsub methods --format json | jq -r '.rows[].name'")
+@format_option(
+    ["table", "json", "markdown"], "A table for people, one JSON object, or a table in Markdown."
+)
+def methods_command(_session: Session, form: str) -> None:
+    """List the methods of robust PCA with their paper, outlier model, parameters and cost.
+
+    n is the number of frames, p of pixels, k of components, t of frames that are taken for inliers.
+    """
+    rows = [{name: getattr(method, name) for name in METHOD_COLUMNS} for method in METHODS.values()]
+    if form == "table":
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
+        click.echo(values_text(METHOD_COLUMNS, rows, width=width), nl=False)
+        return
+    click.echo(list_rows(form, METHOD_COLUMNS, rows, schema_version=SCHEMA_VERSION), nl=False)

@@ -10,14 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.files import make_folder
-from bgsub.cli.help import Command, examples, option, together
-from bgsub.cli.messages import Session, current_session, log_options
-from bgsub.cli.progress import make_progress
+from bgsub.cli.messages import Session, make_progress
+from bgsub.cli.options import (
+    PATH,
+    PLOT,
+    chosen,
+    command,
+    event_format_option,
+    named,
+    option,
+    resource_options,
+    run_options,
+    section,
+    source_options,
+    typed_options,
+)
 from bgsub.errors import InputError, OutliersFound, UsageError
 from bgsub.options import SourceOptions, declared_fields
-from bgsub.outliers.event_options import EventOptions
+from bgsub.outliers.events import EventOptions
 from bgsub.runtime.files import check_plain, write_file, write_in
 
 if TYPE_CHECKING:
@@ -25,11 +35,8 @@ if TYPE_CHECKING:
     from bgsub.outliers.events import Event
 
 
-_OF_SOURCES = tuple(one.name for one in declared_fields(SourceOptions))
-
-
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class _Errors:
     """Errors, and what they are of.
 
     Attributes
@@ -40,67 +47,34 @@ class Loaded:
         Path of the footage, as it was given when the errors were made.
     size_bytes : int, optional
         Of the footage when the errors were made.
-    origin : str
-        Where the errors were read.
-    threads : int, optional
-        For decoding.
     """
 
     table: ErrorTable
     name: str
-    footage: str | None
-    size_bytes: int | None
-    origin: str
-    threads: int | None
-
-    def check_footage(self, session: Session) -> None:
-        """Raise unless pictures of the footage can be had; warn if it is another file by now."""
-        if self.footage is None:
-            message = (
-                f"--save-frames: {self.origin} does not say which video it is of; "
-                "give the results folder, or the video itself"
-            )
-            raise UsageError(message)
-        path = Path(self.footage)
-        if self.size_bytes is None or any(sign in self.footage for sign in "*?[%"):
-            return
-        if not path.exists():
-            message = (
-                f"{self.footage}: the video of these results is gone, and --save-frames needs it; "
-                "put it back, or run bgsub from the folder it was run from"
-            )
-            raise InputError(message)
-        if path.is_file() and path.stat().st_size != self.size_bytes:
-            session.log("warning", f"{path} has changed since these errors were made")
+    footage: str | None = None
+    size_bytes: int | None = None
 
 
-def load(given: str, footage: str | None, params: Mapping[str, Any], session: Session) -> Loaded:
-    """Find out what is given, and get the errors of its frames.
+def _load(given: str, footage: str | None, params: Mapping[str, Any], session: Session) -> _Errors:
+    """Find out what is given, and return the errors of its frames."""
+    from bgsub.pipeline.results import has_results
 
-    Parameters
-    ----------
-    given : str
-        The first argument.
-    footage : str, optional
-        The second one, which goes with a model.
-    params : mapping
-        The command's parameters.
-    """
     check_plain(given)
     path = Path(given)
+    folder = path.parent if path.name == "run.json" else path
     if footage is not None:
         if path.suffix.lower() != ".npz":
             message = f"{given} is no model.npz, but {footage} follows it; give one input at a time"
             raise UsageError(message)
-        _refuse({"k"}, f"the model {given} has its own")
-        return _computed(given, footage, params, session)
-    from bgsub.pipeline.results import has_results
-
-    folder = path.parent if path.name == "run.json" else path
+        _name_idle({"k"}, f"the model {given} has its own", session)
+        return _computed(path, footage, params, session)
     if folder.is_dir() and (has_results(folder) or (folder / "errors.csv").exists()):
-        return _from_csv(folder / "errors.csv", given, params)
+        path = folder / "errors.csv"
     if path.suffix.lower() == ".csv":
-        return _from_csv(path, given, params)
+        reason = f"{given} holds errors that are known already; give the video"
+        names = {one.name for one in declared_fields(SourceOptions)} | {"k", "memory", "temp"}
+        _name_idle(names, reason, session)
+        return _recorded(path)
     if _is_model(path):
         message = f"{given} is a model; name the footage after it that it is to be applied to"
         raise UsageError(message)
@@ -110,44 +84,36 @@ def load(given: str, footage: str | None, params: Mapping[str, Any], session: Se
 
 
 def _computed(
-    model: str | None, footage: str, params: Mapping[str, Any], session: Session
-) -> Loaded:
+    model: Path | None, footage: str, params: Mapping[str, Any], session: Session
+) -> _Errors:
     """Compute the errors, by a fit or with a saved model."""
-    options = shared.run_options(params)
+    options = run_options(params)
     from bgsub.pipeline.run import fit_errors, model_errors
 
     with make_progress(session) as progress:
         if model is None:
             found = fit_errors(footage, options, progress=progress)
         else:
-            found = model_errors(Path(model), footage, options, progress=progress)
+            found = model_errors(model, footage, options, progress=progress)
     for note in found.notes:
         session.log("warning", note)
-    name = Path(footage).resolve().name
-    return Loaded(found.table, name, footage, None, footage, options.threads)
+    return _Errors(found.table, Path(footage).resolve().name, footage)
 
 
-def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
+def _recorded(path: Path) -> _Errors:
     """Read the errors that a run has written, and what its run.json says of them."""
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.scene_change import SceneChange
     from bgsub.pipeline.manifest import load_manifest, recorded_path
     from bgsub.pipeline.results import has_results
 
-    _refuse(
-        {"k", "memory", "temp", *_OF_SOURCES},
-        f"{given} holds errors that are known already; give the video",
-    )
-    manifest = None
-    if has_results(path.parent):
-        manifest = load_manifest(path.parent)
-        if not path.exists():
-            message = f"{path.parent}: its run wrote no errors.csv; run it again with --only errors"
-            raise InputError(message)
+    manifest = load_manifest(path.parent) if has_results(path.parent) else {}
+    if manifest and not path.exists():
+        message = f"{path.parent}: its run wrote no errors.csv; run it again with --only errors"
+        raise InputError(message)
     table = read_csv(path)
-    threads = params["threads"]
-    if manifest is None or manifest.get("frames", {}).get("used") != table.frames.size:
-        return Loaded(table, path.name, None, None, given, threads)
+    if manifest.get("frames", {}).get("used") != table.frames.size:
+        return _Errors(table, path.name)
     cutoff, change = manifest["cutoff"], manifest["scene_change"]
     agrees = cutoff is not None and ((table.highest > cutoff) == table.outliers).all()
     if agrees and table.marked is None:
@@ -157,17 +123,14 @@ def _from_csv(path: Path, given: str, params: Mapping[str, Any]) -> Loaded:
         table = replace(table, scene_change=found)
     footage = manifest["input"]
     where = recorded_path(manifest, footage["path"])
-    return Loaded(table, footage["name"], where, footage["size_bytes"], given, threads)
+    return _Errors(table, footage["name"], where, footage["size_bytes"])
 
 
-def _refuse(names: set[str], reason: str) -> None:
-    """Refuse options that would have no effect."""
-    context = click.get_current_context()
-    for param in context.command.params:
-        source = context.get_parameter_source(param.name or "")
-        if param.name in names and source is click.core.ParameterSource.COMMANDLINE:
-            message = f"{max(param.opts, key=len)} has no effect here: {reason}"
-            raise UsageError(message)
+def _name_idle(names: set[str], reason: str, session: Session) -> None:
+    """Log a warning that names the typed options that have no effect."""
+    for param in click.get_current_context().command.params:
+        if param.name in names & typed_options():
+            session.log("warning", f"{max(param.opts, key=len)} has no effect here: {reason}")
 
 
 def _is_model(path: Path) -> bool:
@@ -193,59 +156,66 @@ def _check_images(folder: Path) -> None:
     inside = [str(entry) for entry in entries if (entry / "run.json").is_file()]
     if inside:
         more = f" or another of the {len(inside)} in it" if len(inside) > 1 else ""
-        message = f"{folder}: holds the results of a batch; give {inside[0]}{more}"
-    else:
-        message = f"{folder}: holds neither results of bgsub nor images; run `bgsub run` first"
+        raise InputError(f"{folder}: holds the results of a batch; give {inside[0]}{more}")
+    message = f"{folder}: holds neither results of bgsub nor images; run `bgsub run` first"
     raise InputError(message)
 
 
-_result_options = together(
-    shared.event_format_option,
-    option(
-        "Results",
-        "--plot",
-        type=shared.PLOT,
-        metavar="FILE",
-        help="Draw the errors and the events to FILE (.png or .svg).",
-    ),
-    option(
-        "Results",
-        "--save-frames",
-        type=shared.PATH,
-        metavar="DIR",
-        help="Save the frame with the highest score of each event to DIR, as PNG.",
-    ),
-    option(
-        "Results",
-        "--fail-on-outliers",
-        is_flag=True,
-        help="Exit with 8 if an event is listed, or if the scene stays changed to the end.",
-    ),
-)
-"""--format --plot --save-frames --fail-on-outliers"""
+def _check_footage(errors: _Errors, given: str, session: Session) -> None:
+    """Raise unless pictures of the footage can be had; warn if it is another file by now."""
+    if errors.footage is None:
+        message = f"--save-frames: {given} does not say which video it is of; give the results"
+        raise UsageError(f"{message} folder, or the video itself")
+    path = Path(errors.footage)
+    if errors.size_bytes is None or any(sign in errors.footage for sign in "*?[%"):
+        return
+    if not path.exists():
+        raise InputError(
+            f"{path}: the video of these results is gone, and --save-frames needs it; put it back, "
+            "or run bgsub from the folder it was run from"
+        )
+    if path.is_file() and path.stat().st_size != errors.size_bytes:
+        session.log("warning", f"{path} has changed since these errors were made")
 
 
-@click.command(
+@command(
     "errors",
-    cls=Command,
-    epilog=examples(
-        "bgsub errors results/",
-        "bgsub errors results/ --merge-gap 5s --min-length 10 --save-frames visitors/",
-        "bgsub errors door.mp4 --k 5 --every 5 --plot errors.png",
-        "bgsub errors monday/model.npz tuesday.avi --format csv > tuesday.csv",
-        "bgsub errors results/ --quiet --fail-on-outliers || mail-the-guard",
-        'ffmpeg -i door.mp4 -vf "$(bgsub errors results/ --format ffmpeg)" -an visitors.mp4',
-    ),
+    "bgsub errors results/",
+    "bgsub errors results/ --merge-gap 5s --min-length 10 --save-frames visitors/",
+    "bgsub errors door.mp4 --k 5 --every 5 --plot errors.png",
+    "bgsub errors monday/model.npz tuesday.avi --format csv > tuesday.csv",
+    "bgsub errors results/ --quiet --fail-on-outliers || mail-the-guard",
+    'ffmpeg -i door.mp4 -vf "$(bgsub errors results/ --format ffmpeg)" -an visitors.mp4',
 )
-@click.argument("given", type=shared.PATH, metavar="RESULTS|VIDEO|MODEL")
-@click.argument("footage", type=shared.PATH, metavar="[INPUT]", required=False)
-@shared.section("Events", kind=EventOptions)
-@_result_options
-@shared.named("k")
-@shared.source_options
-@shared.resource_options
-@log_options
+@click.argument("given", type=PATH, metavar="RESULTS|VIDEO|MODEL")
+@click.argument("footage", type=PATH, metavar="[INPUT]", required=False)
+@section("Events", kind=EventOptions)
+@event_format_option
+@option(
+    "Results",
+    "--plot",
+    type=PLOT,
+    metavar="FILE",
+    help="Draw the errors and the events to FILE (.png or .svg).",
+)
+@option(
+    "Results",
+    "--save-frames",
+    type=PATH,
+    metavar="DIR",
+    help="Save the frame with the highest score of each event to DIR, as PNG.",
+)
+@option(
+    "Results",
+    "--fail-on-outliers",
+    is_flag=True,
+    help="Exit with 8 if an event is listed, or if the scene stays changed to the end.",
+)
+@named("k")
+@source_options
+@resource_options
 def errors_command(
+    session: Session,
     given: str,
     footage: str | None,
     form: str,
@@ -265,12 +235,11 @@ def errors_command(
     from bgsub.outliers.events import find_events, with_cutoff
     from bgsub.report.tables import list_events, summary
 
-    session = current_session()
-    options = shared.chosen(EventOptions, params)
+    options = chosen(EventOptions, params)
     with session.about(given):
-        loaded = load(given, footage, params, session)
+        loaded = _load(given, footage, params, session)
         if save_frames is not None:
-            loaded.check_footage(session)
+            _check_footage(loaded, given, session)
         table = with_cutoff(loaded.table, cutoff=options.chosen_cutoff, quantile=options.quantile)
         events = find_events(
             table,
@@ -282,11 +251,10 @@ def errors_command(
             from bgsub.report.plots import render_errors
 
             kind: Any = Path(plot).suffix.lower()[1:]
-            write_file(
-                Path(plot), render_errors(table, events, title=loaded.name, plot_format=kind)
-            )
+            drawn = render_errors(table, events, title=loaded.name, plot_format=kind)
+            write_file(Path(plot), drawn)
         if save_frames is not None and events:
-            _save_peaks(loaded, events, Path(save_frames))
+            _save_peaks(str(loaded.footage), events, Path(save_frames), params["threads"])
         click.echo(list_events(form, events, table, loaded.name), nl=False)
         text = summary(events, table, loaded.name)
         session.log("summary", text, events=len(events), cutoff=table.cutoff)
@@ -294,26 +262,17 @@ def errors_command(
         raise OutliersFound(f"{loaded.name}: outlier frames were found")
 
 
-def _save_peaks(loaded: Loaded, events: list[Event], folder: Path) -> None:
+def _save_peaks(footage: str, events: list[Event], folder: Path, threads: int | None) -> None:
     """Save the frame of each event's highest score as a PNG file, in one pass over the footage."""
     from bgsub.video.images import encode_image
     from bgsub.video.source import open_source
 
     numbers = {event.peak_frame: event.number for event in events}
-    source = open_source(
-        str(loaded.footage),
-        start=min(numbers),
-        end=max(numbers),
-        exact_color=True,
-        threads=loaded.threads,
-    )
-    make_folder(folder)
-    for frame in source:
+    first, last = min(numbers), max(numbers)
+    for frame in open_source(footage, start=first, end=last, exact_color=True, threads=threads):
         if frame.number in numbers:
             name = f"event{numbers.pop(frame.number):03d}_frame{frame.number:06d}.png"
             write_in(folder, name, encode_image(frame.layout.to_bgr(frame.data)))
     if numbers:
-        message = (
-            f"{loaded.footage}: has no frame {min(numbers)}; is it the footage of these errors?"
-        )
+        message = f"{footage}: has no frame {min(numbers)}; is it the footage of these errors?"
         raise InputError(message)

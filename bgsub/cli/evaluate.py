@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.files import make_folder
-from bgsub.cli.help import Command, examples, option, together
-from bgsub.cli.messages import Session, current_session, log_options
-from bgsub.cli.progress import make_progress
+from bgsub.cli.messages import Session, make_progress
+from bgsub.cli.options import (
+    PATH,
+    PLOT,
+    chosen,
+    click_type,
+    command,
+    format_option,
+    named,
+    option,
+    out_option,
+    section,
+    together,
+)
 from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.evaluation import EvaluationOptions
 from bgsub.rules import Integer
@@ -27,7 +36,7 @@ _matching_options = together(
     option(
         "Matching",
         "--offset",
-        type=shared.click_type(Integer(-(10**9), 10**9)),
+        type=click_type(Integer(-(10**9), 10**9)),
         multiple=True,
         metavar="N",
         help="Frame = number of the truth + N: 1 where the truth counts from 0. Once for all "
@@ -37,7 +46,7 @@ _matching_options = together(
         "Matching",
         "--input",
         "footage",
-        type=shared.PATH,
+        type=PATH,
         multiple=True,
         metavar="INPUT",
         help="What the masks were made from: the names of its images number the frames, and "
@@ -53,50 +62,45 @@ _matching_options = together(
     ),
 )
 _result_options = together(
-    shared.format_option(
-        FORMATS, "How the measures are printed; an undefined one is –, empty or null."
-    ),
+    format_option(FORMATS, "How the measures are printed; an undefined one is –, empty or null."),
     option(
         "Results",
         "--per-frame",
-        type=shared.PATH,
+        type=PATH,
         metavar="FILE",
         help="Write the measures of every frame to FILE, as CSV.",
     ),
-    shared.out_option(
+    out_option(
         "Folder for the pictures of --worst; pictures of the same name are replaced.",
         required=False,
     ),
     option(
         "Results",
         "--plot",
-        type=shared.PLOT,
+        type=PLOT,
         metavar="FILE",
         help="With --scores: draw precision against recall to FILE (.png or .svg).",
     ),
 )
 
 
-@click.command(
+@command(
     "evaluate",
-    cls=Command,
-    epilog=examples(
-        "bgsub evaluate results/ groundtruth/",
-        "bgsub evaluate results/ highway/ --worst 5 --out pictures/ --per-frame frames.csv",
-        "bgsub evaluate a/mask.mkv a/truth/ b/mask.mkv b/truth/ --format markdown",
-        "bgsub evaluate results/ b00247.png --offset 1",
-        "bgsub evaluate results/ truth.mkv --scores --plot curve.png   after run --save-scores",
-    ),
+    "bgsub evaluate results/ groundtruth/",
+    "bgsub evaluate results/ highway/ --worst 5 --out pictures/ --per-frame frames.csv",
+    "bgsub evaluate a/mask.mkv a/truth/ b/mask.mkv b/truth/ --format markdown",
+    "bgsub evaluate results/ b00247.png --offset 1",
+    "bgsub evaluate results/ truth.mkv --scores --plot curve.png   after run --save-scores",
 )
 @click.argument(
-    "places", type=shared.PATH, metavar="MASKS TRUTH [MASKS TRUTH]...", nargs=-1, required=True
+    "places", type=PATH, metavar="MASKS TRUTH [MASKS TRUTH]...", nargs=-1, required=True
 )
 @_matching_options
-@shared.named("common", kind=EvaluationOptions)
-@shared.section("Scoring", kind=EvaluationOptions)
+@named("common", kind=EvaluationOptions)
+@section("Scoring", kind=EvaluationOptions)
 @_result_options
-@log_options
 def evaluate_command(
+    session: Session,
     places: tuple[str, ...],
     form: str,
     per_frame: str | None,
@@ -116,8 +120,7 @@ def evaluate_command(
     which one has the number 0. --offset overrides this. Where the truth has no foreground, recall
     is undefined; F is 0 if a pixel is marked, and undefined if none is.
     """
-    session = current_session()
-    options = shared.chosen(EvaluationOptions, params)
+    options = chosen(EvaluationOptions, params)
     if plot is not None and not options.scores:
         message = "--plot draws the curve of scores, so it needs --scores"
         raise UsageError(message)
@@ -185,7 +188,6 @@ def _save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
     from bgsub.evaluation.report import draw_verdicts
     from bgsub.video.images import encode_image
 
-    make_folder(folder)
     frames = {}
     try:
         frames = footage_frames(one)

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import compare as comparing
-from bgsub.cli import options as shared
-from bgsub.cli.files import preamble, write
-from bgsub.cli.help import Command, examples
-from bgsub.cli.messages import current_session, log_options, log_results
-from bgsub.cli.progress import make_progress
+from bgsub.cli.compare import log_comparison, manifest, run_comparison, write, write_errors
+from bgsub.cli.messages import Session, log_results, make_progress
+from bgsub.cli.options import (
+    PATH,
+    chosen,
+    command,
+    examples,
+    named,
+    preamble,
+    resource_options,
+    run_options,
+    section,
+    source_options,
+    table_options,
+)
 from bgsub.paper.options import (
     DigitOptions,
     MovedObjectOptions,
@@ -24,7 +33,7 @@ from bgsub.paper.options import (
 from bgsub.report.tables import list_rows
 
 if TYPE_CHECKING:
-    from bgsub.paper.figures import Panel
+    from bgsub.options import Declared
     from bgsub.paper.options import Comparison
     from bgsub.pipeline.results import ResultsDirectory
 
@@ -46,19 +55,16 @@ def experiment_command() -> None:
     """
 
 
-@experiment_command.command(
+@command(
     "synthetic",
-    cls=Command,
+    "bgsub experiment synthetic --out fig1/",
+    "bgsub experiment synthetic --shares 0.4 --sets 20 --format markdown --out fig1/",
+    group=experiment_command,
     short_help="Fig. 1: Data1 and Data2 with more and more outliers.",
-    epilog=examples(
-        "bgsub experiment synthetic --out fig1/",
-        "bgsub experiment synthetic --shares 0.4 --sets 20 --format markdown --out fig1/",
-    ),
 )
-@shared.table_options
-@shared.section("Experiment", kind=SyntheticOptions)
-@log_options
-def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
+@table_options
+@section("Experiment", kind=SyntheticOptions)
+def synthetic_command(session: Session, out: str, form: str, force: bool, **params: Any) -> None:
     """Fit every row-outlier method to synthetic data whose outliers are known.
 
     Data1 has outliers uniform on [0, 2]^p, Data2 in a random half-space. tre is the error of the
@@ -66,13 +72,11 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
     rows. Prints mean tre; writes synthetic.csv, with deviations and seconds, and synthetic.png.
     """
     from bgsub.paper.curves import DATA, SYNTHETIC_COLUMNS, run_synthetic
-    from bgsub.paper.figures import Panel
+    from bgsub.paper.figures import Panel, render_tre
     from bgsub.pipeline.results import ResultsDirectory
 
-    options = shared.chosen(SyntheticOptions, params)
-    session = current_session()
-    names = ["synthetic.csv", "synthetic.png"]
-    with ResultsDirectory(Path(out), names, force=force) as results:
+    options = chosen(SyntheticOptions, params)
+    with ResultsDirectory(Path(out), ["synthetic.csv", "synthetic.png"], force=force) as results:
         with make_progress(session) as progress:
             points = run_synthetic(options, progress=progress)
         panels = [
@@ -81,25 +85,23 @@ def synthetic_command(out: str, form: str, force: bool, **params: Any) -> None:
             for p in options.features
         ]
         title = f"Synthetic data, n = {options.samples}, k = {options.components}"
-        _save(results, "synthetic", SYNTHETIC_COLUMNS, points, panels, title, options.to_json())
-    _print(form, points, ("data", "p"))
+        write(results, "synthetic.png", render_tre(panels, title, columns=2))
+        _save(results, "synthetic", SYNTHETIC_COLUMNS, points, options)
+    _print(form, SYNTHETIC_COLUMNS, points, ("data", "p"))
     log_results(out, session)
 
 
-@experiment_command.command(
+@command(
     "digits",
-    cls=Command,
+    "bgsub experiment digits --out digits/",
+    "bgsub experiment digits --data usps.bz2 --true 3 --outliers 7,others --out digits/",
+    "bgsub experiment digits --data train-images-idx3-ubyte.gz --samples 500 --out digits/",
+    group=experiment_command,
     short_help="One digit is true, others are outliers.",
-    epilog=examples(
-        "bgsub experiment digits --out digits/",
-        "bgsub experiment digits --data usps.bz2 --true 3 --outliers 7,others --out digits/",
-        "bgsub experiment digits --data train-images-idx3-ubyte.gz --samples 500 --out digits/",
-    ),
 )
-@shared.table_options
-@shared.section("Experiment", kind=DigitOptions)
-@log_options
-def digits_command(out: str, form: str, force: bool, **params: Any) -> None:
+@table_options
+@section("Experiment", kind=DigitOptions)
+def digits_command(session: Session, out: str, form: str, force: bool, **params: Any) -> None:
     """Fit every row-outlier method to pictures of one digit, with other digits among them.
 
     Prints mean tre; writes digits.csv, with deviations and seconds, and digits.png: tre over the
@@ -107,13 +109,11 @@ def digits_command(out: str, form: str, force: bool, **params: Any) -> None:
     and MNIST: --data names them, as they are published or as arrays X and y of an .npz file.
     """
     from bgsub.paper.curves import DIGIT_COLUMNS, load_digits, run_digits
-    from bgsub.paper.figures import Panel
+    from bgsub.paper.figures import Panel, render_tre
     from bgsub.pipeline.results import ResultsDirectory
 
-    options = shared.chosen(DigitOptions, params)
-    session = current_session()
-    names = ["digits.csv", "digits.png"]
-    with ResultsDirectory(Path(out), names, force=force) as results:
+    options = chosen(DigitOptions, params)
+    with ResultsDirectory(Path(out), ["digits.csv", "digits.png"], force=force) as results:
         digits = load_digits(None if options.data is None else Path(options.data))
         with make_progress(session) as progress:
             points = run_digits(digits, options, progress=progress)
@@ -126,29 +126,28 @@ def digits_command(out: str, form: str, force: bool, **params: Any) -> None:
             for k in options.ks
         ]
         title = f"{digits.name.replace('$', '')}, true digit {options.true}, n = {points[0].n}"
-        plain, columns = options.to_json(), len(options.ks)
-        _save(results, "digits", DIGIT_COLUMNS, points, panels, title, plain, columns=columns)
-    _print(form, points, ("outliers", "k"))
+        write(results, "digits.png", render_tre(panels, title, columns=len(options.ks)))
+        _save(results, "digits", DIGIT_COLUMNS, points, options)
+    _print(form, DIGIT_COLUMNS, points, ("outliers", "k"))
     log_results(out, session)
 
 
-@experiment_command.command(
+@command(
     "background",
-    cls=Command,
+    "bgsub experiment background sample_videos/water.avi --truth spans.csv --out table1/",
+    "bgsub experiment background door.mp4 --every 5 --k 1,5 --timeout 600 --out table1/",
+    group=experiment_command,
     short_help="Table 1 and the reconstruction errors, on a video.",
-    epilog=examples(
-        "bgsub experiment background sample_videos/water.avi --truth spans.csv --out table1/",
-        "bgsub experiment background door.mp4 --every 5 --k 1,5 --timeout 600 --out table1/",
-    ),
 )
-@click.argument("path", type=shared.PATH, metavar="INPUT")
-@shared.table_options
-@shared.section("Comparison", kind=TimesOptions)
-@shared.named("fit_frames", "seed", section="Comparison")
-@shared.source_options
-@shared.resource_options
-@log_options
-def background_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:
+@click.argument("path", type=PATH, metavar="INPUT")
+@table_options
+@section("Comparison", kind=TimesOptions)
+@named("fit_frames", "seed", section="Comparison")
+@source_options
+@resource_options
+def background_command(
+    session: Session, path: str, out: str, form: str, force: bool, **params: Any
+) -> None:
     """Measure how long each method takes on INPUT for several k, in the columns of Table 1.
 
     The paper's seconds stand below ours; they were measured in 2014, on other hardware, for 633
@@ -160,18 +159,17 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
     from bgsub.paper.options import PAPER_TIMES
     from bgsub.pipeline.results import ResultsDirectory
 
-    options = shared.chosen(TimesOptions, {**params, "run": shared.run_options(params)})
-    session = current_session()
+    options = chosen(TimesOptions, {**params, "run": run_options(params)})
     names = ["times.csv", "times.png", "frame_errors.csv", "errors.png", *_SHEETS]
     with session.about(path):
         with ResultsDirectory(Path(out), names, force=force) as results:
-            comparison = comparing.run_comparison(path, options, session)
+            comparison = run_comparison(path, options, session)
             rows = time_rows(comparison)
             write(results, "times.csv", list_rows("csv", TIMES_COLUMNS, rows))
             write(results, "times.png", render_times(comparison, PAPER_TIMES))
-            _write_errors(results, comparison)
+            write_errors(results, comparison)
             _write_sheets(results, comparison)
-            facts = comparing.manifest(
+            facts = manifest(
                 "experiment background", path, comparison, options.to_json(), comparison.stages
             )
             paper = {name: asdict(column) for name, column in PAPER_TIMES.items()}
@@ -180,28 +178,27 @@ def background_command(path: str, out: str, form: str, force: bool, **params: An
         if form not in {"csv", "json"}:
             header, rows = table_one(comparison)
         click.echo(list_rows(form, header, rows), nl=False)
-        comparing.log_comparison(comparison, session)
+        log_comparison(comparison, session)
         log_results(out, session)
 
 
-@experiment_command.command(
+@command(
     "moved-object",
-    cls=Command,
+    "bgsub experiment moved-object MovedObject.avi --out moved/",
+    "bgsub experiment moved-object mine.mp4 --truth spans.csv --part 500 --frames 40,450 "
+    "--out moved/",
+    group=experiment_command,
     short_help="Error curves and pictures of the paper's second recording.",
-    epilog=examples(
-        "bgsub experiment moved-object MovedObject.avi --out moved/",
-        "bgsub experiment moved-object mine.mp4 --truth spans.csv --part 500 --frames 40,450 "
-        "--out moved/",
-    ),
 )
-@click.argument("path", type=shared.PATH, metavar="INPUT")
-@shared.table_options
-@shared.section("Comparison", kind=MovedObjectOptions)
-@shared.named("fit_frames", "seed", section="Comparison")
-@shared.source_options
-@shared.resource_options
-@log_options
-def moved_object_command(path: str, out: str, form: str, force: bool, **params: Any) -> None:
+@click.argument("path", type=PATH, metavar="INPUT")
+@table_options
+@section("Comparison", kind=MovedObjectOptions)
+@named("fit_frames", "seed", section="Comparison")
+@source_options
+@resource_options
+def moved_object_command(
+    session: Session, path: str, out: str, form: str, force: bool, **params: Any
+) -> None:
     """Fit all methods to the first part of INPUT, and TRPCA to all of it.
 
     INPUT is the recording "Moved Object" (Wallflower), or another one with --truth. Prints the
@@ -212,39 +209,29 @@ def moved_object_command(path: str, out: str, form: str, force: bool, **params: 
     from bgsub.paper.figures import MOVED_COLUMNS, of_part, of_whole, row_cells
     from bgsub.pipeline.results import ResultsDirectory
 
-    options = shared.chosen(MovedObjectOptions, {**params, "run": shared.run_options(params)})
-    session = current_session()
+    options = chosen(MovedObjectOptions, {**params, "run": run_options(params)})
     parts = ("whole", "part")
     errors = [f"{name}-{part}.{kind}" for part in parts for name, kind in _ERRORS]
     names = ["compare.csv", *errors, *_SHEETS]
     with session.about(path):
         with ResultsDirectory(Path(out), names, force=force) as results:
-            whole = comparing.run_comparison(path, of_whole(options), session)
-            part = comparing.run_comparison(path, of_part(options), session)
+            whole = run_comparison(path, of_whole(options), session)
+            part = run_comparison(path, of_part(options), session)
             for name, comparison in zip(parts, (whole, part), strict=True):
-                _write_errors(results, comparison, f"-{name}")
+                write_errors(results, comparison, f"-{name}")
             _write_sheets(results, part)
             rows = [*row_cells("all", whole), *row_cells(f"1-{options.part}", part)]
             write(results, "compare.csv", list_rows("csv", MOVED_COLUMNS, rows))
-            facts = comparing.manifest(
-                "experiment moved-object", path, part, options.to_json(), part.stages
-            )
+            facts = manifest("experiment moved-object", path, part, options.to_json(), part.stages)
             results.commit({**facts, "rows": rows})
         click.echo(list_rows(form, MOVED_COLUMNS, rows), nl=False)
         for comparison in (whole, part):
-            comparing.log_comparison(comparison, session)
+            log_comparison(comparison, session)
         log_results(out, session)
 
 
 _ERRORS = (("frame_errors", "csv"), ("errors", "png"))
 _SHEETS = ("frames-own.png", "frames-common.png")
-
-
-def _write_errors(results: ResultsDirectory, comparison: Comparison, suffix: str = "") -> None:
-    from bgsub.paper.figures import render_errors
-
-    write(results, f"frame_errors{suffix}.csv", comparing.frame_errors(comparison))
-    write(results, f"errors{suffix}.png", render_errors(comparison))
 
 
 def _write_sheets(results: ResultsDirectory, comparison: Comparison) -> None:
@@ -259,27 +246,17 @@ def _save(
     name: str,
     header: Sequence[str],
     points: Sequence[Any],
-    panels: Sequence[Panel],
-    title: str,
-    options: dict[str, Any],
-    *,
-    columns: int = 2,
+    options: Declared,
 ) -> None:
-    """Write data, figure and manifest."""
-    from bgsub.paper.figures import render_tre
-
-    rows = [asdict(point) for point in points]
-    write(results, f"{name}.csv", list_rows("csv", header, rows))
-    write(results, f"{name}.png", render_tre(panels, title, columns=columns))
-    results.commit(preamble(f"experiment {name}", options))
+    write(results, f"{name}.csv", list_rows("csv", header, [asdict(point) for point in points]))
+    results.commit(preamble(f"experiment {name}", options.to_json()))
 
 
-def _print(form: str, points: Sequence[Any], panel: Sequence[str]) -> None:
+def _print(form: str, header: Sequence[str], points: Sequence[Any], panel: Sequence[str]) -> None:
     """Print the points; for people, the mean tre alone, with the shares side by side."""
     from bgsub.paper.figures import tre_table
 
-    rows = [asdict(point) for point in points]
-    header: Sequence[str] = tuple(rows[0])
+    rows = [{name: getattr(point, name) for name in header} for point in points]
     if form not in {"csv", "json"}:
         header, rows = tre_table(points, panel)
     click.echo(list_rows(form, header, rows), nl=False)

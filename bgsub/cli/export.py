@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.files import load_selected, selection_options
-from bgsub.cli.help import Command, examples, option
-from bgsub.cli.messages import current_session, log_options, log_results
+from bgsub.cli.events import load_selected, selection_options
+from bgsub.cli.messages import Session, log_results
+from bgsub.cli.options import PATH, click_type, command, named, option, out_option
 from bgsub.errors import UsageError
 from bgsub.rules import Choice
 
@@ -24,39 +23,37 @@ NAMES = (
 """Formats, so that --help need not import what writes them."""
 
 
-@click.command(
+@command(
     "export",
-    cls=Command,
-    epilog=examples(
-        "bgsub export results/ --to via -o tracks.csv        movement, VIA",
-        "bgsub export results/ --to mot -o gt.txt            MOT Challenge",
-        "bgsub export results/ --to coco -o instances.json   boxes, pixels and track numbers",
-        "bgsub export results/ --to cvat -o annotations.xml  CVAT, for videos",
-        "bgsub export results/ --to labels -o labels.tif     TrackMate, napari",
-        "bgsub export results/ --to csv-seconds -o cuts.csv  start and end of each event",
-        "bgsub export results/ --to lossless-cut             beside the film, where it is found",
-    ),
+    "bgsub export results/ --to via -o tracks.csv        movement, VIA",
+    "bgsub export results/ --to mot -o gt.txt            MOT Challenge",
+    "bgsub export results/ --to coco -o instances.json   boxes, pixels and track numbers",
+    "bgsub export results/ --to cvat -o annotations.xml  CVAT, for videos",
+    "bgsub export results/ --to labels -o labels.tif     TrackMate, napari",
+    "bgsub export results/ --to csv-seconds -o cuts.csv  start and end of each event",
+    "bgsub export results/ --to lossless-cut             beside the film, where it is found",
 )
-@click.argument("results", type=shared.PATH, metavar="RESULTS")
+@click.argument("results", type=PATH, metavar="RESULTS")
 @option(
     "Results",
     "--to",
     "form",
-    type=shared.click_type(Choice(NAMES)),
+    type=click_type(Choice(NAMES)),
     required=True,
     help="Boxes: via, mot, cvat, yolo (a folder), megadetector. Pixels: coco, labels. Events: edl, "
     "ffconcat, csv-seconds, lossless-cut.",
 )
-@shared.out_option(
+@out_option(
     "The file to write, or for yolo the folder. A project of LosslessCut is named after its film: "
     "the folder to write it into.  [default for lossless-cut: beside the film]",
     metavar="PATH",
     required=False,
 )
-@shared.named("force", section="Results")
+@named("force", section="Results")
 @selection_options
-@log_options
-def export_command(results: str, form: str, out: str | None, force: bool, **params: Any) -> None:
+def export_command(
+    session: Session, results: str, form: str, out: str | None, force: bool, **params: Any
+) -> None:
     """Write the objects or events of RESULTS in a format that other programs open.
 
     RESULTS is a folder that bgsub run or bgsub objects wrote. Frames are counted as each format
@@ -64,7 +61,6 @@ def export_command(results: str, form: str, out: str | None, force: bool, **para
     """
     from bgsub.export.formats import export
 
-    session = current_session()
     with session.about(results):
         run = load_selected(Path(results), params)
         path = _place(run, form, out)

@@ -8,23 +8,19 @@ from typing import Literal
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.help import Command, examples, option
-from bgsub.cli.messages import current_session, log_options
+from bgsub.cli.messages import Session
+from bgsub.cli.options import PATH, command, option, out_option
 from bgsub.errors import UsageError, plural
 
 
-@click.command(
+@command(
     "feedback",
-    cls=Command,
-    epilog=examples(
-        "bgsub feedback results/ --not 12 15                      events, as `bgsub events` lists",
-        "bgsub feedback results/ --by track --not 3",
-        "bgsub feedback results/ --from not-objects.json          what a page has saved",
-        "bgsub run tomorrow.mp4 --feedback feedback.json --out tomorrow/",
-    ),
+    "bgsub feedback results/ --not 12 15                      events, as `bgsub events` lists",
+    "bgsub feedback results/ --by track --not 3",
+    "bgsub feedback results/ --from not-objects.json          what a page has saved",
+    "bgsub run tomorrow.mp4 --feedback feedback.json --out tomorrow/",
 )
-@click.argument("results", type=shared.PATH, metavar="RESULTS")
+@click.argument("results", type=PATH, metavar="RESULTS")
 @click.argument("numbers", nargs=-1, type=click.IntRange(1), metavar="[NUMBER...]")
 @option("Feedback", "--not", "says_not", is_flag=True, help="The numbers are no objects.")
 @option(
@@ -39,17 +35,17 @@ from bgsub.errors import UsageError, plural
     "Feedback",
     "--from",
     "saved",
-    type=shared.PATH,
+    type=PATH,
     metavar="FILE",
     help="Take the numbers of events that the page of RESULTS has saved.",
 )
-@shared.out_option(
+@out_option(
     "File that remembers; what it holds already stays.  [default: feedback.json]",
     metavar="FILE",
     required=False,
 )
-@log_options
 def feedback_command(
+    session: Session,
     results: str,
     numbers: tuple[int, ...],
     says_not: bool,
@@ -66,7 +62,6 @@ def feedback_command(
     from bgsub.export.run_data import load_run
     from bgsub.tracking import feedback
 
-    session = current_session()
     with session.about(results):
         if saved is not None:
             if numbers or by == "track":

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.help import Command, examples, option
-from bgsub.cli.messages import current_session, log_options
-from bgsub.cli.progress import duration, make_progress
+from bgsub.cli.messages import Session, duration, make_progress
+from bgsub.cli.options import (
+    PATH,
+    command,
+    named,
+    option,
+    resource_options,
+    run_options,
+    source_options,
+)
 from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
 
@@ -23,86 +29,64 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 
-@click.command(
+@command(
     "info",
-    cls=Command,
-    epilog=examples(
-        "bgsub info water.avi",
-        "bgsub info 'shots/*.png' --k 5 --scale 0.5 --memory 600M",
-        "bgsub info door.mp4 --json | jq .estimate.memory_bytes",
-    ),
+    "bgsub info water.avi",
+    "bgsub info 'shots/*.png' --k 5 --scale 0.5 --memory 600M",
+    "bgsub info door.mp4 --json | jq .estimate.memory_bytes",
 )
-@click.argument("path", type=shared.PATH, metavar="INPUT")
+@click.argument("path", type=PATH, metavar="INPUT")
 @option("Results", "--json", "as_json", is_flag=True, help="Print one JSON object.")
-@shared.named("k", "fit_frames", "segment")
-@shared.source_options
-@shared.resource_options
-@log_options
-def info_command(path: str, as_json: bool, **params: Any) -> None:
+@named("k", "fit_frames", "segment")
+@source_options
+@resource_options
+def info_command(session: Session, path: str, as_json: bool, **params: Any) -> None:
     """Decode INPUT once and print its size, frames, rate, duration and codec.
 
     The last lines are the memory and the time that `bgsub run` would need for its default outputs.
     """
-    options = shared.run_options(params)
-    session = current_session()
+    options = run_options(params)
     with session.about(path):
-        facts, warnings = _examine(path, options)
+        facts, warnings = _examine(path, options, session)
         for warning in warnings:
             session.log("warning", warning)
     if as_json:
         click.echo(json.dumps(facts, indent=2))
     else:
-        click.echo(describe(facts))
+        click.echo(_describe(facts))
 
 
-def _examine(path: str, options: RunOptions) -> tuple[dict[str, Any], list[str]]:
-    """Decode an input; give what is known of it, and the warnings of its decoder."""
-    from bgsub.pipeline.inputs import open_frames
+def _examine(path: str, options: RunOptions, session: Session) -> tuple[dict[str, Any], list[str]]:
+    """Decode an input; return what is known of it, and the warnings of its decoder."""
+    from bgsub.pipeline.inputs import memory_limit, open_frames
+    from bgsub.runtime.limits import amount
 
     source = open_frames(path, options.source, threads=options.threads)
-    _check_picture(source, options)
+    width, height = source.input_size
+    limit = memory_limit(options.memory, options.jobs)
+    if 3 * width * height > limit:
+        message = f"{source.name}: a picture of {width} x {height} pixels takes at least"
+        message = f"{message} {amount(3 * width * height)}, but the limit is {amount(limit)}"
+        raise MemoryLimitError(f"{message}; raise --memory")
     selected, last_time = 0, 0.0
     began = time.perf_counter()
-    with make_progress(current_session()) as progress:
+    with make_progress(session) as progress:
         for frame in source:
             selected, last_time = selected + 1, frame.time_s
             progress("decode", selected, source.frames_estimate)
     decode_s = time.perf_counter() - began
-    return _facts(source, options, selected, last_time, decode_s), source.warnings
-
-
-def _check_picture(source: FrameSource, options: RunOptions) -> None:
-    """Refuse pictures that are larger than the memory limit, before the first is decoded."""
-    from bgsub.pipeline.inputs import memory_limit
-    from bgsub.runtime.limits import amount
-
-    width, height = source.input_size
-    size, limit = 3 * width * height, memory_limit(options.memory, options.jobs)
-    if size > limit:
-        message = f"{source.name}: a picture of {width} x {height} pixels takes at least"
-        raise MemoryLimitError(
-            f"{message} {amount(size)}, but the limit is {amount(limit)}; raise --memory"
-        )
-
-
-def _facts(
-    source: FrameSource, options: RunOptions, selected: int, last_time: float, decode_s: float
-) -> dict[str, Any]:
-    layout = source.layout
-    rate = None if source.rate is None else float(source.rate)
-    width, height = source.input_size
-    seconds = source.duration_s
+    rate, seconds = source.rate, source.duration_s
     if seconds is None and rate:
-        seconds = last_time + 1 / rate
+        seconds = last_time + 1 / float(rate)
     return {
         "schema_version": SCHEMA_VERSION,
         "input": source.path,
         "kind": source.kind,
         "width": width,
         "height": height,
-        "frame_width": layout.width,
-        "frame_height": layout.height,
-        "color": layout.is_color,
+        "frame_width": source.layout.width,
+        "frame_height": source.layout.height,
+        "color": source.layout.is_color,
         "frames_decoded": source.decoded,
         "frames_selected": selected,
         "frames_bad": len(source.bad_frames),
@@ -110,13 +94,13 @@ def _facts(
             {"frame": bad.number, "time_s": round(bad.time_s, 6), "reason": bad.reason}
             for bad in source.bad_frames
         ],
-        "rate": None if rate is None else round(rate, 6),
+        "rate": None if rate is None else round(float(rate), 6),
         "duration_s": None if seconds is None else round(seconds, 6),
         "codec": source.codec,
         "pixel_format": source.pixel_format,
         "unseen_damage": source.unseen_damage,
         "estimate": _estimate(source, options, selected, decode_s),
-    }
+    }, source.warnings
 
 
 def _estimate(
@@ -175,7 +159,7 @@ def _planned(
     return found, run_seconds(need, storage or "memory", sample, decode_s)
 
 
-def describe(facts: dict[str, Any]) -> str:
+def _describe(facts: dict[str, Any]) -> str:
     """Write the facts as lines for people."""
     from bgsub.video.selection import format_time
 
@@ -198,7 +182,7 @@ def describe(facts: dict[str, Any]) -> str:
         "codec": facts["codec"] or "none",
         "pixel format": facts["pixel_format"] or "not said",
         "damage": f"{facts['unseen_damage']}: {facts['codec']} has no checksums",
-        "a run needs": f"about {memory(needs['memory_bytes'])} of memory and "
+        "a run needs": f"about {_memory(needs['memory_bytes'])} of memory and "
         f"{duration(max(1.0, needs['seconds']))}, with --k {needs['k']}",
     }
     if needs["segments"] > 1:
@@ -208,18 +192,18 @@ def describe(facts: dict[str, Any]) -> str:
     if needs["reason"]:
         lines["how" if needs["fits"] else "does not fit"] = needs["reason"]
     if needs["memory_bytes"] != needs["unrestricted_bytes"]:
-        lines["without it"] = f"about {memory(needs['unrestricted_bytes'])}"
+        lines["without it"] = f"about {_memory(needs['unrestricted_bytes'])}"
     # A name that is no valid text, which Linux allows, must not be an error here.
     name = click.format_filename(facts["input"])
     return "\n".join([name, *(f"  {label:<13} {text}" for label, text in lines.items())])
 
 
-def memory(size: int) -> str:
+def _memory(size: int) -> str:
     """Write a number of bytes for people.
 
     Examples
     --------
-    >>> memory(186_000_000), memory(3_240_000_000)
+    >>> _memory(186_000_000), _memory(3_240_000_000)
     ('190 MB', '3.2 GB')
     """
     if size >= 1e9:

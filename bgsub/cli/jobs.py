@@ -1,32 +1,37 @@
-"""Plan and do the inputs of a command: one, one after the other, or side by side."""
+"""Plan and do the inputs of a command: one, one after the other, or side by side.
+
+Inputs and segments that are done side by side, or by the workers of a cluster, are done by
+processes that run this module: a request comes on stdin as one line of JSON, a reply goes to
+stdout. When stdin ends, whoever asked is gone, and the work is stopped.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import functools
+import json
 import os
+import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from bgsub.cli import messages
 from bgsub.cli.messages import (
     INTERRUPTED,
-    Event,
     Session,
     log_error,
     log_results,
+    make_progress,
     reporting,
+    speed,
     work_is_done,
     write_line,
 )
-from bgsub.cli.progress import make_progress, speed
 from bgsub.errors import (
     BatchError,
     BgsubError,
@@ -34,15 +39,16 @@ from bgsub.errors import (
     InputError,
     Interrupted,
     OutputError,
+    UsageError,
 )
 from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
 from bgsub.runtime.files import check_plain
-from bgsub.runtime.signals import held_back_in_children
-from bgsub.runtime.tuning import tune
+from bgsub.runtime.processes import tune
+from bgsub.version import __version__
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
-    from multiprocessing.connection import Connection
+    import subprocess
+    from concurrent.futures import Future
 
     from bgsub.pipeline.outcome import RunResult
     from bgsub.segments.plan import SegmentPlan
@@ -50,12 +56,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """One input of a batch; plain values, so that it may go to another process.
+    """One input of a batch.
 
     Attributes
     ----------
     input : str
-        As it was given.
+        As it was given; in messages.
     out : Path
         Where its results go.
     number, of : int
@@ -82,6 +88,105 @@ class Outcome:
     exit_code: int = 0
 
 
+# Where and how fast a run is done; results are the same.
+_WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done with each input: plain values, so that it may go to another process.
+
+    Attributes
+    ----------
+    model : str, optional
+        The model.npz of `bgsub apply`, or a folder of results with several.
+    skip : bool
+        Leave inputs alone whose complete results are there, if they were made so.
+    digest : str, optional
+        SHA-256 that the input should have, of a run that is repeated.
+    processes : int
+        Processes for the segments of an only input.
+    segment : (str, int), optional
+        Footage and number of the segment that is done instead of an input.
+    """
+
+    command: Literal["run", "apply"]
+    options: RunOptions
+    model: str | None = None
+    skip: bool = False
+    digest: str | None = None
+    processes: int = 1
+    segment: tuple[str, int] | None = None
+
+    def do(self, job: Job, session: Session) -> None:
+        """Do a job, and say what was found."""
+        if self.segment is not None:
+            from bgsub.segments.run import run_segment
+
+            footage, number = self.segment
+            run_segment(job.out, number, footage=footage, jobs=self.options.jobs)
+            return
+        began = time.monotonic()
+        result = self._run(job, session) if self.model is None else self._apply(job, session)
+        found = result.manifest.get("input", {}).get("sha256")
+        if self.digest and found and found != self.digest:
+            message = f"{job.input} is not the same file as in the run that was repeated"
+            session.log("warning", message)
+        show_result(result, session, began)
+
+    def _run(self, job: Job, session: Session) -> RunResult:
+        from bgsub.segments.plan import FOLDER
+        from bgsub.segments.run import run
+
+        def side_by_side(film: SegmentPlan, numbers: Sequence[int]) -> None:
+            segments_side_by_side(film, numbers, job, self, session)
+
+        work = side_by_side if self.processes > 1 else None
+        try:
+            with make_progress(session) as progress:
+                return run(job.input, job.out, self.options, progress=progress, work=work)
+        except (KeyboardInterrupt, Interrupted) as error:
+            if not (job.out / FOLDER).is_dir():
+                raise
+            message = f"{INTERRUPTED}; --resume goes on with the segments that are finished"
+            raise Interrupted(message) from error
+
+    def _apply(self, job: Job, session: Session) -> RunResult:
+        from bgsub.pipeline import run as pipeline
+        from bgsub.segments.run import choose_model, models_in
+
+        model = Path(self.model or "")
+        if model.is_dir():
+            model = choose_model(models_in(model), job.input, self.options)
+            session.log("note", f"{model} leaves the least of it unexplained and is used")
+        with make_progress(session) as progress:
+            return pipeline.apply(model, job.input, job.out, self.options, progress=progress)
+
+    def differences(self, folder: Path) -> list[str]:
+        """List the options that whole results were made with instead, such as ``--k 2``."""
+        from bgsub.pipeline.manifest import input_identity, load_manifest
+
+        manifest = load_manifest(folder)
+        if manifest.get("command", "run") != self.command:
+            return [f"bgsub {manifest['command']}"]
+        found = []
+        if self.model is not None and Path(self.model).is_file():
+            sha256 = manifest.get("model_sha256")
+            if sha256 != input_identity(self.model)["sha256"]:
+                found.append(f"another model ({manifest.get('model')})")
+        ours, theirs = self.options.to_json(), manifest["options"]
+        for kind, now, then in (
+            (SourceOptions, ours["source"], theirs.get("source", {})),
+            (RunOptions, ours, theirs),
+        ):
+            for one in declared_fields(kind):
+                value = then.get(one.name, now[one.name])
+                if one.name not in _WITHOUT_EFFECT and value != now[one.name]:
+                    shown = "its default" if value is None else value
+                    found.append(f"{flag(one)} {shown}")
+        return found
+
+
 def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> list[Job]:
     """Decide where the results of each input go.
 
@@ -99,13 +204,15 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
     list of Job
         In the order of the inputs.
     """
+    from bgsub.pipeline.results import is_complete
+
     if not subfolders:
         return [Job(given, out, i, len(inputs)) for i, given in enumerate(inputs, start=1)]
     taken: dict[str, int] = {}  # file systems may take Water for water
     if keep:
         for index, given in enumerate(inputs):
             for name in _names(given):
-                if not _is_complete(out / name):
+                if not is_complete(out / name):
                     break
                 if name.casefold() not in taken and belongs(out / name, given):
                     taken[name.casefold()] = index
@@ -115,7 +222,7 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
     for index, given in enumerate(inputs):
         for name in _names(given):
             is_own = kept.get(index) == name.casefold()
-            is_foreign = keep and _is_complete(out / name) and not belongs(out / name, given)
+            is_foreign = keep and is_complete(out / name) and not belongs(out / name, given)
             if is_own or (index not in kept and name.casefold() not in taken and not is_foreign):
                 taken[name.casefold()] = index
                 jobs.append(Job(given, out / name, index + 1, len(inputs)))
@@ -125,34 +232,19 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
 
 def _names(given: str) -> Iterator[str]:
     """Yield names for the folder of an input: water, water-2, water-3, …."""
-    stem = _stem(given)
+    path = Path(given)
+    stem = path.stem
+    if path.is_dir():
+        whole = path.resolve()
+        stem = whole.stem if whole.suffix == ".zarr" else whole.name
+    elif not path.exists() and any(character in path.name for character in "*?[%"):
+        stem = path.parent.resolve().name  # images are known by their folder
+    stem = stem or "input"
     yield stem
     number = 2
     while True:
         yield f"{stem}-{number}"
         number += 1
-
-
-def _stem(given: str) -> str:
-    path = Path(given)
-    if path.is_dir():
-        whole = path.resolve()
-        return (whole.stem if whole.suffix == ".zarr" else whole.name) or "input"
-    if not path.exists() and any(character in path.name for character in "*?[%"):
-        return path.parent.resolve().name or "input"  # images are known by their folder
-    return path.stem or "input"
-
-
-def _is_complete(folder: Path) -> bool:
-    from bgsub.pipeline.results import is_complete
-
-    return is_complete(folder)
-
-
-def _recover(folder: Path) -> None:
-    from bgsub.pipeline.results import recover
-
-    recover(folder)
 
 
 def belongs(folder: Path, given: str) -> bool:
@@ -179,49 +271,6 @@ def belongs(folder: Path, given: str) -> bool:
     return bool(input_identity(given)["sha256"] == recorded["sha256"])
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What results are made with: only those of the same are left alone by --skip-existing.
-
-    Attributes
-    ----------
-    model : str, optional
-        The model.npz of `bgsub apply`.
-    """
-
-    command: str
-    options: RunOptions
-    model: str | None = None
-
-    def differences(self, folder: Path) -> list[str]:
-        """List the options that whole results were made with instead, such as ``--k 2``."""
-        from bgsub.pipeline.manifest import input_identity, load_manifest
-
-        manifest = load_manifest(folder)
-        if manifest.get("command", "run") != self.command:
-            return [f"bgsub {manifest['command']}"]
-        found = []
-        if self.model is not None:
-            sha256 = manifest.get("model_sha256")
-            if sha256 != input_identity(self.model)["sha256"]:
-                found.append(f"another model ({manifest.get('model')})")
-        ours, theirs = self.options.to_json(), manifest["options"]
-        for kind, now, then in (
-            (SourceOptions, ours["source"], theirs.get("source", {})),
-            (RunOptions, ours, theirs),
-        ):
-            for one in declared_fields(kind):
-                value = then.get(one.name, now[one.name])
-                if one.name not in _WITHOUT_EFFECT and value != now[one.name]:
-                    shown = "its default" if value is None else value
-                    found.append(f"{flag(one)} {shown}")
-        return found
-
-
-# Where and how fast a run is done; results are the same.
-_WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
-
-
 def check_out(out: Path) -> None:
     """Raise OutputError if results can certainly not be written there, before any work."""
     try:
@@ -242,55 +291,48 @@ def check_out(out: Path) -> None:
         raise OutputError(message)
 
 
-Work = Callable[[Job, Session], None]
-"""Does one job, and raises when it fails."""
-
-
-def attempt(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> Outcome:
+def attempt(job: Job, work: Work, session: Session) -> Outcome:
     """Do one of several jobs, and say it if it fails."""
     with session.about(job.input, label=job.label):
         try:
-            log_start(job, session)
-            done = do_job(job, work, session, skip=skip)
+            _log_start(job, session)
+            done = do_job(job, work, session)
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - one bad input must not stop a thousand others
-            return Outcome(job, "failed", messages.log_error(error, session))
+            return Outcome(job, "failed", log_error(error, session))
     return Outcome(job, "done" if done else "skipped")
 
 
-def log_start(job: Job, session: Session) -> None:
-    """Say that a job begins, and its place among the others."""
+def _log_start(job: Job, session: Session) -> None:
     session.log("start", f"{job.number} of {job.of}", out=str(job.out))
 
 
-def do_job(job: Job, work: Work, session: Session, *, skip: Recipe | None) -> bool:
+def do_job(job: Job, work: Work, session: Session) -> bool:
     """Do one job; False if it was left alone because its complete results are there."""
     with session.about(job.input, label=job.label):
-        if skip is not None and is_done(job, session, skip):
+        if work.skip and is_done(job, work, session):
             return False
-        work(job, session)
+        work.do(job, session)
         return True
 
 
-def is_done(job: Job, session: Session, skip: Recipe) -> bool:
+def is_done(job: Job, work: Work, session: Session) -> bool:
     """Return whether the complete results of a job are there, and say so."""
-    _recover(job.out)
-    if not _is_complete(job.out) or not belongs(job.out, job.input):
+    from bgsub.pipeline.results import is_complete, recover
+
+    recover(job.out)
+    if not is_complete(job.out) or not belongs(job.out, job.input):
         return False
-    others = skip.differences(job.out)
+    others = work.differences(job.out)
     if not others:
         message = f"skipped: its complete results are in {job.out}"
         session.log("result", message, out=str(job.out), skipped=True)
-        return True
-    if not skip.options.force:
+    elif not work.options.force:
         message = f"{job.out}: its results were made with {', '.join(others)}"
         advice = "replace them with --force, or choose another --out"
         raise OutputError(f"{message}; {advice}")
-    return False
-
-
-_NAMED_FAILURES = 10
+    return not others
 
 
 def read_list(name: str) -> list[str]:
@@ -306,7 +348,9 @@ def read_list(name: str) -> list[str]:
     else:
         check_plain(name)
         try:
-            data = Path(name).read_bytes() if _is_text(Path(name)) else b"\0"
+            with Path(name).open("rb") as file:
+                data = file.read(1 << 16)  # a film given by mistake is not read to its end
+                data += file.read() if b"\0" not in data else b""
         except OSError as error:
             message = f"{name}: the list of inputs cannot be read ({error.strerror})"
             raise InputError(message) from error
@@ -323,39 +367,27 @@ def read_list(name: str) -> list[str]:
     return paths
 
 
-def _is_text(path: Path) -> bool:
-    """Return whether a file may be a list; a film given by mistake is not read to its end."""
-    with path.open("rb") as file:
-        return b"\0" not in file.read(1 << 16)
-
-
-def run_batch(
-    jobs: Sequence[Job], work: Work, session: Session, *, skip: Recipe | None, processes: int = 1
-) -> None:
+def run_batch(jobs: Sequence[Job], work: Work, session: Session, *, processes: int = 1) -> None:
     """Do all jobs; where there are several, one that fails does not stop the others.
 
     Parameters
     ----------
-    work : callable
-        Does one job, and raises when it fails.
-    skip : Recipe, optional
-        Leave jobs alone whose complete results are there, if they were made so.
     processes : int
         Jobs that are done side by side; what is said of them comes in the order of the jobs.
     """
     if len(jobs) == 1:
-        do_job(jobs[0], work, session, skip=skip)
+        do_job(jobs[0], work, session)
         return
     outcomes: list[Outcome] = []
     try:
         if processes > 1:
-            done = attempt_side_by_side(jobs, work, session, skip=skip, processes=processes)
+            done = side_by_side([(job, work) for job in jobs], session, processes)
         else:
-            done = (attempt(job, work, session, skip=skip) for job in jobs)
+            done = (attempt(job, work, session) for job in jobs)
         outcomes.extend(done)
     except (KeyboardInterrupt, Interrupted) as error:
         session.input = session.label = None
-        message = f"{messages.INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were finished"
+        message = f"{INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were finished"
         raise Interrupted(f"{message}, --skip-existing goes on from there") from error
     summarize(outcomes, session)
 
@@ -363,182 +395,115 @@ def run_batch(
 def summarize(outcomes: Sequence[Outcome], session: Session) -> None:
     """Say how a batch ended; raises BatchError if some of it failed."""
     failed = [outcome.job.input for outcome in outcomes if outcome.status == "failed"]
+    if failed:
+        more = f" and {len(failed) - 10} more" if len(failed) > 10 else ""
+        message = f"{len(failed)} of {len(outcomes)} inputs failed: {', '.join(failed[:10])}{more}"
+        raise BatchError(message)
     skipped = sum(outcome.status == "skipped" for outcome in outcomes)
-    done = len(outcomes) - len(failed) - skipped
-    if not failed:
-        left = f", {skipped} skipped" if skipped else ""
-        session.log("summary", f"{len(outcomes)} inputs: {done} done{left}")
-        return
-    names = ", ".join(failed[:_NAMED_FAILURES])
-    if len(failed) > _NAMED_FAILURES:
-        names += f" and {len(failed) - _NAMED_FAILURES} more"
-    message = f"{len(failed)} of {len(outcomes)} inputs failed: {names}"
-    raise BatchError(message)
+    left = f", {skipped} skipped" if skipped else ""
+    session.log("summary", f"{len(outcomes)} inputs: {len(outcomes) - skipped} done{left}")
 
 
-KILLED = (
-    "the process that worked on it was killed, perhaps for lack of memory; "
-    "use fewer --jobs or less --memory"
-)
-
-# Waiting without end cannot be interrupted on every system.
-_PATIENCE_S = 1.0
-
-
-@dataclass
-class KeptSession(Session):
-    """Keeps what is said until the input is done; only progress is said at once."""
-
-    lines: list[str] = field(default_factory=list)
-
-    def put(self, line: str, event: Event) -> None:
-        """Keep a line, or write it if it is of progress."""
-        if event == "progress":
-            write_line(line)
-        else:
-            self.lines.append(line)
-
-
-_Done = tuple[Outcome, list[str]]
+def segments_side_by_side(
+    film: SegmentPlan, numbers: Sequence[int], job: Job, work: Work, session: Session
+) -> None:
+    """Run segments of a job's film in several processes; what is said comes in their order."""
+    total = len(numbers)
+    processes = min(work.processes, total)
+    options = replace(work.options, jobs=processes)
+    units = [
+        (
+            Job(f"{film.identity['name']}, segment {number}", job.out, place, total),
+            Work("run", options, segment=(job.input, number)),
+        )
+        for place, number in enumerate(numbers, start=1)
+    ]
+    outcomes = zip(numbers, side_by_side(units, session, processes), strict=True)
+    failed = [(number, done.exit_code) for number, done in outcomes if done.status == "failed"]
+    if failed:
+        names = ", ".join(str(number) for number, _ in failed[:5])
+        message = f"{len(failed)} of {total} segments failed ({names})"
+        error = BgsubError(f"{message}; those that are finished are kept, --resume goes on")
+        error.exit_code = failed[0][1]
+        raise error
 
 
-def attempt_side_by_side(
-    jobs: Sequence[Job], work: Work, session: Session, *, skip: Recipe | None, processes: int
-) -> Iterator[Outcome]:
-    """Do jobs in several processes; see `bgsub.cli.jobs.attempt`.
+MODULE = "bgsub.cli.jobs"
+"""What processes run."""
 
-    Parameters
-    ----------
-    work : callable
-        Goes to the processes, so it must be picklable.
 
-    Yields
-    ------
-    Outcome
-        In the order of the jobs, when all that was said of the job has been written.
+def request_for(job: Job, work: Work, session: Session, **more: Any) -> dict[str, Any]:
+    """Return the request that a process does the work of a job, for `answer`."""
+    talk = {name: getattr(session, name) for name in ("quiet", "verbose", "log_json", "debug")}
+    return {
+        "version": __version__,
+        "directory": os.getcwd(),  # noqa: PTH109 - text
+        "job": asdict(job) | {"out": str(job.out)},
+        "work": asdict(replace(work, processes=1)) | {"options": work.options.to_json()},
+        "session": talk,
+        **more,
+    }
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Do what is asked for; return what became of it, and the lines that were said.
+
+    ``jobs`` are the requests that share this machine, ``unseen`` is as in `Session`.
     """
-    from concurrent.futures import FIRST_COMPLETED, wait
-
-    workers = [_Worker() for _ in range(min(processes, len(jobs)))]
-    idle, ahead = list(workers), iter(enumerate(jobs))
-    running: dict[Future[_Done], tuple[int, _Worker]] = {}
-    done: dict[int, _Done] = {}
-    written = 0
-    try:
-        with make_progress(session) as progress:
-            while written < len(jobs):
-                for worker, (index, job) in zip(idle[:], ahead, strict=False):
-                    idle.remove(worker)
-                    running[worker.submit(job, work, _kept(session), skip=skip)] = (index, worker)
-                ready, _ = wait(running, timeout=_PATIENCE_S, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    index, worker = running.pop(future)
-                    done[index] = worker.result(future, jobs[index], session)
-                    idle.append(worker)
-                if sys.stderr.isatty():
-                    progress("batch", len(done), len(jobs))
-                while written in done:
-                    outcome, lines = done[written]
-                    for line in lines:
-                        write_line(line)
-                    written += 1
-                    yield outcome
-    except BaseException:
-        for worker in workers:
-            worker.interrupt()
-        raise
-    finally:
-        for worker in workers:
-            worker.close()
-
-
-def _kept(session: Session) -> KeptSession:
-    return KeptSession(**asdict(session) | {"bars": False})
-
-
-class _Worker:
-    """One process, started when there is work, and started anew when it was killed."""
-
-    def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
-        self._line: Connection | None = None
-
-    def submit(
-        self, job: Job, work: Work, session: KeptSession, *, skip: Recipe | None
-    ) -> Future[_Done]:
-        """Hand a job to the process."""
-        from concurrent.futures.process import BrokenProcessPool
-
-        if self._pool is not None:
-            try:
-                return self._pool.submit(do, job, work, session, skip=skip)
-            except BrokenProcessPool:  # killed while it had nothing to do
-                self.close()
-        return self._start(job, work, session, skip=skip)
-
-    def _start(
-        self, job: Job, work: Work, session: KeptSession, *, skip: Recipe | None
-    ) -> Future[_Done]:
-        import multiprocessing
-        from concurrent.futures import ProcessPoolExecutor
-
-        # Forked copies of a process with threads (BLAS has some) may hang.
-        context = multiprocessing.get_context("spawn")
-        # When this end of the line is closed, or this process ends whatever the way, so does the
-        # other one.
-        theirs, self._line = context.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(1, context, initializer=begin, initargs=(theirs,))
+    session = Session(**request["session"], lines=[], unseen=request.get("unseen", False))
+    job = Job(**request["job"] | {"out": Path(request["job"]["out"])})
+    if Path(request["directory"]).is_dir():
+        os.chdir(request["directory"])  # for all that was given by a relative path
+    else:
+        job = replace(job, out=Path(request["directory"], job.out))
+    with reporting(session):
         try:
-            # A terminal sends Ctrl-C to all processes: this one decides what it means.
-            with held_back_in_children("SIGINT", "SIGHUP"):
-                return self._pool.submit(do, job, work, session, skip=skip)
-        finally:
-            theirs.close()
-
-    def result(self, future: Future[_Done], job: Job, session: Session) -> _Done:
-        """Return what became of a job; replace a process that was killed."""
-        from concurrent.futures.process import BrokenProcessPool
-
-        try:
-            return future.result()
-        except BrokenProcessPool:
-            self.close()
-            kept = _kept(session)
-            with kept.about(job.input, label=job.label):
-                log_start(job, kept)
-                code = log_error(BgsubError(KILLED), kept)
-            return Outcome(job, "failed", code), kept.lines
-
-    def interrupt(self) -> None:
-        """Let the process stop its work and clear up."""
-        if self._line is not None:
-            self._line.close()
-
-    def close(self) -> None:
-        """Wait until the process has ended."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-        self.interrupt()
-        self._pool = self._line = None
+            if request["version"] != __version__:
+                message = f"bgsub {__version__} is on this worker, and {request['version']} asks it"
+                raise UsageError(f"{message}; install the same everywhere")
+            plain = request["work"]["options"]
+            options = RunOptions.from_json(plain | {"jobs": request.get("jobs", plain["jobs"])})
+            outcome = attempt(job, Work(**request["work"] | {"options": options}), session)
+        except BgsubError as error:
+            if isinstance(error, Interrupted):
+                raise
+            with session.about(job.input, label=job.label):
+                outcome = Outcome(job, "failed", log_error(error, session))
+    return {"status": outcome.status, "exit_code": outcome.exit_code, "lines": session.lines}
 
 
-class _Child:
-    """What this process is doing, if it is one of several."""
-
-    is_working = False
-
-
-def begin(line: Connection) -> None:
-    """Prepare a process: it stops when asked to, or when its parent is gone."""
+def serve() -> None:
+    """Answer the requests that come on stdin, until it ends; one alone if that says ``once``."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever a library prints is no reply
     tune()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
-    threading.Thread(target=_watch, args=(line,), name="bgsub-line", daemon=True).start()
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    listener = threading.Thread(target=_listen, args=(lines,), daemon=True)
+    code = 0
+    try:
+        listener.start()
+        while line := lines.get():
+            request = json.loads(line)
+            reply = answer(request)
+            if request.get("once"):
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is done
+            replies.write(json.dumps(reply) + "\n")
+            replies.flush()
+            if request.get("once"):
+                break
+    except (KeyboardInterrupt, Interrupted):  # all is cleared up, and nobody waits for a reply
+        code = Interrupted.exit_code
+    sys.stderr.flush()
+    os._exit(code)  # a thread waits for stdin
 
 
-def _watch(line: Connection) -> None:
-    with contextlib.suppress(EOFError, OSError):
-        line.recv_bytes()
+def _listen(lines: queue.SimpleQueue[bytes]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        for line in sys.stdin.buffer:
+            lines.put(line)
+    lines.put(b"")
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
     else:
@@ -549,81 +514,123 @@ def _watch(line: Connection) -> None:
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if not _Child.is_working:
-        os._exit(Interrupted.exit_code)
     raise KeyboardInterrupt
 
 
-def do(job: Job, work: Work, session: KeptSession, *, skip: Recipe | None) -> _Done:
-    """Do a job in a process of its own."""
-    try:
-        _Child.is_working = True
-        with reporting(session):
-            outcome = attempt(job, work, session, skip=skip)
-        _Child.is_working = False
-    except (KeyboardInterrupt, Interrupted):
-        # All is cleared up; nobody waits for a result.
-        os._exit(Interrupted.exit_code)
-    return outcome, session.lines
+class _Worker:
+    """A process that answers requests, started when there is one, and anew when it was killed."""
 
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
 
-def run_side_by_side(
-    session: Session, job: Job, processes: int, plan: SegmentPlan, numbers: Sequence[int]
-) -> None:
-    """Run segments in so many processes; what is said of them comes in their order."""
-    from bgsub.segments.plan import segment_folder
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the reply, or as ``died`` the exit code of the process."""
+        import subprocess
 
-    label, total = f"{plan.identity['name']}, segment", len(numbers)
-    jobs = [
-        Job(f"{label} {number}", segment_folder(job.out, number), place, total)
-        for place, number in enumerate(numbers, start=1)
-    ]
-    work = functools.partial(_run_one, job.input, job.out, min(processes, total))
-    done = attempt_side_by_side(jobs, work, session, skip=None, processes=processes)
-    failed = [outcome for outcome in done if outcome.status == "failed"]
-    if failed:
-        names = ", ".join(outcome.job.out.name.lstrip("0") for outcome in failed[:5])
-        message = f"{len(failed)} of {total} segments failed ({names})"
-        error = BgsubError(f"{message}; those that are finished are kept, --resume goes on")
-        error.exit_code = failed[0].exit_code
-        raise error
-
-
-def _run_one(footage: str, out: Path, jobs: int, job: Job, session: Session) -> None:  # noqa: ARG001 - a `Work`
-    from bgsub.segments.run import run_segment
-
-    run_segment(out, int(job.out.name), footage=footage, jobs=jobs)
-
-
-def run_one(
-    options: RunOptions, digest: str | None, processes: int, job: Job, session: Session
-) -> None:
-    """Run one input; `digest` is the SHA-256 that a repeated input should have.
-
-    Segments of the only input are run in so many processes.
-    """
-    from bgsub.segments.plan import FOLDER
-    from bgsub.segments.run import run
-
-    work, began = functools.partial(run_side_by_side, session, job, processes), time.monotonic()
-    try:
-        with make_progress(session) as progress:
-            result = run(
-                job.input,
-                job.out,
-                options,
-                progress=progress,
-                work=work if processes > 1 else None,
+        if self._process is None:
+            # Not from the current folder: it may hold films, and a click.py among them.
+            own = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+            self._process = subprocess.Popen(  # noqa: S603 - this Python, and this module
+                [sys.executable, "-P", "-m", MODULE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, own))},
+                # A terminal sends Ctrl-C to all of a session: this one decides what it means.
+                start_new_session=True,
             )
-    except (KeyboardInterrupt, Interrupted) as error:
-        if not (job.out / FOLDER).is_dir():
-            raise
-        message = f"{INTERRUPTED}; --resume goes on with the segments that are finished"
-        raise Interrupted(message) from error
-    found = result.manifest.get("input", {}).get("sha256")
-    if digest and found and found != digest:
-        session.log("warning", f"{job.input} is not the same file as in the run that was repeated")
-    show_result(result, session, began)
+        process, text = self._process, b""
+        if process.stdin is not None and process.stdout is not None:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(request).encode() + b"\n")
+                process.stdin.flush()
+                text = process.stdout.readline()
+        if text:
+            reply: dict[str, Any] = json.loads(text)
+            return reply
+        self._process = None
+        with contextlib.suppress(BrokenPipeError), process:
+            pass
+        return {"died": process.wait()}
+
+    def stop(self) -> None:
+        """Let the process stop its work and clear up; does not wait for it."""
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+
+    def join(self) -> None:
+        """Wait until the process has ended."""
+        if self._process is not None:
+            with self._process:
+                pass
+
+
+def side_by_side(
+    units: Sequence[tuple[Job, Work]], session: Session, processes: int
+) -> Iterator[Outcome]:
+    """Do jobs in several processes; see `attempt`.
+
+    Yields
+    ------
+    Outcome
+        In the order of the jobs, when all that was said of the job has been written.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    workers = [_Worker() for _ in range(min(processes, len(units)))]
+    idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+    for worker in workers:
+        idle.put(worker)
+
+    def ask(job: Job, work: Work) -> dict[str, Any]:
+        worker = idle.get()
+        try:
+            return worker.ask(request_for(job, work, session))
+        finally:
+            idle.put(worker)
+
+    threads = ThreadPoolExecutor(len(workers))
+    try:
+        replies: list[Future[dict[str, Any]]] = [threads.submit(ask, *unit) for unit in units]
+        with make_progress(session) as progress:
+            for (job, _), reply in zip(units, replies, strict=True):
+                while not reply.done():  # waiting without end cannot be interrupted on every system
+                    with contextlib.suppress(TimeoutError):
+                        reply.result(timeout=1.0)
+                    if sys.stderr.isatty():
+                        progress("batch", sum(one.done() for one in replies), len(units))
+                found = reply.result()
+                if "died" in found:
+                    with session.about(job.input, label=job.label):
+                        _log_start(job, session)
+                yield outcome_of(job, found, session)
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.stop()
+        threads.shutdown()
+        for worker in workers:
+            worker.join()
+
+
+def outcome_of(job: Job, reply: dict[str, Any], session: Session, tries: str = "") -> Outcome:
+    """Say what was said of a job by the process that did it, or what became of the process."""
+    if "died" not in reply:
+        for line in reply["lines"]:
+            write_line(line)
+        return Outcome(job, reply["status"], reply["exit_code"])
+    tail = f" ({reply['last_line'][:200]})" if reply.get("last_line") else ""
+    if reply["died"] > 0:
+        message = f"the process that was to work on it failed to start or broke{tail}"
+        message = f"{message}; check the Python and the bgsub of the workers"
+    else:
+        message = f"the process that worked on it was killed, perhaps for lack of memory{tries}"
+        message = f"{message}{tail}; use fewer --jobs or less --memory"
+    with session.about(job.input, label=job.label):
+        code = log_error(BgsubError(message), session)
+    session.input = session.label = None
+    return Outcome(job, "failed", code)
 
 
 def show_result(result: RunResult, session: Session, began: float | None = None) -> None:
@@ -640,3 +647,7 @@ def show_result(result: RunResult, session: Session, began: float | None = None)
     frames = result.manifest.get("frames", {}).get("used")
     if began is not None and frames:
         session.log("summary", speed(frames, time.monotonic() - began))
+
+
+if __name__ == "__main__":
+    serve()

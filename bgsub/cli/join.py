@@ -6,23 +6,17 @@ from pathlib import Path
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.help import Command, examples
-from bgsub.cli.messages import current_session, log_options, log_results
-from bgsub.cli.progress import make_progress
+from bgsub.cli.messages import Session, log_results, make_progress
+from bgsub.cli.options import PATH, command
 
 
-@click.command(
+@command(
     "join",
-    cls=Command,
-    epilog=examples(
-        "bgsub run day.mp4 --segment 10m --part 1/8 --out day/   and 2/8 … 8/8 elsewhere",
-        "bgsub join day/                                         when all are done",
-    ),
+    "bgsub run day.mp4 --segment 10m --part 1/8 --out day/   and 2/8 … 8/8 elsewhere",
+    "bgsub join day/                                         when all are done",
 )
-@click.argument("out", type=shared.PATH, metavar="DIR")
-@log_options
-def join_command(out: str) -> None:
+@click.argument("out", type=PATH, metavar="DIR")
+def join_command(session: Session, out: str) -> None:
     """Put together what `bgsub run --part` wrote to DIR, or say what is missing and how to make it.
 
     Segments of a film become one folder of results; the results of a batch are checked against
@@ -30,7 +24,6 @@ def join_command(out: str) -> None:
     """
     from bgsub.cluster.parts import join
 
-    session = current_session()
     with make_progress(session) as progress:
         joined = join(Path(out), progress=lambda done, total: progress("check", done, total))
     if joined.what == "segments":

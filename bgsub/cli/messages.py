@@ -1,10 +1,9 @@
-"""Write to stderr what happens, what failed and how it was stopped, as lines or as JSON."""
+"""Write to stderr what happens, how far it is, what failed and how it was stopped."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import io
 import json
 import logging
@@ -13,18 +12,18 @@ import re
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Literal, TextIO, cast
+from typing import IO, Any, Self, TextIO
 
 import click
 
-from bgsub.cli.help import F, option, together
 from bgsub.errors import (
     BgsubError,
     BgsubWarning,
@@ -34,20 +33,8 @@ from bgsub.errors import (
     OutliersFound,
     OutputError,
     UsageError,
+    plural,
 )
-
-Event = Literal[
-    "start",
-    "note",
-    "progress",
-    "finding",
-    "hint",
-    "warning",
-    "result",
-    "summary",
-    "log",
-    "error",
-]
 
 NOTES = "bgsub.notes"
 """Logger of what a person wants to hear of a run as it begins: shown without --verbose, too."""
@@ -68,8 +55,10 @@ class Session:
         The input at work; stands in JSON lines.
     label : str, optional
         The same in short where there are several; begins plain lines.
-    bars : bool
-        Whether a terminal may show progress bars.
+    lines : list of str, optional
+        Lines are kept here instead of written; progress is not.
+    unseen : bool
+        Whether nobody sees progress, or when an input begins.
     """
 
     quiet: bool = False
@@ -78,55 +67,48 @@ class Session:
     debug: bool = False
     input: str | None = None
     label: str | None = None
-    bars: bool = True
+    lines: list[str] | None = None
+    unseen: bool = False
 
-    @property
-    def log_level(self) -> int:
-        """Level from which messages of bgsub's own modules are shown."""
-        if self.quiet:
-            return logging.ERROR
-        if self.debug or self.verbose > 1:
-            return logging.DEBUG
-        return logging.INFO if self.verbose else logging.WARNING
-
-    def log(self, event: Event, message: str, **facts: object) -> None:
-        """Say one thing on stderr.
+    def log(self, event: str, message: str, **facts: object) -> None:
+        """Say one thing on stderr; with --quiet only errors are said.
 
         Parameters
         ----------
         event : str
-            Its kind; with --quiet only errors are said.
+            Its kind: start, note, progress, finding, hint, warning, result, summary, log or error.
         message : str
             In plain language; line breaks become spaces.
         **facts
             Values that stand in the JSON object besides; None is left out.
         """
-        if self.quiet and event != "error":
+        if (self.quiet and event != "error") or (self.unseen and event in {"progress", "start"}):
             return
         text = one_line(message)
         if self.log_json:
-            self.put(self._json(event, text, facts), event)
-            return
-        if self.label:  # a message of the library may begin with the name, with or without folders
-            for name in (self.label, Path(self.label).name):
-                text = text.removeprefix(f"{name}: ")
-            text = f"{self.label}: {text}"
-        self.put(_PREFIX.get(event, "") + text, event)
+            entry = {
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+                "level": _LEVEL_OF.get(event, "info"),
+                "event": event,
+                "input": self.input,
+                "message": text,
+                **facts,
+            }
+            text = json.dumps({name: value for name, value in entry.items() if value is not None})
+        else:
+            if self.label:  # a message may begin with the name, with or without folders
+                for name in (self.label, Path(self.label).name):
+                    text = text.removeprefix(f"{name}: ")
+                text = f"{self.label}: {text}"
+            text = _PREFIX.get(event, "") + text
+        self.put(text, event)
 
-    def put(self, line: str, event: Event) -> None:  # noqa: ARG002 - for those who keep some
-        """Write a line of a kind."""
-        write_line(line)
-
-    def _json(self, event: str, message: str, facts: dict[str, Any]) -> str:
-        entry = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "level": _LEVEL_OF.get(event, "info"),
-            "event": event,
-            "input": self.input,
-            "message": message,
-            **facts,
-        }
-        return json.dumps({name: value for name, value in entry.items() if value is not None})
+    def put(self, line: str, event: str) -> None:
+        """Write a line of a kind, or keep it."""
+        if self.lines is None or event == "progress":
+            write_line(line)
+        else:
+            self.lines.append(line)
 
     @contextlib.contextmanager
     def about(self, name: str, *, label: str | None = None) -> Iterator[None]:
@@ -180,7 +162,7 @@ class _SessionHandler(logging.Handler):
         if record.exc_info and record.exc_info[1]:
             message = f"{message} ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
         level = record.levelname.lower()
-        event: Event = "note" if record.name == NOTES else "log"
+        event: str = "note" if record.name == NOTES else "log"
         if record.levelno >= logging.WARNING:
             event = "warning" if record.levelno < logging.ERROR else "error"
         self.session.log(event, message, level=level, logger=record.name)
@@ -192,6 +174,8 @@ def reporting(session: Session) -> Iterator[None]:
     handler = _SessionHandler(session)
     root, ours, notes = (logging.getLogger(name) for name in (None, "bgsub", NOTES))
     before = ours.level
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(session.verbose, 2)]
+    level = logging.ERROR if session.quiet else logging.DEBUG if session.debug else level
     doubtful: set[str | None] = set()
 
     def show(
@@ -224,8 +208,8 @@ def reporting(session: Session) -> Iterator[None]:
         for library in ("matplotlib", "tifffile", "PIL"):
             logging.getLogger(library).setLevel(logging.CRITICAL)
         warnings.filterwarnings("ignore", module=r"(PIL|tifffile)\b")
-        ours.setLevel(session.log_level)
-        notes.setLevel(min(session.log_level, logging.INFO))
+        ours.setLevel(level)
+        notes.setLevel(min(level, logging.INFO))
         try:
             yield
         finally:
@@ -234,54 +218,204 @@ def reporting(session: Session) -> Iterator[None]:
             notes.setLevel(logging.NOTSET)
 
 
-def current_session() -> Session:
-    """Return the session of the command that is running."""
-    return click.get_current_context().ensure_object(Session)
+_LINE_INTERVAL_S = 10.0
+_JSON_INTERVAL_S = 1.0
+
+_UNITS = {"fit": " pixels", "batch": " inputs", "data sets": "", "draws": ""}
 
 
-def _note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    setattr(ctx.ensure_object(Session), param.name or "", value)
+class Progress:
+    """A progress callback that says nothing, and what the others have in common.
 
-
-def log_options(function: F) -> F:
-    """Add --quiet --verbose --log-json --debug, and make the command talk as they say.
-
-    The command gets no parameters from them; `session` has them. Log records and Python's warnings
-    are shown while it runs.
+    A context manager: it is over when the run is, also where that was cut short. It may be called
+    from any thread.
     """
 
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        current = current_session()
-        if current.quiet and current.verbose:
-            message = "--quiet and --verbose contradict each other; give one of them"
-            raise UsageError(message)
-        with reporting(current):
-            return function(*args, **kwargs)
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._lock = threading.Lock()
+        self._detail = ""
 
-    # Eager, so that a mistake in any other option is already reported as they say.
-    settings: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _note}
-    decorate = together(
-        option("Messages", "-q", "--quiet", is_flag=True, help="Print errors only.", **settings),
-        option(
-            "Messages", "-v", "--verbose", count=True, help="Print more; -vv even more.", **settings
-        ),
-        option(
-            "Messages",
-            "--log-json",
-            is_flag=True,
-            help="Write one JSON object a line to stderr, for progress and errors as well.",
-            **settings,
-        ),
-        option(
-            "Messages",
-            "--debug",
-            is_flag=True,
-            help="Print the traceback of an error.",
-            **settings,
-        ),
-    )
-    return decorate(cast("F", wrapper))
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """Take note of the stage, how much of it is done, and how much there is if it is known.
+
+        What stands behind a " · " in the stage, such as a residual, may change from call to call.
+        """
+        with self._lock:
+            stage, _, self._detail = stage.partition(" · ")
+            self._update(stage, done, total)
+
+    def _update(self, stage: str, done: int, total: int | None) -> None:
+        """Say it, if it is to be said."""
+
+    def close(self) -> None:
+        """End the display."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        with self._lock:
+            self.close()
+
+
+class LineProgress(Progress):
+    """Lines of text (or JSON), at most one in `interval_s` seconds.
+
+    Nothing is said before the first interval has passed, so that a short run is a short log.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        interval_s: float = _LINE_INTERVAL_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(session)
+        self._interval = interval_s
+        self._clock = clock
+        self._last_line = clock()
+        self._stages: dict[str, float] = {}
+
+    def _update(self, stage: str, done: int, total: int | None) -> None:
+        now = self._clock()
+        began = self._stages.setdefault(stage, now)
+        if now - self._last_line < self._interval:
+            return
+        self._last_line = now
+        elapsed = now - began
+        rate = done / elapsed if done and elapsed > 0 else None
+        left = (total - done) / rate if rate and total and total >= done else None
+        self.session.log(
+            "progress",
+            _in_words(stage, done, total, rate, left)
+            + (f", {self._detail}" if self._detail else ""),
+            stage=stage,
+            done=done,
+            total=total,
+            rate=None if rate is None else round(rate, 2),
+            seconds_left=None if left is None else round(left, 1),
+        )
+
+
+class BarProgress(Progress):
+    """One bar a stage, with its rate and the time left."""
+
+    def __init__(self, session: Session) -> None:
+        from tqdm import tqdm
+
+        super().__init__(session)
+        tqdm.monitor_interval = 0  # no thread of tqdm's own
+        self._make = tqdm
+        self._has_size = False  # tqdm shows nothing where the size of the terminal is 0
+        with contextlib.suppress(OSError, ValueError):
+            self._has_size = min(os.get_terminal_size(sys.stderr.fileno())) > 0
+        self._stage: str | None = None
+        self._bar: Any = None
+
+    def _update(self, stage: str, done: int, total: int | None) -> None:
+        # A terminal that is gone must not end the run.
+        with contextlib.suppress(OSError, ValueError):
+            if stage != self._stage:
+                self.close()
+                label = f"{Path(self.session.label).name}: " if self.session.label else ""
+                self._stage = stage
+                self._bar = self._make(
+                    total=total,
+                    desc=f"{label}{stage}",
+                    unit=_unit(stage),
+                    unit_scale=stage == "fit",
+                    smoothing=0,  # segments begin with stages in which no frame is written
+                    dynamic_ncols=self._has_size,
+                    ncols=None if self._has_size else 79,
+                    nrows=None if self._has_size else 24,
+                    leave=not self.session.label,
+                    file=sys.stderr,
+                )
+            if total is not None and self._bar.total != total:
+                self._bar.total = total
+            if self._detail:
+                self._bar.set_postfix_str(self._detail, refresh=False)
+            self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        """Leave the last bar as it is."""
+        if self._bar is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._bar.close()
+        self._bar = self._stage = None
+
+
+def _unit(stage: str) -> str:
+    """Return what a bar counts; a stage named after a method counts its iterations."""
+    from bgsub.robustpca.competitors import COMPARED
+
+    if stage.split(" k=", maxsplit=1)[0] in COMPARED:
+        return " iterations"
+    return _UNITS.get(stage, " frames")
+
+
+def _in_words(
+    stage: str, done: int, total: int | None, rate: float | None, left: float | None
+) -> str:
+    """Put progress into words.
+
+    Examples
+    --------
+    >>> _in_words("reading", 120, 480, 60.0, 6.0)
+    'reading: 120 of 480 (25 %), 60/s, 6 s left'
+    """
+    text = f"{stage}: {done}"
+    if total:
+        text += f" of {total} ({min(100, 100 * done // total)} %)"
+    if rate is not None:
+        text += f", {rate:,.0f}/s" if rate >= 100 else f", {rate:.3g}/s"
+    if left is not None:
+        text += f", {duration(left)} left"
+    return text
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in words.
+
+    Examples
+    --------
+    >>> duration(6.4), duration(80), duration(7500)
+    ('6 s', '1 min 20 s', '2 h 5 min')
+    """
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    minutes, second = divmod(rounded, 60)
+    if minutes < 60:
+        return f"{minutes} min {second} s"
+    hours, minute = divmod(minutes, 60)
+    return f"{hours} h {minute} min"
+
+
+def speed(frames: int, seconds: float) -> str:
+    """Return how many frames were done in what time.
+
+    Examples
+    --------
+    >>> speed(1500, 26.2)
+    '1500 frames in 26 s, 57 a second'
+    """
+    rate = frames / max(seconds, 1e-3)
+    shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
+    took = duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{plural(frames, 'frame')} in {took}, {shown} a second"
+
+
+def make_progress(session: Session) -> Progress:
+    """Choose the display that fits the options and where stderr goes."""
+    if session.quiet or session.unseen:
+        return Progress(session)
+    if session.log_json:
+        return LineProgress(session, _JSON_INTERVAL_S)
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        return BarProgress(session) if session.lines is None else Progress(session)
+    return LineProgress(session)
 
 
 INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
@@ -292,8 +426,22 @@ _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
 # No file has such a name; it is what a damaged file has in the place of a number.
 _ENDLESS_WORD = re.compile(r"([^\s/]{60})[^\s/]{239,}?(?=[:;,]*(?:[\s/]|$))")
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
-_TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
+_TOO_MANY_FILES = (
+    "too many files are open at once ({reason}); allow more with `ulimit -n`, or use fewer --jobs"
+)
+
+# What the system refused, where nobody who knew what it was for has said so.
+_OF_SYSTEM: dict[int | None, tuple[str, int]] = {
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT, errno.EROFS),
+        ("{name}: cannot be written ({reason})", OutputError.exit_code),
+    ),
+    **dict.fromkeys(
+        (errno.EMFILE, errno.ENFILE),
+        (_TOO_MANY_FILES, UsageError.exit_code),
+    ),
+    errno.ENAMETOOLONG: ("{name:.60}…: cannot be opened ({reason})", InputError.exit_code),
+}
 
 _NO_MEMORY = re.compile(
     "failed to map segment|cannot allocate memory|start new thread|insufficient memory",
@@ -319,26 +467,13 @@ def _describe(error: BaseException) -> tuple[str, int]:
         return _describe_click(error)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return str(error) or INTERRUPTED, Interrupted.exit_code
-    found = _describe_system(error) if isinstance(error, OSError) else None
-    if found is not None:
-        return found
-    kind = type(error).__name__
-    advice = "(run with --debug for the traceback)"
-    return f"unexpected error: {kind}: {error} {advice}", BgsubError.exit_code
-
-
-def _describe_system(error: OSError) -> tuple[str, int] | None:
-    """Describe what the system refused, where nobody who knew what it was for has."""
-    if error.errno in _NO_ROOM:
-        name = error.filename or "an output"
-        return f"{name}: cannot be written ({error.strerror})", OutputError.exit_code
-    if error.errno in _TOO_MANY_FILES:
-        advice = "allow more with `ulimit -n`, or use fewer --jobs"
-        return f"too many files are open at once ({error.strerror}); {advice}", UsageError.exit_code
-    if error.errno == errno.ENAMETOOLONG:
-        name = f"{str(error.filename)[:60]}…"
-        return f"{name}: cannot be opened ({error.strerror})", InputError.exit_code
-    return None
+    number = error.errno if isinstance(error, OSError) else None
+    if number in _OF_SYSTEM:
+        text, code = _OF_SYSTEM[number]
+        name = str(getattr(error, "filename", None) or "an output")[:200]
+        return text.format(name=name, reason=getattr(error, "strerror", "")), code
+    message = f"unexpected error: {type(error).__name__}: {error}"
+    return f"{message} (run with --debug for the traceback)", BgsubError.exit_code
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

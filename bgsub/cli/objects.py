@@ -8,39 +8,42 @@ from typing import Any
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.help import Command, examples, option
-from bgsub.cli.messages import current_session, log_options, log_results
-from bgsub.cli.progress import make_progress
+from bgsub.cli.messages import Session, log_results, make_progress
+from bgsub.cli.options import (
+    PATH,
+    ByRule,
+    command,
+    named,
+    option,
+    out_option,
+    run_options,
+    section,
+)
 from bgsub.errors import UsageError
 from bgsub.rules import Rate
 
 
-@click.command(
+@command(
     "objects",
-    cls=Command,
-    epilog=examples(
-        "bgsub objects results/",
-        "bgsub objects results/ --regions arenas.json --out arenas/",
-        "bgsub objects masks.mkv --min-area 40 --out objects/",
-        "bgsub objects masks/ --fps 30 --out objects/   a folder of images",
-    ),
+    "bgsub objects results/",
+    "bgsub objects results/ --regions arenas.json --out arenas/",
+    "bgsub objects masks.mkv --min-area 40 --out objects/",
+    "bgsub objects masks/ --fps 30 --out objects/   a folder of images",
 )
-@click.argument("given", type=shared.PATH, metavar="RESULTS|MASKS")
-@shared.out_option("Folder for the tables.  [default: RESULTS/objects]", required=False)
+@click.argument("given", type=PATH, metavar="RESULTS|MASKS")
+@out_option("Folder for the tables.  [default: RESULTS/objects]", required=False)
 @option(
     "Results",
     "--fps",
-    type=shared.ByRule(Rate()),
+    type=ByRule(Rate()),
     metavar="RATE",
     help="Frames a second, where the masks do not say it.",
 )
-@shared.named("force", section="Results")
-@shared.named("min_area", section="Objects")
-@shared.section("Objects")
-@log_options
+@named("force", section="Results")
+@named("min_area", section="Objects")
+@section("Objects")
 def objects_command(
-    given: str, out: str | None, fps: str | None, force: bool, **params: Any
+    session: Session, given: str, out: str | None, fps: str | None, force: bool, **params: Any
 ) -> None:
     """Write objects.csv, tracks.csv, events.csv and events.json of masks.
 
@@ -50,9 +53,8 @@ def objects_command(
     from bgsub.export.from_masks import follow_masks
     from bgsub.pipeline.objects import object_options
 
-    session = current_session()
     with session.about(given):
-        options = shared.run_options(params)
+        options = run_options(params)
         chosen = object_options(options)
         if out is None:
             if not (Path(given) / "run.json").is_file():

@@ -9,23 +9,19 @@ from pathlib import Path
 
 import click
 
-from bgsub.cli import options as shared
-from bgsub.cli.help import Command, examples, option
-from bgsub.cli.messages import Session, current_session, log_options
+from bgsub.cli.messages import Session
+from bgsub.cli.options import PATH, click_type, command, option
 from bgsub.errors import InputError, UsageError
 from bgsub.rules import Integer
 
 
-@click.command(
+@command(
     "view",
-    cls=Command,
-    epilog=examples(
-        "bgsub view results/                      opens the page; Ctrl-C ends",
-        "bgsub view batch/ --port 8000 --no-open  prints http://127.0.0.1:8000/",
-        "bgsub view results/ --host 192.168.0.7   for other machines of a network that you trust",
-    ),
+    "bgsub view results/                      opens the page; Ctrl-C ends",
+    "bgsub view batch/ --port 8000 --no-open  prints http://127.0.0.1:8000/",
+    "bgsub view results/ --host 192.168.0.7   for other machines of a network that you trust",
 )
-@click.argument("results", type=shared.PATH, metavar="RESULTS")
+@click.argument("results", type=PATH, metavar="RESULTS")
 @option(
     "Server",
     "--host",
@@ -37,7 +33,7 @@ from bgsub.rules import Integer
 @option(
     "Server",
     "--port",
-    type=shared.click_type(Integer(0, 65535)),
+    type=click_type(Integer(0, 65535)),
     default=0,
     metavar="N",
     help="Port to listen on.  [default: a free one]",
@@ -50,8 +46,7 @@ from bgsub.rules import Integer
     show_default=True,
     help="Open a browser, where there is a display.",
 )
-@log_options
-def view_command(results: str, host: str, port: int, opens: bool) -> None:
+def view_command(session: Session, results: str, host: str, port: int, opens: bool) -> None:
     """Serve the folder RESULTS on this machine and open its page; Ctrl-C ends it, with exit code 0.
 
     RESULTS is a folder that bgsub run or bgsub apply wrote, or one for which bgsub report made a
@@ -59,7 +54,6 @@ def view_command(results: str, host: str, port: int, opens: bool) -> None:
     """
     from bgsub.page.server import FolderServer
 
-    session = current_session()
     folder = Path(results)
     with session.about(results):
         made = _made(folder, session)

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli import messages
-from bgsub.cli.files import find_region, read_ignored
-from bgsub.cli.help import Command, examples
-from bgsub.cli.messages import Session, current_session, log_options
-from bgsub.cli.options import chosen, named, out_option, section
+from bgsub.cli.events import find_region, read_ignored
+from bgsub.cli.messages import Session, asked_to_stop
+from bgsub.cli.options import chosen, command, named, out_option, section
 from bgsub.errors import Interrupted
 from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.options import check_areas
@@ -21,16 +19,13 @@ if TYPE_CHECKING:
     from bgsub.live.analysis import Sought
 
 
-@click.command(
+@command(
     "watch",
-    cls=Command,
-    epilog=examples(
-        "bgsub watch rtsp://camera/stream --out clips/ --keep 10G",
-        "bgsub watch /dev/video0 --out clips/ --on-event 'notify-send {event} {file}'",
-        "ffmpeg -i IN -f mpegts - | bgsub watch - --out clips/ | jq -r .file",
-        "bgsub watch rtsp://camera/stream --regions yard.json --region gate --out clips/",
-        "bgsub watch - --size 640x480 --pixel-format yuv420p --rate 25 --out clips/ < raw.yuv",
-    ),
+    "bgsub watch rtsp://camera/stream --out clips/ --keep 10G",
+    "bgsub watch /dev/video0 --out clips/ --on-event 'notify-send {event} {file}'",
+    "ffmpeg -i IN -f mpegts - | bgsub watch - --out clips/ | jq -r .file",
+    "bgsub watch rtsp://camera/stream --regions yard.json --region gate --out clips/",
+    "bgsub watch - --size 640x480 --pixel-format yuv420p --rate 25 --out clips/ < raw.yuv",
 )
 @click.argument("source", metavar="SOURCE")
 @out_option("Folder for clips.")
@@ -42,8 +37,7 @@ if TYPE_CHECKING:
 @section("Events", kind=WatchOptions)
 @section("Supervision", kind=WatchOptions)
 @section("Resources", kind=WatchOptions)
-@log_options
-def watch_command(source: str, out: str, **params: Any) -> None:
+def watch_command(session: Session, source: str, out: str, **params: Any) -> None:
     """Watch SOURCE: a URL (rtsp, http, tcp, udp, …), a camera, a file, or - for a pipe.
 
     A JSON line on stdout says when an event starts, goes on and ends; each event gets a clip in
@@ -54,7 +48,6 @@ def watch_command(source: str, out: str, **params: Any) -> None:
     from bgsub.live.feed import read_source
     from bgsub.live.watcher import Watcher
 
-    session = current_session()
     sought = _sought(params)
     stream = read_source(source, chosen(StreamOptions, params))
     with session.about(stream.name):
@@ -66,7 +59,7 @@ def watch_command(source: str, out: str, **params: Any) -> None:
             note=lambda text, kind: session.log(kind, text),
             sought=sought,
         )
-        with messages.asked_to_stop() as stop:
+        with asked_to_stop() as stop:
             watcher.run(stop)
         _sum_up(watcher.status.events, session)
         if stop.is_set():

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from typing import Any, BinaryIO, cast
 
 from bgsub.errors import BgsubError, UsageError, plural
-from bgsub.runtime.cores import own_threads
+from bgsub.runtime.threads import own_threads
 from bgsub.version import __version__, how_to_install
 
 notes = logging.getLogger("bgsub.notes")

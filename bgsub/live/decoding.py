@@ -25,7 +25,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from bgsub.errors import plural, was_or_were
-from bgsub.runtime.messages import send
+from bgsub.runtime.processes import send
 from bgsub.video import pyav
 from bgsub.video.frames import Layout
 from bgsub.video.geometry import Geometry

@@ -22,8 +22,7 @@ from urllib.parse import urlsplit
 from bgsub.errors import InputError, UsageError
 from bgsub.live.decoding import End, Header, LivePicture, Note, Skipped, StreamPacket
 from bgsub.live.options import StreamOptions
-from bgsub.runtime.messages import receive
-from bgsub.runtime.signals import held_back_in_children
+from bgsub.runtime.processes import held_back_in_children, receive
 
 _PROTOCOLS = {
     "rtsp": "rtsp,rtp,udp,tcp",

@@ -1,4 +1,7 @@
-"""Share a temporary file without a name: no kill leaves it, and child processes have it too."""
+"""Fit methods to the same frames, one after another in a process of its own.
+
+The frames lie in a temporary file without a name: no kill leaves it, and the child process maps it.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,7 @@ from bgsub.errors import OutputError, UsageError
 from bgsub.fit.frame_fit import FittedFrames, check_rank, truncated, with_residual
 from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import ProgressCallback
-from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
-from bgsub.outliers.frame_scores import frame_scores
+from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, frame_scores
 from bgsub.paper.curves import auc, average_precision
 from bgsub.paper.labels import UNKNOWN
 from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow
@@ -39,10 +41,9 @@ from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
 from bgsub.robustpca.trpca import TRPCA
-from bgsub.runtime.libraries import one_blas_thread
 from bgsub.runtime.limits import amount, free_space, memory_bytes, spill_folder
-from bgsub.runtime.signals import held_back_in_children
-from bgsub.runtime.threads import Workers
+from bgsub.runtime.processes import held_back_in_children
+from bgsub.runtime.threads import Workers, one_blas_thread
 from bgsub.video.frames import Bytes
 from bgsub.video.selection import sample_rows
 from bgsub.video.source import FrameSource

@@ -86,7 +86,7 @@ def sight_findings(standing_out: list[str], facts: Mapping[str, Any], fitted: in
 
 
 def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> list[str]:
-    """Say that the camera moves, if it does, and whether masks follow it, by their facts."""
+    """Return a hint if the camera moves; by their facts, whether masks follow it."""
     if camera is None or not (camera.is_moving or camera.drifts):
         return []
     how = f"in {camera.moved} of {camera.pairs} comparisons" if camera.is_moving else "slowly"
@@ -178,7 +178,7 @@ def fit_hints(fit: FrameFit | None, table: ErrorTable | None) -> list[str]:
 
 
 def fit_notes(fit: FrameFit) -> list[str]:
-    """Say what the fit itself warned of, and that its components are fewer than were asked for."""
+    """Return the warnings of the fit, and a note if it has fewer components than asked for."""
     estimator = fit.estimator
     notes = [note for note in fit.notes if not any(word in note for word in _OWN_HINTS)]
     used = estimator.scores_.shape[1]
@@ -212,7 +212,7 @@ def descent_hints(estimator: TRPCA, gram: Gram, *, converged: bool) -> list[str]
 
 
 def _rank_hints(fit: FrameFit) -> list[str]:
-    """Say so if the frames that every fit must keep can hardly carry so many components."""
+    """Return a hint if the frames that every fit must keep can hardly carry so many components."""
     k = fit.estimator.n_components
     least = (fit.support.size + 1) // 2
     if k <= max(1, least * _COMPONENTS_A_FRAME):
@@ -227,7 +227,7 @@ def _rank_hints(fit: FrameFit) -> list[str]:
 
 
 def _premise_hints(fit: FrameFit, table: ErrorTable) -> list[str]:
-    """Say so unless at least half of the frames show the background, as the method needs."""
+    """Return a hint unless at least half of the frames show the background, as the method needs."""
     advice = "use a longer or calmer stretch (--start, --end)"
     if fit.estimator.scores_.shape[1] == fit.estimator.n_components:
         advice += ", or a higher --k"

@@ -126,12 +126,12 @@ class CameraWatch(Sink):
 
     @property
     def is_moving(self) -> bool:
-        """Say whether the picture moved most of the time, as far as enough frames tell."""
+        """Return whether the picture moved most of the time, as far as enough frames tell."""
         return self.pairs >= _FEWEST and self.moved > self.pairs / 2
 
     @property
     def drifts(self) -> bool:
-        """Say whether the picture moved slowly, but far."""
+        """Return whether the picture moved slowly, but far."""
         return self._drift.is_far
 
 
@@ -163,7 +163,7 @@ def _displacement(one: _Look, other: _Look) -> tuple[float, float, float]:
 
 
 def _is_of_all(one: _Look, other: _Look, x: float, y: float) -> bool:
-    """Say whether a displacement is that of most parts of a picture, of those that tell.
+    """Return whether a displacement is that of most parts of a picture, of those that tell.
 
     In whole pixels: between them noise is averaged, and any place would seem to fit better.
     """
@@ -182,7 +182,7 @@ def _is_of_all(one: _Look, other: _Look, x: float, y: float) -> bool:
 
 
 def _unlike(one: _Luma, other: _Luma) -> _Luma:
-    """Give the variance of the difference in each part of two pictures, which light leaves out."""
+    """Return the variance of the difference in each part of two frames, which light leaves out."""
     size = min(_PARTS, one.shape[1]), min(_PARTS, one.shape[0])
     away = one - other
     mean, square = (

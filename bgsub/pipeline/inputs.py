@@ -13,8 +13,9 @@ from bgsub.errors import InputError, UsageError
 from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed, Plan, make_plan
 from bgsub.fit.store import Borrowed
 from bgsub.options import RunOptions, SourceOptions
-from bgsub.runtime.cores import own_threads
+from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.runtime.limits import memory_bytes
+from bgsub.runtime.threads import own_threads
 from bgsub.segmenter.kinds import SEGMENTERS, saved_kind
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, Place
@@ -100,7 +101,6 @@ def chosen_cutoff(options: RunOptions) -> float | None:
     """Return the cut-off that is asked for, by itself or as a rate of false alarms, or None."""
     if options.false_alarms is None:
         return options.cutoff
-    from bgsub.outliers.false_alarms import cutoff_for
 
     return cutoff_for(options.false_alarms)
 

@@ -50,7 +50,7 @@ class Stopwatch:
 
 
 def input_identity(footage: Footage) -> dict[str, Any]:
-    """Give the name, size in bytes and SHA-256 of an input.
+    """Return the name, size in bytes and SHA-256 of an input.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def versions() -> dict[str, str]:
 
 
 def peak_memory() -> int | None:
-    """Give the peak resident memory of this process, bytes; None if the system does not say."""
+    """Return the peak resident memory of this process, bytes; None if the system does not say."""
     try:
         import resource
     except ImportError:
@@ -176,7 +176,7 @@ def load_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _not_read(path: Path, message: str) -> InputError:
-    """Say what is wrong with a manifest; or what is wanted, where a film or the like was given."""
+    """Return the error of a manifest that cannot be read, or of a video in its place."""
     if path.suffix != ".json":
         message = "is no folder of results, and no run.json; name the one that bgsub run wrote"
     return InputError(f"{path}: {message}")
@@ -314,7 +314,7 @@ _COMMAND = Choice(("run", "apply"))
 
 
 def check_facts(manifest: Any) -> dict[str, Any]:
-    """Give a manifest back if it is one; raise UsageError, which names what is wrong."""
+    """Return a manifest if it is one; raise UsageError, which names what is wrong."""
     found = _BASE.read("", manifest)
     if found.get("command", "run") in _COMMAND.names:
         try:

@@ -192,8 +192,8 @@ class FrameOutputs:
         watched: ObjectOptions | None,
         workers: Workers,
     ) -> None:
-        self._results, self._scene, self._source = results, scene, source
-        self._options, self._workers = options, workers
+        self.results, self.scene, self.source = results, scene, source
+        self.options, self._workers = options, workers
         self.gain = 1.0
         if scene.background is not None:
             self.gain = max(
@@ -223,11 +223,11 @@ class FrameOutputs:
 
     def _open_tables(self, watched: ObjectOptions | None) -> None:
         """Open what is made of all masks together: objects, one picture of the scene, sums."""
-        options, scene, folder = self._options, self._scene, self._results.stage("")
+        options, scene, folder = self.options, self.scene, self.results.stage("")
         if watched is not None:
             from bgsub.pipeline.objects import ObjectsOutput
 
-            self.objects = ObjectsOutput(folder, scene, self._source, options, watched)
+            self.objects = ObjectsOutput(folder, scene, self.source, options, watched)
             self.sinks.append(self.objects)
         if needs_still(options):
             from bgsub.pipeline.still import StillOutput
@@ -239,15 +239,15 @@ class FrameOutputs:
 
             shape = scene.layout.height, scene.layout.width
             regions = () if watched is None else watched.regions
-            place = options.source.roi or (0, 0, *self._source.input_size)
+            place = options.source.roi or (0, 0, *self.source.input_size)
             self.activity = ActivityOutput(folder, wanted, shape, scene.inside, regions, place)
             self.sinks.append(self.activity)
 
     def _open(self, output: str) -> VideoOutput:
-        layout, kind = self._scene.layout.plain, video_kind(output, self._options.format)
-        path = self._results.stage(output_name(output, self._options))
+        layout, kind = self.scene.layout.plain, video_kind(output, self.options.format)
+        path = self.results.stage(output_name(output, self.options))
         sink = QueuedSink(
-            open_sink(path, output, layout=layout, kind=kind, rate=self._source.rate),
+            open_sink(path, output, layout=layout, kind=kind, rate=self.source.rate),
             queue_frames(layout.size),
         )
         if output == "overlay":
@@ -256,7 +256,7 @@ class FrameOutputs:
             return VideoOutput(sink, (), lambda frame: frame.picture, self.objects, draw_objects)
         if output == "preview":
             return VideoOutput(sink, ("background", "mask"), self._panels, self.objects, preview)
-        shown_by: Need = "mask" if self._options.foreground == "cutout" else "background"
+        shown_by: Need = "mask" if self.options.foreground == "cutout" else "background"
         drawings: dict[str, tuple[set[Need], Callable[[SceneFrame], Image]]] = {
             "background": ({"background"}, self._draw_background),
             "foreground": ({shown_by}, self._draw_foreground),
@@ -285,9 +285,9 @@ class FrameOutputs:
     def write(
         self, blocks: Iterable[FrameBlock], total: int | None, progress: ProgressCallback
     ) -> None:
-        """Pass the frames of some blocks to all sinks; blocks pass even if there is none."""
+        """Pass the frames of some blocks to all sinks, if there are any, and finish these."""
         needs: set[Need] = set().union(*(sink.needs for sink in self.sinks))
-        loop = Loop(self._scene, self._workers, needs, self._options.still_objects)
+        loop = Loop(self.scene, self._workers, needs, self.options.still_objects)
         stage = "write" if self.sinks else "errors"
         for frame in loop.feed(blocks, self.sinks):
             if not self.frames:
@@ -295,22 +295,23 @@ class FrameOutputs:
             self._last = frame.number, frame.time_s
             self.frames += 1
             progress(stage, self.frames, total)
+        self._close()
 
     def _draw_background(self, frame: SceneFrame) -> Image:
-        return frame.own if self._options.format == "mp4" else frame.background_picture
+        return frame.own if self.options.format == "mp4" else frame.background_picture
 
     def _draw_foreground(self, frame: SceneFrame) -> Bytes:
-        style = self._options.foreground
+        style = self.options.foreground
         if style == "abs":
             return difference_picture(frame.residual, self.gain)
         if style == "cutout":
             return cutout(frame.layout, frame.row, frame.mask)
-        wrap = self._options.format != "mp4"
+        wrap = self.options.format != "mp4"
         return signed_difference(frame.layout, frame.row, frame.own, wrap=wrap)
 
     def _panels(self, frame: SceneFrame) -> PreviewPanels:
         front, score = self._draw_foreground(frame), frame.outlier_score
-        model = self._scene.background
+        model = self.scene.background
         return PreviewPanels(
             {
                 "input": frame.picture,
@@ -324,7 +325,7 @@ class FrameOutputs:
             outlier=score is not None and model is not None and score > model.cutoff,
         )
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Finish all files side by side; each is read again and its frames are counted."""
         if self.objects is not None:
             self.objects.close()
@@ -347,10 +348,10 @@ class FrameOutputs:
             "padded_to_even_size": any(video.sink.padded for video in self._videos.values()),
             "foreground_gain": round(self.gain, 3),
         }
-        segmenter, masks = self._scene.segmenter, self.statistics
+        segmenter, masks = self.scene.segmenter, self.statistics
         if segmenter is not None and masks is not None:
             facts |= {"min_area": segmenter.min_area, "mask_model": segmenter.name}
-            facts |= {**self._scene.facts, "mask_share": round(masks.mean_share, 6)}
+            facts |= {**self.scene.facts, "mask_share": round(masks.mean_share, 6)}
             facts |= {"mask_frames": masks.frames, "empty_masks": masks.empty}
             if masks.confidence:
                 facts["mask_trust"] = [list(one) for one in masks.confidence]

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from bgsub.errors import InputError, OutputError, cannot_write
 from bgsub.runtime.files import Claim, abandoned, alone_in, check_plain, make_folder, sync, sync_all
-from bgsub.runtime.signals import uninterrupted
+from bgsub.runtime.processes import uninterrupted
 
 notes = logging.getLogger("bgsub.notes")
 
@@ -49,7 +49,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def is_output_name(name: str) -> bool:
-    """Say whether a command of bgsub writes a file or a folder of pictures of that name.
+    """Return whether a command of bgsub writes a file or a folder of pictures of that name.
 
     A run.json names what a run with --force may remove. Anybody may have put it there, so that
     nothing but these names counts; a command that writes another one has to add it here.
@@ -86,7 +86,7 @@ def earlier_outputs(path: Path) -> dict[str, Facts]:
 
 
 def _is_output(name: str, facts: Any) -> bool:
-    """Say whether an entry of a manifest is one that a run writes."""
+    """Return whether an entry of a manifest is one that a run writes."""
     if not is_output_name(name) or not isinstance(facts, dict):
         return False
     digest = facts.get("sha256")
@@ -103,7 +103,7 @@ def _foreign_manifest(path: Path) -> OutputError:
 
 
 def describe(path: Path) -> Facts:
-    """Give size and SHA-256 of an output; of a folder, of the names and digests of its pictures."""
+    """Return size and SHA-256 of an output; of a folder, of the names and digests within."""
     if not path.is_dir():
         digest, size = digest_of(path)
         return {"bytes": size, "sha256": digest.hex()}
@@ -143,7 +143,7 @@ def check_unchanged(path: Path, facts: Facts) -> None:
 
 
 def _is_picture(path: Path, pictures: int) -> bool:
-    """Say whether a file is one of so many pictures or models in a folder, or of a Zarr array."""
+    """Return whether a file is one of so many images or models, or of a Zarr array."""
     if path.parent.suffix == ".zarr":
         return bool(_CHUNK.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
     match = _PICTURE.fullmatch(path.name)
@@ -229,32 +229,28 @@ class ResultsDirectory:
             raise OutputError(message)
         earlier = earlier_outputs(self.path)
         # What an earlier run wrote goes with it, so that a folder never mixes two runs.
-        present = [name for name in sorted({*self._names, *earlier}) if self._is_there(name)]
+        present = [
+            name for name in sorted({*self._names, *earlier}) if os.path.lexists(self.path / name)
+        ]
         for name in present:
             if name not in earlier:
                 message = (
-                    f"{self._at(name)}: exists, and no finished run of bgsub wrote it; "
+                    f"{self.path / name}: exists, and no finished run of bgsub wrote it; "
                     "move it away or choose another folder with --out"
                 )
                 raise OutputError(message)
-        if not self._force and (present or self._is_there(MANIFEST)):
+        if not self._force and (present or os.path.lexists(self.path / MANIFEST)):
             message = (
                 f"{self.path}: holds the results of an earlier run; replace them with --force or "
                 "choose another folder with --out"
             )
             raise OutputError(message)
         for name in present:
-            check_unchanged(self._at(name), earlier[name])
+            check_unchanged(self.path / name, earlier[name])
         return earlier
 
-    def _is_there(self, name: str) -> bool:
-        return os.path.lexists(self._at(name))
-
-    def _at(self, name: str) -> Path:
-        return self.path / name
-
     def stage(self, name: str) -> Path:
-        """Give the temporary path under which an output is to be written."""
+        """Return the temporary path under which an output is to be written."""
         return self._claim.path / name
 
     def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -300,12 +296,12 @@ class ResultsDirectory:
 
 
 def is_complete(path: Path) -> bool:
-    """Say whether a directory holds the results of a finished run: its manifest is there."""
+    """Return whether a directory holds the results of a finished run: its manifest is there."""
     return (path / MANIFEST).is_file()
 
 
 def has_results(path: Path) -> bool:
-    """Say whether a folder holds complete results; what a killed run was putting there is put."""
+    """Return whether a folder holds complete results; what a killed run finished is put there."""
     if not (path / MANIFEST).is_file() and any(path.glob(f".bgsub-partial-*/{_REPLACED}")):
         recover(path)
     return (path / MANIFEST).is_file()

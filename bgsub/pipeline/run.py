@@ -100,11 +100,9 @@ def run(
                 FrameOutputs(results, scene, source, options, watched, workers) as outputs,
             ):
                 outputs.write(learned.blocks(), len(learned.store), progress)
-                table = None if scores is None else mark_doubtful(scores.table(), source)
-                outputs.close()
+            table = None if scores is None else mark_doubtful(scores.table(), source)
         facts = {"command": "run", **source_facts(source, identity.result()), **learned.facts()}
-        hints = fit_hints(fit, table)
-        return _finished(results, source, scene, outputs, table, options, watch, facts, hints)
+        return _finished(outputs, table, watch, facts, fit_hints(fit, table))
 
 
 def apply(
@@ -167,14 +165,13 @@ def apply(
         ):
             blocks = scores.blocks(decoded_blocks(source))
             outputs.write(blocks, source.frames_estimate, progress)
-            table = mark_doubtful(scores.table(), source)
-            outputs.close()
+        table = mark_doubtful(scores.table(), source)
         if "model" in options.outputs:
             model.save(results.stage("model.npz"))
         facts = {"command": "apply", "model": str(model_path), "threshold": model.threshold}
         facts["model_sha256"] = input_identity(model_path)["sha256"]
         facts |= source_facts(source, identity.result())
-        return _finished(results, source, scene, outputs, table, options, watch, facts, [])
+        return _finished(outputs, table, watch, facts, [])
 
 
 def masks(
@@ -400,24 +397,18 @@ def _check_places(source: FrameSource, watched: ObjectOptions | None) -> None:
 
 
 def _finished(
-    results: ResultsDirectory,
-    source: FrameSource,
-    scene: LearnedScene,
     outputs: FrameOutputs,
     table: ErrorTable | None,
-    options: RunOptions,
     watch: Stopwatch,
     facts: dict[str, Any],
     hints: list[str],
 ) -> RunResult:
     """Write the tables and the manifest."""
+    results, source, options = outputs.results, outputs.source, outputs.options
     with watch.stage("plot"):
         if table is not None:
             write_tables(results, table, options, source.name)
     facts |= outputs.facts() | outputs.object_facts(table)
-    hints = (
-        camera_hints(outputs.camera, facts)
-        + hints
-        + mask_hints(outputs.statistics, scene.threshold)
-    )
+    hints = camera_hints(outputs.camera, facts) + hints
+    hints += mask_hints(outputs.statistics, outputs.scene.threshold)
     return finish(results, source, table, options, watch, facts, hints)

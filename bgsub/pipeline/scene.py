@@ -102,10 +102,9 @@ class LearnedScene:
 
 
 def mask_options(options: RunOptions) -> MaskOptions:
-    """Return how the masks of a run are drawn; areas are those of the mask, which may be scaled."""
+    """Return how the masks of a run are drawn; their areas are those of scaled frames."""
     least = options.min_area
-    if least is not None:
-        least = round(least * options.source.scale**2)
+    least = None if least is None else round(least * options.source.scale**2)
     return MaskOptions(
         options.shadows, options.sensitivity, least, options.fill_holes, options.clean
     )

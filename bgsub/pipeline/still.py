@@ -79,7 +79,7 @@ def empty_scene(
 
 
 def frames_looked_at(height: int, width: int) -> int:
-    """Give the number of frames that a picture of the empty scene is made of, at most.
+    """Return the number of frames that a picture of the empty scene is made of, at most.
 
     More where they are small: they make the median of a place whose light flickers steadier.
     """

@@ -14,8 +14,7 @@ from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, block_columns
 from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import location_and_scale, predictive_errors, robust_scores
 from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space, centred_blocks
-from bgsub.runtime.libraries import import_each
-from bgsub.runtime.pool import ThreadPool
+from bgsub.runtime.threads import ThreadPool, import_each
 
 
 class AffineEstimator(Conventions):

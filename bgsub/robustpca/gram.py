@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.median import column_median
-from bgsub.runtime.pool import ThreadPool
+from bgsub.runtime.threads import ThreadPool
 
 FLOAT32_EXACT = float(1 << 24)
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.runtime.pool import ThreadPool
+from bgsub.runtime.threads import ThreadPool
 
 Floats = NDArray[np.float64]
 

@@ -269,12 +269,24 @@ def staged(path: Path) -> Iterator[Path]:
         claim.remove()
 
 
+def check_free(path: Path, *, force: bool) -> None:
+    """Raise OutputError if a file is there that may not be replaced."""
+    # Path.is_file raises for names that are too long; whoever writes the file says so.
+    if os.path.isfile(path) and not path.is_symlink() and not force:  # noqa: PTH113 - see above
+        raise OutputError(f"{path}: exists; replace it with --force or choose another name")
+
+
 def write_in(folder: Path, name: str, data: bytes) -> None:
     """Write a file into a folder that somebody named; an earlier plain file is replaced.
 
     OutputError if it cannot be written, or something else has its name: nobody has asked to write
     through that.
     """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{folder}: the folder cannot be made ({error.strerror}); choose another"
+        raise OutputError(message) from error
     path = folder / name
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
         message = f"{path}: is not a plain file; move it away or choose another folder"

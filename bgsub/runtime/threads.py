@@ -7,20 +7,21 @@ the cores as busy, and makes each sum independent of how many threads there are,
 from __future__ import annotations
 
 import ctypes
+import importlib
 import math
+import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from contextlib import ExitStack, contextmanager
+from typing import Any, Self, TypeVar, cast
 
-import cv2
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from bgsub.runtime.cores import own_threads
-from bgsub.runtime.libraries import import_each, one_blas_thread
 from bgsub.runtime.limits import check_address_space
 
 _local = threading.local()
@@ -28,10 +29,99 @@ _local = threading.local()
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
-Share = Callable[
-    [Callable[..., Callable[[Any], Any]], dict[str, Any], Iterable[Any]], Iterable[Any]
-]
-"""`alone`, or `Workers.share`."""
+
+def available_cores() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, os.cpu_count() or 1)
+
+
+def own_threads(threads: int | None, jobs: int = 1) -> int:
+    """Share threads among runs side by side, at least 1 each; None is every core."""
+    return max(1, (threads or available_cores()) // jobs)
+
+
+# Locked while a thread imports a module, and while the loaded libraries are walked to set their
+# limits: the walk holds the dynamic linker's lock and waits for the interpreter's, and an import
+# holds the interpreter's and waits for the linker's. The program would hang for ever, deaf to any
+# signal.
+_libraries = threading.Lock()
+
+
+class _MatrixLibraries:
+    """The matrix libraries that are loaded, and the limit of one thread that several may want.
+
+    It ends with the first that has set it, whoever wants it still: threadpoolctl takes settings of
+    OpenBLAS from one thread of a program alone, so another one could set it and never take it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: ThreadpoolController | None = None
+        self._with_scipy = False
+        self._limits: threadpool_limits | None = None
+        self.before = 1
+
+    def look(self) -> ThreadpoolController:
+        """Walk through all that is loaded, which takes milliseconds."""
+        with _libraries:
+            self._with_scipy = "scipy.linalg" in sys.modules
+            self._found = ThreadpoolController()
+            return self._found
+
+    def begin(self) -> bool:
+        """Set the limit and return True, unless it is set."""
+        with self._lock:
+            if self._limits is not None:
+                return False
+            found = self._found
+            # SciPy brings a library of its own.
+            if found is None or self._with_scipy != ("scipy.linalg" in sys.modules):
+                found = self.look()
+            blas = found.select(user_api="blas")
+            self.before = max((each.num_threads for each in blas.lib_controllers), default=1)
+            self._limits = blas.limit(limits=1)
+            return True
+
+    def end(self) -> None:
+        """Give the libraries their threads back."""
+        with self._lock:
+            if self._limits is not None:
+                self._limits.restore_original_limits()
+            self._limits = None
+
+
+_matrix_libraries = _MatrixLibraries()
+
+
+def one_blas_thread() -> threadpool_limits:
+    """Limit the matrix libraries that are loaded to one thread, from now on or as a context.
+
+    Waits until no module is being imported by `import_each`.
+    """
+    return _matrix_libraries.look().limit(limits=1)
+
+
+def import_each(modules: Iterable[str]) -> None:
+    """Import modules one after the other, each while no thread looks for matrix libraries."""
+    for module in modules:
+        with _libraries:
+            importlib.import_module(module)
+
+
+@contextmanager
+def products_on_one_thread() -> Iterator[int]:
+    """Keep every matrix product to one thread inside of the context, in all threads of the program.
+
+    Yields the threads that a product took before, and takes afterwards.
+    """
+    is_mine = _matrix_libraries.begin()
+    try:
+        yield _matrix_libraries.before
+    finally:
+        if is_mine:
+            _matrix_libraries.end()
 
 
 def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -75,11 +165,65 @@ def keep_freed_memory() -> None:
     mallopt(_M_ARENA_MAX, _ARENAS)
 
 
-def alone(
-    make: Callable[..., Callable[[Any], Any]], arguments: dict[str, Any], items: Iterable[Any]
-) -> Iterator[Any]:
-    """Return what `Workers.share` returns, without any worker."""
-    return map(make(**arguments), items)
+class ThreadPool:
+    """Threads for the parts of a computation, while the matrix libraries stay on one each.
+
+    A context manager. Whoever cuts the computation into the same parts whatever the number of
+    threads gets the same result, bit for bit. By default they are as many as a matrix product would
+    take: every core, unless ``OPENBLAS_NUM_THREADS`` or threadpoolctl says otherwise.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._wanted = threads
+        self.threads = max(1, threads or 1)
+        self._others: ThreadPoolExecutor | None = None
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        taken = self._open.enter_context(products_on_one_thread())
+        if self._wanted is None:
+            self.threads = taken
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._open.close()
+
+    def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:
+        """Return the values of a function for all items, in order.
+
+        This thread works too, and every thread takes the next item itself. The first error that one
+        of them meets ends the others after the item that they are at.
+        """
+        parts = list(items)
+        values: list[Value | None] = [None] * len(parts)
+        left = iter(range(len(parts)))
+
+        def work() -> None:
+            try:
+                for place in left:
+                    values[place] = function(parts[place])
+            except BaseException:
+                for _ in left:
+                    pass
+                raise
+
+        helpers = min(self.threads, len(parts)) - 1
+        ends = [self._executor().submit(work) for _ in range(helpers)]
+        try:
+            work()
+        finally:
+            errors = [end.exception() for end in ends]
+        for error in errors:
+            if error is not None:
+                raise error
+        return cast("list[Value]", values)
+
+    def _executor(self) -> ThreadPoolExecutor:
+        if self._others is None:
+            name = "bgsub-parts"
+            others = ThreadPoolExecutor(self.threads - 1, thread_name_prefix=name)
+            self._others = self._open.enter_context(others)
+        return self._others
 
 
 class Workers:
@@ -94,6 +238,8 @@ class Workers:
         check_address_space(self.threads)
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bgsub-worker")
         self._background = ThreadPoolExecutor(2, thread_name_prefix="bgsub-background")
+        import cv2
+
         keep_freed_memory()
         self._limits = [one_blas_thread()]
         self._opencv_threads = cv2.getNumThreads()
@@ -102,29 +248,14 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
+        import cv2
+
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._background.shutdown(wait=True, cancel_futures=True)
         for limits in reversed(self._limits):
             limits.restore_original_limits()
         cv2.setNumThreads(self._opencv_threads)
-
-    def share(
-        self,
-        make: Callable[..., Callable[[Any], Any]],
-        arguments: dict[str, Any],
-        items: Iterable[Any],
-    ) -> Iterator[Any]:
-        """Return the values of ``make(**arguments)`` in order of the items.
-
-        For work of many short steps, in which threads would wait for each other.
-        """
-        return alone(make, arguments, items)
 
     def load(self, *modules: str) -> None:
         """Begin to import modules in the background; an error is one of whoever needs them.

@@ -15,7 +15,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from bgsub.errors import InputError
-from bgsub.runtime.cores import available_cores
+from bgsub.runtime.threads import available_cores
 from bgsub.video import pyav
 from bgsub.video.base import FrameSource, Item, Options
 from bgsub.video.damage import (

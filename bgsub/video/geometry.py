@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import EmptySelectionError, UsageError
 from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix
-from bgsub.video.images import image_size, read_image
+from bgsub.video.images import read_image
 from bgsub.video.selection import Region
 
 ColorMode = Literal["auto", "gray", "color"]
@@ -245,13 +245,9 @@ _LEVEL = 128
 
 @dataclass(frozen=True, eq=False)
 class MaskImage:
-    """A picture of an input's size in which 128 and more is white.
+    """A picture of an input's size, white from 128 on; `what` it is stands in errors."""
 
-    `load` reads its levels when the shape is found to be right; `what` it is stands in errors.
-    """
-
-    shape: tuple[int, int]
-    load: Callable[[], Bytes]
+    levels: Bytes
     name: str
     what: str
 
@@ -259,17 +255,11 @@ class MaskImage:
     def read(cls, given: str | os.PathLike[str] | NDArray[Any], what: str) -> MaskImage:
         """Read what a picture is from a file, or take an array of uint8, uint16 or bool.
 
-        InputError if the file is no picture (from `load` if it is damaged), UsageError if an array
-        is none.
+        InputError if the file is no picture, UsageError if an array is none.
         """
         if isinstance(given, np.ndarray):
-            levels = _levels(given, what)
-            rows, columns = levels.shape
-            return cls((rows, columns), lambda: levels, what, what)
-        height, width = image_size(given)
-        return cls(
-            (height, width), lambda: _levels(read_image(given), what), Path(given).name, what
-        )
+            return cls(_levels(given, what), what, what)
+        return cls(_levels(read_image(given), what), Path(given).name, what)
 
     def pixel_mask(self, geometry: Geometry) -> NDArray[np.bool_]:
         """Return the pixels of the frames that are white, that is inside.
@@ -302,16 +292,13 @@ class MaskImage:
     def _white(self, geometry: Geometry) -> NDArray[np.bool_]:
         """Return where most of what a pixel of the frames covers is white."""
         width, height = geometry.input_size
-        if self.shape != (height, width):
-            rows, columns = self.shape
+        rows, columns = self.levels.shape
+        if (rows, columns) != (height, width):
             sizes = f"{columns}×{rows} pixels, the input {width}×{height}"
             raise UsageError(f"{self.name}: the {self.what} has {sizes}; they must be the same")
         region = geometry.region
-        rows_, columns_ = (
-            slice(region.y, region.y + region.height),
-            slice(region.x, region.x + region.width),
-        )
-        inside = np.where(self.load()[rows_, columns_] >= _LEVEL, 255, 0).astype(np.uint8)
+        part = self.levels[region.y :, region.x :][: region.height, : region.width]
+        inside = np.where(part >= _LEVEL, 255, 0).astype(np.uint8)
         if geometry.size != (region.width, region.height):
             resized = cv2.resize(inside, geometry.size, interpolation=cv2.INTER_AREA)
             inside = resized.astype(np.uint8, copy=False)

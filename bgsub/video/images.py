@@ -527,23 +527,9 @@ def _decode(data: bytes, header: ImageHeader) -> NDArray[Any]:
 
 def read_image(path: str | os.PathLike[str]) -> Image:
     """Read an image file as `decode_image` does; InputError if it cannot be read or decoded."""
-    with _named(path):
-        return decode_image(Path(path).read_bytes())
-
-
-def image_size(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Read the rows and columns of an image file, without its pixels; errors as of `read_image`."""
-    with _named(path), Path(path).open("rb") as file:
-        rows, columns = read_header(file).shape[:2]
-        return rows, columns
-
-
-@contextmanager
-def _named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn errors into InputError that names the file."""
     check_plain(path)
     try:
-        yield
+        return decode_image(Path(path).read_bytes())
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{path}: cannot be read ({reason}); check the path") from error

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from bgsub import __version__, errors
-from bgsub.cli.application import COMMANDS, cli
+from bgsub.cli import COMMANDS, cli
 
 HEAVY = ("numpy", "scipy", "cv2", "av", "matplotlib", "tqdm", "subprocess", "pickle")
 
@@ -65,7 +65,7 @@ def test_every_command_is_where_the_list_says(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert isinstance(command, click.Command)
     assert command.name == name
-    assert command.short_help == COMMANDS[name][1]  # which shells show when they complete names
+    assert command.short_help == COMMANDS[name]  # which shells show when they complete names
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -80,7 +80,7 @@ def test_help_of_a_command_has_examples(name, invoke) -> None:
 def test_help_lists_the_commands(invoke) -> None:
     done = invoke("--help")
     assert done.exit_code == 0
-    for name, (_, text) in COMMANDS.items():
+    for name, text in COMMANDS.items():
         assert f"{name} " in done.stdout
         assert text in done.stdout
 

@@ -55,6 +55,7 @@ def test_options_that_cannot_be(results, tmp_path, invoke, more, message):
     [
         (["--clock", "2026-05-01T22:00"], "--clock has no effect without --caption"),
         (["--mode", "copy", "--caption"], "--caption has no effect with --mode copy"),
+        (["--mode", "copy", "--overlay", "boxes"], "--overlay has no effect with --mode copy"),
     ],
 )
 def test_options_without_effect_are_named_and_the_clips_are_cut(

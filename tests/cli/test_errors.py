@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
+import bgsub
 from bgsub.errors import OutputError
 from bgsub.outliers.errors_table import ErrorTable, write_csv
 
@@ -131,7 +132,9 @@ def test_model_and_footage(video, tmp_path: Path, invoke) -> None:
     done = invoke("errors", out / "model.npz")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "is a model; name the footage" in done.stderr
-    assert invoke("errors", out / "model.npz", video, "--k", 3).exit_code == 2
+    done = invoke("errors", out / "model.npz", video, "--k", 3)
+    assert done.exit_code == 0
+    assert "warning: --k has no effect here: the model" in done.stderr
     done = invoke("errors", out)
     assert done.exit_code == 3
     assert "its run wrote no errors.csv" in done.stderr
@@ -257,8 +260,6 @@ def test_folder_for_frames_cannot_be_made(results, tmp_path: Path, invoke) -> No
     [
         ([], 2, "missing argument"),
         (["none.avi"], 3, "no such file"),
-        (["RESULTS", "--k", "3"], 2, "--k has no effect here"),
-        (["RESULTS", "--start", "5"], 2, "--start has no effect here"),
         (["RESULTS", "--cutoff", "much"], 2, "--cutoff much: must be a finite number"),
         (["RESULTS", "--cutoff", "nan"], 2, "--cutoff nan: must be a finite number"),
         (["RESULTS", "--cutoff", "3", "--quantile", "0.5"], 2, "exclude each other"),
@@ -302,3 +303,35 @@ def test_bad_results(results, tmp_path: Path, invoke) -> None:
     assert "run.json" in refusal(folder)
     damaged = results("damaged", scene_change={"first_frame": "soon"})
     assert "run.json: scene_change.first_frame soon: must be" in refusal(damaged)
+
+
+@pytest.fixture
+def array_results(scene, tmp_path):
+    """Results of frames that a program passed as an array."""
+    options = bgsub.RunOptions(k=2, outputs=["errors", "model"])
+    return bgsub.run(scene(n=40), tmp_path / "r", options).out
+
+
+def test_results_of_an_array_have_events_but_no_video(array_results, invoke, tmp_path) -> None:
+    assert invoke("errors", array_results, "--format", "json").exit_code == 0
+    done = invoke("errors", array_results, "--save-frames", tmp_path / "frames")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "does not say which video it is of" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "typed", [("--k", "3"), ("--start", "5"), ("--scale", "1"), ("--memory", "50%")]
+)
+def test_options_without_an_effect_are_named(typed, results, invoke) -> None:
+    folder = results()
+    done = invoke("errors", folder, *typed)
+    assert (done.exit_code, done.stdout) == (0, invoke("errors", folder).stdout)
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert line.startswith(f"warning: {typed[0]} has no effect here: {folder} holds errors")
+
+
+def test_frames_in_an_npz_file_are_no_model(scene, invoke, tmp_path) -> None:
+    np.savez(tmp_path / "clip.npz", frames=scene(n=40))
+    done = invoke("errors", tmp_path / "clip.npz", "--k", 2, "--format", "json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["frames"] == 40

@@ -4,8 +4,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from bgsub import errors
-from bgsub.cli import cli
-from bgsub.cli.help import exit_code_table, verbatim
+from bgsub.cli import cli, exit_code_table
 
 
 def test_exit_codes_are_those_of_the_errors() -> None:
@@ -25,10 +24,6 @@ def test_completion_stands_in_the_help(invoke) -> None:
     text = invoke("--help").stdout
     for shell in ("bash", "zsh", "fish"):
         assert f"_BGSUB_COMPLETE={shell}_source bgsub" in text
-
-
-def test_verbatim_marks_every_paragraph() -> None:
-    assert verbatim("a\n b\n\nc") == "\b\na\n b\n\n\b\nc"
 
 
 def test_options_stand_under_headings(invoke) -> None:

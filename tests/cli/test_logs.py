@@ -9,7 +9,6 @@ import pytest
 
 from bgsub.cli.messages import NOTES, Session, reporting
 from bgsub.errors import RankWarning
-from bgsub.pipeline import inputs
 
 logger = logging.getLogger("bgsub.somewhere")
 
@@ -68,10 +67,6 @@ def test_a_detail_of_an_input_is_said_once(capsys) -> None:
     said = capsys.readouterr().err.splitlines()
     assert said.count("the codec has no checksums") == 2
     assert said.count("warning: damaged") == said.count("is back") == 6
-
-
-def test_the_name_of_the_logger_of_notes() -> None:
-    assert inputs.notes.name == NOTES
 
 
 def test_json_lines(capsys) -> None:

@@ -87,24 +87,14 @@ def test_a_threshold_is_of_the_formula() -> None:
     assert parse("--threshold", "12") == RunOptions(threshold=12.0)
 
 
-def test_preview_comes_on_top() -> None:
-    assert parse("--preview").outputs == DEFAULT_OUTPUTS | {"preview"}
-    assert parse("--only", "mask", "--preview").outputs == {"mask", "preview"}
-    assert parse("--only", "mask,preview").outputs == {"mask", "preview"}
-    assert parse("--only", "mask,preview", "--no-preview").outputs == {"mask"}
-
-
-def test_the_spectrum_comes_on_top() -> None:
-    assert parse("--spectrum").outputs == DEFAULT_OUTPUTS | {"spectrum"}
-    assert parse("--only", "mask,spectrum", "--no-spectrum").outputs == {"mask"}
-
-
-def test_scores_come_on_top() -> None:
-    assert parse("--save-scores").outputs == DEFAULT_OUTPUTS | {"scores"}
-    assert parse("--only", "mask", "--save-scores").outputs == {"mask", "scores"}
-    assert parse("--only", "mask,scores", "--no-save-scores").outputs == {"mask"}
-    repeated = shared.as_defaults(parse("--save-scores"))
-    assert parse(defaults=repeated).outputs == DEFAULT_OUTPUTS | {"scores"}
+@pytest.mark.parametrize("name", ["preview", "spectrum", "scores", "heatmap", "report"])
+def test_extras_come_on_top(name) -> None:
+    typed = "save-scores" if name == "scores" else name
+    assert parse(f"--{typed}").outputs == DEFAULT_OUTPUTS | {name}
+    assert parse("--only", "mask", f"--{typed}").outputs == {"mask", name}
+    assert parse("--only", f"mask,{name}", f"--no-{typed}").outputs == {"mask"}
+    repeated = shared.as_defaults(parse(f"--{typed}"))
+    assert parse(defaults=repeated).outputs == DEFAULT_OUTPUTS | {name}
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,7 @@ import io
 import json
 import sys
 
-import pytest
-
-from bgsub.cli.messages import Session
-from bgsub.cli.progress import BarProgress, LineProgress, Progress, make_progress
+from bgsub.cli.messages import BarProgress, LineProgress, Progress, Session, make_progress
 
 
 class Clock:
@@ -111,13 +108,6 @@ def test_a_terminal_that_is_gone_does_not_end_the_run(monkeypatch) -> None:
         terminal.close()
         progress("decode", 2, 4)
         progress("fit", 2, 4)
-
-
-@pytest.mark.parametrize("session", [Session(quiet=True), Session(quiet=True, log_json=True)])
-def test_quiet_is_quiet(session, capsys) -> None:
-    with make_progress(session) as progress:
-        progress("decode", 1, 2)
-    assert capsys.readouterr().err == ""
 
 
 def test_what_stands_behind_the_stage_may_change_within_one_bar(monkeypatch) -> None:

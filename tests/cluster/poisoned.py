@@ -1,34 +1,34 @@
-"""A unit of work that is killed where its input is poison, and waits where it is a sleeper."""
+"""Processes that are killed where their input is poison, and wait where it is a sleeper."""
 
-import json
 import os
 import signal
 import sys
 import time
 from pathlib import Path
 
-from bgsub.cli import cluster
+from bgsub.cli import jobs
+
+_answer = jobs.answer
 
 
-def main():
-    line = cluster._line()
-    request = json.loads(line)
-    path = Path(request.get("directory", ""), request["input"])
+def answer(request):
+    segment = request["work"]["segment"]
+    path = Path(request["directory"], segment[0] if segment else request["job"]["input"])
     if path.stem == "poison":
         with path.with_suffix(".tries").open("a") as tries:
             tries.write("x")
         sys.stderr.write("a library is about to crash\n")
         sys.stderr.flush()
         os.kill(os.getpid(), signal.SIGKILL)
-    if path.stem == "sleeper":
+    if path.stem.startswith("sleeper"):
         path.with_suffix(".pid").write_text(str(os.getpid()))
-        while os.read(0, 1):
-            time.sleep(0.01)
-        path.with_suffix(".end").write_text("stopped")
-        sys.exit()
-    cluster._line = lambda: line
-    cluster.main()
+        try:
+            time.sleep(600)
+        finally:
+            path.with_suffix(".end").write_text("stopped")
+    return _answer(request)
 
 
 if __name__ == "__main__":
-    main()
+    jobs.answer = answer
+    jobs.serve()

@@ -15,7 +15,7 @@ def worker(monkeypatch):
 def test_modules_among_the_films_are_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "click.py").write_text("open('was_run', 'w').close()")
-    child.do_in_child("bgsub.cli.cluster", {}, {})
+    child.do_in_child("bgsub.cli.jobs", {}, {})
     assert not (tmp_path / "was_run").exists()
 
 

@@ -31,7 +31,7 @@ from bgsub.live.decoding import (
     StampMender,
     StreamPacket,
 )
-from bgsub.runtime.messages import receive, send
+from bgsub.runtime.processes import receive, send
 from bgsub.video import pyav
 from bgsub.video.frames import Layout
 

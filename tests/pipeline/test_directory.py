@@ -156,13 +156,6 @@ class TestRefusals:
         (tmp_path / "out" / "compare.csv").symlink_to(tmp_path / "nowhere")
         self.refused(tmp_path / "out", ["compare.csv"], "no finished run", force=True)
 
-    def test_a_changed_file(self, tmp_path):
-        write(tmp_path / "out", {"compare.csv": "1"})
-        (tmp_path / "out" / "compare.csv").write_text("my notes in it")
-        self.refused(
-            tmp_path / "out", ["compare.csv"], r"compare\.csv: is not what bgsub wrote", force=True
-        )
-
     def test_a_file_where_pictures_were_and_the_reverse(self, tmp_path):
         write(tmp_path / "out", {"background": PICTURES, "compare.csv": "1"})
         folder = tmp_path / "out" / "background"
@@ -173,26 +166,6 @@ class TestRefusals:
         (tmp_path / "out" / "compare.csv").unlink()
         (tmp_path / "out" / "compare.csv").mkdir()
         self.refused(tmp_path / "out", ["times.csv"], r"compare\.csv: is not what", force=True)
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "not JSON",
-            "[]",
-            '{"scripts": {}}',
-            '{"bgsub_version": "0", "outputs": ["compare.csv"]}',
-            '{"bgsub_version": "0", "outputs": {"compare.csv": 3}}',
-            '{"bgsub_version": "0", "outputs": {"../b": {"bytes": 4}}}',
-            '{"bgsub_version": "0", "outputs": {"..": {"bytes": 4}}}',
-            '{"bgsub_version": "0", "outputs": {"compare.csv": {"pictures": "all"}}}',
-            "\xff",
-        ],
-    )
-    def test_a_foreign_manifest(self, tmp_path, text):
-        (tmp_path / "out").mkdir()
-        (tmp_path / "b").write_text("mine")
-        (tmp_path / "out" / MANIFEST).write_text(text, encoding="latin-1")
-        self.refused(tmp_path / "out", ["compare.csv"], "not written by this version", force=True)
 
     def test_a_file_in_the_place_of_the_folder(self, tmp_path):
         (tmp_path / "out").write_text("mine")

@@ -66,18 +66,6 @@ def test_names_that_it_does_not(name):
     assert not is_output_name(name)
 
 
-def test_a_folder_without_a_manifest_has_no_outputs(tmp_path):
-    assert earlier_outputs(tmp_path) == {}
-    assert earlier_outputs(tmp_path / "missing") == {}
-
-
-def test_the_manifest_names_what_was_written(tmp_path):
-    (tmp_path / "errors.csv").write_text("1,2\n")
-    outputs = {"errors.csv": describe(tmp_path / "errors.csv")}
-    write_manifest(tmp_path, outputs=outputs)
-    assert earlier_outputs(tmp_path) == outputs
-
-
 GOOD = {"bytes": 3, "sha256": "0" * 64}
 
 
@@ -153,11 +141,4 @@ def test_a_picture_too_many_is_named(pictures, name):
     facts = describe(pictures)
     (pictures / name).write_bytes(b"mine")
     with pytest.raises(OutputError, match=name):
-        check_unchanged(pictures, facts)
-
-
-def test_a_picture_too_few_is_noticed(pictures):
-    facts = describe(pictures)
-    (pictures / "000003.png").unlink()
-    with pytest.raises(OutputError, match="mask"):
         check_unchanged(pictures, facts)

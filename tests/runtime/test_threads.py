@@ -1,4 +1,4 @@
-"""Threads that work side by side."""
+"""Threads that work side by side, and limits on those of matrix libraries."""
 
 import subprocess
 import sys
@@ -10,11 +10,19 @@ import types
 import cv2
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController, threadpool_info
+import scipy.linalg  # noqa: F401 - brings a matrix library of its own
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from bgsub.runtime import libraries
-from bgsub.runtime.cores import available_cores, own_threads
-from bgsub.runtime.threads import Workers, scratch
+from bgsub.runtime import threads
+from bgsub.runtime.threads import (
+    ThreadPool,
+    Workers,
+    available_cores,
+    one_blas_thread,
+    own_threads,
+    products_on_one_thread,
+    scratch,
+)
 
 
 def test_threads_are_shared_among_jobs():
@@ -139,7 +147,7 @@ def test_loaded_libraries_are_not_walked_while_one_is_being_imported(tmp_path, m
             seen.append(set(running))
             super().__init__()
 
-    monkeypatch.setattr(libraries, "ThreadpoolController", Controller)
+    monkeypatch.setattr(threads, "ThreadpoolController", Controller)
     with Workers(1) as workers:
         workers.load("slow_one", "slow_two")
         assert began.wait(10)
@@ -184,3 +192,96 @@ def test_what_threads_have_freed_is_given_back():
     command = [sys.executable, "-c", _WORK_AND_FREE]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert float(done.stdout) < 8
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_products_stay_on_one_thread_and_get_theirs_back():
+    np.eye(2) @ np.eye(2)
+    with threadpool_limits(2):
+        with products_on_one_thread() as before:
+            assert before == 2
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def test_two_threads_leave_no_limit_behind():
+    """Limits that both set and took back by themselves would stay for ever."""
+    begun, ended, seen = threading.Event(), threading.Event(), []
+
+    def work():
+        with products_on_one_thread() as before:
+            seen.append(before)
+            begun.set()
+            ended.wait(10)
+
+    with threadpool_limits(2):
+        thread = threading.Thread(target=work)
+        with products_on_one_thread():
+            thread.start()
+            begun.wait(10)
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+        ended.set()
+        thread.join()
+        assert seen == [2]
+        assert blas_threads() == {2}
+
+
+def test_a_limit_set_before_is_what_was_taken_before():
+    with one_blas_thread(), products_on_one_thread() as before:
+        assert before == 1
+
+
+@pytest.mark.parametrize("count_of_threads", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 3, 40])
+def test_values_come_in_order(count_of_threads, count):
+    with ThreadPool(count_of_threads) as pool:
+        assert pool.map(lambda item: item * item, iter(range(count))) == [
+            item * item for item in range(count)
+        ]
+
+
+def test_parts_run_at_the_same_time():
+    meeting = threading.Barrier(3, timeout=10)
+    with ThreadPool(3) as pool:
+        assert sorted(pool.map(lambda _: meeting.wait(), range(3))) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("count_of_threads", [1, 2])
+def test_an_error_ends_the_others(count_of_threads):
+    done = []
+
+    def work(item):
+        done.append(item)
+        if item == 3:
+            raise ZeroDivisionError(item)
+
+    with ThreadPool(count_of_threads) as pool:
+        with pytest.raises(ZeroDivisionError, match="3"):
+            pool.map(work, range(10_000))
+        assert len(done) < 10_000
+        assert pool.map(str, [1, 2]) == ["1", "2"]
+    assert not [t for t in threading.enumerate() if t.name.startswith("bgsub-parts")]
+
+
+def test_an_interrupt_of_the_first_thread_ends_the_others():
+    first, done = threading.current_thread(), []
+
+    def work(item):
+        done.append(item)
+        if threading.current_thread() is first:
+            raise KeyboardInterrupt
+
+    with ThreadPool(2) as pool, pytest.raises(KeyboardInterrupt):
+        pool.map(work, range(1_000_000))
+    assert len(done) < 1_000_000
+
+
+def test_as_many_threads_as_a_product_would_take():
+    for limit in (1, 2):
+        with threadpool_limits(limit), ThreadPool() as pool:
+            assert pool.threads == limit
+            assert blas_threads() == {1}

@@ -1,0 +1,126 @@
+"""What the processes of bgsub have in common: settings, signals and messages through pipes."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import os
+import signal
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from io import BufferedReader
+from typing import BinaryIO, cast
+
+# A thread that comes back from a library waits this long for one that runs Python code, such as
+# the drawing of a plot. With the usual 5 ms the pictures would stand still meanwhile: writing those
+# of 250 frames of 1280×720 took 3.6 s and more instead of 2.4 s.
+_SWITCH_S = 0.0001
+
+# Importing and drawing make many objects and hardly any garbage: the usual 700 of them would be a
+# reason to look for some hundreds of times, a tenth of all that importing takes.
+_GARBAGE_OBJECTS = 50_000
+
+
+def tune() -> None:
+    """Set up the interpreter to start quickly and to run several threads; before NumPy is imported.
+
+    This is for programs of our own: a process that imports the library keeps what it has set.
+    """
+    # NumPy asks for large pages behind large arrays. Those of the frames of a run are written once,
+    # and on virtual machines whose host has to find such pages that took five times as long.
+    os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
+    # Every command keeps its matrix products to one thread each, but OpenBLAS makes its threads
+    # when it is imported, and they spin for a while before they sleep.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(_GARBAGE_OBJECTS)
+    # The interpreter looks for garbage among all that was imported before it ends: over 0.1 s.
+    atexit.register(gc.freeze)
+
+
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold signals back while names change, so that a folder is never half old and half new.
+
+    Blocking them for this thread would not do: the system would hand them to another one, and
+    Python would still run their handler in this one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread alone
+        return
+    came: list[int] = []
+    numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    handlers = {number: own for number, own in handlers.items() if own is not None}
+    for number in handlers:
+        signal.signal(number, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        for number, own in handlers.items():
+            signal.signal(number, own)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+@contextlib.contextmanager
+def held_back_in_children(*names: str) -> Iterator[None]:
+    """Block these signals in processes that are started inside, where the system can."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    numbers = {getattr(signal, name) for name in names}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_NUMBER = struct.Struct(">Q")
+
+
+def send(pipe: BinaryIO, message: object) -> None:
+    """Write a message to a pipe: how many parts it has and how long they are, and then these.
+
+    Contiguous arrays are parts of their own: they need not be copied before they are written.
+    """
+    import pickle  # which --help can do without
+
+    arrays: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(message, protocol=5, buffer_callback=arrays.append)
+    parts = [memoryview(data), *(array.raw() for array in arrays)]
+    numbers = len(parts), *(part.nbytes for part in parts)
+    pipe.writelines([*map(_NUMBER.pack, numbers), *parts])
+    pipe.flush()
+
+
+def receive(pipe: BinaryIO) -> object | None:
+    """Read the next message; None where the pipe has ended, amid a message too."""
+    import pickle
+
+    def number() -> int:
+        (found,) = _NUMBER.unpack(_part(pipe, _NUMBER.size))
+        return int(found)
+
+    try:
+        lengths = [number() for _ in range(number())]
+        parts = [_part(pipe, length) for length in lengths]
+    except EOFError:
+        return None
+    whole: object = pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - our own process's
+    return whole
+
+
+def _part(pipe: BinaryIO, length: int) -> bytearray:
+    """Read so many bytes, which arrays can be in and be changed."""
+    part = bytearray(length)
+    if cast("BufferedReader", pipe).readinto(part) < length:
+        raise EOFError
+    return part

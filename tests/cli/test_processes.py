@@ -1,0 +1,193 @@
+"""Inputs side by side and units of work for others, in real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bgsub.cli import jobs
+from bgsub.cli.jobs import Job, Work, request_for
+from bgsub.cli.messages import Session
+from bgsub.cluster.parts import common_plan
+from bgsub.version import __version__
+from tests.conftest import make_options, make_scene
+
+POISONED = "tests.cluster.poisoned"
+FAST = ("--k", "1", "--only", "errors")
+
+
+@pytest.fixture
+def films(tmp_path, monkeypatch):
+    """Change into a folder with films of some names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+
+    def make(*names: str) -> list[str]:
+        for name in names:
+            np.save(f"{name}.npy", make_scene(50))
+        return [f"{name}.npy" for name in names]
+
+    return make
+
+
+def test_lines_are_kept_and_progress_is_not(capsys) -> None:
+    session = Session(label="a.avi", lines=[])
+    session.log("progress", "7 of 9")
+    session.log("finding", "nothing")
+    assert session.lines == ["a.avi: nothing"]
+    assert capsys.readouterr().err == "a.avi: 7 of 9\n"
+
+
+def test_the_killed_fail_alone_and_lines_come_in_order(films, invoke, monkeypatch) -> None:
+    monkeypatch.setattr(jobs, "MODULE", POISONED)
+    given = [*films("a"), "none.npy", *films("poison", "b", "c")]
+    done = invoke("run", *given, *FAST, "--jobs", 2, "--out", "out")
+    assert done.exit_code == 6
+    lines = done.stderr.splitlines()
+    assert lines[-1] == "bgsub: 2 of 5 inputs failed: none.npy, poison.npy"
+    begun = [line.split(": ")[0] for line in lines if re.search(r": \d of 5$", line)]
+    assert begun == given
+    assert "bgsub: none.npy: no such file or folder; check the path" in lines
+    (killed,) = [line for line in lines if line.startswith("bgsub: poison.npy: ")]
+    assert "was killed, perhaps for lack of memory; use fewer --jobs" in killed
+    assert sorted(path.parent.name for path in Path("out").glob("*/run.json")) == ["a", "b", "c"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+@pytest.mark.parametrize("how", ["SIGINT to all", "SIGTERM", "SIGKILL"])
+def test_an_interrupt_ends_all_of_them(how, films) -> None:
+    given = films("sleeper1", "sleeper2", "c", "d")
+    code = f"from bgsub.cli import jobs, main; jobs.MODULE = {POISONED!r}; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "run", *given, "--jobs", "2", "--out", "out"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_for("sleeper1.pid", "sleeper2.pid")
+    if how == "SIGINT to all":  # as a terminal does
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        process.send_signal(getattr(signal, how))
+    _, text = process.communicate(timeout=30)
+    if how != "SIGKILL":
+        assert process.returncode == 130
+        assert text.startswith("bgsub: interrupted; ")
+        assert "0 of 4 inputs were finished" in text
+        assert text.count("\n") == 1
+    wait_for("sleeper1.end", "sleeper2.end")
+
+
+def wait_for(*names: str) -> None:
+    until = time.monotonic() + 60
+    while not all(Path(name).exists() for name in names):
+        assert time.monotonic() < until, names
+        time.sleep(0.02)
+
+
+def test_a_real_batch_is_the_same_with_two_processes(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    for name in "ab":
+        frames = rng.integers(90, 110, size=(30, 32, 40), dtype=np.uint8)
+        frames[25:, 4:20, 4:20] += 100
+        np.save(tmp_path / f"{name}.npy", frames)
+    (tmp_path / "bad.avi").write_text("no video")
+    said = []
+    for count in ("1", "2"):
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "bgsub", "run", "a.npy", "bad.avi", "b.npy"),
+                *("--k", "2", "--only", "errors,model,mask", "--out", "r", "--jobs", count),
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        assert (done.returncode, done.stdout) == (6, ""), done.stderr
+        # How far a run has come is said where it takes its time, as it does on a busy machine.
+        without = re.sub(r"(?m)^.*: \w+: \d+ of \d+ \(\d+ %\).*\n", "", done.stderr)
+        said.append(re.sub(r"in [\d.]+ s, [\d.]+ a second", "", without))
+        (tmp_path / "r").rename(tmp_path / f"r{count}")
+    assert said[0] == said[1]
+    assert said[0].splitlines()[-1] == "bgsub: 1 of 3 inputs failed: bad.avi"
+    files = sorted(path.relative_to(tmp_path / "r1") for path in (tmp_path / "r1").rglob("*.*"))
+    assert len(files) == 8
+    for file in files:
+        if file.name != "run.json":
+            assert (tmp_path / "r1" / file).read_bytes() == (tmp_path / "r2" / file).read_bytes()
+
+
+@pytest.fixture
+def ask(tmp_path):
+    np.save(tmp_path / "a.npy", make_scene(120))
+
+    def make(number=None, given="a.npy", work="run", **changes):
+        options = make_options(outputs={"errors"}, k=1, segment=60)
+        job = Job(str(tmp_path / given), tmp_path / "out", 2, 3)
+        segment = None
+        if number is not None:
+            common_plan(job.input, job.out, options)
+            segment = job.input, number
+        told = Work("run", options, segment=segment)
+        return request_for(job, told, Session(), once=True, unseen=True, jobs=1) | changes
+
+    return make
+
+
+def reply_to(request):
+    command = [sys.executable, "-m", "bgsub.cli.jobs"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdin.write(json.dumps(request).encode() + b"\n")
+        child.stdin.flush()
+        text = child.stdout.read()
+    assert child.returncode == 0
+    assert text.count(b"\n") == 1
+    return json.loads(text)
+
+
+def test_an_input_is_run_where_its_folder_is(ask, tmp_path):
+    request = ask(directory=str(tmp_path))
+    request["job"]["out"] = "there"
+    reply = reply_to(request)
+    assert (reply["status"], reply["exit_code"]) == ("done", 0)
+    assert any(line.endswith("results are in there") for line in reply["lines"])
+    assert (tmp_path / "there" / "run.json").exists()
+
+
+def test_a_segment_is_run(ask, tmp_path):
+    reply = reply_to(ask(2))
+    assert (reply["status"], reply["lines"]) == ("done", [])
+    assert (tmp_path / "out" / ".segments" / "0002" / "run.json").exists()
+
+
+def test_what_fails_says_so_with_its_code(ask, tmp_path):
+    reply = reply_to(ask(given="none.npy"))
+    assert (reply["status"], reply["exit_code"]) == ("failed", 3)
+    name = tmp_path / "none.npy"
+    assert reply["lines"] == [f"bgsub: {name}: no such file or folder; check the path"]
+    reply = reply_to(ask(version="0.0"))
+    assert reply["exit_code"] == 2
+    assert f"bgsub {__version__} is on this worker" in reply["lines"][0]
+
+
+def test_it_stops_when_whoever_asked_is_gone(ask, tmp_path):
+    request = ask(given="long.npy")
+    np.save(tmp_path / "long.npy", np.concatenate([make_scene(120)] * 20))
+    command = [sys.executable, "-m", "bgsub.cli.jobs"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdin.write(json.dumps(request).encode() + b"\n")
+        child.stdin.close()
+        assert child.stdout.read() == b""
+    assert child.returncode == 130
+    assert not list((tmp_path / "out").glob("*"))
