@@ -140,9 +140,16 @@ def with_frame_events(objects: Sequence[SceneEvent], frames: Sequence[Event]) ->
     """
     plain = [
         SceneEvent(
-            0, "frame", e.first_frame, e.last_frame, e.start_s, e.end_s, e.peak_frame, e.peak_time_s
+            number=0,
+            kind="frame",
+            first_frame=event.first_frame,
+            last_frame=event.last_frame,
+            start_s=event.start_s,
+            end_s=event.end_s,
+            peak_frame=event.peak_frame,
+            peak_s=event.peak_time_s,
         )
-        for e in frames
+        for event in frames
     ]
     joined: list[SceneEvent] = []
     for event in sorted([*objects, *plain], key=lambda each: (each.first_frame, each.last_frame)):
@@ -203,8 +210,8 @@ def read_events(path: Path) -> list[SceneEvent]:
 def _from_dict(plain: dict[str, Any]) -> SceneEvent:
     if plain["kind"] not in {"object", "frame", "both"}:
         raise ValueError(f"kind {plain['kind']!r}")
-    frames = (int(plain[name]) for name in ("first_frame", "last_frame"))
-    times = (float(plain[name]) for name in ("start_s", "end_s"))
+    frames = (int(plain["first_frame"]), int(plain["last_frame"]))
+    times = (float(plain["start_s"]), float(plain["end_s"]))
     peak = (int(plain["peak_frame"]), float(plain["peak_s"]), float(plain["area"]))
     tracks = tuple(int(number) for number in plain["tracks"])
     box: Any = plain["box"] and tuple(float(value) for value in plain["box"])

@@ -222,8 +222,10 @@ def _example(plain: dict[str, Any]) -> Example:
         str(plain["name"]),
         (int(width), int(height)),
         numbers("place", 4),
-        *(numbers(name, 2) for name in ("box", "area", "shape")),
-        signs=tuple(str(sign) for sign in plain["signs"]),
+        numbers("box", 2),
+        numbers("area", 2),
+        numbers("shape", 2),
+        tuple(str(sign) for sign in plain["signs"]),
     )
 
 
