@@ -210,14 +210,22 @@ def read_events(path: Path) -> list[SceneEvent]:
 def _from_dict(plain: dict[str, Any]) -> SceneEvent:
     if plain["kind"] not in {"object", "frame", "both"}:
         raise ValueError(f"kind {plain['kind']!r}")
-    frames = (int(plain["first_frame"]), int(plain["last_frame"]))
-    times = (float(plain["start_s"]), float(plain["end_s"]))
-    peak = (int(plain["peak_frame"]), float(plain["peak_s"]), float(plain["area"]))
-    tracks = tuple(int(number) for number in plain["tracks"])
-    box: Any = plain["box"] and tuple(float(value) for value in plain["box"])
+    box = plain["box"]
     if box is not None and len(box) != 4:
         raise ValueError(f"box {box!r}")
-    return SceneEvent(int(plain["number"]), plain["kind"], *frames, *times, *peak, tracks, box)
+    return SceneEvent(
+        number=int(plain["number"]),
+        kind=plain["kind"],
+        first_frame=int(plain["first_frame"]),
+        last_frame=int(plain["last_frame"]),
+        start_s=float(plain["start_s"]),
+        end_s=float(plain["end_s"]),
+        peak_frame=int(plain["peak_frame"]),
+        peak_s=float(plain["peak_s"]),
+        area=float(plain["area"]),
+        tracks=tuple(int(number) for number in plain["tracks"]),
+        box=box and (float(box[0]), float(box[1]), float(box[2]), float(box[3])),
+    )
 
 
 def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
