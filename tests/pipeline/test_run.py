@@ -708,7 +708,7 @@ def test_names_that_are_not_ascii(tmp_path, scene, images, options):
 
 def test_masks_alone_do_without_what_takes_long_to_import(scene, save, tmp_path):
     heavy = {"scipy", "matplotlib", "numpy.testing", "concurrent.futures.process"}
-    heavy |= {f"bgsub.{name}" for name in ("fit.frame_fit", "robustpca.trpca", "segments.changes")}
+    heavy |= {f"bgsub.{name}" for name in ("fit.frame_fit", "robustpca.trpca")}
     heavy |= {f"bgsub.{name}" for name in ("tracking.recorder", "background.model")}
     code = (
         "import sys; from bgsub.cli import main\n"
