@@ -26,7 +26,7 @@ from bgsub.options import (
     default_in_words,
     flag,
 )
-from bgsub.outliers.event_options import EventOptions
+from bgsub.outliers.events import EventOptions
 from bgsub.paper.options import (
     CompareOptions,
     DigitOptions,

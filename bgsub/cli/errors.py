@@ -27,7 +27,7 @@ from bgsub.cli.options import (
 )
 from bgsub.errors import InputError, OutliersFound, UsageError
 from bgsub.options import SourceOptions, declared_fields
-from bgsub.outliers.event_options import EventOptions
+from bgsub.outliers.events import EventOptions
 from bgsub.runtime.files import check_plain, write_file, write_in
 
 if TYPE_CHECKING:

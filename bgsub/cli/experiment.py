@@ -87,7 +87,7 @@ def synthetic_command(session: Session, out: str, form: str, force: bool, **para
         title = f"Synthetic data, n = {options.samples}, k = {options.components}"
         write(results, "synthetic.png", render_tre(panels, title, columns=2))
         _save(results, "synthetic", SYNTHETIC_COLUMNS, points, options)
-    _print(form, points, ("data", "p"))
+    _print(form, SYNTHETIC_COLUMNS, points, ("data", "p"))
     log_results(out, session)
 
 
@@ -128,7 +128,7 @@ def digits_command(session: Session, out: str, form: str, force: bool, **params:
         title = f"{digits.name.replace('$', '')}, true digit {options.true}, n = {points[0].n}"
         write(results, "digits.png", render_tre(panels, title, columns=len(options.ks)))
         _save(results, "digits", DIGIT_COLUMNS, points, options)
-    _print(form, points, ("outliers", "k"))
+    _print(form, DIGIT_COLUMNS, points, ("outliers", "k"))
     log_results(out, session)
 
 
@@ -252,12 +252,11 @@ def _save(
     results.commit(preamble(f"experiment {name}", options.to_json()))
 
 
-def _print(form: str, points: Sequence[Any], panel: Sequence[str]) -> None:
+def _print(form: str, header: Sequence[str], points: Sequence[Any], panel: Sequence[str]) -> None:
     """Print the points; for people, the mean tre alone, with the shares side by side."""
     from bgsub.paper.figures import tre_table
 
-    rows = [asdict(point) for point in points]
-    header: Sequence[str] = tuple(rows[0])
+    rows = [{name: getattr(point, name) for name in header} for point in points]
     if form not in {"csv", "json"}:
         header, rows = tre_table(points, panel)
     click.echo(list_rows(form, header, rows), nl=False)

@@ -178,7 +178,7 @@ class MemoryNeed:
         stages = [frames + self.decoding()]
         kept = idle = passing = 0
         if self.fit:
-            from bgsub.outliers.scorer_size import scorer_bytes
+            from bgsub.outliers.frame_scorer import scorer_bytes
 
             kept = 8 * fit_frames**2 + workers * _WORKER + self.threads * _SCRATCH
             # Of a matrix of the fit, which the C library keeps until somebody asks for as much.

@@ -26,7 +26,7 @@ from bgsub.errors import BgsubWarning, InputError, UsageError
 from bgsub.fit.store import FrameBlock
 from bgsub.live.decoding import Header
 from bgsub.live.options import WatchOptions
-from bgsub.outliers.scorer_size import shrink, shrinking
+from bgsub.outliers.own_light import shrink, shrinking
 from bgsub.pipeline.loop import Loop
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.robustpca.conventions import support_size

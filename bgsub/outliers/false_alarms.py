@@ -6,6 +6,12 @@ or a maximum over many pixels, and the largest of many values follows Gumbel's l
 and scale come from quantiles of the clean frames themselves: the median, and whichever pair of
 `_PAIRS` says the longest tail. Higher quantiles are left alone, since among the frames that were
 fitted may be some with a visitor. A floor on the scale says what no camera is steadier than.
+
+The fit itself and models without a scorer have a robust z-score of e = √r against location and
+scale of the best half of the frames (see `bgsub.robustpca.reweight`). Summed over thousands of
+pixels, √r of a still scene varies by 1 % and less, and a plain z-score calls a camera that settles,
+or a codec that is generous to every twelfth frame, a hundred standard deviations; so the scale is
+at least `NOISE_VARIATION` of the location.
 """
 
 from __future__ import annotations
@@ -51,7 +57,7 @@ class CleanLevel:
     scale: float
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the scores of some values."""
+        """Compute the scores of some values."""
         return np.asarray((values - self.location) / self.scale)
 
 
@@ -74,7 +80,7 @@ def clean_level(values: NDArray[np.float64], least_scale: float) -> CleanLevel:
 
 
 def cutoff_for(rate: float) -> float:
-    """Give the cut-off that a share `rate` of clean frames exceeds.
+    """Return the cut-off that a share `rate` of clean frames exceeds.
 
     Examples
     --------
@@ -92,3 +98,52 @@ def cutoff_for(rate: float) -> float:
     # 1 - rate would be 1 for the smallest rates.
     quantile = -math.log(-math.log1p(-rate))
     return DEFAULT_CUTOFF * (quantile - _gumbel(0.5)) / _SPAN
+
+
+NOISE_VARIATION = 0.05
+"""Smallest standard deviation of √r that means anything, as a share of its location."""
+
+# Rounding to 8 bits alone gives every pixel this variance, in grey levels².
+_ROUNDING_VARIANCE = 1.0 / 12.0
+
+
+def score_scale(location: float, scale: float, pixels: int) -> float:
+    """Scale that scores of frames are relative to, in units of √r.
+
+    Parameters
+    ----------
+    location, scale : float
+        Mean and standard deviation of √r of ordinary frames, from their best half.
+    pixels : int
+        p, the pixels that r is summed over.
+
+    Returns
+    -------
+    float
+        Above 0: at least `NOISE_VARIATION` of the location, and of what rounding to 8 bits would
+        leave in a scene without any noise.
+    """
+    least = NOISE_VARIATION * max(location, math.sqrt(pixels * _ROUNDING_VARIANCE))
+    return max(scale, least)
+
+
+def frame_scores(
+    errors: NDArray[np.float64], location: float, scale: float, pixels: int
+) -> NDArray[np.float64]:
+    """Compute the robust z-score of every frame, with the noise floor of video.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n,)
+        e = √r in grey levels; for frames that were fitted, as if they had been left out: after a
+        fit with `bgsub.TRPCA` these are ``error_location_ + error_scale_ * outlier_scores_``.
+    location, scale : float
+        Mean and standard deviation of e of ordinary frames.
+    pixels : int
+        p.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    return np.asarray((errors - location) / score_scale(location, scale, pixels))

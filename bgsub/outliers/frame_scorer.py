@@ -23,10 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel
-from bgsub.outliers.own_light import OwnLight
-from bgsub.outliers.scorer_size import shrink, shrink_inside, shrinking
-from bgsub.outliers.sweeping_shadow import Singles
-from bgsub.outliers.windows import Window, highest
+from bgsub.outliers.own_light import OwnLight, Singles, shrink, shrink_inside, shrinking
 from bgsub.video.frames import Bytes
 
 Floats = NDArray[np.float64]
@@ -37,11 +34,26 @@ BATCH = 8
 _TOGETHER = 20_000
 """Pixels that are measured together, about: calls of small pictures take longer than arithmetic."""
 
+LEVEL_FRAMES = 192
+"""Clean frames from which levels are estimated."""
+
+NOISE_FRAMES = 96
+"""Frames among them that the noise of pixels is of."""
+
+# Pictures of the shrunk size, in float32: those that pass together, twice, and those that a thread
+# has at a time.
+_PASSING_PICTURES = 16
+_WORKING_PICTURES = 16
 
 # Things that move reach so much further, as a share of the shorter side, than they were seen to; a
 # pixel is no steadier than this share of what moves most within that distance.
 _REACH = 0.06
 _OF_NEAR = 0.5
+
+# What moves as the components say is foretold to no better than this share of how far it has moved
+# from the centre, within this distance.
+_UNFORETOLD = 0.15
+_NEAR = 0.03
 
 # A frame's noise is taken for its own up to this factor of what is usual; that of a visitor who
 # covers most of the picture is not.
@@ -49,8 +61,43 @@ _MOST_NOISE = 4.0
 
 # A grey level is 255 at most, and the noise it is measured in well above 1e-6.
 _LARGEST = 1e9
+_ABOVE_0 = float(np.finfo(np.float32).tiny)
+
+_MARGIN = 2
+"""Pixels of the picture at its border that no window is laid at."""
+
+# A frame's restlessness is taken for its own up to this factor of what is usual; a visitor who
+# covers most of the picture is not.
+_MOST_RESTLESS = 2.0
+_RESTLESS_QUANTILE = 0.8
 
 _AS_IT_IS = CleanLevel(0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """What a window of one size usually shows.
+
+    Attributes
+    ----------
+    side : int
+        In pixels of the picture.
+    factor : int
+        The picture is shrunk by before windows are laid at every pixel.
+    usual, spread : ndarray of float32, shape (h // factor, w // factor)
+        Median and spread, in clean frames, of the mean of |residual| / noise in each window.
+    restless : float
+        Usual 80 % quantile over a picture of what exceeds `usual`, in spreads.
+    level : CleanLevel
+        Of the highest of these in a picture.
+    """
+
+    side: int
+    factor: int
+    usual: Singles
+    spread: Singles
+    restless: float
+    level: CleanLevel
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +135,18 @@ class FrameScorer:
         """
         return _reaching(self.noise)
 
+    def certainty(self, changes: Singles) -> Singles:
+        """Share of the noise in the uncertainty of every pixel of m frames, (m, h, w).
+
+        Components follow cloth and leaves to first order, as far as these moved in the fitted
+        frames. How far off they are in a gust cannot be learned from frames at rest; but how far a
+        frame has moved its coefficients tell, which a visitor does not pull at.
+        """
+        side = 2 * max(1, round(_NEAR * min(self.noise.shape))) + 1
+        around = np.ones((side, side), np.uint8)
+        near = np.stack([cv2.dilate(one, around) for one in self.light.moved(changes)])
+        return np.asarray(self.noise / np.hypot(self.noise, np.float32(_UNFORETOLD) * near))
+
     def scores(self, luma: Bytes, coefficients: Singles, left_out: Floats) -> Floats:
         """Score frames as a whole, and by the place that fits least.
 
@@ -106,7 +165,7 @@ class FrameScorer:
         return self.scores_of(self.measure_frames(luma, coefficients, left_out))
 
     def measure_frames(self, luma: Bytes, coefficients: Singles, left_out: Floats) -> Floats:
-        """Give √r and the highest value of each window of frames, shape (m, 1 + windows).
+        """Measure √r and the highest value of each window of frames, shape (m, 1 + windows).
 
         In their own units; the parameters are those of `scores`.
         """
@@ -120,7 +179,7 @@ class FrameScorer:
         )
 
     def scores_of(self, measured: Floats) -> Floats:
-        """Give both scores of frames that `measure_frames` or learning has measured, (m, 2)."""
+        """Return both scores of frames that `measure_frames` or learning has measured, (m, 2)."""
         whole = self.level.scores(measured[:, 0])
         local = self.place_level.scores(self.highest_of(measured[:, 1:]))
         return np.column_stack([whole, local])
@@ -134,7 +193,7 @@ class FrameScorer:
         return np.asarray(np.max(scores, axis=0))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything but centre and components as arrays, for a file."""
+        """Return everything but centre and components as arrays, for a file."""
         windows = self.windows
         return {
             "scorer_noise": self.noise,
@@ -152,10 +211,17 @@ class FrameScorer:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], light: OwnLight) -> FrameScorer:
-        """Make a scorer of what `arrays` gave, and of the scene's light."""
+        """Make a scorer of what `arrays` gave, and of the scene's light.
+
+        Raises
+        ------
+        ValueError
+            With the name of an array that no scorer gives: of another shape, not finite, or beyond
+            what frames measure.
+        """
         shape, sides = light.center.shape, arrays["scorer_sides"]
         # Earlier versions laid windows of every size at all pixels of the picture.
-        factors = arrays["scorer_factors"] if "scorer_factors" in arrays else np.ones_like(sides)
+        factors = arrays.get("scorer_factors", np.ones_like(sides))
         kinds = {sides.dtype.kind, factors.dtype.kind}
         if sides.ndim != 1 or factors.shape != sides.shape or not kinds <= {"i", "u"}:
             raise ValueError("scorer_sides")
@@ -163,66 +229,57 @@ class FrameScorer:
             raise ValueError("scorer_sides")
         shapes = [(shape[0] // factor, shape[1] // factor) for factor in factors.tolist()]
         sizes = [height * width for height, width in shapes]
-        for name in ("scorer_usual", "scorer_spread"):
-            if arrays[name].size != sum(sizes):
+
+        def read(name: str, expected: tuple[int, ...], least: float = 0.0) -> NDArray[Any]:
+            values = arrays[name] if len(expected) > 1 else arrays[name].ravel()
+            if values.dtype.kind not in "fiu" or values.shape != expected:
                 raise ValueError(name)
-        for name, expected in (
-            ("scorer_noise", shape),
-            ("scorer_places", (len(sizes), 3)),
-            ("scorer_whole", (3,)),
+            wide = values.astype(float)  # holds the bounds; NaN fails the comparison
+            if not ((least <= wide) & (wide <= _LARGEST)).all():
+                raise ValueError(name)
+            return values
+
+        noise = read("scorer_noise", shape, _ABOVE_0)
+        places = read("scorer_places", (len(sizes), 3), -_LARGEST)
+        whole = read("scorer_whole", (3,), -_LARGEST)
+        # Earlier versions had no level of the highest of all windows.
+        local = np.array([0.0, 1.0])
+        if "scorer_local" in arrays:
+            local = read("scorer_local", (2,), -_LARGEST)
+        for name, divisors in (
+            ("places", places[:, ::2]),
+            ("whole", whole[::2]),
+            ("local", local[1:]),
         ):
-            if arrays[name].shape != expected:
-                raise ValueError(name)
-        # Scores are divided by these.
-        divisors = {
-            "scorer_noise": arrays["scorer_noise"],
-            "scorer_spread": arrays["scorer_spread"],
-            "scorer_places": arrays["scorer_places"][:, ::2],
-            "scorer_whole": arrays["scorer_whole"][::2],
-        }
-        for name in ("scorer_usual", *divisors):
-            _check_levels(name, arrays[name])
-        for name, values in divisors.items():
-            if not (values > 0.0).all():
-                raise ValueError(name)
+            if not (divisors > 0.0).all():
+                raise ValueError(f"scorer_{name}")
         usual, spread = (
-            np.split(arrays[name].astype(np.float32).ravel(), np.cumsum(sizes)[:-1])
-            for name in ("scorer_usual", "scorer_spread")
+            np.split(read(name, (sum(sizes),), least).astype(np.float32), np.cumsum(sizes)[:-1])
+            for name, least in (("scorer_usual", 0.0), ("scorer_spread", _ABOVE_0))
         )
-        usual_noise, *level = map(float, arrays["scorer_whole"])
-        places = arrays["scorer_places"].reshape(-1, 3).tolist()
         windows = tuple(
             Window(
-                int(sides[i]),
-                int(factors[i]),
-                usual[i].reshape(shapes[i]),
-                spread[i].reshape(shapes[i]),
-                restless,
-                CleanLevel(location, scale),
+                side, factor, one.reshape(size), other.reshape(size), restless, CleanLevel(*level)
             )
-            for i, (restless, location, scale) in enumerate(places)
+            for side, factor, size, one, other, (restless, *level) in zip(
+                sides.tolist(),
+                factors.tolist(),
+                shapes,
+                usual,
+                spread,
+                places.tolist(),
+                strict=True,
+            )
         )
-        noise = arrays["scorer_noise"].astype(np.float32).reshape(shape)
         if "scorer_clipped" in arrays:  # not in models of earlier versions
-            clipped = arrays["scorer_clipped"]
-            _check_levels("scorer_clipped", clipped)
-            if clipped.shape != (2, *shape) or ((clipped < 0.0) | (clipped > 1.0)).any():
+            clipped = read("scorer_clipped", (2, *shape))
+            if (clipped > 1.0).any():
                 raise ValueError("scorer_clipped")
             clipped = clipped.astype(np.float32)
             light = OwnLight(light.center, light.components, light.inside, clipped)
-        # Earlier versions had no level of the highest of all windows.
-        local = arrays["scorer_local"] if "scorer_local" in arrays else np.array([0.0, 1.0])
-        _check_levels("scorer_local", local)
-        if local.shape != (2,) or local[1] <= 0.0:
-            raise ValueError("scorer_local")
-        return cls(light, noise, usual_noise, windows, CleanLevel(*level), CleanLevel(*local))
-
-
-def _check_levels(name: str, values: NDArray[Any]) -> None:
-    """Raise ValueError for what no frame measures, and would overflow in a sum over a frame."""
-    # A comparison that NaN fails, in a type that holds the bound.
-    if values.dtype.kind not in "fiu" or not (np.abs(values.astype(float)) <= _LARGEST).all():
-        raise ValueError(name)
+        usual_noise, *level = map(float, whole)
+        levels = CleanLevel(*level), CleanLevel(*map(float, local))
+        return cls(light, noise.astype(np.float32), usual_noise, windows, *levels)
 
 
 def scene_light(
@@ -252,7 +309,7 @@ def scene_light(
 def own_residuals(
     scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
 ) -> Singles:
-    """Give |residual| of m frames in their own light and noise, grey levels, (m, h, w).
+    """Compute |residual| of m frames in their own light and noise, grey levels, (m, h, w).
 
     Outside of the pixels that count the pictures must be 0: nothing there may matter, not even by
     its neighbours.
@@ -260,22 +317,22 @@ def own_residuals(
     light = scorer.light
     expected = np.stack([light.expected(change) for change in changes])
     residuals = light.residual(pictures, expected)
-    factors = _noise_factors(scorer, residuals)
+    certainty = scorer.certainty(changes)
+    factors = _noise_factors(scorer, residuals * certainty)
     noises = scorer.noise * factors.astype(np.float32)[:, None, None]
     for i in light.shadow.candidates(residuals, noises).tolist():
         parts = pictures[i], expected[i], residuals[i], noises[i]
         shadowless = light.shadow.taken_out(*parts)
         if shadowless is not parts[2]:
             residuals[i] = shadowless
-            factors[i] = _noise_factors(scorer, shadowless[None])[0]
-    scale = (factors * left_out).astype(np.float32)
+            factors[i] = _noise_factors(scorer, (shadowless * certainty[i])[None])[0]
     np.abs(residuals, out=residuals)
-    residuals /= scale[:, None, None]
+    residuals *= certainty / (factors * left_out).astype(np.float32)[:, None, None]
     return residuals
 
 
 def _noise_factors(scorer: FrameScorer, residuals: Singles) -> Floats:
-    """Say how many times the usual noise m frames have, from 1 on."""
+    """How many times the usual noise m frames have, from 1 on."""
     medians = chosen_medians(scorer, residuals).astype(np.float64)
     return np.asarray(np.clip(medians / scorer.usual_noise, 1.0, _MOST_NOISE))
 
@@ -299,10 +356,69 @@ def _reaching(noise: Singles) -> Singles:
 def measure(
     scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
 ) -> Floats:
-    """Give √r and the highest value of each window of m frames, in their own units."""
+    """Compute √r and the highest value of each window of m frames, in their own units."""
     residuals = own_residuals(scorer, pictures, changes, left_out)
     # One by one: a sum is rounded in an order of its own.
     totals = [np.sqrt(flat @ flat) for flat in residuals.reshape(len(residuals), -1)]
     residuals /= scorer.reach
     places = [highest(residuals, window, scorer.light.step) for window in scorer.windows]
     return np.column_stack([totals, *places]).astype(np.float64)
+
+
+def windowed(deviations: Singles, side: int, factor: int) -> Singles:
+    """Mean of a window around every pixel of a picture that is shrunk first."""
+    size = side // factor
+    small = shrink(deviations, factor)
+    return np.asarray(cv2.boxFilter(small, -1, (size, size)), dtype=np.float32)
+
+
+def excess(means: Singles, window: Window) -> Singles:
+    """How far every window lies above its usual mean, in spreads, without the margin.
+
+    Of some pictures, shape (m, h, w). In the margin windows are half mirrored; in a tiny picture
+    there is none.
+    """
+    width = _MARGIN // window.factor
+    cut = tuple(
+        slice(width, side - width) if side > 4 * width else slice(None) for side in means.shape[1:]
+    )
+    above = means[:, *cut] - window.usual[cut]
+    above /= window.spread[cut]
+    return np.asarray(above, dtype=np.float32)
+
+
+def restlessness(above: Singles, window: Window, step: int) -> Singles:
+    """What a fifth of the places of each of m pictures exceed, shape (m,)."""
+    step = max(1, step // window.factor)
+    values = above[:, ::step, ::step].reshape(len(above), -1)
+    rank = int(_RESTLESS_QUANTILE * (values.shape[1] - 1))
+    return np.asarray(np.partition(values, rank, axis=1)[:, rank])
+
+
+def highest(deviations: Singles, window: Window, step: int) -> NDArray[np.float64]:
+    """Highest value of each of m pictures, relative to how restless it is as a whole, (m,)."""
+    means = np.stack([windowed(one, window.side, window.factor) for one in deviations])
+    above = excess(means, window)
+    restless = restlessness(above, window, step).astype(np.float64) / window.restless
+    factors = np.clip(restless, 1.0, _MOST_RESTLESS)
+    return np.asarray(above.reshape(len(above), -1).max(axis=1) / factors)
+
+
+def scorer_bytes(pixels: int, n_frames: int, k: int, threads: int) -> tuple[int, int]:
+    """Count the bytes of learning a scorer: while frames pass, and at its end.
+
+    Parameters
+    ----------
+    pixels : int
+        Of a frame.
+    n_frames, k, threads : int
+        Frames that are fitted, components, and threads that work.
+    """
+    factor = shrinking(1, pixels)
+    small = pixels // factor**2
+    pictures = min(n_frames, LEVEL_FRAMES) * small * (1 if factor == 1 else 2)
+    sums = 4 * (2 * (k + 1) + 1 + _PASSING_PICTURES) * small
+    places = min(n_frames, NOISE_FRAMES) * small * (2 + 4)
+    light = 4 * (2 * k + 6 + 4) * small
+    working = threads * (_WORKING_PICTURES * 4 * small + 4 * pixels)
+    return pictures + sums + working, pictures + sums + places + light + working

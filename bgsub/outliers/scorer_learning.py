@@ -9,27 +9,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.outliers.false_alarms import CleanLevel, clean_level
-from bgsub.outliers.frame_scorer import BATCH, FrameScorer, chosen_medians, measure, own_residuals
-from bgsub.outliers.frame_scores import score_scale
-from bgsub.outliers.own_light import OwnLight, at_ends
-from bgsub.outliers.scorer_size import (
+from bgsub.outliers.false_alarms import CleanLevel, clean_level, score_scale
+from bgsub.outliers.frame_scorer import (
+    BATCH,
     LEVEL_FRAMES,
     NOISE_FRAMES,
-    WINDOW_FACTORS,
-    WINDOW_SIDE,
-    shrink,
-    shrink_inside,
-    shrinking,
+    FrameScorer,
+    Window,
+    chosen_medians,
+    excess,
+    measure,
+    own_residuals,
+    restlessness,
+    windowed,
 )
-from bgsub.outliers.sweeping_shadow import Singles
-from bgsub.outliers.windows import Window, excess, restlessness, windowed
+from bgsub.outliers.own_light import OwnLight, Singles, at_ends, shrink, shrink_inside, shrinking
 from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.robustpca.reweight import leverages, location_and_scale
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
 
 Floats = NDArray[np.float64]
+
+WINDOW_SIDE = 5
+WINDOW_FACTORS = (1, 2, 4)
+"""Windows are of so many pixels a side, of the picture shrunk by these factors."""
 
 # Rounding, codecs and a tremor that is left make no pixel steadier than this, in grey levels.
 _LEAST_NOISE = 0.7
@@ -107,7 +111,7 @@ class ScorerLearner:
     Notes
     -----
     Pictures are shrunk to about 320×240; of at most 192 clean frames they are kept.
-    `bgsub.outliers.scorer_size` counts the memory.
+    `bgsub.outliers.frame_scorer.scorer_bytes` counts the memory.
     """
 
     def __init__(
@@ -186,6 +190,8 @@ class ScorerLearner:
             (residual,) = own_residuals(scorer, picture[None], changes[[one]], left_out[[one]])
             packed[i] = _packed(residual / scorer.reach, _DEVIATION)
 
+        # The noise is what movement leaves, judged as at a noise of one grey level: with all of the
+        # residuals, a curtain would be noise itself, and less of its gusts would be movement.
         self._workers.each(partial(own, start), range(noisy.size))
         noise = _quantiles(packed, (0.5,))[0] * np.float32(_DEVIATION / NORMAL_MAD)
         clipped = start.light.clipped.any(axis=0)

@@ -1,4 +1,7 @@
-"""Share a temporary file without a name: no kill leaves it, and child processes have it too."""
+"""Fit methods to the same frames, one after another in a process of its own.
+
+The frames lie in a temporary file without a name: no kill leaves it, and the child process maps it.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,7 @@ from bgsub.errors import OutputError, UsageError
 from bgsub.fit.frame_fit import FittedFrames, check_rank, truncated, with_residual
 from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import ProgressCallback
-from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
-from bgsub.outliers.frame_scores import frame_scores
+from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, frame_scores
 from bgsub.paper.curves import auc, average_precision
 from bgsub.paper.labels import UNKNOWN
 from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow

@@ -1,6 +1,7 @@
-"""Measure how good a centre and components are, and how well errors separate outliers.
+"""Run the experiments on data of which it is known what is true: synthetic data and digits.
 
-In all of them r_i(m, U) = ‖(UUᵀ − I)(x_i − m)‖² is the reconstruction error of an observation.
+Measured is how good a centre and components are, and how well errors separate outliers. In all of
+them r_i(m, U) = ‖(UUᵀ − I)(x_i − m)‖² is the reconstruction error of an observation.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.errors import BgsubWarning, InputError, UsageError
-from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
+from bgsub.paper.options import (
+    MANY_REMOVALS,
+    OTHERS,
+    DigitOptions,
+    SyntheticOptions,
+    TrePoint,
+)
 from bgsub.paper.synthetic import SyntheticData, data1, data2
 from bgsub.robustpca.base import AffineEstimator, residuals
 from bgsub.robustpca.competitors.row_methods import HRPCA, PCA
@@ -35,8 +42,6 @@ from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import one_blas_thread
 from bgsub.version import how_to_install
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
-
-__all__ = ["auc", "average_precision", "tre"]
 
 
 def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
@@ -389,50 +394,32 @@ class Variant:
     make: Callable[[int, float, int], AffineEstimator]
 
 
+def _variant(
+    name: str, method: str, t: str, kind: Callable[..., AffineEstimator], **told: Any
+) -> Variant:
+    """Return a variant of an estimator, which is told this beside k, t and the seed."""
+    seeded = kind in {TRPCA, HRPCA}
+
+    def make(k: int, share: float, seed: int) -> AffineEstimator:
+        own: dict[str, Any] = {"support_fraction": share} if t == "true" else {}
+        return kind(k, **own, **told, **({"random_state": seed} if seeded else {}))
+
+    return Variant(name, method, t, make)
+
+
 VARIANTS = (
-    Variant(
-        "TRPCA",
-        "trpca",
-        "true",
-        lambda k, share, seed: TRPCA(k, support_fraction=share, reweight=False, random_state=seed),
-    ),
-    Variant(
-        "TRPCA(.5)", "trpca", "half", lambda k, _, seed: TRPCA(k, reweight=False, random_state=seed)
-    ),
-    Variant(
-        "TRPCA(.5) reweighted", "trpca", "half", lambda k, _, seed: TRPCA(k, random_state=seed)
-    ),
-    Variant("ORPCA", "orpca", "true", lambda k, share, _: ORPCA(k, support_fraction=share)),
-    Variant("ORPCA(.5)", "orpca", "half", lambda k, _share, _seed: ORPCA(k)),
-    Variant(
-        "OPRPCA",
-        "outlier-pursuit",
-        "true",
-        lambda k, share, _: OutlierPursuit(k, support_fraction=share),
-    ),
-    Variant("OPRPCA(.5)", "outlier-pursuit", "half", lambda k, _share, _seed: OutlierPursuit(k)),
-    Variant(
-        "OPRPCA, rank k",
-        "outlier-pursuit",
-        "",
-        lambda k, _share, _seed: OutlierPursuit(k, lam="rank"),
-    ),
-    Variant(
-        "HRPCA",
-        "hrpca",
-        "true",
-        lambda k, share, seed: HRPCA(k, support_fraction=share, random_state=seed),
-    ),
-    Variant(
-        "HRPCA, T = n",
-        "hrpca",
-        "true",
-        lambda k, share, seed: HRPCA(
-            k, support_fraction=share, max_removals=MANY_REMOVALS, random_state=seed
-        ),
-    ),
-    Variant("HRPCA(.5)", "hrpca", "half", lambda k, _, seed: HRPCA(k, random_state=seed)),
-    Variant("PCA", "pca", "", lambda k, _share, _seed: PCA(k)),
+    _variant("TRPCA", "trpca", "true", TRPCA, reweight=False),
+    _variant("TRPCA(.5)", "trpca", "half", TRPCA, reweight=False),
+    _variant("TRPCA(.5) reweighted", "trpca", "half", TRPCA),
+    _variant("ORPCA", "orpca", "true", ORPCA),
+    _variant("ORPCA(.5)", "orpca", "half", ORPCA),
+    _variant("OPRPCA", "outlier-pursuit", "true", OutlierPursuit),
+    _variant("OPRPCA(.5)", "outlier-pursuit", "half", OutlierPursuit),
+    _variant("OPRPCA, rank k", "outlier-pursuit", "", OutlierPursuit, lam="rank"),
+    _variant("HRPCA", "hrpca", "true", HRPCA),
+    _variant("HRPCA, T = n", "hrpca", "true", HRPCA, max_removals=MANY_REMOVALS),
+    _variant("HRPCA(.5)", "hrpca", "half", HRPCA),
+    _variant("PCA", "pca", "", PCA),
 )
 """Every row-outlier method with true t and with ⌈n/2⌉, and PCA.
 
@@ -497,40 +484,17 @@ def mean_and_deviation(values: list[float]) -> tuple[float, float]:
     return float(np.mean(values)), deviation
 
 
-@dataclass(frozen=True)
-class DigitPoint:
-    """A point of a curve: a variant with one share of outliers.
-
-    Attributes
-    ----------
-    k, n : int
-        Components, and pictures.
-    variant, method, t : str
-        See `bgsub.paper.curves.Variant`.
-    tre_mean, tre_std : float
-        Over the draws; pictures are scaled to a largest magnitude of 1.
-    seconds : float
-        Mean of a fit.
-    converged : int
-        Fits that converged.
-    """
+@dataclass(frozen=True, kw_only=True)
+class DigitPoint(TrePoint):
+    """A point of a curve of digits, of k components and n pictures scaled to at most 1."""
 
     true: int
     outliers: str
     k: int
     n: int
-    share: float
-    variant: str
-    method: str
-    t: str
-    sets: int
-    tre_mean: float
-    tre_std: float
-    seconds: float
-    converged: int
 
 
-DIGIT_COLUMNS = tuple(DigitPoint.__dataclass_fields__)
+DIGIT_COLUMNS = ("true", "outliers", "k", "n", *TrePoint.__dataclass_fields__)
 """Header of digits.csv."""
 
 
@@ -568,8 +532,13 @@ def run_digits(
                     done += 1
                     progress("draws", done, total)
                 points += [
-                    _digit_point(
-                        options.true, outliers, k, n, share, variant, scores[k, variant.name]
+                    DigitPoint(
+                        true=options.true,
+                        outliers=outliers,
+                        k=k,
+                        n=n,
+                        share=share,
+                        **measured(variant, scores[k, variant.name]),
                     )
                     for k in options.ks
                     for variant in variants
@@ -623,56 +592,18 @@ def draw_sets(
         yield int(sequence.generate_state(2)[1]), digits.X[rows[order]], true
 
 
-def _digit_point(
-    true: int, outliers: str, k: int, n: int, share: float, variant: Variant, scores: list[Score]
-) -> DigitPoint:
-    return DigitPoint(
-        true=true,
-        outliers=outliers,
-        k=k,
-        n=n,
-        share=share,
-        **measured(variant, scores),
-    )
-
-
 DATA = {"Data1": data1, "Data2": data2}
 
 
-@dataclass(frozen=True)
-class SyntheticPoint:
-    """A point of a curve: a variant on data sets with one share of outliers.
-
-    Attributes
-    ----------
-    data : str
-        ``Data1`` or ``Data2``.
-    share : float
-        λ.
-    variant, method, t : str
-        See `bgsub.paper.curves.Variant`.
-    tre_mean, tre_std : float
-        Over the data sets; the standard deviation is that of the sample.
-    seconds : float
-        Mean of a fit.
-    converged : int
-        Fits that converged.
-    """
+@dataclass(frozen=True, kw_only=True)
+class SyntheticPoint(TrePoint):
+    """A point of a curve of synthetic data, ``Data1`` or ``Data2`` with p features."""
 
     data: str
     p: int
-    share: float
-    variant: str
-    method: str
-    t: str
-    sets: int
-    tre_mean: float
-    tre_std: float
-    seconds: float
-    converged: int
 
 
-SYNTHETIC_COLUMNS = tuple(SyntheticPoint.__dataclass_fields__)
+SYNTHETIC_COLUMNS = ("data", "p", *TrePoint.__dataclass_fields__)
 """Header of synthetic.csv."""
 
 
@@ -707,7 +638,10 @@ def run_synthetic(
                         )
                     done += 1
                     progress("data sets", done, total)
-                points += [_point(name, p, share, v, scores[v.name]) for v in variants]
+                points += [
+                    SyntheticPoint(data=name, p=p, share=share, **measured(v, scores[v.name]))
+                    for v in variants
+                ]
     return points
 
 
@@ -728,14 +662,3 @@ def _data_sets(
             random_state=np.random.default_rng(sequence),
         )
         yield int(sequence.generate_state(2)[1]), data
-
-
-def _point(
-    name: str, p: int, share: float, variant: Variant, scores: list[Score]
-) -> SyntheticPoint:
-    return SyntheticPoint(
-        data=name,
-        p=p,
-        share=share,
-        **measured(variant, scores),
-    )

@@ -1,11 +1,11 @@
-"""Draw the figures of a comparison: the errors of the frames and the background by each method."""
+"""Draw and tabulate comparisons and experiments."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,6 +29,7 @@ from bgsub.paper.options import (
     MethodRow,
     MovedObjectOptions,
     PaperColumn,
+    TrePoint,
 )
 from bgsub.report.plots import (
     BLACK,
@@ -216,34 +217,6 @@ _TRE_FLOOR = 1e-5
 _SHIFT = 0.0016
 _LEGEND_TITLE = "solid: told the true t\ndashed: t = ⌈n/2⌉\ndotted: takes no t\n"
 _TITLE: dict[str, Any] = {"loc": "left", "fontsize": 11, "fontweight": "bold"}
-
-
-class TrePoint(Protocol):
-    """What a curve of tre over the share of outliers is made of."""
-
-    @property
-    def share(self) -> float:
-        """Share of outliers."""
-
-    @property
-    def variant(self) -> str:
-        """Name of the curve."""
-
-    @property
-    def method(self) -> str:
-        """Decides the colour."""
-
-    @property
-    def t(self) -> str:
-        """``true``, ``half`` or empty; decides the line."""
-
-    @property
-    def tre_mean(self) -> float:
-        """Height."""
-
-    @property
-    def tre_std(self) -> float:
-        """Half of the error bar."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Name a method together with what it is told of the outliers."""
+"""Declare what comparisons and experiments take, and what they result in."""
 
 from __future__ import annotations
 
@@ -247,6 +247,35 @@ class Comparison:
     def ks(self) -> list[int]:
         """The numbers of components, in order."""
         return list(dict.fromkeys(row.k for row in self.rows))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrePoint:
+    """A point of a curve: a variant on data sets with one share of outliers.
+
+    Attributes
+    ----------
+    share : float
+        λ.
+    variant, method, t : str
+        See `bgsub.paper.curves.Variant`.
+    tre_mean, tre_std : float
+        Over the data sets; the standard deviation is that of the sample.
+    seconds : float
+        Mean of a fit.
+    converged : int
+        Fits that converged.
+    """
+
+    share: float
+    variant: str
+    method: str
+    t: str
+    sets: int
+    tre_mean: float
+    tre_std: float
+    seconds: float
+    converged: int
 
 
 @dataclass(frozen=True)

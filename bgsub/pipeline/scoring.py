@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bgsub.background.model import BackgroundModel
 from bgsub.fit.store import FrameBlock
 from bgsub.outliers.errors_table import ErrorTable
+from bgsub.outliers.false_alarms import frame_scores
 from bgsub.outliers.frame_scorer import BATCH, FrameScorer
-from bgsub.outliers.frame_scores import frame_scores
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers

@@ -33,7 +33,7 @@ Stillness = Literal["foreground", "background"] | float
 
 
 def absorbed_after(still: Stillness | None) -> float | None:
-    """Give the seconds at rest after which a region is taken out of the masks; None is never."""
+    """Return the seconds at rest after which a region is taken out of the masks; None is never."""
     if still == "background":
         return AT_ONCE_S
     return None if still is None or isinstance(still, str) else still
@@ -73,7 +73,7 @@ class Absorber:
         self._last = self._drifted = 0.0
 
     def apply(self, mask: Bytes, picture: Bytes, time_s: float) -> Bytes:
-        """Give the mask of the next frame without what has come to rest.
+        """Return the mask of the next frame without what has come to rest.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class Absorber:
         return self._without(mask, y[gone], x[gone])
 
     def _smoothed(self, picture: Bytes, y: NDArray[np.intp], x: NDArray[np.intp]) -> Bytes:
-        """Give the mean colours of 3×3 pixels at some places, shape (n, 3)."""
+        """Return the mean colours of 3×3 pixels at some places, shape (n, 3)."""
         rows, columns = (slice(max(int(p.min()) - 1, 0), int(p.max()) + 2) for p in (y, x))
         part = cv2.blur(picture[rows, columns], (3, 3))
         own = part[y - rows.start, x - columns.start]

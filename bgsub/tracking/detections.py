@@ -173,7 +173,7 @@ def with_weak_regions(
 
 
 def _moments(inside: Bytes, x: int, y: int) -> tuple[int, float, float]:
-    """Give the area and the centroid of a region whose box begins at x and y."""
+    """Return the area and the centroid of a region whose box begins at x and y."""
     moments = cv2.moments(inside, binaryImage=True)
     area = round(moments["m00"])
     cx = (round(moments["m10"]) + area * x) / area + 0.5
@@ -249,12 +249,12 @@ def _color(picture: Bytes, inside: Bytes) -> NDArray[np.float64]:
 
 
 def center(box: Box) -> tuple[float, float]:
-    """Give the middle of a box."""
+    """Return the middle of a box."""
     return box[0] + box[2] / 2, box[1] + box[3] / 2
 
 
 def surround(boxes: Iterable[Box]) -> Box:
-    """Give the smallest box around several."""
+    """Return the smallest box around several."""
     all_boxes = list(boxes)
     left = min(box[0] for box in all_boxes)
     top = min(box[1] for box in all_boxes)

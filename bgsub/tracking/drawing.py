@@ -24,7 +24,7 @@ _LEAST_WIDTH = 480
 
 
 def enlargement(width: int, height: int) -> int:
-    """Give the whole number of times that a picture is enlarged, so that letters are legible."""
+    """Return the whole number of times that a picture is enlarged, so that letters are legible."""
     return max(1, min(-(-_LEAST_WIDTH // width), _MOST_HEIGHT // height))
 
 
@@ -37,14 +37,9 @@ def draw_objects(
     ----------
     picture : ndarray of shape (h, w) or (h, w, 3), uint8
     objects : sequence of Observation
-        In pixels of the picture.
+        In pixels of the picture. Every box has a dark rim, so that it shows on any ground.
     size : tuple of int, optional
         Width and height of the result; None enlarges by `enlargement`.
-
-    Returns
-    -------
-    ndarray of shape (H, W, 3), uint8
-        Every box has a dark rim, so that it shows on any ground.
     """
     height, width = picture.shape[:2]
     if size is None:
@@ -61,23 +56,16 @@ def draw_objects(
         color = _COLORS[(seen.track - 1) % len(_COLORS)]
         cv2.rectangle(canvas, (x, y), corner, (0, 0, 0), 3 * thick, cv2.LINE_AA)
         cv2.rectangle(canvas, (x, y), corner, color, thick, cv2.LINE_AA)
-        _label(canvas, str(seen.track), (x, y), corner[1], color)
+        text = str(seen.track)
+        plate = _plate(canvas, text)[1]
+        bottom = y if y >= plate else min(corner[1] + plate, canvas.shape[0])
+        write_on_plate(canvas, text, (x, bottom), (0, 0, 0), color)
     return canvas
 
 
 def letter_height(canvas: Bytes) -> int:
-    """Give the height of letters in pixels that are legible on a picture of this size."""
+    """Return the height of letters in pixels that are legible on a picture of this size."""
     return int(max(12, min(canvas.shape[:2]) // 25))
-
-
-def _label(
-    canvas: Bytes, text: str, corner: tuple[int, int], below: int, color: tuple[int, int, int]
-) -> None:
-    """Write a number on a plate above a box, or below it where there is no room."""
-    bottom = corner[1]
-    if bottom < _plate(canvas, text)[1]:
-        bottom = min(below + _plate(canvas, text)[1], canvas.shape[0])
-    write_on_plate(canvas, text, (corner[0], bottom), (0, 0, 0), color)
 
 
 def _plate(canvas: Bytes, text: str) -> tuple[int, int]:
@@ -96,18 +84,10 @@ def write_on_plate(
     ink: tuple[int, int, int],
     paper: tuple[int, int, int],
 ) -> None:
-    """Write a text on a plate of one colour.
+    """Write an ASCII text on a plate of one colour, on the picture itself.
 
-    Parameters
-    ----------
-    canvas : ndarray of shape (h, w, 3), uint8
-        Is written on.
-    text : str
-        In ASCII.
-    corner : tuple of int
-        The lower left corner of the plate; it is moved to the left where there is no room.
-    ink, paper : tuple of int
-        Colours of the letters and of the plate, BGR.
+    `corner` is the lower left one of the plate, which is moved to the left where there is no room;
+    `ink` and `paper` are BGR.
     """
     height = letter_height(canvas)
     scale, pad = height / 22, max(2, height // 6)

@@ -62,7 +62,7 @@ class SceneEvent:
     region: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all values as plain JSON, without a region where none was asked for."""
+        """Return all values as plain JSON, without a region where none was asked for."""
         plain = asdict(self) | {"tracks": list(self.tracks), "box": self.box and list(self.box)}
         return {name: each for name, each in plain.items() if name != "region" or each is not None}
 
@@ -113,31 +113,22 @@ class EventCollector:
         now.tracks.update(each.track for each in objects)
 
     def _goes_on(self, last: Observation, first: Observation) -> bool:
-        """Say whether there is no gap between two frames, or one that does not count."""
+        """Return whether there is no gap between two frames, or one that does not count."""
         return first.frame - last.frame <= 1 or first.time_s - last.time_s <= self._gap
 
     def _close(self) -> None:
         now, self._open = self._open, None
         if now is None:
             return
+        frames = (now.first.frame, now.last.frame, now.first.time_s, now.last.time_s)
+        peak = (now.peak.frame, now.peak.time_s, now.area)
+        tracks = tuple(sorted(now.tracks))
         self._done.append(
-            SceneEvent(
-                number=len(self._done) + 1,
-                kind="object",
-                first_frame=now.first.frame,
-                last_frame=now.last.frame,
-                start_s=now.first.time_s,
-                end_s=now.last.time_s,
-                peak_frame=now.peak.frame,
-                peak_s=now.peak.time_s,
-                area=now.area,
-                tracks=tuple(sorted(now.tracks)),
-                box=now.box,
-            )
+            SceneEvent(len(self._done) + 1, "object", *frames, *peak, tracks, now.box)
         )
 
     def finish(self) -> list[SceneEvent]:
-        """End the event that is going on, and give all in order of time."""
+        """End the event that is going on, and return all in order of time."""
         self._close()
         return self._done
 
@@ -145,29 +136,13 @@ class EventCollector:
 def with_frame_events(objects: Sequence[SceneEvent], frames: Sequence[Event]) -> list[SceneEvent]:
     """Join events of objects with those of whole frames that overlap them in time.
 
-    Parameters
-    ----------
-    objects : sequence of SceneEvent
-    frames : sequence of Event
-        Those of `bgsub.outliers.events.find_events`.
-
-    Returns
-    -------
-    list of SceneEvent
-        In order of time, numbered anew; events that a frame event bridges become one.
+    They are in order of time, numbered anew; events that a frame event bridges become one.
     """
     plain = [
         SceneEvent(
-            number=0,
-            kind="frame",
-            first_frame=event.first_frame,
-            last_frame=event.last_frame,
-            start_s=event.start_s,
-            end_s=event.end_s,
-            peak_frame=event.peak_frame,
-            peak_s=event.peak_time_s,
+            0, "frame", e.first_frame, e.last_frame, e.start_s, e.end_s, e.peak_frame, e.peak_time_s
         )
-        for event in frames
+        for e in frames
     ]
     joined: list[SceneEvent] = []
     for event in sorted([*objects, *plain], key=lambda each: (each.first_frame, each.last_frame)):
@@ -226,37 +201,29 @@ def read_events(path: Path) -> list[SceneEvent]:
 
 
 def _from_dict(plain: dict[str, Any]) -> SceneEvent:
-    box = plain["box"]
     if plain["kind"] not in {"object", "frame", "both"}:
         raise ValueError(f"kind {plain['kind']!r}")
+    frames = int(plain["first_frame"]), int(plain["last_frame"])
+    times = float(plain["start_s"]), float(plain["end_s"])
+    peak = int(plain["peak_frame"]), float(plain["peak_s"])
+    tracks = tuple(int(number) for number in plain["tracks"])
+    box: Any = plain["box"] and tuple(float(value) for value in plain["box"])
+    if box is not None and len(box) != 4:
+        raise ValueError(f"box {box!r}")
     return SceneEvent(
-        number=int(plain["number"]),
-        kind=plain["kind"],
-        first_frame=int(plain["first_frame"]),
-        last_frame=int(plain["last_frame"]),
-        start_s=float(plain["start_s"]),
-        end_s=float(plain["end_s"]),
-        peak_frame=int(plain["peak_frame"]),
-        peak_s=float(plain["peak_s"]),
-        area=float(plain["area"]),
-        tracks=tuple(int(number) for number in plain["tracks"]),
-        box=None if box is None else _box(box),
+        int(plain["number"]),
+        plain["kind"],
+        *frames,
+        *times,
+        *peak,
+        float(plain["area"]),
+        tracks,
+        box,
     )
 
 
-def _box(values: Sequence[float]) -> Box:
-    x, y, width, height = (float(value) for value in values)
-    return x, y, width, height
-
-
 def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
-    """Write events.csv and events.json into a folder.
-
-    Parameters
-    ----------
-    events : sequence of SceneEvent
-    folder : Path
-    """
+    """Write events.csv and events.json into a folder."""
     plain = [event.to_dict() for event in events]
     listing = {"schema_version": 1, "events": plain}
     text = json.dumps(listing, indent=2, allow_nan=False) + "\n"
@@ -268,7 +235,7 @@ def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
 
 
 def event_row(event: SceneEvent) -> list[Any]:
-    """Give the row of an event in events.csv."""
+    """Return the row of an event in events.csv."""
     box = ["", "", "", ""] if event.box is None else [f"{value:.10g}" for value in event.box]
     tracks = " ".join(str(number) for number in event.tracks)
     times = [f"{value:.10g}" for value in (event.start_s, event.end_s)]
@@ -302,7 +269,7 @@ class EventFilter:
     ignored: NDArray[np.bool_] | None = None
 
     def takes(self, seen: Observation) -> bool:
-        """Say whether an object counts."""
+        """Return whether an object counts."""
         if self.min_area is not None and seen.area < self.min_area:
             return False
         if self.max_area is not None and seen.area > self.max_area:
@@ -379,18 +346,8 @@ def choose_events(
 ) -> list[SceneEvent]:
     """Form events of the objects that count, and join them with those of whole frames.
 
-    Parameters
-    ----------
-    objects : iterable of Observation
-        In order of time, as objects.csv holds them.
-    frames : sequence of Event
-        Events of whole frames; left out where a region is chosen, for they have no place.
-    chosen : EventFilter
-
-    Returns
-    -------
-    list of SceneEvent
-        In order of time.
+    The objects are in order of time, as objects.csv holds them. Events of whole frames have no
+    place, and are left out where a region is chosen.
     """
     collector = EventCollector(chosen.merge_gap_s)
     for _, group in groupby(objects, lambda seen: seen.frame):

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import InputError, UsageError, plural
 from bgsub.outliers.events import Event
 from bgsub.runtime.files import write_file
 from bgsub.tracking.detections import Box, surround
@@ -65,16 +65,15 @@ class Example:
     @classmethod
     def of(cls, name: str, size: tuple[int, int], track: Sequence[Observation]) -> Example:
         """Sum up a track."""
-        areas, shapes = sorted(each.area for each in track), sorted(map(_shape, track))
-        place = surround((each.cx, each.cy, 0.0, 0.0) for each in track)
+        areas, shapes = [each.area for each in track], [_shape(each) for each in track]
         signs = [each.sign for each in track]
         return cls(
             name,
             size,
-            place,
+            surround((each.cx, each.cy, 0.0, 0.0) for each in track),
             (max(each.box[2] for each in track), max(each.box[3] for each in track)),
-            (areas[0], areas[-1]),
-            (shapes[0], shapes[-1]),
+            (min(areas), max(areas)),
+            (min(shapes), max(shapes)),
             tuple(sorted(sign for sign in set(signs) if signs.count(sign) >= len(signs) / 10)),
         )
 
@@ -83,15 +82,17 @@ class Example:
         if size == self.size:
             return self
         across, down = size[0] / self.size[0], size[1] / self.size[1]
-        x, y, width, height = self.place
-        place = x * across, y * down, width * across, height * down
+
+        def times(values: Sequence[float], *factors: float) -> Any:
+            return tuple(each * factor for each, factor in zip(values, factors, strict=True))
+
         return replace(
             self,
             size=size,
-            place=place,
-            box=(self.box[0] * across, self.box[1] * down),
-            area=(self.area[0] * across * down, self.area[1] * across * down),
-            shape=(self.shape[0] * across / down, self.shape[1] * across / down),
+            place=times(self.place, across, down, across, down),
+            box=times(self.box, across, down),
+            area=times(self.area, across * down, across * down),
+            shape=times(self.shape, across / down, across / down),
         )
 
     def holds(self, seen: Observation) -> bool:
@@ -133,7 +134,7 @@ class _Way:
 
 
 class Feedback:
-    """Tells tracks that are like examples of what is no object, as their frames come.
+    """Tell tracks that are like examples of what is no object, as their frames come.
 
     Parameters
     ----------
@@ -170,19 +171,18 @@ class Feedback:
         return {track: max(way.alike, key=way.alike.__getitem__) for track, way in ways.items()}
 
     def describe(self) -> str:
-        """Say what was dropped and how to have it back; empty where nothing was."""
+        """Describe what was dropped and how to have it back; empty where nothing was."""
         dropped = self.dropped
         if not dropped:
             return ""
-        counts: dict[str, int] = defaultdict(int)
-        for name in dropped.values():
-            counts[name] += 1
+        counts = Counter(dropped.values())
         named = ", ".join(f"{count} like {name}" for name, count in list(counts.items())[:3])
-        many = "1 track was" if len(dropped) == 1 else f"{len(dropped)} tracks were"
         more = ", …" if len(counts) > 3 else ""
+        verb = "was" if len(dropped) == 1 else "were"
         return (
-            f"{many} dropped as no object ({named}{more}); without --feedback they are kept, and "
-            f"an example that is removed from {self.name} drops nothing"
+            f"{plural(len(dropped), 'track')} {verb} dropped as no object ({named}{more}); without "
+            "--feedback they are kept, and an example that is removed from "
+            f"{self.name} drops nothing"
         )
 
     def facts(self) -> dict[str, Any]:
@@ -211,25 +211,21 @@ def read_feedback(path: Path) -> list[Example]:
 
 
 def _example(plain: dict[str, Any]) -> Example:
-    def numbers(name: str, count: int, least: float = 0.0) -> tuple[float, ...]:
+    def numbers(name: str, count: int, least: float = 0.0) -> Any:
         values = tuple(float(value) for value in plain[name])
         if len(values) != count or not all(least <= value < 1e9 for value in values):
             raise ValueError(f"{name} {plain[name]!r}")
         return values
 
     width, height = numbers("size", 2, 1.0)
-    x, y, wide, high = numbers("place", 4)
-    across, down = numbers("box", 2)
-    least, most = numbers("area", 2)
-    low, top = numbers("shape", 2)
     return Example(
         str(plain["name"]),
         (int(width), int(height)),
-        (x, y, wide, high),
-        (across, down),
-        (least, most),
-        (low, top),
-        tuple(str(sign) for sign in plain["signs"]),
+        numbers("place", 4),
+        numbers("box", 2),
+        numbers("area", 2),
+        numbers("shape", 2),
+        signs=tuple(str(sign) for sign in plain["signs"]),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -56,19 +55,9 @@ class View:
         """Move an object from the mask into the input's picture."""
         (x0, y0), (across, down) = self.region[:2], self.scale
         x, y, width, height = seen.box
-        return Observation(  # `replace` takes twice as long, and this is done for each row
-            seen.frame,
-            seen.time_s,
-            seen.track,
-            (x0 + across * x, y0 + down * y, across * width, down * height),
-            x0 + across * seen.cx,
-            y0 + down * seen.cy,
-            across * down * seen.area,
-            seen.score,
-            seen.sign,
-            seen.merged,
-            seen.first_s,
-        )
+        box = (x0 + across * x, y0 + down * y, across * width, down * height)
+        cx, cy, area = x0 + across * seen.cx, y0 + down * seen.cy, across * down * seen.area
+        return replace(seen, box=box, cx=cx, cy=cy, area=area)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +223,7 @@ class ObjectRecorder:
         self, folder: Path, view: View, *, rate: float, options: ObjectOptions | None = None
     ) -> None:
         self.options = options or ObjectOptions()
-        self._view = view
+        self.view = view
         gap, least = self.options.max_gap_s, self.options.min_track
         self._tracker = Tracker(
             view.mask_size,
@@ -246,11 +235,6 @@ class ObjectRecorder:
         self._end_s = 0.0
         self._tables = ObjectTables(folder, view.region, self.options)
 
-    @property
-    def view(self) -> View:
-        """Where the pixels of masks lie in the input's pictures."""
-        return self._view
-
     def close(self) -> None:
         """Close the file that is being written, without finishing it."""
         self._tables.close()
@@ -258,33 +242,22 @@ class ObjectRecorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def detect(
         self,
         mask: Bytes,
         *,
-        picture: Bytes | None = None,
-        luma: Bytes | None = None,
-        background: Bytes | None = None,
         scores: NDArray[np.uint8] | NDArray[np.uint16] | None = None,
         score_level: int = 1,
+        **pictures: Bytes | None,
     ) -> list[Detection]:
         """Find the regions of a mask that may be objects; in any thread, frames in any order.
 
-        Parameters
-        ----------
-        mask : ndarray of shape (h, w), uint8
-        picture, luma, background, scores, score_level
-            As for `bgsub.tracking.detections.find_detections`.
+        The arguments are those of `bgsub.tracking.detections.find_detections`.
         """
-        across, down = self._view.scale
+        across, down = self.view.scale
         least, most = self.options.min_area or 0, self.options.max_area
         if scores is not None and self.options.min_area is None:
             mask = with_weak_regions(mask, scores, score_level)
@@ -292,11 +265,9 @@ class ObjectRecorder:
             mask,
             min_area=max(1, round(least / (across * down))),
             max_area=None if most is None else round(most / (across * down)),
-            picture=picture,
-            luma=luma,
-            background=background,
             scores=scores,
             score_level=score_level,
+            **pictures,
         )
 
     def add(
@@ -306,17 +277,7 @@ class ObjectRecorder:
         found: list[Detection],
         picture: Bytes | None = None,
     ) -> list[list[Observation]]:
-        """Take in the next frame.
-
-        Parameters
-        ----------
-        frame : int
-            Its number, from 1.
-        time_s : float
-        found : list of Detection
-            What `detect` returned for its mask.
-        picture : ndarray of shape (h, w) or (h, w, 3), uint8, optional
-            See `bgsub.tracking.tracker.Tracker.update`.
+        """Take in what `detect` found in the next frame, as `Tracker.update` does.
 
         Returns
         -------
@@ -329,28 +290,22 @@ class ObjectRecorder:
 
     def _record(self, followed: Followed) -> list[list[Observation]]:
         for frame in followed.settled:
-            self._tables.add([self._view.place(seen) for seen in frame])
-        return [[self._view.place(seen) for seen in frame] for frame in followed.shown]
+            self._tables.add([self.view.place(seen) for seen in frame])
+        return [[self.view.place(seen) for seen in frame] for frame in followed.shown]
 
     def end_tracks(self) -> list[list[Observation]]:
         """End all tracks, and return the objects of the frames that were not shown."""
         return self._record(self._tracker.finish())
 
     def finish(self, frame_events: Sequence[Event] = ()) -> Recorded:
-        """End all tracks and write the other tables.
-
-        Parameters
-        ----------
-        frame_events : sequence of Event
-            Events of whole frames, to be listed too.
-        """
+        """End all tracks and write the other tables; `frame_events` are listed too."""
         self.end_tracks()
         tracks, events = self._tables.finish(frame_events, self._end_s)
         return Recorded(tuple(tracks), tuple(events), self._tables.rows)
 
 
 def describe(found: Recorded) -> str:
-    """Say what was found in one line."""
+    """Describe what was found in one line."""
     if not found.tracks:
         return "no object was found"
     tracks, events = len(found.tracks), len(found.events)

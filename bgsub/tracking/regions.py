@@ -32,7 +32,7 @@ class Region:
     polygon: NDArray[np.float32]
 
     def holds(self, x: float, y: float) -> bool:
-        """Say whether a point is in it or on its border."""
+        """Return whether a point is in it or on its border."""
         return cv2.pointPolygonTest(self.polygon, (x, y), measureDist=False) >= 0
 
 
@@ -50,7 +50,7 @@ class Line:
         return (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)
 
     def crossing(self, old: Point, new: Point) -> int:
-        """Give 1 for a step across it from left to right, -1 for one back, else 0."""
+        """Return 1 for a step across it from left to right, -1 for one back, else 0."""
         before, after = self.side(*old), self.side(*new)
         if (before > 0) == (after > 0):
             return 0
@@ -63,20 +63,13 @@ class Line:
 def check_inside(
     name: str, size: tuple[int, int], regions: Sequence[Region], lines: Sequence[Line] = ()
 ) -> None:
-    """Refuse regions and lines in which nothing can ever be, as those of another film.
-
-    Parameters
-    ----------
-    name : str
-        Of the input.
-    size : tuple of int
-        Width and height of its pictures in pixels.
-    regions, lines
+    """Refuse regions and lines in which nothing can ever be, as those of another video.
 
     Raises
     ------
     UsageError
-        If one lies outside of the pictures, or a region covers less than a pixel.
+        If one lies outside of the input's pictures of this width and height, or a region covers
+        less than a pixel.
     """
     shapes = [("region", region.name, region.polygon) for region in regions]
     shapes += [("line", line.name, np.array([line.start, line.end])) for line in lines]
@@ -179,14 +172,10 @@ class RegionCounter:
         self._places: dict[int, tuple[float, Point]] = {}
 
     def add(self, objects: Sequence[Observation]) -> list[str]:
-        """Take in the objects of the next frame; give the name of each one's region, or ""."""
+        """Take in the objects of the next frame; return the name of each one's region, or ""."""
         if objects:
-            self._forget(objects[0].time_s)
+            self.end(objects[0].time_s)
         return [self._place(seen) for seen in objects]
-
-    def end(self, time_s: float) -> None:
-        """Say when the film ends: who has not been seen for long by then has left."""
-        self._forget(time_s)
 
     def _place(self, seen: Observation) -> str:
         place = (seen.cx, seen.cy)
@@ -213,15 +202,13 @@ class RegionCounter:
         self._places[seen.track] = (seen.time_s, place)
         return names[0] if names else ""
 
-    def _forget(self, now: float) -> None:
-        gone = [t for t, (time_s, _) in self._places.items() if now - time_s > self._gap]
+    def end(self, time_s: float) -> None:
+        """Let those leave who have not been seen for long at a time, that of the video's end."""
+        gone = [t for t, (seen_s, _) in self._places.items() if time_s - seen_s > self._gap]
         for track in gone:
-            self._leave(track)
-
-    def _leave(self, track: int) -> None:
-        del self._places[track]
-        for name in self._inside.pop(track):
-            self._visits[name, "region"].exits += 1
+            del self._places[track]
+            for name in self._inside.pop(track):
+                self._visits[name, "region"].exits += 1
 
     def write(self, file: IO[str]) -> None:
         """Write regions.csv; whoever is in a region at the end has not left it."""

@@ -253,8 +253,8 @@ def read_objects(path: Path) -> Iterator[Observation]:
 def read_frames(path: Path) -> Iterator[list[Observation]]:
     """Read the objects of one frame after the other from objects.csv.
 
-    Objects have merged where they share the area, the score and the sign of a region that is large
-    enough to reach from one to the other.
+    Objects have merged where they share the area and the sign of a region, and lie no farther apart
+    than a square of that area is wide.
 
     Raises
     ------
@@ -265,12 +265,12 @@ def read_frames(path: Path) -> Iterator[list[Observation]]:
         frame = list(group)
         regions: dict[Any, list[Observation]] = {}
         for seen in frame:
-            regions.setdefault((seen.area, f"{seen.score}", seen.sign), []).append(seen)
+            regions.setdefault((seen.area, seen.sign), []).append(seen)
         merged = {
             seen.track
             for alike in regions.values()
             for pair in combinations(alike, 2)
-            if _gap(*pair) <= pair[0].area
+            if _gap(*pair) <= math.sqrt(pair[0].area)
             for seen in pair
         }
         yield [replace(s, merged=True) if s.track in merged else s for s in frame]

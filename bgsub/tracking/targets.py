@@ -312,7 +312,7 @@ def _find_share(track: Target, region: Box, picture: Bytes | None) -> Box:
 
 
 def _part(region: Detection, boxes: Sequence[Box]) -> dict[int, tuple[float, float]]:
-    """Give each pixel of a region to the nearest box, in its sizes; the means of what each has."""
+    """Return the mean place of the pixels of a region that are nearest to each box."""
     if region.inside is None:
         return {}
     rows, columns = positions(region.inside)

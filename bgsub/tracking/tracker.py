@@ -132,7 +132,7 @@ class Observation:
     first_s: float = field(default=math.nan, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the values by the names of the columns of objects.csv."""
+        """Return the values by the names of the columns of objects.csv."""
         names = ("frame", "time_s", "track", "cx", "cy", "area", "score", "sign")
         x, y, width, height = self.box
         box = {"x": x, "y": y, "width": width, "height": height}
@@ -326,7 +326,7 @@ class Tracker:
     def _claim_pieces(
         self, detections: list[Detection], holders: dict[int, list[Target]]
     ) -> dict[int, list[int]]:
-        """Give detections without a track to the object of which they are pieces."""
+        """Add detections without a track to the object of which they are pieces."""
         pieces: dict[int, list[int]] = {}
         boxes = {
             j: detections[j].box

@@ -172,8 +172,7 @@ def seconds(stamp: int | None, time_base: Any) -> float | None:
     """Return a timestamp in seconds; None where there is no stamp or no time base."""
     if stamp is None or not time_base:
         return None
-    # Rounded once, as a Fraction is.
-    return float(stamp * time_base.numerator / time_base.denominator)
+    return float(stamp * time_base.numerator / time_base.denominator)  # rounded once
 
 
 def is_picture(codec: str, size: int) -> bool:

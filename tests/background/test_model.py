@@ -124,6 +124,8 @@ class TestRefusals:
             {"support": np.full(20, np.nan)},
             {"frame_numbers": np.zeros(20, np.int64)},
             {"frame_numbers": np.full(20, np.inf)},
+            {"frame_numbers": np.full(20, 7)},
+            {"frame_numbers": np.arange(20, 0, -1)},
             {"pixel_mask": np.full((6, 8), np.nan)},
             {"threshold": None},
             {"threshold": True},

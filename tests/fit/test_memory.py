@@ -19,7 +19,7 @@ from bgsub.fit.memory import (
     run_seconds,
     sum_rows,
 )
-from bgsub.outliers.scorer_size import scorer_bytes
+from bgsub.outliers.frame_scorer import scorer_bytes
 from bgsub.robustpca.gram import TILE_ROWS
 from bgsub.runtime.limits import memory_bytes
 

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bgsub.outliers.own_light import OwnLight
+from bgsub.outliers.own_light import OwnLight, SweepingShadow
 
 HEIGHT, WIDTH = 60, 80
 INSIDE = np.ones((HEIGHT, WIDTH), bool)
 
 
-def textured(seed=0):
+def textured(size=(60, 80), seed=0):
     rng = np.random.default_rng(seed)
-    texture = cv2.GaussianBlur(rng.normal(0, 60, (HEIGHT, WIDTH)), (0, 0), 1.5)
+    texture = cv2.GaussianBlur(rng.normal(0, 60, size), (0, 0), 1.5)
     return np.clip(115 + 2.5 * texture, 30, 190).astype(np.float32)
 
 
@@ -92,60 +92,6 @@ def test_a_statistic_of_a_picture_takes_some_thousand_pixels(size):
     assert 1500 < light.chosen.size < 4500
 
 
-def plain_regression(terms, difference):
-    """Tukey's biweight by repeated least squares, one frame at a time."""
-    solution, scale_before = np.zeros(len(terms)), np.inf
-    ordered = np.sort(difference)
-    left = difference - ordered[len(ordered) // 2]
-    for _ in range(5):
-        magnitudes = np.sort(np.abs(left))
-        scale = magnitudes[len(magnitudes) // 2] / 0.6745 + 0.01
-        if abs(scale - scale_before) < 0.01 * scale_before:
-            break
-        scale_before = scale
-        weights = np.maximum(0, 1 - (left / (4.685 * scale)) ** 2) ** 2
-        normal = (terms * weights) @ terms.T
-        normal += np.diag(1e-6 * np.diag(normal) + 1e-3)
-        solution = np.linalg.solve(normal, (terms * weights) @ difference)
-        left = difference - solution @ terms
-    return solution
-
-
-@pytest.mark.parametrize("noise", [0.05, 1.0, 6.0])
-@pytest.mark.parametrize("k", [0, 2])
-def test_the_light_is_that_of_its_definition(noise, k):
-    rng = np.random.default_rng(3)
-    inside = INSIDE.copy()
-    inside[:7, 11:] = False
-    components = rng.normal(size=(k, inside.size)).astype(np.float32) / np.sqrt(inside.size)
-    light = OwnLight(CENTER, components, inside)
-    pictures = np.stack([gain * CENTER + 4 for gain in (0.8, 1.0, 1.1, 1.25)])
-    pictures += rng.normal(0, noise, pictures.shape)
-    pictures[1, 20:40, 30:70] += 90
-    pictures[2, 10:50, :40] = rng.uniform(0, 255, (40, 40))
-    pictures = (pictures * inside).astype(np.float32)
-    given = rng.normal(0, 3, (4, k)).astype(np.float32)
-    changes = light.regress(pictures, given)
-
-    center = CENTER * inside
-    own = (components * inside.ravel()).astype(float)
-    whole = cv2.erode(inside.astype(np.float32), np.ones((3, 3), np.uint8))
-    fixed = [center, np.ones_like(center)]
-    fixed += [cv2.Scharr(center, -1, *axis) / 32 * whole for axis in ((1, 0), (0, 1))]
-    fixed = np.stack(fixed).reshape(4, -1) * inside.ravel()
-    for component in own:
-        fixed = fixed - np.outer(fixed @ component / (component @ component), component)
-    assert k == 0 or abs(own[0] @ own[1]) < 0.05
-    terms = np.concatenate([fixed, own])
-    some = light.chosen
-    for picture, start, change in zip(pictures, given, changes, strict=True):
-        fitted = np.concatenate([np.zeros(4), start]) @ terms
-        left = picture.ravel() - center.ravel() - fitted
-        plain = np.concatenate([np.zeros(4), start]) + plain_regression(terms[:, some], left[some])
-        expected = center.ravel() + plain @ terms
-        np.testing.assert_allclose(light.expected(change).ravel(), expected, atol=0.05 + noise / 40)
-
-
 @pytest.mark.parametrize(("shape", "step"), [((40, 50), 1), ((60, 80), 1), ((120, 160), 3)])
 def test_a_statistic_looks_at_a_grid_of_what_counts(shape, step):
     inside = np.random.default_rng(0).random(shape) < 0.7
@@ -161,3 +107,85 @@ def test_where_the_grid_meets_nothing_that_counts_all_of_it_is_looked_at():
     inside[1, 1:3] = True
     light = OwnLight(np.ones((120, 160), np.float32), np.zeros((0, inside.size)), inside)
     assert light.chosen.tolist() == [161, 162]
+
+
+SIZES = [(60, 80), (61, 81), (240, 320), (241, 321)]
+sizes = pytest.mark.parametrize("size", SIZES)
+
+
+def without(picture, center, inside=None):
+    inside = np.ones(center.shape, bool) if inside is None else inside
+    residual = (picture - center) * inside
+    noise = np.full(center.shape, 1.5, np.float32)
+    return residual, SweepingShadow(center, inside).taken_out(picture, center, residual, noise)
+
+
+@sizes
+@pytest.mark.parametrize("gain", [0.55, 1.5])
+def test_light_that_falls_on_a_part_of_the_texture_is_taken_out(size, gain):
+    center = textured(size)
+    picture, edge = center.copy(), size[1] // 2
+    picture[:, edge:] *= gain
+    residual, left = without(np.float32(noisy(picture)), center)
+    assert np.abs(residual[:, edge + 2 :]).mean() > 20
+    assert np.abs(left).mean() < 1.5
+    assert np.quantile(np.abs(left), 0.99) < 6
+
+
+@sizes
+def test_an_object_of_another_texture_stays(size):
+    center = textured(size)
+    picture = np.float32(noisy(center))
+    part = (slice(size[0] // 6, size[0] // 2), slice(size[1] // 6, size[1] // 2))
+    picture[part] = textured(size, 7)[part] * 0.7
+    residual, left = without(picture, center)
+    np.testing.assert_array_equal(left, residual)
+
+
+@sizes
+def test_few_pixels_are_never_a_shadow(size):
+    center = textured(size)
+    picture = np.float32(noisy(center))
+    picture[20:26, 20:26] *= 0.5
+    residual, left = without(picture, center)
+    assert left is residual
+
+
+@sizes
+def test_a_shadow_s_edge_does_not_count(size):
+    center = textured(size)
+    light = 1 - 0.4 / (1 + np.exp((np.arange(size[1]) - size[1] / 2) / 1.5))
+    picture = np.float32(noisy(center * light))
+    _, left = without(picture, center)
+    middle = size[1] // 2
+    assert not left[:, middle - 2 : middle + 2].any()
+
+
+def test_what_does_not_count_stays_out():
+    center = textured((60, 80))
+    picture = center.copy()
+    picture[:, 40:] *= 0.6
+    inside = np.ones(center.shape, bool)
+    inside[:20] = False
+    _, left = without(np.float32(noisy(picture)), center, inside)
+    assert not left[:20].any()
+
+
+@pytest.mark.parametrize(
+    ("light", "is_taken_out"), [(0.35, True), (0.2, False), (2.8, True), (3.6, False)]
+)
+def test_light_is_between_three_tenths_and_three_times_the_ground_s(light, is_taken_out):
+    center = (textured((60, 80)) / 4 + 8).astype(np.float32)
+    picture = center.copy()
+    picture[:, 40:] *= light
+    residual, left = without(picture, center)
+    bright = np.s_[10:50, 58:]
+    assert (np.abs(left[bright]).mean() < 0.1 * np.abs(residual[bright]).mean()) == is_taken_out
+
+
+def test_a_picture_of_one_row_is_not_halved():
+    center = np.repeat(textured((1, 500)), 100, axis=1)
+    picture = 0.6 * center
+    residual, left = without(picture, center)
+    assert left.shape == residual.shape == (1, 50_000)
+    assert np.isfinite(left).all()

@@ -1,17 +1,13 @@
 """What is learned of fitted frames does not depend on how they come."""
 
-import cv2
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from bgsub.outliers.false_alarms import CleanLevel, clean_level
-from bgsub.outliers.frame_scorer import FrameScorer, own_residuals
-from bgsub.outliers.frame_scores import score_scale
-from bgsub.outliers.own_light import OwnLight
+from bgsub.outliers.frame_scorer import LEVEL_FRAMES, scorer_bytes
+from bgsub.outliers.own_light import shrink, shrink_inside, shrinking
 from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
-from bgsub.outliers.scorer_size import LEVEL_FRAMES
-from bgsub.outliers.windows import excess, highest, restlessness, windowed
-from bgsub.robustpca.reweight import location_and_scale
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Layout
@@ -94,83 +90,52 @@ def test_nothing_is_learned_of_no_frame():
             learner.finish()
 
 
-def plainly_learned(frames, inside):
-    """The scorer of frames that all show the background, as its module describes it."""
-    pictures = (frames * inside).astype(np.float32)
-    n, shape = len(frames), inside.shape
-    left_out = 1 - 1 / n
-    light = OwnLight(pictures.mean(axis=0), np.zeros((1, inside.size), np.float32), inside)
-    changes = light.regress(pictures, np.zeros((n, 1), np.float32))
-
-    def residuals(scorer):
-        return own_residuals(scorer, pictures, changes, np.full(n, left_out))
-
-    def ranked(values, share):
-        return np.sort(values, axis=0)[round(share * (n - 1))]
-
-    flat = FrameScorer(light, np.ones(shape, np.float32), 1e9, (), CleanLevel(0.0, 1.0))
-    raw = residuals(flat)
-    noise = np.maximum(ranked(raw, 0.5) / 0.6745, 0.7)
-    chosen = np.unravel_index(light.chosen, shape)
-    inner = [np.sort((one / noise)[chosen]) for one in raw]
-    usual_noise = max(np.median([values[len(values) // 2] for values in inner]), 1e-3)
-    scorer = FrameScorer(light, noise.astype(np.float32), usual_noise, (), CleanLevel(0.0, 1.0))
-    near = cv2.dilate(noise, np.ones((3, 3), np.uint8))
-    reach = np.maximum(noise, near / 2).astype(np.float32)
-    left = residuals(scorer)
-    windows, places = [], []
-    for factor in (1, 2, 4):
-        side = 5 * factor
-        means = np.array([windowed((one / reach).astype(np.float32), side, factor) for one in left])
-        spread = (ranked(means, 0.9) - ranked(means, 0.5)) / 1.2816
-        least = 0.57 * (5 / side) ** 1.08 / windowed(reach, side, factor)
-        spread = np.maximum(np.maximum(spread, least), 0.8 / side) * (1 + 6 / n)
-        windows.append((ranked(means, 0.5), spread))
-        places.append(means)
-    totals = np.sqrt((left**2).sum(axis=(1, 2)))
-    return noise, usual_noise, windows, places, left / reach, totals
+@pytest.mark.parametrize(("height", "width", "factor"), [(240, 320, 1), (540, 720, 2)])
+def test_learning_keeps_to_what_is_announced(height, width, factor):
+    n, k = 120, 2
+    rng = np.random.default_rng(0)
+    fitted = FrameWeights(
+        np.full(n, 1 / n), rng.normal(size=(n, k)) / n, rng.normal(size=(n, k)), np.ones(n, bool)
+    )
+    block = rng.integers(0, 256, (8, height * width), dtype=np.uint8)
+    assert shrinking(height, width) == factor
+    with Workers(1) as workers:
+        tracemalloc.start()
+        try:
+            learner = ScorerLearner(fitted, Layout("gray", height, width), None, workers)
+            for start in range(0, n, 8):
+                learner.add(start, block)
+            passing = tracemalloc.get_traced_memory()[1]
+            learner.finish()
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    while_frames_pass, at_the_end = scorer_bytes(height * width, n, k, 1)
+    assert passing <= 1.1 * while_frames_pass
+    assert 0.6 * at_the_end <= peak <= 1.05 * at_the_end
 
 
-def correlated(n, seed=0):
-    """A film whose noise is that of large spots, strong in one half."""
-    rng = np.random.default_rng(seed)
-    ground = rng.uniform(90, 160, (H, W))
-    spots = np.array([cv2.GaussianBlur(rng.normal(0, 30, (H, W)), (0, 0), 2) for _ in range(n)])
-    strength = np.where(np.arange(W) < W // 2, 3.0, 0.3)
-    return np.clip(ground + strength * spots, 0, 255).round().astype(np.uint8)
+def test_large_pictures_are_shrunk_by_means():
+    assert shrinking(240, 320) == 1
+    assert shrinking(720, 1280) == 3
+    picture = np.arange(7 * 8, dtype=np.uint8).reshape(7, 8)
+    small = shrink(picture, 3)
+    assert small.shape == (2, 2)
+    assert small[0, 0] == picture[:3, :3].mean()
 
 
-def flickering(n, sigma, seed=0):
-    rng = np.random.default_rng(seed)
-    ground = rng.uniform(90, 160, (H, W))
-    return np.clip(ground + rng.normal(0, sigma, (n, H, W)), 0, 255).round().astype(np.uint8)
+def test_squares_count_all_pixels_of_which_count():
+    shape = (720, 1280)
+    inside = np.ones(shape, bool)
+    inside[:, :100] = False
+    small = shrink_inside(inside, shape)
+    assert small.shape == (240, 426)
+    assert not small[:, :34].any()
+    assert small[:, 34:].all()
+    assert shrink_inside(None, shape).shape == (240, 426)
 
 
-@pytest.mark.parametrize("cut", [False, True])
-@pytest.mark.parametrize(
-    "frames",
-    [flickering(40, 0.2), flickering(40, 2), flickering(41, 9), correlated(40), correlated(15)],
-    ids=["still", "usual", "noisy", "spots", "few"],
-)
-def test_a_scorer_is_its_definition(frames, cut):
-    inside = np.ones((H, W), bool)
-    if cut:
-        inside[:, :9] = False
-    n = len(frames)
-    fitted = FrameWeights(np.full(n, 1 / n), np.zeros((n, 1)), np.zeros((n, 1)), np.ones(n, bool))
-    scorer, learner = learned(frames, fitted, inside=inside)
-    noise, usual_noise, windows, places, deviations, totals = plainly_learned(frames, inside)
-    np.testing.assert_allclose(scorer.noise, noise, atol=0.015)
-    assert scorer.usual_noise == pytest.approx(usual_noise, rel=0.01, abs=0.006)
-    step = scorer.light.step
-    for i, (window, (usual, spread)) in enumerate(zip(scorer.windows, windows, strict=True)):
-        np.testing.assert_allclose(window.usual, usual, atol=0.02)
-        np.testing.assert_allclose(window.spread, spread, rtol=0.03, atol=0.01)
-        above = restlessness(excess(places[i], window), window, step)
-        assert window.restless == pytest.approx(max(np.median(above), 0.5), rel=0.03, abs=0.02)
-        values = highest(deviations.astype(np.float32), window, step)
-        np.testing.assert_allclose(learner.measured[:, 1 + i], values, rtol=0.05, atol=0.2)
-        assert window.level == clean_level(learner.measured[:, 1 + i], 0.7)
-    np.testing.assert_allclose(learner.measured[:, 0], totals, rtol=0.015)
-    least = score_scale(*location_and_scale(learner.measured[:, 0]), int(inside.sum()))
-    assert scorer.level == clean_level(learner.measured[:, 0], least)
+def test_where_no_square_counts_as_a_whole_the_best_ones_do():
+    inside = np.zeros((720, 1280), bool)
+    inside[3:5, 3:5] = inside[9:11, 9:12] = True
+    assert np.argwhere(shrink_inside(inside, inside.shape)).tolist() == [[3, 3]]

@@ -9,10 +9,10 @@ from tests.video.damaged_films import film, packet_places
 
 
 def damaged_film(tmp_path):
-    """A film whose 45th packet lost its header, of the 49 that come before the next key frame."""
+    """A film whose 45th packet is spoiled, of the 49 that come before the next key frame."""
     data = bytearray(film("mpeg4", "avi", 120, g="50", sc_threshold="1000000000"))
-    position, _ = packet_places(bytes(data))[44]
-    data[position - 8 : position] = b"\xaa" * 8
+    position, size = packet_places(bytes(data))[44]
+    data[position + size // 4 : position + size // 2] = b"\xaa" * (size // 2 - size // 4)
     path = tmp_path / "film.avi"
     path.write_bytes(bytes(data))
     return str(path)
@@ -47,8 +47,8 @@ def test_errors_without_results_say_the_same(tmp_path, options):
 
 def test_where_most_frames_are_doubtful_they_are_fitted(tmp_path, options, manifest_of):
     data = bytearray(film("mpeg4", "avi", 40, g="500", sc_threshold="1000000000"))
-    position, _ = packet_places(bytes(data))[5]
-    data[position - 8 : position] = b"\xaa" * 8
+    position, size = packet_places(bytes(data))[5]
+    data[position + size // 4 : position + size // 2] = b"\xaa" * (size // 2 - size // 4)
     path = tmp_path / "film.avi"
     path.write_bytes(bytes(data))
     result = run(str(path), tmp_path / "out", options(outputs={"errors"}))

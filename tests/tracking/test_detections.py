@@ -75,19 +75,6 @@ def test_the_threshold_is_a_probability_of_a_half(draw):
 
 
 @given(hnp.arrays(np.uint8, (9, 11), elements=st.sampled_from([0, 255])))
-def test_every_pixel_of_the_mask_is_in_one_region(mask):
-    found = find_detections(mask)
-    assert sum(each.area for each in found) == np.count_nonzero(mask)
-    again = np.zeros_like(mask)
-    for each in found:
-        x, y, width, height = map(int, each.box)
-        again[y : y + height, x : x + width][each.inside] = 255
-        assert x <= each.cx <= x + width
-        assert y <= each.cy <= y + height
-    np.testing.assert_array_equal(again, mask)
-
-
-@given(hnp.arrays(np.uint8, (9, 11), elements=st.sampled_from([0, 255])))
 def test_regions_are_those_that_labels_tell_apart(mask):
     # Regions in the hole of another are regions of their own.
     count, labels, stats, centers = cv2.connectedComponentsWithStats(mask, connectivity=8)

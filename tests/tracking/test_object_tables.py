@@ -46,7 +46,6 @@ def test_tracks_that_are_over_are_summed_up_before_the_end_and_sorted(tables, tm
     for frame in range(1, 11):
         tables.add([seen(frame, 2, 4.0 * frame)])
     tables.add([seen(400, 1, 10)])  # far longer than an object may be hidden
-    assert list(tables._going) == [1]
     tracks, events = tables.finish()
     assert [track.track for track in tracks] == [1, 2]
     assert [(event.first_frame, event.last_frame) for event in events] == [(1, 10), (400, 400)]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bgsub
 from bgsub.errors import InputError
 from bgsub.tracking.tables import (
     OBJECT_COLUMNS,
@@ -73,8 +74,8 @@ def test_those_that_share_a_region_are_read_as_merged(tmp_path, score):
     def seen(track, x, area=900.0, sign="mixed"):
         return Observation(5, 0.2, track, (x, 20, 30, 40), x + 15, 40, area, score, sign)
 
-    apart = seen(4, 2000.0)  # 900 pixels do not reach so far
-    frame = [seen(1, 10.0), seen(2, 35.0), seen(3, 80.0, 700.0), apart]
+    apart = seen(4, 200.0)
+    frame = [seen(1, 10.0), replace(seen(2, 35.0), score=0.4), seen(3, 80.0, 700.0), apart]
     path = tmp_path / "objects.csv"
     path.write_text(text_of(*frame, replace(apart, frame=6)))
     assert [each.merged for each in read_objects(path)] == [True, True, False, False, False]
@@ -108,3 +109,14 @@ def test_a_broken_row_is_named(row, tmp_path):
     path.write_text(",".join(OBJECT_COLUMNS) + "\n" + row + "\n")
     with pytest.raises(InputError, match="line 2"):
         list(read_objects(path))
+
+
+@pytest.mark.parametrize("there", [[], ["objects.csv"]])
+def test_a_folder_without_the_tables_says_what_writes_them(tmp_path, there):
+    for name in there:
+        (tmp_path / name).write_text("frame\n")
+    with pytest.raises(InputError) as refused:
+        bgsub.objects(tmp_path)
+    missing = "tracks.csv" if there else "objects.csv"
+    assert str(refused.value).startswith(f"{tmp_path}: holds no {missing}; bgsub run writes it")
+    assert "bgsub objects" in str(refused.value)
