@@ -25,6 +25,7 @@ from bgsub.errors import (
 from bgsub.options import RunOptions
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.results import check_unchanged, is_complete
+from bgsub.runtime.files import write_file
 from bgsub.segments.plan import (
     FOLDER,
     PLAN,
@@ -107,7 +108,11 @@ class PartsList:
         if earlier == self:
             return
         plain = {"version": _VERSION, "of": self.of, "units": [asdict(unit) for unit in self.units]}
-        put_in_place(out / LIST, json.dumps(plain, indent=1) + "\n")
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(out, error, "choose another --out") from error
+        write_file(out / LIST, json.dumps(plain, indent=1).encode() + b"\n")
 
 
 def load_parts(out: Path) -> PartsList | None:
@@ -136,29 +141,24 @@ def _parts_list(plain: Any) -> PartsList:
     return PartsList(units, of)
 
 
-def put_in_place(path: Path, text: str, *, keep: bool = False) -> bool:
+def put_first(path: Path, text: str) -> bool:
     """Write a file that others may write at the same time, here or on other machines.
 
-    With `keep`, one that is there is left alone, be it since a moment ago. Return whether it is
-    this text that is there; OutputError if it cannot be written.
+    One that is there is left alone, be it since a moment ago. Return whether it is this text that
+    is there; OutputError if it cannot be written.
     """
     partial = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.write_text(text, encoding="utf-8")
         try:
-            if not keep:
-                partial.replace(path)
-                return True
-            try:
-                os.link(partial, path)
-            except FileExistsError:
-                return False
-            except OSError:  # a file system without links
-                partial.replace(path)
+            os.link(partial, path)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links
+            partial.replace(path)
         finally:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
     except OSError as error:
         raise cannot_write(path, error, "choose another --out") from error
     return True
@@ -180,7 +180,7 @@ def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
         if segments and not path.exists():
             message = f"{folder}: holds segments without a plan"
             raise OutputError(f"{message}; remove it, and run all parts again")
-        if put_in_place(path, json.dumps(plan.to_json(), indent=2) + "\n", keep=True):
+        if put_first(path, json.dumps(plan.to_json(), indent=2) + "\n"):
             return plan
     # The video is compared by name and size: its contents were read for the plan.
     earlier, film = load_plan(out), Path(footage)

@@ -39,12 +39,8 @@ class EventHook:
     ----------
     command : str
         Parted into arguments as a shell would, but no shell runs it. ``{event}``, ``{id}`` and
-        ``{file}`` are replaced; the JSON line is its standard input.
-
-    Attributes
-    ----------
-    left_out : int
-        Events for which it was not started, as four of it were running or it could not be.
+        ``{file}`` are replaced; the JSON line is its standard input. It is left out where four of
+        it are running, or it cannot be started.
 
     Raises
     ------
@@ -60,13 +56,11 @@ class EventHook:
         if not self._arguments:
             raise UsageError("--on-event: a command is needed")
         self._running: list[subprocess.Popen[bytes]] = []
-        self.left_out = 0
 
     def start(self, line: str, facts: dict[str, Any]) -> None:
         """Start the command for an event."""
         self._running = [each for each in self._running if each.poll() is None]
         if len(self._running) >= _MOST_COMMANDS:
-            self.left_out += 1
             return
         arguments = self._arguments
         for name in ("event", "id", "file"):
@@ -77,7 +71,6 @@ class EventHook:
                 arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
             )
         except OSError:
-            self.left_out += 1
             return
         self._running.append(process)
         with contextlib.suppress(OSError):  # a line is shorter than a pipe; nobody may read it

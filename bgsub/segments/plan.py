@@ -23,6 +23,7 @@ from bgsub.options import RunOptions
 from bgsub.pipeline.inputs import needs_fit, needs_still, open_input
 from bgsub.pipeline.manifest import input_identity
 from bgsub.pipeline.results import is_complete
+from bgsub.runtime.files import write_file
 from bgsub.segments.changes import Film, find_changes
 from bgsub.version import __version__
 from bgsub.video.film_index import Entry, Place
@@ -311,15 +312,12 @@ class SegmentPlan:
 
     def save(self, out: Path) -> None:
         """Write the plan into the hidden folder of `out`; it is there completely, or not at all."""
-        path = out / FOLDER / PLAN
-        partial = path.with_name(f".{PLAN}.{os.getpid()}")
+        folder = out / FOLDER
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(self.to_json(), allow_nan=False) + "\n"
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(path)
+            folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise cannot_write(path, error, "choose another --out") from error
+            raise cannot_write(folder, error, "choose another --out") from error
+        write_file(folder / PLAN, json.dumps(self.to_json(), allow_nan=False).encode() + b"\n")
 
 
 def load_plan(out: Path) -> SegmentPlan:

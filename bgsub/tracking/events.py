@@ -140,9 +140,16 @@ def with_frame_events(objects: Sequence[SceneEvent], frames: Sequence[Event]) ->
     """
     plain = [
         SceneEvent(
-            0, "frame", e.first_frame, e.last_frame, e.start_s, e.end_s, e.peak_frame, e.peak_time_s
+            number=0,
+            kind="frame",
+            first_frame=event.first_frame,
+            last_frame=event.last_frame,
+            start_s=event.start_s,
+            end_s=event.end_s,
+            peak_frame=event.peak_frame,
+            peak_s=event.peak_time_s,
         )
-        for e in frames
+        for event in frames
     ]
     joined: list[SceneEvent] = []
     for event in sorted([*objects, *plain], key=lambda each: (each.first_frame, each.last_frame)):

@@ -17,7 +17,7 @@ from bgsub.cluster.parts import (
     common_plan,
     load_parts,
     parse_part,
-    put_in_place,
+    put_first,
 )
 from bgsub.errors import InputError, OutputError, UsageError
 from bgsub.segments.plan import FOLDER, PLAN, load_plan
@@ -83,18 +83,16 @@ def test_a_list_that_is_none(tmp_path, text):
 
 def test_the_first_file_stays_where_it_is_to(tmp_path):
     path = tmp_path / "a" / "b"
-    assert put_in_place(path, "one", keep=True)
-    assert not put_in_place(path, "two", keep=True)
+    assert put_first(path, "one")
+    assert not put_first(path, "two")
     assert path.read_text() == "one"
-    assert put_in_place(path, "three")
-    assert path.read_text() == "three"
     assert [entry.name for entry in path.parent.iterdir()] == ["b"]
 
 
 def test_a_place_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
-        put_in_place(tmp_path / "file" / "a", "text")
+        put_first(tmp_path / "file" / "a", "text")
 
 
 @pytest.fixture

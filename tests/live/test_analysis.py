@@ -80,18 +80,18 @@ def test_a_visitor_is_found_when_he_is_there_soon(model, stream):
     assert masks[45].sum() / 255 == pytest.approx(21 * 15, rel=0.2)
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.5])
-def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale):
+@pytest.mark.parametrize(("scale", "least"), [(1.0, None), (0.5, 100)])
+def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale, least):
     """With the model of a run: the same masks and the same objects as `apply`."""
     film, out = tmp_path / "film.ts", tmp_path / "out"
     film.write_bytes(transport(walk(110, [(30, 50), (70, 100)], size=(192, 144)), rate=30))
     options = {"k": 1, "scale": scale, "format": "mkv"}
     run(film, tmp_path / "run", make_options(**options, outputs={"model"}))
-    wanted = make_options(format="mkv", outputs={"mask", "objects"})
+    wanted = make_options(format="mkv", outputs={"mask", "objects"}, min_area=least)
     apply(tmp_path / "run" / "model.npz", film, out, wanted)
     analysis = Analysis(
         WatchOptions(model=tmp_path / "run" / "model.npz"),
-        Sought(),
+        Sought(min_area=least),
         "film",
         waits=True,
         looks_back=True,

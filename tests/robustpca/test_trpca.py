@@ -151,14 +151,6 @@ def test_fit_from_the_gram_matrix_or_a_reader_is_the_same():
     np.testing.assert_array_equal(slow[0].components_, slow[1].components_)
 
 
-def test_background_is_an_affine_combination_of_frames():
-    X = frames(40, 500)
-    fit = TRPCA(3, random_state=1).fit(X)
-    weights = fit.center_weights_ + fit.scores_ @ fit.component_weights_.T
-    np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-9)
-    np.testing.assert_allclose(weights @ X, fit.reconstruct(X), atol=1e-8)
-
-
 def test_reweighting_can_be_switched_off():
     X = contaminated(60, 90)
     fit, raw = (TRPCA(3, random_state=1, reweight=r).fit(X) for r in (True, False))
@@ -200,12 +192,6 @@ def test_new_rows_are_judged_as_an_outlier_detector_does(shape, solver):
         fit.score_samples(X)[~fit.support_], -fit.outlier_scores_[~fit.support_], rtol=1e-6
     )
     assert (fit.predict(X)[fit.support_] == 1).all()
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_cutoff_of_predict_is_the_parameter(shape):
-    X = contaminated(*shape, share=0.2)
-    assert (TRPCA(2, random_state=0, reweight_cutoff=1e9).fit_predict(X) == 1).all()
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -95,17 +95,6 @@ def test_the_optimum_of_noisy_matrices_is_that_of_cvxpy(parameters, lam, optimum
     np.testing.assert_allclose(found[:3], lengths, atol=0.01 * max(lengths))
 
 
-def test_the_low_rank_part_of_noisy_matrices_is_that_of_cvxpy():
-    cvxpy = pytest.importorskip("cvxpy")
-    for parameters, lam, optimum, _ in OPTIMA[:3]:
-        X = noisy(*parameters)
-        L = cvxpy.Variable(X.shape)
-        objective = cvxpy.Minimize(cvxpy.normNuc(L) + lam * cvxpy.sum(cvxpy.abs(X - L)))
-        assert cvxpy.Problem(objective).solve(solver=cvxpy.CLARABEL) == pytest.approx(optimum)
-        found = PCP(1, lam=lam).fit(X).low_rank_
-        assert np.linalg.norm(found - L.value) < 0.01 * np.linalg.norm(L.value)
-
-
 @pytest.mark.parametrize("shape", [(60, 60), (60, 100), (100, 60)])
 def test_recovers_at_the_published_rank_and_sparsity(shape):
     # Table I of the paper: rank 0.05 n, 5 % of the entries.
@@ -163,14 +152,6 @@ def test_not_converging_is_said_with_the_residual():
         fit = PCP(1, max_iter=2).fit(frames(30, 50))
     assert not fit.converged_
     assert fit.residual_ > fit.tol
-
-
-def test_a_progress_callback_may_stop_the_fit():
-    def stop(done, residual):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        PCP(3, progress=stop).fit(frames(30, 50))
 
 
 def test_a_penalty_that_does_not_grow_is_refused():
@@ -272,14 +253,14 @@ def test_without_annealing_it_starts_at_the_last_scale():
     assert fit.objective_ >= annealed.objective_ * (1 - 1e-3)
 
 
-def test_constant_pixels_and_blocks(monkeypatch):
+def test_constant_pixels_and_blocks():
     X = frames(40, 300)
     X[:, 5] = 17
     whole = RobustSubspace(2).fit(X)
-    monkeypatch.setattr("bgsub.robustpca.competitors.pixel_methods._BLOCK_ELEMENTS", 1)
-    blocks = RobustSubspace(2).fit(ArrayColumns(X))
-    np.testing.assert_allclose(blocks.center_, whole.center_, atol=0.02)
-    assert subspace_angle(blocks.components_, whole.components_) < 0.01
+    # More columns than a block has, of which every 300 are the same.
+    blocks = RobustSubspace(2).fit(ArrayColumns(np.tile(X, 15)))
+    np.testing.assert_allclose(blocks.center_[-300:], whole.center_, atol=0.02)
+    assert subspace_angle(blocks.components_[:, -300:], whole.components_) < 0.01
     assert whole.center_[5] == pytest.approx(17, abs=1e-3)
     assert (whole.scales_ > 0).all()
 
