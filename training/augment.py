@@ -162,7 +162,9 @@ def _turned(crop: Crop, rng: np.random.Generator) -> Crop:
     if rng.random() < 0.05:
         images[3] = images[2]
         shares[1] = order[:] = 0
-    elif rng.random() < 0.05:  # the film runs backwards
+    if rng.random() < 0.25:  # in short films it tells little
+        order[:] = 0
+    elif rng.random() < 0.15:  # the film runs backwards
         order[0] = -order[0]
     return Crop(images, shares, noise.copy(), activity.copy(), order, truth.copy())
 
@@ -328,10 +330,11 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
     if staying < 0.4:
         # It stays, or stayed, for a share of the film: it is one of the hypotheses itself.
         # Of two colours the commoner one is the place, as a rule.
-        share = rng.uniform(0.5, 0.75) if rng.random() < 0.12 else rng.uniform(0.03, 0.5)
+        share = rng.uniform(0.5, 0.8) if rng.random() < 0.2 else rng.uniform(0.03, 0.5)
         there = rng.random() < 0.5
         own = opacity[..., 0] > 0.35
-        order[:, own] = _visit(share, rng)[:, None] * (-1 if share > 0.5 else 1)
+        if order.any():
+            order[:, own] = _visit(share, rng)[:, None] * (-1 if share > 0.5 else 1)
         place, place_share = images[2].copy(), shares[0].copy()
         shown = place * (1 - opacity) + opacity * colors
         if share > 0.5:
@@ -369,7 +372,7 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
 def _visit(share: float, rng: np.random.Generator) -> Singles:
     """Draw when somebody stays for a share of a film: its order beside the place, see `Plates`."""
     # In one visit, or in two; it ends with the film, begins with it, or neither.
-    start = (1 - share) * rng.choice([0, 1, rng.random()], p=[0.15, 0.35, 0.5])
+    start = (1 - share) * rng.choice([0, 1, rng.random()], p=[0.3, 0.3, 0.4])
     time = np.linspace(0, 1, 101)
     there = (time >= start) & (time <= start + share)
     if rng.random() < 0.25:

@@ -23,7 +23,7 @@ from bgsub.version import __version__
 from bgsub.video.arrays import ArrayArchive
 from bgsub.video.frames import Bytes, Layout
 
-MODEL_VERSION = 2
+MODEL_VERSION = 3
 
 # What an archive that is not one of ours can raise.
 _FOREIGN = (
