@@ -16,6 +16,7 @@ import numpy as np
 
 from bgsub.errors import InputError
 from bgsub.export.run_data import RunData, by_frame
+from bgsub.tracking.detections import Box
 from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tracker import Observation
@@ -185,7 +186,8 @@ def contact_sheet(
 ) -> Bytes:
     """Draw the peak frames of events side by side, with their numbers and times.
 
-    A single dark picture where there is no event.
+    Of a larger video, the part around the event's box is shown, in its own pixels if the box fits:
+    a small animal would vanish in the whole. A single dark picture where there is no event.
     """
     width = min(max(film.source.input_size[0], _LEAST_WIDTH), _MOST_WIDTH)
     in_time = sorted(events, key=lambda event: event.peak_s)  # as masks are read
@@ -206,12 +208,25 @@ def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | No
     picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
     colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
     size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
+    if event.box is not None and colored.shape[1] > width:
+        colored = _around(np.asarray(colored, np.uint8), event.box, size)
     small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
     plate = np.full((24, width, 3), 30, np.uint8)
     text = f"{event.number}  {format_time(event.peak_s)}"
     at = (6, 17)
     cv2.putText(plate, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
     return np.vstack([plate, small]).astype(np.uint8)
+
+
+def _around(picture: Bytes, box: Box, size: tuple[int, int]) -> Bytes:
+    """Return the part of a picture around a box, of a size or, where the box is larger, more."""
+    height, width = picture.shape[:2]
+    factor = max(1.0, 1.2 * box[2] / size[0], 1.2 * box[3] / size[1])
+    factor = min(factor, width / size[0])
+    wide, tall = min(width, round(factor * size[0])), min(height, round(factor * size[1]))
+    left = round(min(max(0, box[0] + (box[2] - wide) / 2), width - wide))
+    top = round(min(max(0, box[1] + (box[3] - tall) / 2), height - tall))
+    return picture[top : top + tall, left : left + wide]
 
 
 def join_clips(clips: Sequence[Path], out: Path) -> None:

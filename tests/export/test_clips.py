@@ -265,6 +265,17 @@ def test_images_are_cut_at_the_rate_of_their_run(shots, tmp_path, given, overlay
     assert sheet[60, 120].tolist() == pytest.approx([150] * 3, abs=2)
 
 
+def test_a_small_animal_keeps_its_pixels_on_the_sheet_of_a_wide_film(shots, tmp_path):
+    picture = np.full((720, 1280), 120, np.uint8)
+    picture[600:610, 1200:1225] = 10
+    (tmp_path / "f000.png").write_bytes(encode_image(picture, ".png"))
+    data = replace(load_run(shots / "results"), path=str(tmp_path / "*.png"))
+    box = (1200.0, 600.0, 25.0, 10.0)
+    sheet = contact_sheet(open_film(data), [replace(event(1, 0.0, 0.1), peak_s=0.0, box=box)])
+    assert sheet.shape[1] == 640
+    assert np.count_nonzero(sheet[24:].max(axis=2) < 15) == 250
+
+
 def test_a_film_that_is_gone_is_one_line(results, tmp_path):
     data = replace(load_run(results / "results"), path="/nowhere/film.mp4")
     with pytest.raises(InputError, match="is gone"):
