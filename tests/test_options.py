@@ -32,6 +32,7 @@ from bgsub.options import (
     option,
 )
 from bgsub.rules import Integer, Rectangle
+from bgsub.video.images import read_image
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -307,3 +308,19 @@ def test_a_smallest_area_is_the_same_at_every_scale(model):
         for least in (800, 2400):
             *_, (_, mask) = bgsub.masks(frames, model=model, k=1, scale=scale, min_area=least)
             assert mask.any() == (least == 800)
+
+
+def test_a_smallest_area_is_that_of_the_input_for_a_scaled_model_too(tmp_path):
+    frames = np.random.default_rng(0).normal(100, 2, (40, 120, 160)).astype(np.uint8)
+    frames[30:, 40:80, 40:80] = 220
+    bgsub.run(
+        frames,
+        tmp_path / "run",
+        bgsub.RunOptions(k=1, outputs={"model"}, source=bgsub.SourceOptions(scale=0.5)),
+    )
+    for least in (800, 2400):
+        out = tmp_path / str(least)
+        chosen = bgsub.RunOptions(outputs={"mask"}, format="png", min_area=least)
+        bgsub.apply(tmp_path / "run" / "model.npz", frames, out, chosen)
+        last = max((out / "mask").iterdir())
+        assert read_image(last).any() == (least == 800)

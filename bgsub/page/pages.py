@@ -281,26 +281,6 @@ def draw_tracks(result: Result) -> list[DrawnTrack]:
     return drawn
 
 
-def region_boxes(manifest: Any, result: Result) -> list[dict[str, Any]]:
-    """List the regions that were decided, with their boxes in pixels of the input."""
-    left, top, wide, high = result.region
-    width, height = manifest.get("frame_size") or (wide, high)
-    across, down = wide / max(width, 1), high / max(height, 1)
-    return [
-        {
-            **region,
-            "number": number,
-            "box": [
-                round(left + across * region["x"], 1),
-                round(top + down * region["y"], 1),
-                round(across * region["width"], 1),
-                round(down * region["height"], 1),
-            ],
-        }
-        for number, region in enumerate(manifest.get("mask_regions") or [], start=1)
-    ]
-
-
 _SCRIPTS = (
     "uplot/uPlot.iife.min.js",
     *("unpack.js", "films.js", "timeline.js", "tables.js", "report.js"),
@@ -421,8 +401,6 @@ def make_page(
         colors=[time_color(share / 8) for share in range(9)],
         states=manifest.get("mask_states") or [],
         scene_notes=[str(each) for each in manifest.get("mask_notes") or []],
-        regions=region_boxes(manifest, result),
-        regions_left_out=manifest.get("mask_regions_left_out") or 0,
         options=option_rows(manifest),
         facts=fact_rows(manifest),
         stages=manifest.get("stages_s") or {},

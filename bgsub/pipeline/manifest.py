@@ -240,15 +240,6 @@ _OBJECTS = ("memory", "outputs", "versions")
 _TEXTS = ("findings", "fit_warnings", "hints", "mask_notes", "warnings")
 _WORDS = ("codec", "pixel_format", "unseen_damage")
 
-_REGION = Facts(
-    {
-        **dict.fromkeys(("x", "y"), _COUNT),
-        **dict.fromkeys(("first_frame", "width", "height"), _FRAME),
-        **{name: Text() for name in ("chosen", "background", "reason")},
-    }
-)
-"""Where the scene has two backgrounds."""
-
 _EVENT = Facts(
     {
         **dict.fromkeys(("number", "first_frame", "last_frame", "peak_frame"), _FRAME),
@@ -259,8 +250,7 @@ _EVENT = Facts(
 )
 
 _SHOWN = (
-    *("frame_size", "components", "mask_model", "mask_states", "mask_regions"),
-    *("mask_regions_left_out", "mask_shake_pixels", "mask_trust"),
+    *("frame_size", "components", "mask_model", "mask_states", "mask_shake_pixels", "mask_trust"),
     *("peak_memory_bytes", "events", "stages_s"),
 )
 
@@ -291,8 +281,6 @@ RUN = Facts(
         "components": Nullable(_COUNT),
         "mask_model": Nullable(Text()),
         "mask_states": Nullable(ListOf(Facts({}))),
-        "mask_regions": Nullable(ListOf(_REGION)),
-        "mask_regions_left_out": Nullable(_COUNT),
         "mask_shake_pixels": Nullable(_COUNT),
         "events": Nullable(ListOf(_EVENT)),
         "stages_s": Nullable(Facts({})),

@@ -101,10 +101,9 @@ class LearnedScene:
         return self.layout.to_bgr(center)
 
 
-def mask_options(options: RunOptions) -> MaskOptions:
-    """Return how the masks of a run are drawn; their areas are those of scaled frames."""
-    least = options.min_area
-    least = None if least is None else round(least * options.source.scale**2)
+def mask_options(options: RunOptions, scale: float) -> MaskOptions:
+    """Return how masks are drawn; their areas are those of frames that were scaled."""
+    least = None if options.min_area is None else round(options.min_area * scale**2)
     return MaskOptions(
         options.shadows, options.sensitivity, least, options.fill_holes, options.clean
     )
@@ -179,7 +178,9 @@ def learn_scene(
         )
         background = replace(background, scorer=scorer)
     if kind is not None:
-        segmenter = kind.fit(sample, mask_options(options), model=background, each=workers.map)
+        segmenter = kind.fit(
+            sample, mask_options(options, options.source.scale), model=background, each=workers.map
+        )
         give_back()
         if background is not None:
             background = replace(background, local=segmenter.scene)
@@ -199,5 +200,7 @@ def saved_scene(
     layout : Layout, optional
         Of the frames; that of the model, which may have chroma as well.
     """
-    segmenter = saved_kind(model, options.threshold).saved(model, mask_options(options))
+    segmenter = saved_kind(model, options.threshold).saved(
+        model, mask_options(options, float(model.geometry.get("scale", 1.0)))
+    )
     return LearnedScene(layout or model.layout, model.inside, model, segmenter, model.scorer)

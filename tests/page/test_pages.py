@@ -25,7 +25,6 @@ from bgsub.page.pages import (
     make_page,
     pack_boxes,
     pack_series,
-    region_boxes,
     time_color,
 )
 from bgsub.pipeline.manifest import load_manifest
@@ -119,9 +118,6 @@ class TestEscaping:
         manifest["mask_states"] = [
             {"share": EVIL, "level": 1, "noise": None, "threshold": 2, "trust": 1}
         ]
-        region = dict.fromkeys(("chosen", "background", "reason"), EVIL)
-        box = {"x": 1, "y": 2, "width": 3, "height": 4}
-        manifest["mask_regions"] = [region | box | {"first_frame": 1}]
         manifest["options"]["ignore"] = EVIL
         (folder / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
         return folder
@@ -377,16 +373,6 @@ class TestDrawTracks:
         first, second = draw_tracks(result_of(early, late))
         assert first.pieces[0][0] == time_color(0.04 * 1 / 799.96)
         assert second.pieces[0][0] not in {time_color(0), first.pieces[0][0]}
-
-
-def test_regions_lie_in_pixels_of_the_input():
-    result = result_of(walk(1, 1))
-    region = {"x": 8, "y": 6, "width": 4, "height": 3, "kind": "object"}
-    manifest = {"frame_size": [80, 60], "mask_regions": [region]}
-    (found,) = region_boxes(manifest, result)
-    assert found["box"] == [26.0, 32.0, 8.0, 6.0]
-    assert (found["number"], found["kind"]) == (1, "object")
-    assert region_boxes({}, result) == []
 
 
 def test_without_a_background_the_page_says_which_frame_tracks_are_drawn_over(reported, tmp_path):

@@ -152,27 +152,12 @@ def test_trust_is_spans_of_frames(value, manifest):
     assert check_facts({**manifest, "mask_trust": [[1, 2, 0.5]]})
 
 
-REGION = {
-    "first_frame": 3,
-    "x": 0,
-    "y": 0,
-    "width": 4,
-    "height": 5,
-    "chosen": "object came",
-    "background": "before",
-    "reason": "its outline",
-}
-
-
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
         ("frame_size", [64, 48], [[], [64], [64, "x"], "64x48", [0, 48]]),
         ("mask_states", [{"share": 1.0}], [1e300, ["x"], [[]]]),
-        ("mask_regions", [REGION], [["x"], [{**REGION, "x": {}}], [{**REGION, "width": "x"}]]),
-        ("mask_regions", [], [[{key: REGION[key] for key in REGION if key != "reason"}]]),
         ("mask_notes", ["two states"], [10**25, [7]]),
-        ("mask_regions_left_out", 3, ["x", -1]),
         ("components", 4, [[], "x"]),
         ("peak_memory_bytes", 10**9, ["x", {}]),
         ("mask_model", "local", [[], 3]),
