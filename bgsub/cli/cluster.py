@@ -158,7 +158,7 @@ class ClusterRun:
         return Task(do_in_child, (MODULE, request, self._pool.slots()), "bgsub-run")
 
     def _say(self, unit: _Unit, reply: Any) -> int:
-        """Say what a unit has said, and return its exit code."""
+        """Log what a unit reported, and return its exit code."""
         job, session = unit.job, self._session
         if isinstance(reply, dict):
             outcome = outcome_of(job, reply, session, f", {unit.tries} times")

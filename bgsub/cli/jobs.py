@@ -393,7 +393,7 @@ def run_batch(jobs: Sequence[Job], work: Work, session: Session, *, processes: i
 
 
 def summarize(outcomes: Sequence[Outcome], session: Session) -> None:
-    """Say how a batch ended; raises BatchError if some of it failed."""
+    """Log how a batch ended; raises BatchError if some of it failed."""
     failed = [outcome.job.input for outcome in outcomes if outcome.status == "failed"]
     if failed:
         more = f" and {len(failed) - 10} more" if len(failed) > 10 else ""
@@ -615,7 +615,7 @@ def side_by_side(
 
 
 def outcome_of(job: Job, reply: dict[str, Any], session: Session, tries: str = "") -> Outcome:
-    """Say what was said of a job by the process that did it, or what became of the process."""
+    """Log what the process of a job reported, or what became of the process."""
     if "died" not in reply:
         for line in reply["lines"]:
             write_line(line)

@@ -71,7 +71,7 @@ class Session:
     unseen: bool = False
 
     def log(self, event: str, message: str, **facts: object) -> None:
-        """Say one thing on stderr; with --quiet only errors are said.
+        """Write one message to stderr; with --quiet only errors are written.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class _SessionHandler(logging.Handler):
         self._said: set[tuple[str | None, str]] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say a record: warnings and errors as such, a detail once of each input."""
+        """Log a record: warnings and errors as such, a detail once of each input."""
         message = record.getMessage()
         if record.levelno < logging.WARNING and record.name != NOTES:
             if (self.session.input, message) in self._said:
@@ -246,7 +246,7 @@ class Progress:
             self._update(stage, done, total)
 
     def _update(self, stage: str, done: int, total: int | None) -> None:
-        """Say it, if it is to be said."""
+        """Write it, unless its level is silenced."""
 
     def close(self) -> None:
         """End the display."""
@@ -515,7 +515,7 @@ def _describe_click(error: click.ClickException) -> tuple[str, int]:
 
 
 def log_error(error: BaseException, session: Session) -> int:
-    """Say an error on stderr as the session wants it, and give its exit code."""
+    """Write an error to stderr as the session wants it, and return its exit code."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         for line in error.format_message().splitlines():
             write_line(line)
@@ -588,7 +588,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
 def log_results(
     out: str | os.PathLike[str], session: Session, message: str = "results are in {}"
 ) -> None:
-    """Say where results are; if they are all that was asked for, no signal makes them a failure."""
+    """Log where results are; if they are all that was asked for, no signal makes them a failure."""
     if session.label is None:
         work_is_done()
     session.log("result", message.format(os.fspath(out)), out=os.fspath(out))

@@ -476,7 +476,7 @@ class Watcher:
             self._events.see([each for each in objects if not takes or takes(each)], frame_score)
 
     def _complain_late(self, now_s: float) -> None:
-        """Say once that nothing can be reported yet, where a machine has no time to learn."""
+        """Report once that nothing can be reported yet, where a machine has no time to learn."""
         began_s = now_s if self._opened is None else self._opened.base_s
         if self._learns_late or now_s - began_s < self._options.warm_up_s + _LATE_S:
             return
@@ -486,7 +486,7 @@ class Watcher:
         self._note(f"{message}: {hint}", "warning")
 
     def _announce(self, what: What, event: LiveEvent, reason: Reason | None) -> None:
-        """Say what happens to an event, and begin and end its clip."""
+        """Report what happens to an event, and begin and end its clip."""
         if what == "start":
             self._record(event, event.start_s, event.start_s - self._options.before_s)
         elif what == "end":

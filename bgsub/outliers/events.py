@@ -40,7 +40,7 @@ class _Gap(Rule):
 
 
 def gap_of(value: int | str) -> tuple[int | None, float | None]:
-    """Give the frames or the seconds that a gap means; two times None for anything else.
+    """Return the frames or the seconds that a gap means; two times None for anything else.
 
     Examples
     --------

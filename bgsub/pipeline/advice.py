@@ -1,4 +1,4 @@
-"""Say in plain language what a run found, what looks wrong about it, and what to do."""
+"""Describe in plain language what a run found, what looks wrong about it, and what to do."""
 
 from __future__ import annotations
 

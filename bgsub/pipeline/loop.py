@@ -114,11 +114,11 @@ class Sink:
         """Finish after the last frame."""
 
     def abort(self) -> None:
-        """Give up and remove what was begun; never raises."""
+        """Remove what was begun; never raises."""
 
 
 class Loop:
-    """Give frames their backgrounds and masks.
+    """Compute the backgrounds and masks of frames.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class Loop:
         self._before = frames[-1]
 
     def _reconstruct(self, frames: list[SceneFrame], block: FrameBlock) -> None:
-        """Give frames their backgrounds, of the pixels outside their masks where these are known.
+        """Compute the backgrounds of frames, of the pixels outside their masks where these are known.
 
         That takes a matrix product of all frames of a block.
         """

@@ -213,7 +213,7 @@ class _Options(Rule):
     """Options of a run, by what `bgsub.options` declares; a folder of them may be gone."""
 
     def words(self) -> str:
-        """Say it."""
+        """Return the rule in words."""
         return "the options of a run"
 
     def read(self, name: str, value: Any) -> Any:

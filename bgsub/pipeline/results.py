@@ -254,7 +254,7 @@ class ResultsDirectory:
         return self._claim.path / name
 
     def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Give all staged outputs their names, and write the manifest last.
+        """Rename all staged outputs, and write the manifest last.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Give frames their coefficients, errors and scores: from the fit, or by projection on a model."""
+"""Compute coefficients, errors and scores of frames: from the fit, or by projection on a model."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Claim:
     descriptor: int
 
     def close(self) -> None:
-        """Give up the lock; may be called twice."""
+        """Release the lock; may be called twice."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1

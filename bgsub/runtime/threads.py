@@ -85,7 +85,7 @@ class _MatrixLibraries:
             return True
 
     def end(self) -> None:
-        """Give the libraries their threads back."""
+        """Restore the threads of the libraries."""
         with self._lock:
             if self._limits is not None:
                 self._limits.restore_original_limits()

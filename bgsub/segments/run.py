@@ -239,7 +239,7 @@ def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
 
 
 def announce(plan: SegmentPlan, out: Path) -> None:
-    """Say in one line where segments begin, and what is finished already."""
+    """Log in one line where segments begin, and what is finished already."""
     total, name, missing = len(plan.segments), plan.identity["name"], plan.missing(out)
     notes.info("%s: %d segments, which begin at frame %s", name, total, plan.begins())
     if len(missing) < total:

@@ -134,7 +134,7 @@ class _Way:
 
 
 class Feedback:
-    """Tell tracks that are like examples of what is no object, as their frames come.
+    """Recognise tracks that are like examples of what is no object, as their frames come.
 
     Parameters
     ----------

@@ -289,7 +289,7 @@ def join_arrays(folders: Sequence[Path], out: Path) -> int:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file a second name, or a copy of that name on file systems without such."""
+    """Link a file under a second name, or copy it on file systems without links."""
     try:
         os.link(source, target)
     except OSError:
