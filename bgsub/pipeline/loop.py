@@ -211,7 +211,7 @@ class Loop:
         self._before = frames[-1]
 
     def _reconstruct(self, frames: list[SceneFrame], block: FrameBlock) -> None:
-        """Compute the backgrounds of frames, of the pixels outside their masks where these are known.
+        """Compute backgrounds of frames, from the pixels outside their masks where these are known.
 
         That takes a matrix product of all frames of a block.
         """
