@@ -317,10 +317,13 @@ def test_a_scheduler_that_goes_is_told(tmp_path, monkeypatch):
     assert error.startswith(f"bgsub: --scheduler {address}: the scheduler is gone; start it")
 
 
-def test_other_ways_to_share_the_work_are_refused(tmp_path):
-    for more in (("--jobs", 2), ("--part", "1/2")):
-        failed = call("run", "a.npy", "--scheduler", "local", *more, "--out", tmp_path / "o")
-        assert (failed.exit_code, failed.stderr.count("\n")) == (2, 1)
+def test_another_way_to_share_the_work_is_refused_and_an_idle_option_named(tmp_path):
+    command = ("run", "a.npy", "--scheduler", "local", "--out", tmp_path / "o")
+    failed = call(*command, "--part", "1/2")
+    assert (failed.exit_code, failed.stderr.count("\n")) == (2, 1)
+    gone = call(*command, "--jobs", 2)
+    assert gone.exit_code == 3
+    assert "--jobs has no effect" in gone.stderr
 
 
 def test_dask_opens_what_is_written_and_writes_what_is_read(film, tmp_path):
