@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 from bgsub.cli import cli
@@ -176,16 +177,18 @@ def test_the_figures_of_masks_agree() -> None:
     quality = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8")
     table = quality.partition("| scene | frames |")[2].partition("\n\n")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
-    scenes = {row[0].strip(): [*map(float, row[2:])] for row in rows if row[1].strip().isdigit()}
+    # Scenes that no network has left out have a dash there.
+    figures = [[float(cell.replace("–", "nan")) for cell in row[2:]] for row in rows[2:]]
+    names = [row[0].strip() for row in rows[2:]]
+    scenes = {name: row for name, row in zip(names, figures, strict=True) if name[:2] != "**"}
     shown = [f"{value:.3f}".lstrip("0") for value in map(float, rows[-1][2:])]
     films = {name: row for name, row in scenes.items() if "false pixels" not in name}
     for place, mean in enumerate(map(float, rows[-1][2:])):
-        assert sum(row[place] for row in films.values()) / len(films) == pytest.approx(
-            mean, abs=0.001
-        )
+        assert np.nanmean([row[place] for row in films.values()]) == pytest.approx(mean, abs=0.001)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"| mean F-measure of {len(films)} public scenes | {' | '.join(shown)} |" in readme
-    local = sorted(films, key=lambda name: films[name][0])
+    known = [name for name in films if films[name][0] >= 0]
+    local = sorted(known, key=lambda name: films[name][0])
     said = re.search(r"Best is (\w+) \((.\d+)\),\s+worst are (\w+) \((.\d+)", readme)
     assert said is not None
     best, worst = local[-1], local[0]
