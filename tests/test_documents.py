@@ -178,8 +178,8 @@ def test_the_figures_of_masks_agree() -> None:
     table = quality.partition("| scene | frames |")[2].partition("\n\n")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
     # Scenes that no network has left out have a dash there.
-    figures = [[float(cell.replace("–", "nan")) for cell in row[2:]] for row in rows[2:]]
-    names = [row[0].strip() for row in rows[2:]]
+    figures = [[float(cell.replace("–", "nan")) for cell in row[2:]] for row in rows[1:]]
+    names = [row[0].strip() for row in rows[1:]]
     scenes = {name: row for name, row in zip(names, figures, strict=True) if name[:2] != "**"}
     shown = [f"{value:.3f}".lstrip("0") for value in map(float, rows[-1][2:])]
     films = {name: row for name, row in scenes.items() if "false pixels" not in name}
