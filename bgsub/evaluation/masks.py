@@ -26,10 +26,9 @@ from bgsub.pipeline.results import MANIFEST, has_results
 from bgsub.runtime.files import check_plain
 from bgsub.video import pyav
 from bgsub.video.arrays import ArraySource, is_zarr
-from bgsub.video.image_files import list_directory
 from bgsub.video.images import Image, count_pages, is_image_name, read_image
 from bgsub.video.sink import find_written
-from bgsub.video.source import is_there, listed_images, open_source
+from bgsub.video.source import is_there, list_directory, listed_images, open_source
 
 Kind = Literal["mask", "scores"]
 Numbers = NDArray[np.int64]
