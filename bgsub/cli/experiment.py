@@ -25,6 +25,7 @@ from bgsub.cli.options import (
     table_options,
 )
 from bgsub.paper.options import (
+    COLUMNS,
     DigitOptions,
     MovedObjectOptions,
     SyntheticOptions,
@@ -72,18 +73,18 @@ def synthetic_command(session: Session, out: str, form: str, force: bool, **para
     rows. Prints mean tre; writes synthetic.csv, with deviations and seconds, and synthetic.png.
     """
     from bgsub.paper.curves import DATA, SYNTHETIC_COLUMNS, run_synthetic
-    from bgsub.paper.figures import Panel, render_tre
+    from bgsub.paper.figures import render_tre
     from bgsub.pipeline.results import ResultsDirectory
 
     options = chosen(SyntheticOptions, params)
     with ResultsDirectory(Path(out), ["synthetic.csv", "synthetic.png"], force=force) as results:
         with make_progress(session) as progress:
             points = run_synthetic(options, progress=progress)
-        panels = [
-            Panel(f"{name}, p = {p}", [q for q in points if (q.data, q.p) == (name, p)])
+        panels = {
+            f"{name}, p = {p}": [q for q in points if (q["data"], q["p"]) == (name, p)]
             for name in DATA
             for p in options.features
-        ]
+        }
         title = f"Synthetic data, n = {options.samples}, k = {options.components}"
         write(results, "synthetic.png", render_tre(panels, title, columns=2))
         _save(results, "synthetic", SYNTHETIC_COLUMNS, points, options)
@@ -109,7 +110,7 @@ def digits_command(session: Session, out: str, form: str, force: bool, **params:
     and MNIST: --data names them, as they are published or as arrays X and y of an .npz file.
     """
     from bgsub.paper.curves import DIGIT_COLUMNS, load_digits, run_digits
-    from bgsub.paper.figures import Panel, render_tre
+    from bgsub.paper.figures import render_tre
     from bgsub.pipeline.results import ResultsDirectory
 
     options = chosen(DigitOptions, params)
@@ -117,15 +118,14 @@ def digits_command(session: Session, out: str, form: str, force: bool, **params:
         digits = load_digits(None if options.data is None else Path(options.data))
         with make_progress(session) as progress:
             points = run_digits(digits, options, progress=progress)
-        panels = [
-            Panel(
-                f"outliers: {'all others' if kind == 'others' else kind}, k = {k}",
-                [q for q in points if (q.outliers, q.k) == (kind, k)],
-            )
+        panels = {
+            f"outliers: {'all others' if kind == 'others' else kind}, k = {k}": [
+                q for q in points if (q["outliers"], q["k"]) == (kind, k)
+            ]
             for kind in options.outliers
             for k in options.ks
-        ]
-        title = f"{digits.name.replace('$', '')}, true digit {options.true}, n = {points[0].n}"
+        }
+        title = f"{digits.name.replace('$', '')}, true digit {options.true}, n = {points[0]['n']}"
         write(results, "digits.png", render_tre(panels, title, columns=len(options.ks)))
         _save(results, "digits", DIGIT_COLUMNS, points, options)
     _print(form, DIGIT_COLUMNS, points, ("outliers", "k"))
@@ -166,7 +166,7 @@ def background_command(
             comparison = run_comparison(path, options, session)
             rows = time_rows(comparison)
             write(results, "times.csv", list_rows("csv", TIMES_COLUMNS, rows))
-            write(results, "times.png", render_times(comparison, PAPER_TIMES))
+            write(results, "times.png", render_times(comparison))
             write_errors(results, comparison)
             _write_sheets(results, comparison)
             facts = manifest(
@@ -206,7 +206,6 @@ def moved_object_command(
     errors-part.png, with their data, and pictures of frames at two scalings, frames-own.png and
     frames-common.png.
     """
-    from bgsub.paper.figures import MOVED_COLUMNS, of_part, of_whole, row_cells
     from bgsub.pipeline.results import ResultsDirectory
 
     options = chosen(MovedObjectOptions, {**params, "run": run_options(params)})
@@ -215,21 +214,26 @@ def moved_object_command(
     names = ["compare.csv", *errors, *_SHEETS]
     with session.about(path):
         with ResultsDirectory(Path(out), names, force=force) as results:
-            whole = run_comparison(path, of_whole(options), session)
-            part = run_comparison(path, of_part(options), session)
+            whole = run_comparison(path, options.whole, session)
+            part = run_comparison(path, options.first_part, session)
             for name, comparison in zip(parts, (whole, part), strict=True):
                 write_errors(results, comparison, f"-{name}")
             _write_sheets(results, part)
-            rows = [*row_cells("all", whole), *row_cells(f"1-{options.part}", part)]
-            write(results, "compare.csv", list_rows("csv", MOVED_COLUMNS, rows))
+            rows = [
+                {"frames": frames, **row.cells(), "method": row.name}
+                for frames, comparison in (("all", whole), (f"1-{options.part}", part))
+                for row in comparison.rows
+            ]
+            write(results, "compare.csv", list_rows("csv", _MOVED_COLUMNS, rows))
             facts = manifest("experiment moved-object", path, part, options.to_json(), part.stages)
             results.commit({**facts, "rows": rows})
-        click.echo(list_rows(form, MOVED_COLUMNS, rows), nl=False)
+        click.echo(list_rows(form, _MOVED_COLUMNS, rows), nl=False)
         for comparison in (whole, part):
             log_comparison(comparison, session)
         log_results(out, session)
 
 
+_MOVED_COLUMNS = ("frames", *COLUMNS)
 _ERRORS = (("frame_errors", "csv"), ("errors", "png"))
 _SHEETS = ("frames-own.png", "frames-common.png")
 
@@ -245,18 +249,19 @@ def _save(
     results: ResultsDirectory,
     name: str,
     header: Sequence[str],
-    points: Sequence[Any],
+    points: Sequence[dict[str, Any]],
     options: Declared,
 ) -> None:
-    write(results, f"{name}.csv", list_rows("csv", header, [asdict(point) for point in points]))
+    write(results, f"{name}.csv", list_rows("csv", header, points))
     results.commit(preamble(f"experiment {name}", options.to_json()))
 
 
-def _print(form: str, header: Sequence[str], points: Sequence[Any], panel: Sequence[str]) -> None:
+def _print(
+    form: str, header: Sequence[str], rows: list[dict[str, Any]], panel: Sequence[str]
+) -> None:
     """Print the points; for people, the mean tre alone, with the shares side by side."""
     from bgsub.paper.figures import tre_table
 
-    rows = [{name: getattr(point, name) for name in header} for point in points]
     if form not in {"csv", "json"}:
-        header, rows = tre_table(points, panel)
+        header, rows = tre_table(rows, panel)
     click.echo(list_rows(form, header, rows), nl=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,20 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A method as it takes part in a comparison.
+    """A method, of `bgsub.robustpca.competitors.COMPARED`, as it takes part in a comparison.
 
-    Attributes
-    ----------
-    method : str
-        A name in `bgsub.robustpca.competitors.COMPARED`.
-    variant : str
-        What tells it from other entries of the same method, such as ``(.5)``; empty for the first.
-    support_fraction : float, optional
-        t/n; None is the method's default, which is reweighted for TRPCA.
-    lam : float, optional
-        λ; None is the method's default.
-    max_removals : int, optional
-        Rows that HRPCA removes at most; None is 2(n − t).
+    The variant tells it from other entries of the same method, such as ``(.5)``; None is what the
+    method does by default.
     """
 
     method: str
@@ -145,16 +135,10 @@ class CompareOptions(Declared):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MethodRow:
-    """A method with a number of components; measures are None where there is nothing to measure.
+    """A method with k components; measures are None where there is nothing to measure.
 
     Attributes
     ----------
-    variant : str
-        See `Entry`.
-    k, t : int
-        Components, and frames that the objective is the mean of.
-    seconds : float, optional
-        Of the fit alone.
     objective : float, optional
         Mean of the t smallest r_i, in grey levels².
     auc, average_precision : float, optional
@@ -201,16 +185,12 @@ class MethodRow:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What every method made of the same frames.
+    """What every method made of the same frames of an input, with p pixels.
 
     Attributes
     ----------
-    name : str
-        Of the input.
     numbers, times : ndarray of shape (n,)
         Frame numbers and seconds.
-    pixels : int
-        p.
     labels : ndarray of shape (n,), optional
         1 for true outliers, 0 for ordinary frames, -1 unknown.
     chosen : list of int
@@ -249,46 +229,9 @@ class Comparison:
         return list(dict.fromkeys(row.k for row in self.rows))
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrePoint:
-    """A point of a curve: a variant on data sets with one share of outliers.
-
-    Attributes
-    ----------
-    share : float
-        λ.
-    variant, method, t : str
-        See `bgsub.paper.curves.Variant`.
-    tre_mean, tre_std : float
-        Over the data sets; the standard deviation is that of the sample.
-    seconds : float
-        Mean of a fit.
-    converged : int
-        Fits that converged.
-    """
-
-    share: float
-    variant: str
-    method: str
-    t: str
-    sets: int
-    tre_mean: float
-    tre_std: float
-    seconds: float
-    converged: int
-
-
 @dataclass(frozen=True)
 class PaperColumn:
-    """A column of Table 1.
-
-    Attributes
-    ----------
-    name : str
-        The paper's name.
-    seconds : dict of int to float
-        By k.
-    """
+    """A column of Table 1 by its name there: seconds by k."""
 
     name: str
     seconds: dict[int, float]
@@ -474,6 +417,17 @@ class MovedObjectOptions(TimesOptions):
         "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1.",
         unset="a person in 638-891 and 1390-1502, as the paper says of its recording",
     )
+
+    @property
+    def whole(self) -> CompareOptions:
+        """The comparison on all frames: TRPCA alone, and no pictures."""
+        return replace(self, methods=("trpca",), frames=(), pcp_lambda=_PAPER_LAMBDA)
+
+    @property
+    def first_part(self) -> CompareOptions:
+        """The comparison on the frames up to the end of the part."""
+        source = replace(self.run.source, end=self.part)
+        return replace(self, run=replace(self.run, source=source))
 
     def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
         """Read the true outliers, or take those of the paper's recording."""

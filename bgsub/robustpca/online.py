@@ -14,6 +14,7 @@ with one value: the products of such rows are computed anew.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, Self
@@ -132,7 +133,7 @@ class OnlineTRPCA(TRPCA):
         edges = [0, *range(min(first, self.window), len(rows), step), len(rows)]
         parts = [self._take(rows[start:stop]) for start, stop in pairwise(edges)]
         for name, values in zip(_PER_ROW, zip(*parts, strict=True), strict=True):
-            setattr(self, name, _stacked(values))
+            setattr(self, name, stacked(values))
         return self
 
     def _take(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
@@ -167,7 +168,7 @@ class OnlineTRPCA(TRPCA):
         return scores
 
 
-def _stacked(parts: tuple[NDArray[Any], ...]) -> NDArray[Any]:
+def stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Join what fits say of their rows; where a fit found fewer components, with zeros."""
     if parts[0].ndim == 1:
         return np.concatenate(parts)

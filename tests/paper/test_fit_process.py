@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from bgsub.paper.compare import FitError, FitProcess, FitTask, SharedFile, fit_task, save_gram
+from bgsub.paper.compare import FitError, FitProcess, FitTask, fit_task
 from bgsub.paper.options import Entry
 from bgsub.robustpca.gram import gram_matrix
 
@@ -15,14 +15,12 @@ def no_progress(stage, done, total):
     pass
 
 
-def test_one_process_makes_all_fits_and_survives_its_own_death(frames, tmp_path):
+def test_one_process_makes_all_fits_and_survives_its_own_death(frames):
     X = np.array(frames.map())
-    gram_file = SharedFile(tmp_path)
-    save_gram(gram_matrix(X), gram_file)
     task = FitTask(entry=Entry(method="trpca"), k=2, rows=(1,))
     here = fit_task(task, X, gram_matrix(X))
     stages = []
-    with gram_file, FitProcess(frames, gram_file) as process:
+    with FitProcess(frames, gram_matrix(X)) as process:
 
         def note(stage, done, total):
             stages.append(stage)

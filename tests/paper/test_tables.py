@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from bgsub.paper.curves import SyntheticPoint
 from bgsub.paper.figures import tre_table
 
 
 def point(data, share, variant, value):
-    return SyntheticPoint(
-        data=data, p=20, share=share, variant=variant, method="trpca", t="true", sets=1,
-        tre_mean=value, tre_std=0.0, seconds=0.1, converged=1,
-    )  # fmt: skip
+    return {"data": data, "p": 20, "share": share, "variant": variant, "tre_mean": value}
 
 
 def test_panels_stay_together_and_shares_become_columns():

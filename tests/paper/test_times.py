@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bgsub.paper.figures import render_times
-from bgsub.paper.options import PAPER_TIMES, Comparison, MethodRow
+from bgsub.paper.options import Comparison, MethodRow
 
 
 def comparison_of(names):
@@ -22,7 +22,7 @@ def comparison_of(names):
 
 def test_the_papers_times_are_marked_as_theirs():
     shown = comparison_of([("trpca", "", 0.1), ("trpca", "(.5)", 0.2), ("pcp", "", None)])
-    text = render_times(shown, PAPER_TIMES, plot_format="svg").decode()
+    text = render_times(shown, plot_format="svg").decode()
     assert "the paper's own figures (2014)" in text
     assert "a$clip" not in text
     for name in ("trpca", "trpca(.5)"):
@@ -31,5 +31,5 @@ def test_the_papers_times_are_marked_as_theirs():
 
 
 def test_methods_without_figures_of_the_paper_are_drawn():
-    drawn = render_times(comparison_of([("pca", "", 0.1)]), PAPER_TIMES)
+    drawn = render_times(comparison_of([("pca", "", 0.1)]))
     assert drawn.startswith(b"\x89PNG")
