@@ -39,6 +39,7 @@ from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA, stacked
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
+from bgsub.robustpca.spaces import slices
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.limits import amount, free_space, memory_bytes, spill_folder
 from bgsub.runtime.processes import held_back_in_children
@@ -55,19 +56,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FrameFile:
-    """A matrix of frames in a file, which processes that are given it map.
-
-    Attributes
-    ----------
-    file : binary file
-        n·p bytes, row by row.
-    numbers, times : ndarray of shape (n,)
-        Frame numbers from 1, and seconds.
-    pixel_mask : ndarray of shape (h, w), bool, or None
-        Pixels that take part; only these are in the file.
-    total : int
-        Frames of the input, of which these may be a sample.
-    """
+    """A matrix of frames in a file of n·p bytes, which processes that are given it map."""
 
     file: IO[bytes]
     numbers: NDArray[np.int64]
@@ -75,7 +64,9 @@ class FrameFile:
     height: int
     width: int
     pixel_mask: NDArray[np.bool_] | None
+    """Pixels that take part; only these are in the file."""
     total: int
+    """Frames of the input, of which these may be a sample."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "file": reduction.DupFd(self.file.fileno())}
@@ -166,16 +157,8 @@ def fit_stream(
 ) -> tuple[FittedFrames, Floats, int, bool]:
     """Fit a stream that begins with a whole window.
 
-    Returns
-    -------
-    fitted : FittedFrames
-        Each frame as the fit saw it that took it in; location and scale are those of the last fit.
-    backgrounds : ndarray of shape (rows, p)
-        Of some frames, by the same fits.
-    iterations : int
-        Of all fits.
-    converged : bool
-        Whether every fit did.
+    Returns errors and backgrounds of some frames, each by the fit that took it in (location and
+    scale are those of the last one), the iterations of all fits and whether every one converged.
     """
     edges = [0, *range(min(estimator.window, len(X)), len(X), estimator.refresh), len(X)]
     parts: list[FittedFrames] = []
@@ -190,7 +173,7 @@ def fit_stream(
         for place, row in enumerate(rows):
             if start <= row < stop:
                 backgrounds[place] = estimator.reconstruct(X[row : row + 1])[0]
-    joined = {
+    joined: dict[str, Any] = {
         name: stacked([getattr(part, name) for part in parts])
         for name in ("errors", "outlier_scores", "coefficients")
     }
@@ -284,9 +267,8 @@ def _backgrounds(
     weights = estimator.center_weights_ + coefficients @ estimator.component_weights_.T
     n, p = X.shape
     result = np.empty((rows.size, p))
-    step = max(1, _BLOCK_ELEMENTS // n)
-    for start in range(0, p if rows.size else 0, step):
-        result[:, start : start + step] = weights @ X[:, start : start + step].astype(np.float64)
+    for part in slices(p if rows.size else 0, max(1, _BLOCK_ELEMENTS // n)):
+        result[:, part] = weights @ X[:, part].astype(np.float64)
     return result
 
 
@@ -367,7 +349,7 @@ class FitProcess:
             theirs.close()
             self._process, self._connection = process, ours
             try:
-                ours.send_bytes(self._gram.values)
+                ours.send_bytes(self._gram.values.data)
                 ready = ours.poll(_START_SECONDS) and ours.recv()
             except (EOFError, ConnectionError):
                 ready = False
@@ -431,23 +413,12 @@ _SHARED_FIT = "one fit serves every k"
 def compare(
     path: str, options: CompareOptions, *, progress: ProgressCallback = no_progress
 ) -> Comparison:
-    """Fit every method, with every number of components, to the same frames.
+    """Fit every method, with every number of components, to the luma of the same frames.
 
-    Parameters
-    ----------
-    path : str
-        A video file, image directory, glob, printf pattern or .npy/.npz file; its luma is fitted.
-
-    Returns
-    -------
-    Comparison
-        A method that failed or took too long has a row that says why.
-
-    Notes
-    -----
     The frames are decoded once, into a file that all fits share, and their Gram matrix is computed
     once. Fits run one after another in a process of their own, on one thread, so that their seconds
-    compare; a fit that needs more than ``options.run.memory`` is not begun. Disk: n·p bytes.
+    compare; a fit that needs more than ``options.run.memory`` is not begun. A method that failed or
+    took too long has a row that says why.
     """
     run = options.run
     watch = manifests.Stopwatch()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import itertools
 import lzma
 import math
 import struct
@@ -123,10 +122,9 @@ def _check_labels(errors: ArrayLike, outliers: ArrayLike) -> tuple[NDArray[Any],
 Floats = NDArray[np.float64]
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_IDX_BYTES = 8
+_IDX_BYTES = b"\0\0\x08"
 _ARRAY_NAMES = (("X", "y"), ("x_train", "y_train"))
 _MOST_FEATURES = 1 << 20
-_DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,18 +144,28 @@ def load_digits(path: Path | None) -> Digits:
     try:
         if path.is_dir():
             path = _images_in(path)
-        if path.suffix.lower() == ".npz":
-            X, labels = _read_arrays(path)
-        else:
-            X, labels = _read_idx_pair(path) if _is_idx(path) else read_libsvm(path)
+        read = _read_idx_pair if _is_idx(path) else read_libsvm
+        X, labels = (_read_arrays if path.suffix.lower() == ".npz" else read)(path)
     except OSError as error:
         message = f"{path}: cannot be read ({error.strerror or error})"
         raise InputError(message) from error
-    except _DAMAGE as error:
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
         message = f"{path}: is damaged ({error}); get it again"
         raise InputError(message) from error
-    peak = float(np.abs(X).max(initial=0.0))
-    return Digits(X / peak if peak else X, labels, path.name)
+    if X.ndim < 2 or labels.shape != X.shape[:1] or not X.size:
+        sizes = ("×".join(map(str, each.shape)) for each in (X, labels))
+        message = (
+            f"{path}: its pictures and digits are {' and '.join(sizes)}; one digit for each "
+            "picture is needed"
+        )
+        raise InputError(message)
+    if X.dtype.kind not in "biuf" or labels.dtype.kind not in "biuf":
+        raise InputError(f"{path}: pictures and digits must be numbers")
+    X = X.reshape(len(X), -1).astype(np.float64)
+    if not np.isfinite(X).all() or not np.isfinite(labels).all():
+        raise InputError(f"{path}: holds a value that is no finite number")
+    peak = float(np.abs(X).max())
+    return Digits(X / peak if peak else X, labels.astype(np.int64), path.name)
 
 
 def _shipped() -> Digits:
@@ -174,7 +182,7 @@ def _shipped() -> Digits:
 
 
 def _images_in(folder: Path) -> Path:
-    found = sorted(file for file in folder.iterdir() if "images" in file.name and _is_idx(file))
+    found = sorted(file for file in folder.glob("*images*") if _is_idx(file))
     if not found:
         message = f"{folder}: holds no IDX file of images, such as train-images-idx3-ubyte.gz"
         raise InputError(message)
@@ -191,35 +199,25 @@ def _read(path: Path, count: int = -1) -> bytes:
 
 def _is_idx(path: Path) -> bool:
     """Return whether a file begins with the magic number of IDX bytes."""
-    if not path.is_file():
-        return False
-    head = _read(path, 4)
-    return len(head) == 4 and head[:2] == b"\0\0" and head[2] == _IDX_BYTES and 1 <= head[3] <= 4
+    return path.is_file() and _read(path, 3) == _IDX_BYTES
 
 
-def _read_idx_pair(path: Path) -> tuple[Floats, NDArray[np.int64]]:
+def _read_idx_pair(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     images = read_idx(path)
     name = path.name.replace("images", "labels").replace("idx3", "idx1")
     beside = path.with_name(name)
     if name == path.name or not beside.is_file():
         message = f"{path}: its labels are missing; they must be beside it, as {name}"
         raise InputError(message)
-    labels = read_idx(beside)
-    if images.ndim < 2 or labels.ndim != 1 or len(images) != len(labels):
-        message = (
-            f"{path}: holds {'×'.join(map(str, images.shape))} bytes, but {beside} "
-            f"{'×'.join(map(str, labels.shape))}; one label for each picture is needed"
-        )
-        raise InputError(message)
-    return images.reshape(len(images), -1).astype(np.float64), labels.astype(np.int64)
+    return images, read_idx(beside)
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """Read an IDX file of bytes, compressed or not."""
     data = _read(path)
-    dimensions = data[3] if len(data) >= 4 and data[:3] == b"\0\0\x08" else 0
+    dimensions = data[3] if len(data) >= 4 and data[:3] == _IDX_BYTES else 0
     start = 4 + 4 * dimensions
-    if not dimensions or len(data) < start:
+    if not 1 <= dimensions <= 4 or len(data) < start:
         raise InputError(f"{path}: is no IDX file of bytes")
     shape = struct.unpack(f">{dimensions}I", data[4:start])
     if len(data) - start != math.prod(shape):
@@ -231,7 +229,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     return np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape)
 
 
-def read_libsvm(path: Path) -> tuple[Floats, NDArray[np.int64]]:
+def read_libsvm(path: Path) -> tuple[Floats, Floats]:
     """Read the text format of libsvm, compressed or not; values that a line leaves out are 0."""
     try:
         lines = _read(path).decode("ascii").splitlines()
@@ -246,26 +244,26 @@ def read_libsvm(path: Path) -> tuple[Floats, NDArray[np.int64]]:
         try:
             labels.append(float(words[0]))
             pairs = [word.split(":", 1) for word in words[1:]]
-            columns += [_index(pair[0]) for pair in pairs]
-            values += [float(pair[1]) for pair in pairs]
-        except (ValueError, IndexError) as error:
+            indices = [int(index) for index, _ in pairs]
+            if not all(1 <= index <= _MOST_FEATURES for index in indices):
+                raise ValueError(line)  # noqa: TRY301 - one message for all
+            columns += indices
+            values += [float(value) for _, value in pairs]
+        except ValueError as error:
             message = f"{path}, line {number}: is not label index:value …, as libsvm has it"
             raise InputError(message) from error
         rows += [len(labels) - 1] * len(pairs)
     if not labels or not values:
         raise InputError(f"{path}: holds no pictures")
     digits = np.array(labels)
-    if not np.isfinite(digits).all() or not np.isfinite(values).all():
-        raise InputError(f"{path}: holds a value that is no finite number")
     X = np.zeros((len(labels), max(columns)))
     X[rows, np.array(columns) - 1] = values
     if digits.min() >= 1 and digits.max() == 10:
         digits = digits - 1
-    return X, digits.astype(np.int64)
+    return X, digits
 
 
-def _read_arrays(path: Path) -> tuple[Floats, NDArray[np.int64]]:
-    """Read pictures and digits from the arrays of an .npz file."""
+def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     try:
         with ArrayArchive(path) as arrays:
             names = next((pair for pair in _ARRAY_NAMES if set(pair) <= set(arrays)), None)
@@ -273,52 +271,24 @@ def _read_arrays(path: Path) -> tuple[Floats, NDArray[np.int64]]:
                 wanted = " or ".join(" and ".join(pair) for pair in _ARRAY_NAMES)
                 message = f"{path}: holds {', '.join(arrays) or 'nothing'}; it must hold {wanted}"
                 raise InputError(message)
-            pictures, digits = (arrays[name] for name in names)
+            return arrays[names[0]], arrays[names[1]]
     except ArrayFileError as error:
         message = f"{path}: {error}"
         raise InputError(message) from error
-    if pictures.ndim < 2 or digits.shape != pictures.shape[:1] or not pictures.size:
-        shapes = " and ".join("×".join(map(str, each.shape)) for each in (pictures, digits))
-        message = (
-            f"{path}: {' and '.join(names)} are {shapes}; one digit for each picture is needed"
-        )
-        raise InputError(message)
-    if pictures.dtype.kind not in "biuf" or digits.dtype.kind not in "biuf":
-        message = f"{path}: {' and '.join(names)} must hold numbers"
-        raise InputError(message)
-    X = pictures.reshape(len(pictures), -1).astype(np.float64)
-    if not np.isfinite(X).all() or not np.isfinite(digits).all():
-        raise InputError(f"{path}: holds a value that is no finite number")
-    return X, digits.astype(np.int64)
 
 
-def _index(text: str) -> int:
-    index = int(text)
-    if not 1 <= index <= _MOST_FEATURES:
-        raise ValueError(text)
-    return index
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variant:
-    """A method with what it is told of the outliers.
-
-    Attributes
-    ----------
-    method : str
-        Its name in `bgsub.robustpca.competitors.METHODS`.
-    t : str
-        ``true`` if it is told the number of true observations, ``half`` if it takes ⌈n/2⌉, empty if
-        it takes no t.
-    told : dict
-        What the estimator is told besides k, t and the seed.
-    """
+    """A method with what it is told of the outliers."""
 
     name: str
     method: str
+    """In `bgsub.robustpca.competitors.METHODS`."""
     t: str
+    """``true`` if it is told the true number, ``half`` if it takes ⌈n/2⌉, empty if it has no t."""
     kind: Callable[..., AffineEstimator]
     told: dict[str, Any] = field(default_factory=dict)
+    """Besides k, t and the seed."""
 
     def make(self, k: int, share: float, seed: int) -> AffineEstimator:
         """Make an unfitted estimator, given the true t/n."""
@@ -388,22 +358,23 @@ DataSet = tuple[int, Floats, NDArray[np.bool_]]
 """Seed of the fits, observations, and which of them are true."""
 
 
-def _points(
+def _fit_all(
     columns: Sequence[str],
-    cells: dict[str, Any],
-    sets: Iterable[DataSet],
+    points: Sequence[tuple[dict[str, Any], Iterable[DataSet]]],
     ks: tuple[int, ...],
     variants: Sequence[Variant],
+    done: Callable[[int], None],
 ) -> Iterator[dict[str, Any]]:
-    """Fit every variant with every k to the data sets of a point; yields rows of a table."""
-    scores: dict[tuple[int, str], list[Score]] = {}
-    for seed, X, labels in sets:
-        for k in ks:
-            for variant in variants:
-                scores.setdefault((k, variant.name), []).append(judge(variant, X, labels, k, seed))
-    for k in ks:
-        for variant in variants:
-            own = scores[k, variant.name]
+    """Fit every variant with every k to the data sets of every point; yields rows of a table."""
+    count = 0
+    for cells, sets in points:
+        scores: dict[tuple[int, Variant], list[Score]] = {(k, v): [] for k in ks for v in variants}
+        for seed, X, labels in sets:
+            for (k, variant), own in scores.items():
+                own.append(judge(variant, X, labels, k, seed))
+            count += 1
+            done(count)
+        for (k, variant), own in scores.items():
             mean, deviation = mean_and_deviation([score.tre for score in own])
             row = {
                 **cells,
@@ -434,27 +405,25 @@ def run_digits(
     n = _sample_size(digits, options)
     if max(options.ks) >= n // 2:
         raise UsageError(f"--k {max(options.ks)}: must be below half of the {n} pictures drawn")
-    count = itertools.count(1)
-    total = len(options.outliers) * len(options.shares) * options.sets
-
-    def draws(outliers: str, share: float) -> Iterator[DataSet]:
-        for draw in draw_sets(digits, outliers, share, n, options):
-            yield draw
-            progress("draws", next(count), total)
-
+    points = [
+        (
+            {"true": options.true, "outliers": outliers, "n": n, "share": share},
+            draw_sets(digits, outliers, share, n, options),
+        )
+        for outliers in options.outliers
+        for share in options.shares
+    ]
+    total = len(points) * options.sets
     with one_blas_thread():
-        return [
-            point
-            for outliers in options.outliers
-            for share in options.shares
-            for point in _points(
+        return list(
+            _fit_all(
                 DIGIT_COLUMNS,
-                {"true": options.true, "outliers": outliers, "n": n, "share": share},
-                draws(outliers, share),
+                points,
                 options.ks,
                 variants,
+                lambda done: progress("draws", done, total),
             )
-        ]
+        )
 
 
 def _kinds(outliers: str, true: int) -> list[int]:
@@ -481,8 +450,8 @@ def _sample_size(digits: Digits, options: DigitOptions) -> int:
 
 def draw_sets(
     digits: Digits, outliers: str, share: float, n: int, options: DigitOptions
-) -> Iterator[tuple[int, Floats, NDArray[np.bool_]]]:
-    """Yield pictures, which of them are true, and the seed of the fits."""
+) -> Iterator[DataSet]:
+    """Draw n pictures again and again, a share of them of other digits."""
     kinds = _kinds(outliers, options.true)
     count = round(share * n)
     for index in range(options.sets):
@@ -517,36 +486,36 @@ def run_synthetic(
     The same seed gives the same numbers, but for the seconds: the matrix library runs on one
     thread, and each data set has a seed of its own that does not depend on which others are drawn.
     """
-    count = itertools.count(1)
-    total = len(DATA) * len(options.features) * len(options.shares) * options.sets
-
-    def data_sets(name: str, p: int, share: float) -> Iterator[DataSet]:
-        for index in range(options.sets):
-            key = [options.seed, list(DATA).index(name), p, round(1000 * share), index]
-            sequence = np.random.SeedSequence(key)
-            data = DATA[name](
-                options.samples,
-                p,
-                options.components,
-                outlier_share=share,
-                noise=options.noise,
-                variance=options.sigma == "variance",
-                random_state=np.random.default_rng(sequence),
-            )
-            yield int(sequence.generate_state(2)[1]), data.X, data.labels
-            progress("data sets", next(count), total)
-
+    points = [
+        ({"data": name, "p": p, "share": share}, _data_sets(name, p, share, options))
+        for name in DATA
+        for p in options.features
+        for share in options.shares
+    ]
+    total = len(points) * options.sets
     with one_blas_thread():
-        return [
-            point
-            for data in DATA
-            for p in options.features
-            for share in options.shares
-            for point in _points(
+        return list(
+            _fit_all(
                 SYNTHETIC_COLUMNS,
-                {"data": data, "p": p, "share": share},
-                data_sets(data, p, share),
+                points,
                 (options.components,),
                 variants,
+                lambda done: progress("data sets", done, total),
             )
-        ]
+        )
+
+
+def _data_sets(name: str, p: int, share: float, options: SyntheticOptions) -> Iterator[DataSet]:
+    for index in range(options.sets):
+        key = [options.seed, list(DATA).index(name), p, round(1000 * share), index]
+        sequence = np.random.SeedSequence(key)
+        data = DATA[name](
+            options.samples,
+            p,
+            options.components,
+            outlier_share=share,
+            noise=options.noise,
+            variance=options.sigma == "variance",
+            random_state=np.random.default_rng(sequence),
+        )
+        yield int(sequence.generate_state(2)[1]), data.X, data.labels

@@ -49,6 +49,23 @@ COLUMNS = (
 
 
 _comparison = functools.partial(option, "Comparison")
+_experiment = functools.partial(option, "Experiment")
+_data = functools.partial(option, "Data")
+
+
+def _ks(default: tuple[int, ...], more: str = "", section: str = "Comparison") -> Any:
+    text = f"Numbers of components, separated by commas{more}."
+    return option(section, default, Several(Integer(1), least=1), text, flag="--k")
+
+
+def _lambda(default: float | None, **more: Any) -> Any:
+    text = "λ of PCP; the other methods derive theirs from t, the number of inliers."
+    return _comparison(default, POSITIVE, text, metavar="L", flag="--lambda", **more)
+
+
+def _truth(more: str = "", **unset: Any) -> Any:
+    text = "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1."
+    return _comparison(None, File(), text + more, **unset)
 
 
 @documented
@@ -69,19 +86,9 @@ class CompareOptions(Declared):
         "window.",
         unset="those of `bgsub methods`",
     )
-    ks: tuple[int, ...] = _comparison(
-        (10,),
-        Several(Integer(1), least=1),
-        "Numbers of components, separated by commas: 1,3,5,7,9.",
-        flag="--k",
-    )
-    pcp_lambda: float | None = _comparison(
-        None,
-        POSITIVE,
-        "λ of PCP; the other methods derive theirs from t, the number of inliers.",
-        metavar="L",
-        flag="--lambda",
-        unset="1/√ of the frames or pixels, whichever are more",
+    ks: tuple[int, ...] = _ks((10,), ": 1,3,5,7,9")
+    pcp_lambda: float | None = _lambda(
+        None, unset="1/√ of the frames or pixels, whichever are more"
     )
     frames: tuple[int, ...] = _comparison(
         (),
@@ -95,11 +102,7 @@ class CompareOptions(Declared):
         "Give up a fit after this many seconds; the others go on.",
         metavar="SECONDS",
     )
-    truth: str | None = _comparison(
-        None,
-        File(),
-        "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1.",
-    )
+    truth: str | None = _truth()
 
     @property
     def unused(self) -> list[str]:
@@ -135,23 +138,7 @@ class CompareOptions(Declared):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MethodRow:
-    """A method with k components; measures are None where there is nothing to measure.
-
-    Attributes
-    ----------
-    objective : float, optional
-        Mean of the t smallest r_i, in grey levels².
-    auc, average_precision : float, optional
-        Of r_i against the truth.
-    true_outliers_flagged : float, optional
-        Share of the true outliers whose score exceeds the cut-off.
-    reason : str
-        Why there is no result, or what the fit warned of.
-    errors : ndarray of shape (n,), optional
-        r_i.
-    backgrounds : ndarray of shape (frames, p), optional
-        Of the frames chosen, for the largest k.
-    """
+    """A method with k components; measures are None where there is nothing to measure."""
 
     method: str
     k: int
@@ -161,12 +148,17 @@ class MethodRow:
     iterations: int | None = None
     converged: bool | None = None
     objective: float | None = None
+    """Mean of the t smallest r_i, in grey levels²."""
     auc: float | None = None
     average_precision: float | None = None
     true_outliers_flagged: float | None = None
+    """Share of the true outliers whose score exceeds the cut-off."""
     reason: str = ""
+    """Why there is no result, or what the fit warned of."""
     errors: Floats | None = field(default=None, repr=False)
+    """r_i, shape (n,)."""
     backgrounds: Floats | None = field(default=None, repr=False)
+    """Of the frames chosen, for the largest k."""
 
     @property
     def name(self) -> str:
@@ -185,25 +177,7 @@ class MethodRow:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What every method made of the same frames of an input, with p pixels.
-
-    Attributes
-    ----------
-    numbers, times : ndarray of shape (n,)
-        Frame numbers and seconds.
-    labels : ndarray of shape (n,), optional
-        1 for true outliers, 0 for ordinary frames, -1 unknown.
-    chosen : list of int
-        Numbers of the frames with pictures.
-    pictures : list of ndarray of shape (h, w)
-        These frames.
-    backgrounds : dict of str to list of ndarray of shape (h, w)
-        Their backgrounds by name, for the largest k.
-    stages : dict of str to float
-        Seconds of what was done once: ``decode`` and ``gram``.
-    facts : dict
-        Of the input, for a manifest.
-    """
+    """What every method made of the same frames of an input."""
 
     name: str
     rows: list[MethodRow]
@@ -211,11 +185,16 @@ class Comparison:
     times: Floats
     pixels: int
     labels: NDArray[np.int8] | None
+    """1 for true outliers, 0 for ordinary frames, -1 unknown."""
     chosen: list[int]
+    """Numbers of the frames with pictures."""
     pictures: list[Floats]
     backgrounds: dict[str, list[Floats]]
+    """Of these frames by the names of the rows, for the largest k."""
     stages: dict[str, float]
+    """Seconds of what was done once: ``decode`` and ``gram``."""
     facts: dict[str, Any]
+    """Of the input, for a manifest."""
     warnings: list[str]
 
     @property
@@ -271,10 +250,6 @@ _PERSON = ((638, 891), (1390, 1502))
 MANY_REMOVALS = 1 << 40
 """More than there are rows: HRPCA stops where no more than k + 1 are left."""
 
-_experiment = functools.partial(option, "Experiment")
-_data = functools.partial(option, "Data")
-_footage = functools.partial(option, "Comparison")
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Draws(Declared):
@@ -318,12 +293,7 @@ class DigitOptions(_Draws):
         Several(Choice((*"0123456789", OTHERS)), least=1),
         "A panel each: another digit, or others for all of them in equal proportion.",
     )
-    ks: tuple[int, ...] = _experiment(
-        (1, 5, 10),
-        Several(Integer(1), least=1),
-        "Numbers of components, separated by commas.",
-        flag="--k",
-    )
+    ks: tuple[int, ...] = _ks((1, 5, 10), section="Experiment")
     samples: int = _experiment(200, Integer(1), "Pictures in each data set, at most.")
     sets: int = _experiment(3, Integer(1), "Data sets for each point.")
     data: str | None = _experiment(
@@ -346,25 +316,9 @@ class DigitOptions(_Draws):
 class TimesOptions(CompareOptions):
     """A comparison as in the paper's Table 1: methods that take a t run with both of its values."""
 
-    ks: tuple[int, ...] = _footage(
-        PAPER_KS,
-        Several(Integer(1), least=1),
-        "Numbers of components, separated by commas; a row of the table each.",
-        flag="--k",
-    )
-    pcp_lambda: float | None = _footage(
-        _PAPER_LAMBDA,
-        POSITIVE,
-        "λ of PCP; the other methods derive theirs from t, the number of inliers.",
-        metavar="L",
-        flag="--lambda",
-    )
-    truth: str | None = _footage(
-        None,
-        File(),
-        "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1. Methods "
-        "run with t = |T| too, the number of the other frames.",
-    )
+    ks: tuple[int, ...] = _ks(PAPER_KS, "; a row of the table each")
+    pcp_lambda: float | None = _lambda(_PAPER_LAMBDA)
+    truth: str | None = _truth(" Methods run with t = |T| too, the number of the other frames.")
 
     def entries(self, labels: NDArray[np.int8] | None) -> tuple[Entry, ...]:
         """List the columns of Table 1 that the methods make, then TRPCA as it is by default.
@@ -399,23 +353,17 @@ class TimesOptions(CompareOptions):
 class MovedObjectOptions(TimesOptions):
     """The paper's second recording: a part of it by all methods, all of it by TRPCA."""
 
-    ks: tuple[int, ...] = _footage(
-        (10,),
-        Several(Integer(1), least=1),
-        "Numbers of components, separated by commas; pictures are of the largest.",
-        flag="--k",
-    )
-    frames: tuple[int, ...] = _footage(
+    ks: tuple[int, ...] = _ks((10,), "; pictures are of the largest")
+    frames: tuple[int, ...] = _comparison(
         (560, 651, 681),
         Several(Integer(1)),
         "Frames of the part whose decomposition is drawn, separated by commas.",
     )
-    part: int = _footage(892, Integer(2), "Last frame of the part that all methods are fitted to.")
-    truth: str | None = _footage(
-        None,
-        File(),
-        "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1.",
-        unset="a person in 638-891 and 1390-1502, as the paper says of its recording",
+    part: int = _comparison(
+        892, Integer(2), "Last frame of the part that all methods are fitted to."
+    )
+    truth: str | None = _truth(
+        unset="a person in 638-891 and 1390-1502, as the paper says of its recording"
     )
 
     @property

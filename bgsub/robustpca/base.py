@@ -8,12 +8,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import RankWarning
-from bgsub.robustpca.conventions import Conventions, check_matrix, support_size
-from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, block_columns, gram_matrix
+from bgsub.errors import ConvergenceWarning, RankWarning
+from bgsub.robustpca.conventions import Conventions, rows_of, support_size
+from bgsub.robustpca.gram import ColumnReader, Gram, as_columns, block_columns, gram_matrix
 from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import location_and_scale, predictive_errors, robust_scores
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space, centred_blocks
+from bgsub.robustpca.spaces import (
+    FeatureSpace,
+    Fit,
+    Floats,
+    RowSpace,
+    Space,
+    centred_blocks,
+    slices,
+)
 from bgsub.runtime.threads import ThreadPool, import_each
 
 
@@ -25,6 +33,8 @@ class AffineEstimator(Conventions):
     """
 
     n_components: int
+    tol: float
+    max_iter: int
     threads: int | None = None
 
     center_: Floats
@@ -65,17 +75,16 @@ class AffineEstimator(Conventions):
         Products run on one thread each, as many of them side by side as the matrix library would
         use (``OPENBLAS_NUM_THREADS``), so that the result is the same bit for bit on any number.
         """
-        self._check(check_matrix(X).shape[0])
         X = self._training_matrix(X)
         n, p = X.shape
-        reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
         with self._pool() as pool:
             if n > p:
-                rows = X if isinstance(X, np.ndarray) else check_matrix(reader.columns(0, p))
+                rows = rows_of(X)
                 offset = column_median(rows)
                 fits = self._fit_space(FeatureSpace(rows, offset, pool))
                 formed = [(offset + fit.weights, fit.basis) for fit in fits]
             else:
+                reader = as_columns(X)
                 gram = gram_matrix(reader, threads=pool.threads)
                 fits = self._fit_space(RowSpace(gram.values, p, pool))
                 formed = form_pixels(reader, gram.offset, fits, pool)
@@ -120,6 +129,15 @@ class AffineEstimator(Conventions):
         self.support_ = fit.support
         self.errors_ = fit.residuals
         self.scores_ = fit.scores[:, fit.alive]
+
+    def _set_converged(self, residual: float) -> None:
+        self.converged_ = residual <= self.tol
+        if not self.converged_:
+            message = (
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations: "
+                f"the residual is {residual:.1e}, above tol={self.tol:g}"
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     def _set_outlier_scores(self, fit: Fit, resolution: float = 0.0) -> None:
         errors = predictive_errors(fit) if fit.support.any() else np.sqrt(fit.residuals)
@@ -212,14 +230,13 @@ def form_pixels(
     # Narrower than for the Gram matrix: these blocks are float64, and no sum goes over columns.
     step = max(block_columns(n) // 4, 1)
 
-    def form(start: int) -> None:
-        stop = min(start + step, p)
+    def form(part: slice) -> None:
         # Converted, then subtracted in place: half the time of a subtraction that converts.
-        centred = reader.columns(start, stop)[used].astype(np.float64)
-        centred -= offset[start:stop]
-        result[:, start:stop] = stacked @ centred
+        centred = reader.columns(part.start, part.stop)[used].astype(np.float64)
+        centred -= offset[part]
+        result[:, part] = stacked @ centred
 
-    pool.map(form, range(0, p, step))
+    pool.map(form, list(slices(p, step)))
     formed = []
     first = 0
     for fit in fits:

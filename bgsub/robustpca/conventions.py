@@ -27,15 +27,9 @@ _LARGEST = np.float64(1e70)
 # What parameters must be, wherever an estimator has them: integers from a number on, and numbers
 # above one (`tol`: from it on).
 _INTEGERS = {
-    "n_components": 1,
-    "n_init": 1,
-    "max_iter": 1,
-    "threads": 1,
-    "refresh": 1,
     "window": 2,
-    "n_fresh": 0,
-    "n_anneal": 0,
-    "max_removals": 0,
+    **dict.fromkeys(("n_components", "n_init", "max_iter", "threads", "refresh"), 1),
+    **dict.fromkeys(("n_fresh", "n_anneal", "max_removals"), 0),
 }
 _NUMBERS = {"tol": 0.0, "reweight_cutoff": 0.0, "lam": 0.0, "scale": 0.0, "growth": 1.0}
 
@@ -172,8 +166,9 @@ class Conventions:
             delattr(self, name)
 
     def _training_matrix(self, X: Any) -> Any:
-        """Check X, and remember number and names of its features in place of an earlier fit."""
+        """Check X and the parameters, and remember its features in place of an earlier fit."""
         matrix, names = check_matrix(X), _feature_names(X)
+        self._check(matrix.shape[0])
         self._forget()
         self.n_features_in_ = int(matrix.shape[1])
         if names is not None:
@@ -272,6 +267,12 @@ def support_size(n_samples: int, support_fraction: float | None) -> int:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def rows_of(X: NDArray[Any] | ColumnReader) -> NDArray[Any]:
+    """Return a checked matrix as an array, read as a whole."""
+    rows = X if isinstance(X, np.ndarray) else check_matrix(X.columns(0, X.shape[1]))
+    return np.asarray(rows)
 
 
 def check_matrix(X: Any) -> Any:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.median import column_median
+from bgsub.robustpca.spaces import slices
 from bgsub.runtime.threads import ThreadPool
 
 FLOAT32_EXACT = float(1 << 24)
@@ -66,28 +67,25 @@ class ArrayColumns:
         return self._array[:, start:stop]
 
 
+def as_columns(X: NDArray[Any] | ColumnReader) -> ColumnReader:
+    """Return what reads a matrix by columns."""
+    return ArrayColumns(X) if isinstance(X, np.ndarray) else X
+
+
 @dataclass(frozen=True)
 class Gram:
-    """K = X₀X₀ᵀ with X₀ = X − 1m₀ᵀ, and what belongs to it.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n, n)
-        K.
-    offset : ndarray of shape (p,)
-        m₀, the median of every column: for bytes the lower one, a byte.
-    cut_blocks, blocks : int
-        Blocks of bytes that were cut, as float32 would not have been exact; all blocks.
-    share : ndarray of shape (n, n), optional
-        What the columns that `gram_matrix` was told to sum apart add to K.
-    """
+    """K = X₀X₀ᵀ with X₀ = X − 1m₀ᵀ, and what belongs to it."""
 
     values: NDArray[np.float64]
+    """K, shape (n, n)."""
     offset: NDArray[Any]
+    """m₀, shape (p,), the median of every column: for bytes the lower one, a byte."""
     n_features: int
     cut_blocks: int = 0
+    """Blocks of bytes that were cut, as float32 would not have been exact."""
     blocks: int = 0
     share: NDArray[np.float64] | None = None
+    """What the columns that `gram_matrix` was told to sum apart add to K."""
 
     @property
     def n_samples(self) -> int:
@@ -141,7 +139,7 @@ def gram_matrix(
     n²p/2 multiplications. Memory: 8n² bytes (twice that with a share), about 5·2²¹ for a block, and
     a tile's product for every thread.
     """
-    reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
+    reader = as_columns(X)
     n, p = reader.shape
     values = np.zeros((n, n))
     share = np.zeros((n, n)) if apart else None
@@ -171,8 +169,7 @@ def gram_matrix(
 def _tiles(n: int) -> list[tuple[slice, slice]]:
     """Cut the upper triangle of an n×n matrix into tiles, the last ones smaller."""
     rows = min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
-    parts = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
-    return list(combinations_with_replacement(parts, 2))
+    return list(combinations_with_replacement(slices(n, rows), 2))
 
 
 def _add_product(

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.base import form_pixels, orthonormal_rows
-from bgsub.robustpca.conventions import check_matrix
+from bgsub.robustpca.conventions import rows_of
 from bgsub.robustpca.gram import ColumnReader, Gram, block_columns, exact_pieces
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import Floats, RowSpace, Space, row_blocks
+from bgsub.robustpca.spaces import Floats, RowSpace, Space, centred_blocks, slices
 from bgsub.robustpca.trpca import TRPCA
 
 _PER_ROW = ("support_", "errors_", "scores_", "outlier_scores_")
@@ -97,10 +97,7 @@ class OnlineTRPCA(TRPCA):
 
         See `TRPCA.fit`; with at most `window` rows the result is the same.
         """
-        self._check(check_matrix(X).shape[0])
-        rows = self._training_matrix(X)
-        if not isinstance(rows, np.ndarray):
-            rows = check_matrix(rows.columns(0, rows.shape[1]))
+        rows = rows_of(self._training_matrix(X))
         self._begin(rows)
         return self._stream(rows, self.window)
 
@@ -155,17 +152,12 @@ class OnlineTRPCA(TRPCA):
             return super()._starts(space)
         rng = np.random.default_rng(self.random_state)
         fresh = [space.draw_scores(self.n_components, rng) for _ in range(self.n_fresh)]
-        return [*fresh, self._last_scores()]
-
-    def _last_scores(self) -> Floats:
-        """X₀U of the window for the components of the last fit, shape (n, k)."""
-        n, p = self._rows.shape
-        scores = np.zeros((n, self.n_components))
+        # X₀U of the window for the components of the last fit, shape (n, k).
         components = self.components_[: self.n_components]
-        for part in row_blocks(n, p):
-            block = np.subtract(self._rows[part], self._offset, dtype=np.float64)
-            scores[part, : len(components)] = block @ components.T
-        return scores
+        last = np.zeros((self._rows.shape[0], self.n_components))
+        for part, block in centred_blocks(self._rows, self._offset):
+            last[part, : len(components)] = block @ components.T
+        return [*fresh, last]
 
 
 def stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -228,9 +220,7 @@ class SlidingGram:
         offset = self._offset
         n, p = self.shape
         products = np.zeros((len(new), n))
-        step = block_columns(n)
-        for start in range(0, p, step):
-            part = slice(start, min(start + step, p))
+        for part in slices(p, block_columns(n)):
             block = self._rows[:n, part]
             if self.dtype == np.uint8:
                 centred = block.astype(np.float32)
@@ -251,10 +241,8 @@ class SlidingGram:
         That of `gram_matrix` for the same rows; for floating-point rows up to rounding.
         """
         n, p = self.shape
-        step = block_columns(n)
-        starts = range(0, p, step)
-        medians = [column_median(self._rows[:n, s : s + step]) for s in starts]
-        self._centre_on(np.concatenate(medians))
+        parts = slices(p, block_columns(n))
+        self._centre_on(np.concatenate([column_median(self._rows[:n, part]) for part in parts]))
         order = self._order
         return Gram(self._K[np.ix_(order, order)], np.array(self._offset), p)
 
@@ -263,9 +251,8 @@ class SlidingGram:
         n = self._count
         moved = np.flatnonzero(median != self._offset)
         along, length = np.zeros(n), 0.0
-        step = block_columns(n)
-        for start in range(0, moved.size, step):
-            some = moved[start : start + step]
+        for part in slices(moved.size, block_columns(n)):
+            some = moved[part]
             before = self._offset[some].astype(np.float64)
             shift = median[some] - before
             along += (self._rows[:n, some] - before) @ shift

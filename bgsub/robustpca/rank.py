@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.robustpca.conventions import check_matrix
-from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, gram_matrix
+from bgsub.robustpca.gram import ColumnReader, Gram, as_columns, gram_matrix
 from bgsub.robustpca.spaces import Floats
 from bgsub.robustpca.trpca import TRPCA
 
@@ -144,8 +144,7 @@ def choose_rank(
     over half of the pixels (none with the share of a Gram matrix), and some trimmed fits to n'
     rows: less than one fit altogether.
     """
-    X = check_matrix(X)
-    reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
+    reader = as_columns(check_matrix(X))
     n, p = reader.shape
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.int64))
     most = min(max_rank, rows.size // _ROWS_PER_COMPONENT, p // 2)

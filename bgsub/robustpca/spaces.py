@@ -344,11 +344,15 @@ def peak_signs(scores: Floats) -> Floats:
 
 def row_blocks(n: int, p: int) -> Iterator[slice]:
     """Cut n rows of p entries into slices that are converted at once."""
-    step = max(1, _ROW_BLOCK_ELEMENTS // max(p, 1))
-    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+    return slices(n, max(1, _ROW_BLOCK_ELEMENTS // max(p, 1)))
 
 
-def centred_blocks(X: NDArray[Any], center: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+def slices(size: int, step: int) -> Iterator[slice]:
+    """Cut so many into slices of a length, the last one shorter."""
+    return (slice(start, min(start + step, size)) for start in range(0, size, step))
+
+
+def centred_blocks(X: Any, center: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
     """X − 1mᵀ in float64, a fresh block of rows at a time, with the rows that it holds."""
     for rows in row_blocks(*X.shape):
         yield rows, np.subtract(X[rows], center, dtype=np.float64)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, PrecisionWarning
 from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
-from bgsub.robustpca.conventions import check_matrix, support_size
+from bgsub.robustpca.conventions import rows_of, support_size
 from bgsub.robustpca.descent import Descent, algorithm1, descend, random_orthonormal
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.median import column_median
@@ -131,11 +131,7 @@ class TRPCA(AffineEstimator):
             super().fit(X, y)
             self._warn_of_lost_digits(X)
             return self
-        self._check(check_matrix(X).shape[0])
-        rows = self._training_matrix(X)
-        if not isinstance(rows, np.ndarray):
-            rows = check_matrix(rows.columns(0, rows.shape[1]))
-        rows = np.asarray(rows, dtype=np.float64)
+        rows = np.asarray(rows_of(self._training_matrix(X)), dtype=np.float64)
         rng = np.random.default_rng(self.random_state)
         rank = min(self.n_components, rows.shape[1])
         starts = (random_orthonormal(rows.shape[1], rank, rng) for _ in range(self.n_init))

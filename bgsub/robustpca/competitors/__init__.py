@@ -47,27 +47,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodInfo:
-    """A method, in words and as a factory.
-
-    Attributes
-    ----------
-    name : str
-        For `--method`.
-    outlier_model : str
-        What may be an outlier, and how.
-    cost : str
-        Operations and memory; n frames, p pixels.
-    estimator : str
-        Its module in this package and its class.
-    takes : dict of str to str
-        Parameters of the estimator, and attributes of `Settings` that are their values.
-    memory_bytes : callable
-        (n, p, k) to the bytes that a fit needs besides an 8-bit X.
-    needs_pixels : bool
-        False if `fit_gram` suffices.
-    nested : bool
-        Whether a fit with more components begins with those of a fit with fewer.
-    """
+    """A method, in words and as a factory."""
 
     name: str
     paper: str
@@ -75,10 +55,15 @@ class MethodInfo:
     parameters: str
     cost: str
     estimator: str
+    """Its module in this package and its class."""
     takes: dict[str, str]
+    """Parameters of the estimator, and attributes of `Settings` that are their values."""
     memory_bytes: Callable[[int, int, int], int]
+    """(n, p, k) to the bytes that a fit needs besides an 8-bit X."""
     needs_pixels: bool = False
+    """False if `fit_gram` suffices."""
     nested: bool = False
+    """Whether a fit with more components begins with those of a fit with fewer."""
 
     def make(self, given: Settings) -> Estimator:
         """Make an unfitted estimator."""

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from bgsub.errors import RankWarning
 from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
-from bgsub.robustpca.competitors.row_methods import PCA, warn_not_converged
-from bgsub.robustpca.conventions import check_matrix
-from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram
-from bgsub.robustpca.spaces import Fit, Floats, peak_signs
+from bgsub.robustpca.competitors.row_methods import PCA
+from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, as_columns
+from bgsub.robustpca.spaces import Fit, Floats, peak_signs, slices
 
 Progress = Callable[[int, float], None]
 """Called with the iterations done and the residual."""
@@ -49,8 +48,7 @@ _RIDGE = 1e-6
 
 def _column_blocks(n: int, p: int) -> Iterator[slice]:
     """Cut p columns of n entries into slices that stay in the cache."""
-    step = int(min(max(_BLOCK_ELEMENTS // max(n, 1), 64), 4096))
-    return (slice(start, min(start + step, p)) for start in range(0, p, step))
+    return slices(p, min(max(_BLOCK_ELEMENTS // max(n, 1), 64), 4096))
 
 
 class PixelMethod(AffineEstimator):
@@ -62,9 +60,7 @@ class PixelMethod(AffineEstimator):
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Fit centre and components; see `AffineEstimator.fit`."""
-        self._check(check_matrix(X).shape[0])
-        X = self._training_matrix(X)
-        reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
+        reader = as_columns(self._training_matrix(X))
         dtype = np.float64 if reader.dtype == np.float64 else np.float32
         center, components = self._fit_pixels(reader, dtype)
         components = orthonormal_rows(components.astype(np.float64).T)
@@ -194,9 +190,7 @@ class PCP(PixelMethod):
             self.n_iter_ += 1
             if self.progress is not None:
                 self.progress(self.n_iter_, self.residual_)
-        self.converged_ = self.residual_ <= self.tol
-        if not self.converged_:
-            warn_not_converged("PCP", self.max_iter, self.residual_, self.tol)
+        self._set_converged(self.residual_)
         return state.left, state.lengths, state.right
 
 
@@ -251,7 +245,7 @@ class _Pursuit:
             Y = self._multiplier(W, mu)
             new = W - Y * dtype(1.0 / mu)
             rest = X - new
-            squares += [_square(rest - L), _square(new - S), _square(Y)]
+            squares += [float(np.vdot(each, each)) for each in (rest - L, new - S, Y)]
             rest += Y * dtype(1.0 / following)
             gram += _product(rest)
         self.right = right / self._lengths_of_Z[:, None].astype(dtype)
@@ -295,10 +289,6 @@ class _Pursuit:
         kept = lengths * mu > 1.0
         self.left, self._lengths_of_Z = vectors[:, ::-1][:, kept], lengths[kept]
         self.lengths = self._lengths_of_Z - 1.0 / mu
-
-
-def _square(block: NDArray[Any]) -> float:
-    return float(np.vdot(block, block))
 
 
 def _product(block: NDArray[Any]) -> Floats:
@@ -374,9 +364,7 @@ class RobustSubspace(PixelMethod):
         # PCA that leaves nothing but rounding errors has fitted everything there is.
         if start.components_.shape[0] and peaks.max() > learning.rounding:
             self._iterate(learning, np.maximum(_CONVEX * peaks / self.scales_, 1.0))
-        self.converged_ = self.residual_ <= self.tol
-        if not self.converged_:
-            warn_not_converged("RobustSubspace", self.max_iter, self.residual_, self.tol)
+        self._set_converged(self.residual_)
         center, components, self.coefficients_ = learning.principal()
         return center, components
 

@@ -19,7 +19,6 @@ The origin and what counts as rounding errors are those of most rows.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
@@ -28,7 +27,6 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.base import AffineEstimator
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.descent import smallest
@@ -156,15 +154,6 @@ def spatial_median(points: Floats) -> Floats:
         if np.linalg.norm(step) <= _MEDIAN_TOL * scale:
             break
     return np.asarray(center)
-
-
-def warn_not_converged(name: str, max_iter: int, residual: float, tol: float) -> None:
-    """Emit a ConvergenceWarning with the residual that was reached."""
-    message = (
-        f"{name} did not converge in max_iter={max_iter} iterations: "
-        f"the residual is {residual:.1e}, above tol={tol:g}"
-    )
-    warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
 class RowMethod(AffineEstimator):

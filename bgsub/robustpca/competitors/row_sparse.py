@@ -17,7 +17,6 @@ from bgsub.robustpca.competitors.row_methods import (
     RowMethod,
     distances,
     spatial_median,
-    warn_not_converged,
 )
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.descent import smallest
@@ -111,9 +110,7 @@ class ORPCA(RowMethod):
             half, residual = self._follow_path(state, t)
         self.lam_ = 2 * half
         self.n_iter_ = state.n_iter
-        self.converged_ = residual <= self.tol
-        if not self.converged_:
-            warn_not_converged("ORPCA", self.max_iter, residual, self.tol)
+        self._set_converged(residual)
         # Rows on the boundary are inliers whatever rounding says, and so is rounding noise.
         inside = state.distances <= max(half * (1 + 1e-9), resolution)
         if self.lam is None:
@@ -132,13 +129,13 @@ class ORPCA(RowMethod):
         """Lower λ/2 to where it meets the t-th distance; returns it and the residual."""
         half = float(state.distances.max(initial=0.0))
         while True:
-            lower = max(float(np.partition(state.distances, t - 1)[t - 1]), _PATH_FACTOR * half)
+            lower = max(state.smallest_distance(t), _PATH_FACTOR * half)
             change = abs(lower - half) / max(half, state.resolution)
             left = self.max_iter - state.n_iter
             if change <= self.tol or left <= 0:
                 # The last λ to the end; should its t-th distance move, the path goes on.
                 residual = max(state.descend(half, self.tol, left), change if left <= 0 else 0.0)
-                moved = float(np.partition(state.distances, t - 1)[t - 1])
+                moved = state.smallest_distance(t)
                 if left <= 0 or abs(moved - half) <= 10 * self.tol * max(half, state.resolution):
                     return half, residual
             half = lower
@@ -163,6 +160,10 @@ class _Path:
     def leading(self) -> Floats:
         """The first k axes, which are what counts."""
         return self.axes[:, : self.n_components]
+
+    def smallest_distance(self, t: int) -> float:
+        """The t-th of the distances."""
+        return float(np.partition(self.distances, t - 1)[t - 1])
 
     def descend(self, half: float, tol: float, max_iter: int) -> float:
         """Iterate at one λ; returns the last change of a distance relative to λ/2."""
@@ -277,10 +278,8 @@ class OutlierPursuit(RowMethod):
         self.lam_, self.rank_ = split.lam, split.rank
         self.objective_ = split.objective
         self.n_iter_ = split.n_iter
-        self.converged_ = residual <= self.tol
-        if not self.converged_:
-            warn_not_converged("OutlierPursuit", self.max_iter, residual, self.tol)
-        elif self.lam == "support" and split.outliers.sum() > n_outliers:
+        self._set_converged(residual)
+        if self.converged_ and self.lam == "support" and split.outliers.sum() > n_outliers:
             self.converged_ = False
             message = (
                 f"OutlierPursuit: {split.outliers.sum()} rows of C are not zero, more than "
