@@ -199,14 +199,6 @@ def test_the_docstring_says_every_option(kind):
         assert f"\n{one.name} : {one.type}\n    " in kind.__doc__
 
 
-def test_options_that_the_others_leave_without_effect_are_known():
-    given = {"n_init", "lam", "shadows", "seed"}
-    assert RunOptions().without_effect(given) == {"lam": "--method trpca"}
-    idle = RunOptions(method="pca", n_init=5).without_effect(given)
-    assert idle == dict.fromkeys(["n_init", "lam", "shadows"], "--method pca")
-    assert RunOptions(threshold=9).without_effect({"shadows"}) == {"shadows": "--threshold"}
-
-
 def test_the_tables_of_the_documentation_are_those_of_the_declarations():
     printed = subprocess.run(
         [sys.executable, "-m", "benchmarks.option_tables"],

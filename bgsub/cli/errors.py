@@ -24,17 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Errors:
-    """Errors, and what they are of.
-
-    Attributes
-    ----------
-    name : str
-        Of the footage, for people.
-    footage : str, optional
-        Path of the footage, as it was given when the errors were made.
-    size_bytes : int, optional
-        Of the footage when the errors were made.
-    """
+    """Errors, and name, path and size of the footage when they were made."""
 
     table: ErrorTable
     name: str

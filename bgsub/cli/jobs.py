@@ -1,22 +1,21 @@
 """Plan and do the inputs of a command: one, one after the other, or side by side.
 
 Inputs and segments that are done side by side, or by the workers of a cluster, are done by
-processes that run this module: the request comes on stdin as one line of JSON, the reply goes to
-stdout. When stdin ends, whoever asked is gone, and the work is stopped.
+processes that run this module: the request comes on stdin, the reply goes to stdout. When stdin
+ends, whoever asked is gone, and the work is stopped.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,12 +38,10 @@ from bgsub.errors import (
     InputError,
     Interrupted,
     OutputError,
-    UsageError,
 )
 from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
 from bgsub.runtime.files import check_plain
-from bgsub.runtime.processes import tune
-from bgsub.version import __version__
+from bgsub.runtime.processes import ask_child, receive, send, tune
 
 if TYPE_CHECKING:
     from bgsub.pipeline.outcome import RunResult
@@ -420,8 +417,6 @@ def side_by_side(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from bgsub.runtime.processes import ask_child
-
     stop = threading.Event()
 
     def ask(job: Job, work: Work) -> dict[str, Any]:
@@ -487,61 +482,47 @@ MODULE = "bgsub.cli.jobs"
 """What processes run."""
 
 
-def request_for(job: Job, work: Work, session: Session, **more: Any) -> dict[str, Any]:
+def request_for(job: Job, work: Work, session: Session, *, unseen: bool = False) -> dict[str, Any]:
     """Return the request that a process does the work of a job, for `answer`."""
-    talk = {name: getattr(session, name) for name in ("quiet", "verbose", "log_json", "debug")}
     return {
-        "version": __version__,
         "directory": os.getcwd(),  # noqa: PTH109 - text
-        "job": asdict(job) | {"out": str(job.out)},
-        "work": asdict(replace(work, processes=1)) | {"options": work.options.to_json()},
-        "session": talk,
-        **more,
+        "job": job,
+        "work": replace(work, processes=1),
+        "session": replace(session, input=None, label=None, lines=[], unseen=unseen),
     }
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Do what is asked for; return what became of it, and the lines that were said.
 
-    ``jobs`` are the requests that share this machine, ``unseen`` is as in `Session`.
+    ``jobs``, if it is there, are the requests that share this machine.
     """
-    session = Session(**request["session"], lines=[], unseen=request.get("unseen", False))
-    job = Job(**request["job"] | {"out": Path(request["job"]["out"])})
+    job, work, session = (request[name] for name in ("job", "work", "session"))
+    if "jobs" in request:
+        work = replace(work, options=replace(work.options, jobs=request["jobs"]))
     if Path(request["directory"]).is_dir():
         os.chdir(request["directory"])  # for all that was given by a relative path
     else:
         job = replace(job, out=Path(request["directory"], job.out))
     with reporting(session):
-        try:
-            if request["version"] != __version__:
-                message = f"bgsub {__version__} is on this worker, and {request['version']} asks it"
-                raise UsageError(f"{message}; install the same everywhere")
-            plain = request["work"]["options"]
-            options = RunOptions.from_json(plain | {"jobs": request.get("jobs", plain["jobs"])})
-            outcome = attempt(job, Work(**request["work"] | {"options": options}), session)
-        except Interrupted:
-            raise
-        except BgsubError as error:
-            with session.about(job.input, label=job.label):
-                outcome = Outcome(job, "failed", log_error(error, session))
+        outcome = attempt(job, work, session)
     return {"status": outcome.status, "exit_code": outcome.exit_code, "lines": session.lines}
 
 
 def serve() -> None:
     """Answer the request on stdin, and stop the work when stdin ends before that."""
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no reply
     tune()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
     code = 0
     try:
-        request = json.loads(sys.stdin.buffer.readline())
+        request: Any = receive(sys.stdin.buffer)
         threading.Thread(target=_wait_for_end, daemon=True).start()
         reply = answer(request)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is done
-        replies.write(json.dumps(reply) + "\n")
-        replies.flush()
+        send(replies, reply)
     except (KeyboardInterrupt, Interrupted):  # all is cleared up, and nobody waits for a reply
         code = Interrupted.exit_code
     sys.stderr.flush()

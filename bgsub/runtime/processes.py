@@ -92,14 +92,13 @@ _TAIL = 4000
 def ask_child(
     module: str, request: Any, is_over: Callable[[], bool], *, keeps_stderr: bool = False
 ) -> dict[str, Any]:
-    """Run a module as a program, send it a request and return its reply, both a line of JSON.
+    """Run a module as a program, `send` it a request and return its reply.
 
     What kills a process (a library that crashes, the system that needs memory) takes nothing else
     with it then, and memory is given back after each. The program must stop when its stdin ends:
     nobody waits for it any more. Without a reply, ``died`` has the exit code and, if stderr is
     kept instead of shown, ``last_line`` what was said last.
     """
-    import json
     import subprocess
     import tempfile
 
@@ -121,8 +120,7 @@ def ask_child(
         asked = cast("BinaryIO", child.stdin)
         try:
             with contextlib.suppress(BrokenPipeError):
-                asked.write(json.dumps(request).encode() + b"\n")
-                asked.flush()
+                send(asked, request)
             while child.poll() is None and not is_over():
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(_CHILD_LOOK_S)
@@ -135,14 +133,11 @@ def ask_child(
                 child.kill()
                 code = child.wait()
         reply.seek(0)
-        text = reply.read()
+        found = cast("dict[str, Any] | None", receive(cast("BinaryIO", reply)))
         said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
         lines = said.read().decode(errors="replace").split("\n")
-    try:
-        found: dict[str, Any] = json.loads(text)
-    except ValueError:
-        return {"died": code, "last_line": next((line for line in lines[::-1] if line.strip()), "")}
-    return found
+    last = next((line for line in lines[::-1] if line.strip()), "")
+    return {"died": code, "last_line": last} if found is None else found
 
 
 _NUMBER = struct.Struct(">Q")

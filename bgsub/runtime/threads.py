@@ -195,35 +195,45 @@ class ThreadPool:
         of them meets ends the others after the item that they are at.
         """
         parts = list(items)
-        values: list[Value | None] = [None] * len(parts)
-        left = iter(range(len(parts)))
-
-        def work() -> None:
-            try:
-                for place in left:
-                    values[place] = function(parts[place])
-            except BaseException:
-                for _ in left:
-                    pass
-                raise
-
         helpers = min(self.threads, len(parts)) - 1
-        ends = [self._executor().submit(work) for _ in range(helpers)]
-        try:
-            work()
-        finally:
-            errors = [end.exception() for end in ends]
-        for error in errors:
-            if error is not None:
-                raise error
-        return cast("list[Value]", values)
-
-    def _executor(self) -> ThreadPoolExecutor:
-        if self._others is None:
-            name = "bgsub-parts"
-            others = ThreadPoolExecutor(self.threads - 1, thread_name_prefix=name)
+        if helpers > 0 and self._others is None:
+            others = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="bgsub-parts")
             self._others = self._open.enter_context(others)
-        return self._others
+        return _share(self._others, helpers, function, parts)
+
+
+def _share(
+    pool: ThreadPoolExecutor | None,
+    helpers: int,
+    function: Callable[[Item], Value],
+    items: list[Item],
+) -> list[Value]:
+    """Return the values of a function for items that this thread and so many helpers share.
+
+    Each takes the next item itself: handing over single items, many of which are done in a fifth of
+    a millisecond, would take as long, and the threads would work in turn.
+    """
+    values: list[Value | None] = [None] * len(items)
+    left = iter(range(len(items)))
+
+    def work() -> None:
+        try:
+            for place in left:
+                values[place] = function(items[place])
+        except BaseException:
+            for _ in left:
+                pass
+            raise
+
+    ends = [] if pool is None else [pool.submit(work) for _ in range(helpers)]
+    try:
+        work()
+    finally:
+        errors = [end.exception() for end in ends]
+    for error in errors:
+        if error is not None:
+            raise error
+    return cast("list[Value]", values)
 
 
 class Workers:
@@ -289,19 +299,5 @@ class Workers:
             yield waiting.popleft().result()
 
     def each(self, function: Callable[[Item], object], items: Iterable[Item]) -> None:
-        """Call a function on every item and wait for all.
-
-        Each thread takes the next item itself: handing over single items, many of which are done in
-        a fifth of a millisecond, would take as long, and the threads would work in turn.
-        """
-        shared = iter(list(items))
-
-        def work() -> None:
-            for item in shared:
-                function(item)
-
-        ends = [self._pool.submit(work) for _ in range(self.threads)]
-        errors = [end.exception() for end in ends]
-        for error in errors:
-            if error is not None:
-                raise error
+        """Call a function on every item and wait for all; this thread works too."""
+        _share(self._pool, self.threads - 1, function, list(items))

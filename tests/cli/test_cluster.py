@@ -30,7 +30,7 @@ class FakePool:
     def do(self, tasks):
         for place, task in enumerate(tasks):
             _, request, _ = task.arguments
-            name = request["job"]["input"].split(".")[0]
+            name = request["job"].input.split(".")[0]
             self.asked.append(name)
             left = self.replies.get(name)
             reply = left.pop(0) if left else DONE
@@ -39,7 +39,7 @@ class FakePool:
             yield place, reply
 
     def work(self, request):
-        run(request["job"]["input"], request["job"]["out"], OPTIONS)
+        run(request["job"].input, request["job"].out, OPTIONS)
 
 
 @pytest.fixture
