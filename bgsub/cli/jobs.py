@@ -258,15 +258,7 @@ def belongs(folder: Path, given: str) -> bool:
 
 def check_out(out: Path) -> None:
     """Raise OutputError if results can certainly not be written there, before any work."""
-    try:
-        present = next((p for p in (out, *out.absolute().parents) if p.exists()), out)
-        os.stat(out)  # noqa: PTH116 - Path.exists hides names that are refused from Python 3.14 on
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        message = f"--out {str(out)[:60]}…: cannot be a folder ({reason}); choose another --out"
-        raise OutputError(message) from error
+    present = next((p for p in (out, *out.absolute().parents) if os.path.lexists(p)), out)
     if not present.is_dir():
         what = "is a file" if present == out else f"{present} is a file"
         message = f"{out}: {what}, but results need a folder; choose another --out"
@@ -333,17 +325,13 @@ def attempt(job: Job, work: Work, session: Session) -> Outcome:
     """Do one of several jobs, and say it if it fails."""
     with session.about(job.input, label=job.label):
         try:
-            _log_start(job, session)
+            session.log("start", f"{job.number} of {job.of}", out=str(job.out))
             done = do_job(job, work, session)
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - one bad input must not stop a thousand others
             return Outcome(job, "failed", log_error(error, session))
     return Outcome(job, "done" if done else "skipped")
-
-
-def _log_start(job: Job, session: Session) -> None:
-    session.log("start", f"{job.number} of {job.of}", out=str(job.out))
 
 
 def run_batch(jobs: Sequence[Job], work: Work, session: Session, *, processes: int = 1) -> None:
@@ -435,7 +423,7 @@ def side_by_side(
                 found = reply.result()
                 if "died" in found:
                     with session.about(job.input, label=job.label):
-                        _log_start(job, session)
+                        session.log("start", f"{job.number} of {job.of}", out=str(job.out))
                 yield outcome_of(job, found, session)
     finally:
         stop.set()

@@ -400,9 +400,6 @@ INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
 # As click writes it behind the message: ". Did you mean '--k'?", "(Possible options: --a, --b)".
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
 
-# No file has such a name; it is what a damaged file has in the place of a number.
-_ENDLESS_WORD = re.compile(r"([^\s/]{60})[^\s/]{239,}?(?=[:;,]*(?:[\s/]|$))")
-
 # What the system refused, where nobody who knew what it was for has said so.
 _CANNOT_WRITE = "{name}: cannot be written ({reason})", OutputError.exit_code
 _TOO_MANY_FILES = (
@@ -422,12 +419,7 @@ _NO_MEMORY = re.compile(
 
 
 def describe(error: BaseException) -> tuple[str, int]:
-    """Return the message of an error, one line, and the exit code that goes with it."""
-    message, code = _describe(error)
-    return one_line(_ENDLESS_WORD.sub(r"\1…", message)), code
-
-
-def _describe(error: BaseException) -> tuple[str, int]:
+    """Return the message of an error, and the exit code that goes with it."""
     reason = getattr(error, "strerror", None) or str(error)
     if _is_out_of_memory(error):
         advice = "take fewer frames with --every or smaller ones with --scale"
