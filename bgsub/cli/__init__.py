@@ -1,4 +1,4 @@
-"""Parse commands, call the library and print: one module for each command."""
+"""Parse commands, call the library and print."""
 
 from __future__ import annotations
 
@@ -38,9 +38,16 @@ COMMANDS = {
     "methods": "List the methods of robust PCA.",
     "evaluate": "Compare masks with ground truth.",
 }
-"""What the list of commands says of each, without importing it: NAME_command of a module NAME."""
+"""What the list of commands says of each, without importing it."""
 
-_ELSEWHERE = {"methods": "compare"}
+# Modules with several commands; any other one is called as its command. Each is NAME_command there.
+_MODULES = {
+    "run": ("join", "apply"),
+    "results": ("events", "objects", "clips", "export", "feedback"),
+    "page": ("report", "view"),
+    "paper": ("compare", "methods", "experiment"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def exit_code_table() -> list[tuple[int, str]]:
@@ -85,7 +92,7 @@ class Application(click.Group):
         """Import a command; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"bgsub.cli.{_ELSEWHERE.get(cmd_name, cmd_name)}")
+        module = importlib.import_module(f"bgsub.cli.{_HOME.get(cmd_name, cmd_name)}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         command.short_help = COMMANDS[cmd_name]
         return command

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli.jobs import (
-    MODULE,
-    Job,
-    Outcome,
-    Work,
-    is_done,
-    outcome_of,
-    request_for,
-    show_result,
-    summarize,
-)
+from bgsub.cli import jobs as work_of
+from bgsub.cli.jobs import Job, Outcome, Work
 from bgsub.cli.messages import INTERRUPTED, Session, log_error
 from bgsub.errors import BatchError, BgsubError, Interrupted, OutputError
 
@@ -44,14 +35,14 @@ class _Film:
         None where it is one piece.
     waiting : set of int
         Numbers of the segments that are not done, 0 for a film in one piece.
-    failed : list of (int, int)
-        Segment and exit code of those that failed.
+    failed : dict of int to int
+        Exit codes of the segments that failed.
     """
 
     job: Job
     plan: SegmentPlan | None
     waiting: set[int]
-    failed: list[tuple[int, int]] = field(default_factory=list)
+    failed: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,13 +81,11 @@ class ClusterRun:
             raise Interrupted(f"{INTERRUPTED}; {self._so_far(jobs)}") from error
         except NoWorkersError as error:
             message = f"{error}; {self._so_far(jobs)}"
-            if any(outcome.status != "failed" for outcome in self._outcomes):
-                raise BatchError(message) from error
-            raise NoWorkersError(message) from error
-        order = {job: place for place, job in enumerate(jobs)}
-        outcomes = sorted(self._outcomes, key=lambda outcome: order[outcome.job])
+            some_are_done = any(outcome.status != "failed" for outcome in self._outcomes)
+            raise (BatchError if some_are_done else NoWorkersError)(message) from error
+        outcomes = sorted(self._outcomes, key=lambda outcome: jobs.index(outcome.job))
         if len(jobs) > 1:
-            summarize(outcomes, self._session)
+            work_of.summarize(outcomes, self._session)
         elif outcomes[0].status == "failed":
             raise click.exceptions.Exit(outcomes[0].exit_code)  # what is wrong was said
 
@@ -113,7 +102,7 @@ class ClusterRun:
 
         with self._session.about(job.input, label=job.label):
             try:
-                if self._work.skip and is_done(job, self._work, self._session):
+                if self._work.skip and work_of.is_done(job, self._work, self._session):
                     self._outcomes.append(Outcome(job, "skipped"))
                     return None
                 plan = prepare(job.input, job.out, self._work.options)
@@ -141,10 +130,9 @@ class ClusterRun:
                 if _is_passing(reply) and unit.tries < TRIES:
                     again.append(replace(unit, tries=unit.tries + 1))
                     continue
-                code = self._say(unit, reply)
                 unit.film.waiting.discard(unit.number)
-                if code:
-                    unit.film.failed.append((unit.number, code))
+                if code := self._say(unit, reply):
+                    unit.film.failed[unit.number] = code
                 if not unit.film.waiting:
                     self._finish(unit.film)
             units = again
@@ -154,15 +142,15 @@ class ClusterRun:
 
         segment = (unit.film.job.input, unit.number) if unit.number else None
         work = replace(self._work, skip=False, segment=segment)
-        request = request_for(unit.job, work, self._session, once=True, unseen=True)
-        return Task(do_in_child, (MODULE, request, self._pool.slots()), "bgsub-run")
+        request = work_of.request_for(unit.job, work, self._session, unseen=True)
+        return Task(do_in_child, (work_of.MODULE, request, self._pool.slots()), "bgsub-run")
 
     def _say(self, unit: _Unit, reply: Any) -> int:
         """Log what a unit reported, and return its exit code."""
         job, session = unit.job, self._session
         if isinstance(reply, dict):
-            outcome = outcome_of(job, reply, session, f", {unit.tries} times")
-            if outcome.status == "failed" or self._arrives(unit):
+            outcome = work_of.outcome_of(job, reply, session, f", {unit.tries} times")
+            if outcome.status == "failed" or _arrives(unit):
                 return outcome.exit_code
             message = f"{job.out}: a worker has put its results elsewhere"
             reply = OutputError(f"{message}; give an --out that all workers see")
@@ -174,41 +162,40 @@ class ClusterRun:
         session.input = session.label = None
         return code
 
-    def _arrives(self, unit: _Unit) -> bool:
-        """Wait until the results of a unit are seen here."""
-        from bgsub.pipeline.results import is_complete
-        from bgsub.segments.plan import segment_folder
-
-        job, number = unit.film.job, unit.number
-        folder = segment_folder(job.out, number) if number else job.out
-        until = time.monotonic() + _PATIENCE_S
-        while not is_complete(folder):
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.1)
-        return True
-
     def _finish(self, film: _Film) -> None:
         """Join the segments of a film, and note what became of it."""
         from bgsub.segments.run import finish
 
         job, session = film.job, self._session
-        code = film.failed[0][1] if film.failed else 0
+        code = next(iter(film.failed.values()), 0)
         with session.about(job.input, label=job.label):
             try:
                 if film.plan is not None and film.failed:
-                    names = ", ".join(str(number) for number, _ in film.failed[:5])
-                    message = f"{len(film.failed)} of {len(film.plan.segments)} segments failed"
-                    advice = "those that are finished are kept, --resume goes on"
-                    session.log("error", f"{message} ({names}); {advice}")
+                    total = len(film.plan.segments)
+                    session.log("error", work_of.segments_failed([*film.failed], total))
                 elif film.plan is not None:
-                    show_result(finish(job.out, film.plan), session)
+                    work_of.show_result(finish(job.out, film.plan), session)
             except Interrupted:
                 raise
             except Exception as error:  # noqa: BLE001 - the others go on
                 code = log_error(error, session)
         session.input = session.label = None
         self._outcomes.append(Outcome(job, "failed" if code else "done", code))
+
+
+def _arrives(unit: _Unit) -> bool:
+    """Wait until the results of a unit are seen here."""
+    from bgsub.pipeline.results import is_complete
+    from bgsub.segments.plan import segment_folder
+
+    job, number = unit.film.job, unit.number
+    folder = segment_folder(job.out, number) if number else job.out
+    until = time.monotonic() + _PATIENCE_S
+    while not is_complete(folder):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def _is_passing(reply: Any) -> bool:

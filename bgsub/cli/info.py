@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, duration, make_progress
-from bgsub.cli.options import (
-    PATH,
-    command,
-    named,
-    option,
-    resource_options,
-    run_options,
-    source_options,
-)
 from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
 
@@ -29,23 +21,23 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 
-@command(
+@opts.command(
     "info",
     "bgsub info water.avi",
     "bgsub info 'shots/*.png' --k 5 --scale 0.5 --memory 600M",
     "bgsub info door.mp4 --json | jq .estimate.memory_bytes",
 )
-@click.argument("path", type=PATH, metavar="INPUT")
-@option("Results", "--json", "as_json", is_flag=True, help="Print one JSON object.")
-@named("k", "fit_frames", "segment")
-@source_options
-@resource_options
+@opts.argument("path", "INPUT")
+@opts.option("Results", "--json as_json", "Print one JSON object.")
+@opts.named("k", "fit_frames", "segment")
+@opts.source_options
+@opts.resource_options
 def info_command(session: Session, path: str, as_json: bool, **params: Any) -> None:
     """Decode INPUT once and print its size, frames, rate, duration and codec.
 
     The last lines are the memory and the time that `bgsub run` would need for its default outputs.
     """
-    options = run_options(params)
+    options = opts.run_options(params)
     with session.about(path):
         facts, warnings = _examine(path, options, session)
         for warning in warnings:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Self, TextIO
+from typing import IO, Any, Self
 
 import click
 
@@ -77,8 +77,6 @@ class Session:
         ----------
         event : str
             Its kind: start, note, progress, finding, hint, warning, result, summary, log or error.
-        message : str
-            In plain language; line breaks become spaces.
         **facts
             Values that stand in the JSON object besides; None is left out.
         """
@@ -161,10 +159,10 @@ class _SessionHandler(logging.Handler):
             self._said.add((self.session.input, message))
         if record.exc_info and record.exc_info[1]:
             message = f"{message} ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
-        level = record.levelname.lower()
-        event: str = "note" if record.name == NOTES else "log"
+        event = "note" if record.name == NOTES else "log"
         if record.levelno >= logging.WARNING:
             event = "warning" if record.levelno < logging.ERROR else "error"
+        level = record.levelname.lower()
         self.session.log(event, message, level=level, logger=record.name)
 
 
@@ -179,12 +177,7 @@ def reporting(session: Session) -> Iterator[None]:
     doubtful: set[str | None] = set()
 
     def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,  # noqa: ARG001 - Python's signature
-        line: str | None = None,  # noqa: ARG001 - Python's signature
+        message: object, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
     ) -> None:
         where = f" ({filename}:{lineno})" if session.debug else ""
         if issubclass(category, RuntimeWarning):  # NumPy's, of a division by 0 and the like
@@ -192,8 +185,7 @@ def reporting(session: Session) -> Iterator[None]:
                 return
             doubtful.add(session.input)
             what = "some numbers are not finite, and what is made of them may be wrong"
-            session.log("warning", f"{what} ({message}){where}")
-            return
+            message = f"{what} ({message})"
         session.log("warning", f"{message}{where}")
 
     with warnings.catch_warnings():
@@ -218,12 +210,6 @@ def reporting(session: Session) -> Iterator[None]:
             notes.setLevel(logging.NOTSET)
 
 
-_LINE_INTERVAL_S = 10.0
-_JSON_INTERVAL_S = 1.0
-
-_UNITS = {"fit": " pixels", "batch": " inputs", "data sets": "", "draws": ""}
-
-
 class Progress:
     """A progress callback that says nothing, and what the others have in common.
 
@@ -246,7 +232,7 @@ class Progress:
             self._update(stage, done, total)
 
     def _update(self, stage: str, done: int, total: int | None) -> None:
-        """Write it, unless its level is silenced."""
+        """Show it."""
 
     def close(self) -> None:
         """End the display."""
@@ -268,28 +254,32 @@ class LineProgress(Progress):
     def __init__(
         self,
         session: Session,
-        interval_s: float = _LINE_INTERVAL_S,
+        interval_s: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(session)
-        self._interval = interval_s
-        self._clock = clock
+        self._interval, self._clock = interval_s, clock
         self._last_line = clock()
         self._stages: dict[str, float] = {}
 
     def _update(self, stage: str, done: int, total: int | None) -> None:
         now = self._clock()
-        began = self._stages.setdefault(stage, now)
+        elapsed = now - self._stages.setdefault(stage, now)
         if now - self._last_line < self._interval:
             return
         self._last_line = now
-        elapsed = now - began
         rate = done / elapsed if done and elapsed > 0 else None
         left = (total - done) / rate if rate and total and total >= done else None
+        text = f"{stage}: {done}"
+        if total:
+            text += f" of {total} ({min(100, 100 * done // total)} %)"
+        if rate is not None:
+            text += f", {rate:,.0f}/s" if rate >= 100 else f", {rate:.3g}/s"
+        if left is not None:
+            text += f", {duration(left)} left"
         self.session.log(
             "progress",
-            _in_words(stage, done, total, rate, left)
-            + (f", {self._detail}" if self._detail else ""),
+            f"{text}, {self._detail}" if self._detail else text,
             stage=stage,
             done=done,
             total=total,
@@ -352,27 +342,8 @@ def _unit(stage: str) -> str:
 
     if stage.split(" k=", maxsplit=1)[0] in COMPARED:
         return " iterations"
-    return _UNITS.get(stage, " frames")
-
-
-def _in_words(
-    stage: str, done: int, total: int | None, rate: float | None, left: float | None
-) -> str:
-    """Put progress into words.
-
-    Examples
-    --------
-    >>> _in_words("reading", 120, 480, 60.0, 6.0)
-    'reading: 120 of 480 (25 %), 60/s, 6 s left'
-    """
-    text = f"{stage}: {done}"
-    if total:
-        text += f" of {total} ({min(100, 100 * done // total)} %)"
-    if rate is not None:
-        text += f", {rate:,.0f}/s" if rate >= 100 else f", {rate:.3g}/s"
-    if left is not None:
-        text += f", {duration(left)} left"
-    return text
+    units = {"fit": " pixels", "batch": " inputs", "data sets": "", "draws": ""}
+    return units.get(stage, " frames")
 
 
 def duration(seconds: float) -> str:
@@ -383,14 +354,11 @@ def duration(seconds: float) -> str:
     >>> duration(6.4), duration(80), duration(7500)
     ('6 s', '1 min 20 s', '2 h 5 min')
     """
-    rounded = round(seconds)
-    if rounded < 60:
-        return f"{rounded} s"
-    minutes, second = divmod(rounded, 60)
-    if minutes < 60:
-        return f"{minutes} min {second} s"
+    minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
-    return f"{hours} h {minute} min"
+    if hours:
+        return f"{hours} h {minute} min"
+    return f"{minute} min {second} s" if minute else f"{second} s"
 
 
 def speed(frames: int, seconds: float) -> str:
@@ -412,10 +380,19 @@ def make_progress(session: Session) -> Progress:
     if session.quiet or session.unseen:
         return Progress(session)
     if session.log_json:
-        return LineProgress(session, _JSON_INTERVAL_S)
+        return LineProgress(session, 1.0)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return BarProgress(session) if session.lines is None else Progress(session)
     return LineProgress(session)
+
+
+def log_results(
+    out: str | os.PathLike[str], session: Session, message: str = "results are in {}"
+) -> None:
+    """Log where results are; if they are all that was asked for, no signal makes them a failure."""
+    if session.label is None:
+        work_is_done()
+    session.log("result", message.format(os.fspath(out)), out=os.fspath(out))
 
 
 INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
@@ -426,20 +403,15 @@ _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
 # No file has such a name; it is what a damaged file has in the place of a number.
 _ENDLESS_WORD = re.compile(r"([^\s/]{60})[^\s/]{239,}?(?=[:;,]*(?:[\s/]|$))")
 
-_TOO_MANY_FILES = (
-    "too many files are open at once ({reason}); allow more with `ulimit -n`, or use fewer --jobs"
-)
-
 # What the system refused, where nobody who knew what it was for has said so.
+_CANNOT_WRITE = "{name}: cannot be written ({reason})", OutputError.exit_code
+_TOO_MANY_FILES = (
+    "too many files are open at once ({reason}); allow more with `ulimit -n`, or use fewer --jobs",
+    UsageError.exit_code,
+)
 _OF_SYSTEM: dict[int | None, tuple[str, int]] = {
-    **dict.fromkeys(
-        (errno.ENOSPC, errno.EDQUOT, errno.EROFS),
-        ("{name}: cannot be written ({reason})", OutputError.exit_code),
-    ),
-    **dict.fromkeys(
-        (errno.EMFILE, errno.ENFILE),
-        (_TOO_MANY_FILES, UsageError.exit_code),
-    ),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS), _CANNOT_WRITE),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _TOO_MANY_FILES),
     errno.ENAMETOOLONG: ("{name:.60}…: cannot be opened ({reason})", InputError.exit_code),
 }
 
@@ -456,9 +428,9 @@ def describe(error: BaseException) -> tuple[str, int]:
 
 
 def _describe(error: BaseException) -> tuple[str, int]:
+    reason = getattr(error, "strerror", None) or str(error)
     if _is_out_of_memory(error):
         advice = "take fewer frames with --every or smaller ones with --scale"
-        reason = getattr(error, "strerror", None) or str(error)
         what = f"out of memory ({reason})" if reason else "out of memory"
         return f"{what}; {advice}", MemoryLimitError.exit_code
     if isinstance(error, BgsubError):
@@ -471,7 +443,7 @@ def _describe(error: BaseException) -> tuple[str, int]:
     if number in _OF_SYSTEM:
         text, code = _OF_SYSTEM[number]
         name = str(getattr(error, "filename", None) or "an output")[:200]
-        return text.format(name=name, reason=getattr(error, "strerror", "")), code
+        return text.format(name=name, reason=reason), code
     message = f"unexpected error: {type(error).__name__}: {error}"
     return f"{message} (run with --debug for the traceback)", BgsubError.exit_code
 
@@ -483,19 +455,15 @@ def _is_out_of_memory(error: BaseException) -> bool:
     """
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, (InputError, UsageError, MemoryLimitError)):
-        if isinstance(seen, MemoryError):
-            return True
-        if isinstance(seen, OSError) and seen.errno == errno.ENOMEM:
+        origin, number = type(seen).__module__, getattr(seen, "errno", None)
+        if isinstance(seen, MemoryError) or (isinstance(seen, OSError) and number == errno.ENOMEM):
             return True
         # A library that does not fit, a thread for whose stack there is no room, OpenCV's own.
-        kinds = (ImportError, RuntimeError, OSError) if not isinstance(seen, BgsubError) else ()
-        if isinstance(seen, kinds) and _NO_MEMORY.search(str(seen)):
-            return True
-        origin = type(seen).__module__
-        if origin == "cv2" and _NO_MEMORY.search(str(seen)):
+        says_so = isinstance(seen, (ImportError, RuntimeError, OSError)) or origin == "cv2"
+        if says_so and not isinstance(seen, BgsubError) and _NO_MEMORY.search(str(seen)):
             return True
         # FFmpeg's word for a thread that the system does not give it.
-        if origin == "av.error" and getattr(seen, "errno", None) == errno.EAGAIN:
+        if origin == "av.error" and number == errno.EAGAIN:
             return True
         seen = seen.__cause__
     return False
@@ -531,16 +499,9 @@ def log_error(error: BaseException, session: Session) -> int:
     return code
 
 
-def silence_stdout() -> None:
-    """Let nothing be written to a stdout whose reader is gone, not at Python's end either."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-    except (OSError, ValueError):  # not a real file, as in tests
-        return
-
-
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 
 
 def install() -> None:
@@ -549,14 +510,14 @@ def install() -> None:
     SIGHUP stays ignored under nohup. SIGINT does not: shells ignore it for what scripts start with
     ``&``, and a person who stops the script, or sends it by hand, means it.
     """
-    for number in _numbers():
+    for number in _SIGNALS:
         if number.name != "SIGHUP" or signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _first)
 
 
 def work_is_done() -> None:
     """Ignore these signals from now on: what was asked for is there, and the exit code says so."""
-    for number in _numbers():
+    for number in _SIGNALS:
         if signal.getsignal(number) in {_first, _second}:
             signal.signal(number, signal.SIG_IGN)
 
@@ -575,7 +536,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
         for other in before:
             signal.signal(other, _second)
 
-    for number in _numbers():
+    for number in _SIGNALS:
         if signal.getsignal(number) in {_first, signal.SIG_DFL, signal.default_int_handler}:
             before[number] = signal.signal(number, ask)
     try:
@@ -585,21 +546,8 @@ def asked_to_stop() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def log_results(
-    out: str | os.PathLike[str], session: Session, message: str = "results are in {}"
-) -> None:
-    """Log where results are; if they are all that was asked for, no signal makes them a failure."""
-    if session.label is None:
-        work_is_done()
-    session.log("result", message.format(os.fspath(out)), out=os.fspath(out))
-
-
-def _numbers() -> list[signal.Signals]:
-    return [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
-
-
 def _first(_number: int, _frame: FrameType | None) -> None:
-    for other in _numbers():
+    for other in _SIGNALS:
         if signal.getsignal(other) is _first:
             signal.signal(other, _second)
     raise KeyboardInterrupt
@@ -607,6 +555,12 @@ def _first(_number: int, _frame: FrameType | None) -> None:
 
 def _second(_number: int, _frame: FrameType | None) -> None:
     os._exit(Interrupted.exit_code)
+
+
+def silence_stdout() -> None:
+    """Let nothing be written to a stdout whose reader is gone, not at Python's end either."""
+    with contextlib.suppress(OSError, ValueError):  # not a real file, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def prepare() -> None:

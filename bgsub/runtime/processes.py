@@ -10,9 +10,10 @@ import signal
 import struct
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BufferedReader
-from typing import BinaryIO, cast
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 # A thread that comes back from a library waits this long for one that runs Python code, such as
 # the drawing of a plot. With the usual 5 ms the pictures would stand still meanwhile: writing those
@@ -81,6 +82,67 @@ def held_back_in_children(*names: str) -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_CHILD_LOOK_S = 0.2
+_STOP_S = 30.0
+_TAIL = 4000
+
+
+def ask_child(
+    module: str, request: Any, is_over: Callable[[], bool], *, keeps_stderr: bool = False
+) -> dict[str, Any]:
+    """Run a module as a program, send it a request and return its reply, both a line of JSON.
+
+    What kills a process (a library that crashes, the system that needs memory) takes nothing else
+    with it then, and memory is given back after each. The program must stop when its stdin ends:
+    nobody waits for it any more. Without a reply, ``died`` has the exit code and, if stderr is
+    kept instead of shown, ``last_line`` what was said last.
+    """
+    import json
+    import subprocess
+    import tempfile
+
+    # Without the current folder on its path: it may hold films, and a click.py among them.
+    path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    with (
+        tempfile.TemporaryFile() as reply,
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(  # noqa: S603 - this Python, and a module that the caller names
+            [sys.executable, "-P", "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=reply,
+            stderr=said if keeps_stderr else None,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
+            # A terminal sends Ctrl-C to all of a session: whoever asks decides what it means.
+            start_new_session=True,
+        ) as child,
+    ):
+        asked = cast("BinaryIO", child.stdin)
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                asked.write(json.dumps(request).encode() + b"\n")
+                asked.flush()
+            while child.poll() is None and not is_over():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_CHILD_LOOK_S)
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                asked.close()  # which stops it
+            try:
+                code = child.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                code = child.wait()
+        reply.seek(0)
+        text = reply.read()
+        said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
+        lines = said.read().decode(errors="replace").split("\n")
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return {"died": code, "last_line": next((line for line in lines[::-1] if line.strip()), "")}
+    return found
 
 
 _NUMBER = struct.Struct(">Q")

@@ -52,7 +52,7 @@ def films(tmp_path, monkeypatch):
 
 
 OPTIONS = make_options(outputs={"errors"}, k=1)
-WORK = Work("run", OPTIONS)
+WORK = Work(OPTIONS)
 
 
 def test_a_unit_that_died_is_tried_again(films, capsys):

@@ -139,8 +139,8 @@ def ask(tmp_path):
         if number is not None:
             common_plan(job.input, job.out, options)
             segment = job.input, number
-        told = Work("run", options, segment=segment)
-        return request_for(job, told, Session(), once=True, unseen=True, jobs=1) | changes
+        told = Work(options, segment=segment)
+        return request_for(job, told, Session(), unseen=True, jobs=1) | changes
 
     return make
 
