@@ -38,8 +38,8 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.live.decoding import Header
-from bgsub.live.feed import Item, LiveSource, Lost, Opened, Seen
+from bgsub.live.decoding import Header, Seen
+from bgsub.live.feed import Item, LiveSource, Lost, Opened
 from bgsub.live.options import WatchOptions
 from bgsub.live.watcher import Watcher
 from bgsub.runtime.limits import give_back

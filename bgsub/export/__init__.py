@@ -32,13 +32,7 @@ class _Moment(Rule):
 @documented
 @dataclass(frozen=True, kw_only=True)
 class ClipOptions(Declared):
-    """How a film is cut into clips.
-
-    Raises
-    ------
-    UsageError
-        For a value out of range, or options that exclude each other.
-    """
+    """How a film is cut into clips; UsageError for a value out of range."""
 
     mode: Literal["encode", "copy"] = _results(
         "encode",

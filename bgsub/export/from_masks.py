@@ -58,26 +58,10 @@ def follow_masks(
     One pass over the masks, and over the film where it still is there: with its pictures, objects
     that merge are told apart by their looks, without them by their motion.
 
-    Parameters
-    ----------
-    given : str
-        A folder of results with masks; a mask video; or a folder of mask images.
-    out : Path
-        Folder for the tables.
-    rate : Fraction, optional
-        Frames a second, where the masks do not say it.
-    still_objects : {"foreground", "background"} or float, optional
-        What becomes of what has come to rest: it is foreground while the masks say so, or absorbed,
-        see `bgsub.tracking.absorption`.
-    force : bool
-        Replace earlier results in `out`.
-
-    Raises
-    ------
-    InputError
-        If there are no masks, or they cannot be read.
-    OutputError
-        If `out` cannot be written.
+    `given` is a folder of results with masks, a mask video, or a folder of mask images, and `rate`
+    their frames a second where they do not say it. What has come to rest is foreground while the
+    masks say so, or absorbed, see `bgsub.tracking.absorption`. InputError if there are no masks, or
+    they cannot be read; OutputError if `out` cannot be written, or has results without `force`.
     """
     masks = open_masks(given)
     footage = _of_results(given, masks) or _of_masks(masks, rate)

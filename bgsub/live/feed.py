@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -20,8 +19,8 @@ from typing import BinaryIO, Literal, cast
 from urllib.parse import urlsplit
 
 from bgsub.errors import InputError, UsageError
-from bgsub.live.decoding import End, Header, LivePicture, Note, Skipped, StreamPacket
-from bgsub.live.options import StreamOptions
+from bgsub.live.decoding import End, Header, Note, Seen, Skipped, StreamPacket
+from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.runtime.processes import held_back_in_children, receive
 
 _PROTOCOLS = {
@@ -30,28 +29,17 @@ _PROTOCOLS = {
     "rtmp": "rtmp,tcp",
     "rtmps": "rtmps,tcp,tls",
     "rtp": "rtp,udp",
-    "http": "http,tcp,tls,https,crypto,httpproxy",
-    "https": "http,tcp,tls,https,crypto,httpproxy",
-    "tcp": "tcp",
-    "udp": "udp",
-    "srt": "srt",
+    **dict.fromkeys(("http", "https"), "http,tcp,tls,https,crypto,httpproxy"),
+    **{scheme: scheme for scheme in ("tcp", "udp", "srt")},
 }
 """Schemes, and what FFmpeg may connect by when it opens one: never a file of this machine."""
 
 
 @dataclass(frozen=True)
 class LiveSource:
-    """What is watched.
+    """What is watched, `text` as it was given.
 
-    Attributes
-    ----------
-    text : str
-        As it was given.
-    kind : {"file", "url", "device", "stdin"}
-    format : str or None
-        FFmpeg's name of the format where it is not to be guessed.
-    options : dict of str to str
-        For FFmpeg's demuxer.
+    `format` is FFmpeg's name where it is not to be guessed, and `options` are for its demuxer.
     """
 
     text: str
@@ -84,12 +72,7 @@ class LiveSource:
 def read_source(text: str, raw: StreamOptions | None = None) -> LiveSource:
     """Return what is meant by ``-``, a URL, a device such as ``/dev/video0``, or a file.
 
-    Raises
-    ------
-    UsageError
-        If the options do not go with the source, or its scheme is unknown.
-    InputError
-        If there is no such file.
+    UsageError if the options do not go with the source, or its scheme is unknown.
     """
     raw = raw or StreamOptions()
     options = {"video_size": raw.size, "pixel_format": raw.pixel_format, "framerate": raw.rate}
@@ -131,17 +114,9 @@ _MOST_BYTES = 256 << 20
 class PacketRing:
     """The packets of the last seconds, from a key frame on; for several threads.
 
-    Parameters
-    ----------
-    keep_s : float
-        Seconds that are kept at least, if they take no more than 256 MiB.
-
-    Attributes
-    ----------
-    next_serial : int
-        Number that the next packet will have; they count on over all connections.
-    epoch : int
-        Connections so far; a ring holds the packets of one.
+    Those of `keep_s` are kept at least, if they take no more than 256 MiB. They are numbered over
+    all connections, and `next_serial` comes next; `epoch` counts connections, of which the ring
+    holds the packets of one.
     """
 
     def __init__(self, keep_s: float) -> None:
@@ -190,25 +165,19 @@ class PacketRing:
 
     def _trim(self) -> None:
         """Drop what is before the last key frame that is old enough."""
-        newest = self._packets[-1][1].time_s
+        oldest_s = self._packets[-1][1].time_s - self._keep_s
         while True:
-            keys = ((n, packet.time_s) for n, packet in self._packets if packet.is_key)
-            first = self._packets[0][0]
-            following = next(((n, time_s) for n, time_s in keys if n > first), None)
-            if following is None:
-                # Of a stream that has no second key frame nothing can be dropped but all.
-                if self._bytes > _MOST_BYTES:
-                    self._drop(self._packets[-1][0])
-                return
-            serial, time_s = following
+            keys = (each for each in islice(self._packets, 1, None) if each[1].is_key)
+            # Of a stream that has no second key frame nothing can be dropped but all.
+            serial, key = next(keys, (self._packets[-1][0], None))
             is_held = self._held is not None and serial > self._held
-            if (is_held or time_s > newest - self._keep_s) and self._bytes <= _MOST_BYTES:
+            is_needed = key is None or is_held or key.time_s > oldest_s
+            if is_needed and self._bytes <= _MOST_BYTES:
                 return
-            self._drop(serial)
-
-    def _drop(self, until: int) -> None:
-        while self._packets and self._packets[0][0] < until:
-            self._bytes -= len(self._packets.popleft()[1].data)
+            while self._packets[0][0] < serial:
+                self._bytes -= len(self._packets.popleft()[1].data)
+            if key is None:
+                return
 
 
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
@@ -225,30 +194,14 @@ _ROOM = 5
 class Opened:
     """A stream has begun, or has changed.
 
-    Attributes
-    ----------
-    header : Header
-    base_s : float
-        When, in seconds since the feed was started.
-    wall_s : float
-        The same on the clock of the system.
-    epoch : int
-        Of the ring, for the packets of this connection.
+    `base_s` is when, in seconds since the feed was started, and `wall_s` the same on the clock of
+    the system; `epoch` is that of the ring for the packets of this connection.
     """
 
     header: Header
     base_s: float
     wall_s: float
     epoch: int
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A frame: seconds since the feed was started, its bytes, and when it came (monotonic)."""
-
-    time_s: float
-    row: bytes
-    came_s: float
 
 
 @dataclass(frozen=True)
@@ -265,60 +218,28 @@ Item = Opened | Seen | Lost | Note
 class Feed:
     """A stream as frames and packets, opened again whenever it breaks.
 
-    A context manager; the process that decodes is killed at its end.
-
-    Parameters
-    ----------
-    source : LiveSource
-    ring : PacketRing
-        Takes the packets.
-    scale : float, optional
-        Of the frames that are analysed.
-    every_s : float
-        Seconds between them; 0 for all.
-    sound : bool
-        Whether it is taken along.
-    drops : bool
-        Whether frames for which there is no time are left out; else the source waits.
-    stall_s : float
-        Seconds without anything after which a connection is given up.
-    pauses_s : sequence of float
-
-    Attributes
-    ----------
-    dropped : int
-        Frames left out so far.
-    connections : int
-        Times that the stream was opened.
+    A context manager; the process that decodes is killed at its end. `scale` is that of the frames
+    that are analysed. With `drops`, frames for which there is no time are left out, and `dropped`
+    counts them; else the source waits. `connections` counts how often the stream was opened.
     """
 
     def __init__(
         self,
         source: LiveSource,
         ring: PacketRing,
-        *,
+        options: WatchOptions | None = None,
         scale: float | None = None,
-        every_s: float = 0.0,
-        sound: bool = True,
         drops: bool = True,
-        stall_s: float = 20.0,
         pauses_s: Sequence[float] = PAUSES_S,
     ) -> None:
+        options = options or WatchOptions()
         self._source, self._ring = source, ring
-        self._settings = json.dumps(
-            {
-                "address": source.address,
-                "format": source.format,
-                "options": source.options,
-                "protocols": source.protocols,
-                "scale": scale,
-                "every": every_s,
-                "sound": sound,
-                "drops": drops,
-                "parent": os.getpid(),
-            }
-        )
-        self._drops, self._stall_s, self._pauses = drops, stall_s, tuple(pauses_s)
+        opened: dict[str, object]
+        opened = {"address": source.address, "format": source.format, "options": source.options}
+        opened |= {"protocols": source.protocols, "sound": options.sound and options.clips}
+        asked = {"scale": scale, "every": options.every_s or 0.0, "drops": drops}
+        self._settings = json.dumps(opened | asked | {"parent": os.getpid()})
+        self._drops, self._stall_s, self._pauses = drops, options.stall_s, tuple(pauses_s)
         self._changed = threading.Condition()
         self._items: deque[Item] = deque()
         self._stop = threading.Event()
@@ -357,8 +278,7 @@ class Feed:
     def _kill(self) -> None:
         process = self._process
         if process is not None:
-            with contextlib.suppress(OSError):
-                process.kill()
+            process.kill()
 
     def _put(self, item: Item) -> None:
         with self._changed:
@@ -423,10 +343,16 @@ class Feed:
             message = receive(pipe)
             self._heard = time.monotonic()
             if isinstance(message, Header):
-                base = self._open(message, base, is_new=not had_frames)
+                now = time.monotonic() - self._began
+                if not had_frames:
+                    self.connections += 1
+                    # A file is read faster than it was recorded: its own time is what counts.
+                    base = max(now, self._latest_s + 0.04) if self._source.kind != "file" else 0.0
+                    self._ring.clear()
+                self._put(Opened(message, base, time.time() - now + base, self._ring.epoch))
             elif isinstance(message, StreamPacket):
                 self._ring.add(message, base)
-            elif isinstance(message, LivePicture):
+            elif isinstance(message, Seen):
                 had_frames = True
                 self._latest_s = base + message.time_s
                 self._put(Seen(self._latest_s, message.row, self._heard))
@@ -439,14 +365,3 @@ class Feed:
             else:
                 return End("the process that decodes it died"), had_frames
         return End(""), had_frames
-
-    def _open(self, header: Header, base: float, *, is_new: bool) -> float:
-        """Announce a stream; return the time at which its connection began."""
-        now = time.monotonic() - self._began
-        if is_new:
-            self.connections += 1
-            # A file is read faster than it was recorded: its own time is what counts.
-            base = max(now, self._latest_s + 0.04) if self._source.kind != "file" else 0.0
-            self._ring.clear()
-        self._put(Opened(header, base, time.time() - now + base, self._ring.epoch))
-        return base

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bgsub.live.decoding import StreamPacket
-from bgsub.live.feed import Feed, LiveSource, Lost, PacketRing, Seen, read_source
+from bgsub.live.decoding import Seen, StreamPacket
+from bgsub.live.feed import Feed, LiveSource, Lost, PacketRing, read_source
 
 from .conftest import blocked_in, children_of, transport, walk
 

@@ -18,8 +18,8 @@ import pytest
 from bgsub.errors import InputError
 from bgsub.live import feed as feed_module
 from bgsub.live.analysis import Analysis
-from bgsub.live.decoding import Header
-from bgsub.live.feed import Lost, Opened, Seen, read_source
+from bgsub.live.decoding import Header, Seen
+from bgsub.live.feed import Lost, Opened, read_source
 from bgsub.live.options import WatchOptions
 from bgsub.live.watcher import Watcher
 from bgsub.pipeline.run import run

@@ -146,9 +146,9 @@ class PCP(PixelMethod):
     With Y the multiplier and μ the penalty, an iteration lowers the singular values of Z = X − S +
     Y/μ by 1/μ to get L, the entries of W = X − L + Y/μ by λ/μ to get S, and takes Y ← μ(W − S). So
     Y is μW cut off at ±λ and S = W − Y/μ: the state is W alone. (In W, L is over-relaxed: 1.6 L −
-    0.6 (X − S').) The singular values come from the eigenpairs of ZZᵀ (n ≤ p), whose blocks of
-    columns are multiplied in the precision of the entries and summed in float64. Each iteration is
-    one pass over X: n²p operations for ZZᵀ and 4npr for L, O(n³) for the eigenpairs.
+    0.6 (X − S').) The singular values come from the eigenpairs of ZZᵀ (n ≤ p), which is formed in
+    float64: squares in float32 would leave those below some 1/1000 of the largest to rounding. Each
+    iteration is one pass over X: n²p operations for ZZᵀ and 4npr for L, O(n³) for the eigenpairs.
 
     Y is always λ times a subgradient of ‖S‖_1, and Y + μ(S − S') is one of ‖L‖_*: with both
     residuals 0 the pair is optimal. Lin, Chen and Ma let μ grow in every iteration and look at the
@@ -335,8 +335,9 @@ def _square(block: NDArray[Any]) -> float:
 
 
 def _product(block: NDArray[Any]) -> Floats:
-    """ZZᵀ of a block, in the precision of its entries; blocks are summed in float64."""
-    return np.asarray(block @ block.T, dtype=np.float64)
+    """ZZᵀ of a block, in float64."""
+    block = block.astype(np.float64, copy=False)
+    return np.asarray(block @ block.T)
 
 
 class RobustSubspace(PixelMethod):

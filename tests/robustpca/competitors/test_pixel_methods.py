@@ -161,7 +161,7 @@ def test_a_penalty_that_does_not_grow_is_refused():
 
 @pytest.mark.parametrize("lam", [None, 0.06, 0.2])
 def test_footage_of_8_bits_has_the_optimum_of_the_same_numbers_in_float64(lam):
-    """Products of 8-bit frames are made in float32, where small singular values are uncertain."""
+    """L and S of 8-bit frames are float32, but its singular values must not be less certain."""
     rng = np.random.default_rng(0)
     place = (
         120
