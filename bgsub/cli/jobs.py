@@ -197,25 +197,17 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
 
     if not subfolders:
         return [Job(given, out, i, len(inputs)) for i, given in enumerate(inputs, start=1)]
-    names: dict[int, str] = {}
+    jobs: list[Job] = []
     taken: set[str] = set()  # file systems may take Water for water
-
-    def take(index: int, name: str) -> None:
-        names[index] = name
-        taken.add(name.casefold())
-
-    for index, given in enumerate(inputs if keep else ()):
-        for name in itertools.takewhile(lambda name: is_complete(out / name), _names(given)):
-            if name.casefold() not in taken and belongs(out / name, given):
-                take(index, name)
-                break
-    for index, given in enumerate(inputs):
-        for name in _names(given) if index not in names else ():
-            is_foreign = keep and is_complete(out / name) and not belongs(out / name, given)
+    for number, given in enumerate(inputs, start=1):
+        for name in _names(given):
+            place = out / name
+            is_foreign = keep and is_complete(place) and not belongs(place, given)
             if name.casefold() not in taken and not is_foreign:
-                take(index, name)
+                taken.add(name.casefold())
+                jobs.append(Job(given, place, number, len(inputs)))
                 break
-    return [Job(one, out / names[i], i + 1, len(inputs)) for i, one in enumerate(inputs)]
+    return jobs
 
 
 def _names(given: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 from bgsub import __version__, errors
 from bgsub.cli import COMMANDS, cli
 
-HEAVY = ("numpy", "scipy", "cv2", "av", "matplotlib", "tqdm", "subprocess", "pickle")
+HEAVY = ("numpy", "scipy", "cv2", "av", "matplotlib", "subprocess", "pickle")
 
 
 def python(code: str, *args: str) -> subprocess.CompletedProcess[str]:
