@@ -27,22 +27,12 @@ _PATIENCE_S = 10.0
 
 @dataclass
 class _Film:
-    """A job, and what of it is left.
-
-    Attributes
-    ----------
-    plan : SegmentPlan or None
-        None where it is one piece.
-    waiting : set of int
-        Numbers of the segments that are not done, 0 for a film in one piece.
-    failed : dict of int to int
-        Exit codes of the segments that failed.
-    """
+    """A job, and what of it is left."""
 
     job: Job
-    plan: SegmentPlan | None
-    waiting: set[int]
-    failed: dict[int, int] = field(default_factory=dict)
+    plan: SegmentPlan | None  # None where it is one piece
+    waiting: set[int]  # segments that are not done, 0 for a film in one piece
+    failed: dict[int, int] = field(default_factory=dict)  # segments and their exit codes
 
 
 @dataclass(frozen=True)

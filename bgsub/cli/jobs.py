@@ -50,21 +50,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """One input of a batch.
-
-    Attributes
-    ----------
-    input : str
-        As it was given; in messages.
-    out : Path
-        Where its results go.
-    number, of : int
-        Its place among the inputs, from 1, and their number.
-    """
+    """One input of a batch, as it was given, and where its results go."""
 
     input: str
     out: Path
-    number: int = 1
+    number: int = 1  # its place among the inputs, from 1
     of: int = 1
 
     @property
@@ -88,28 +78,14 @@ _WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
 
 @dataclass(frozen=True)
 class Work:
-    """What is done with each input: plain values, so that it may go to another process.
-
-    Attributes
-    ----------
-    model : str, optional
-        The model.npz of `bgsub apply`, or a folder of results with several; None for a run.
-    skip : bool
-        Leave inputs alone whose complete results are there, if they were made so.
-    digest : str, optional
-        SHA-256 that the input should have, of a run that is repeated.
-    processes : int
-        Processes for the segments of an only input.
-    segment : (str, int), optional
-        Footage and number of the segment that is done instead of an input.
-    """
+    """What is done with each input: plain values, so that it may go to another process."""
 
     options: RunOptions
-    model: str | None = None
-    skip: bool = False
-    digest: str | None = None
-    processes: int = 1
-    segment: tuple[str, int] | None = None
+    model: str | None = None  # of `bgsub apply`: a model.npz, or a folder of results with several
+    skip: bool = False  # leaves inputs alone whose complete results are there, if they were made so
+    digest: str | None = None  # SHA-256 that the input should have, of a run that is repeated
+    processes: int = 1  # for the segments of an only input
+    segment: tuple[str, int] | None = None  # footage and number; done instead of an input
 
     def do(self, job: Job, session: Session) -> None:
         """Do a job, and say what was found."""

@@ -47,30 +47,16 @@ _PREFIX = {"hint": "hint: ", "warning": "warning: ", "error": "bgsub: "}
 
 @dataclass
 class Session:
-    """How one call of bgsub talks, and about which input at the moment.
-
-    Attributes
-    ----------
-    quiet, verbose, log_json, debug
-        The options of the same names; `verbose` counts.
-    input : str, optional
-        The input at work; stands in JSON lines.
-    label : str, optional
-        The same in short where there are several; begins plain lines.
-    lines : list of str, optional
-        Lines are kept here instead of written; progress is not.
-    unseen : bool
-        Whether nobody sees progress, or when an input begins.
-    """
+    """How one call of bgsub talks, and about which input at the moment."""
 
     quiet: bool = False
     verbose: int = 0
     log_json: bool = False
     debug: bool = False
-    input: str | None = None
-    label: str | None = None
-    lines: list[str] | None = None
-    unseen: bool = False
+    input: str | None = None  # at work; stands in JSON lines
+    label: str | None = None  # the same where there are several; begins plain lines
+    lines: list[str] | None = None  # where lines are kept instead of written; progress is not
+    unseen: bool = False  # whether nobody sees progress, or when an input begins
 
     def log(self, event: str, message: str, **facts: object) -> None:
         """Write one message to stderr; with --quiet only errors are written.

@@ -61,7 +61,7 @@ class _MatrixLibraries:
         self._found: ThreadpoolController | None = None
         self._with_scipy = False
         self._limits: threadpool_limits | None = None
-        self.before = 1
+        self._before = 1
 
     def look(self) -> ThreadpoolController:
         """Walk through all that is loaded, which takes milliseconds."""
@@ -70,29 +70,33 @@ class _MatrixLibraries:
             self._found = ThreadpoolController()
             return self._found
 
-    def begin(self) -> bool:
-        """Set the limit and return True, unless it is set."""
-        with self._lock:
-            if self._limits is not None:
-                return False
-            found = self._found
-            # SciPy brings a library of its own.
-            if found is None or self._with_scipy != ("scipy.linalg" in sys.modules):
-                found = self.look()
-            blas = found.select(user_api="blas")
-            self.before = max((each.num_threads for each in blas.lib_controllers), default=1)
-            self._limits = blas.limit(limits=1)
-            return True
+    @contextmanager
+    def on_one_thread(self) -> Iterator[int]:
+        """Keep every product to one thread inside of the context, in all threads of the program.
 
-    def end(self) -> None:
-        """Restore the threads of the libraries."""
+        Yields the threads that a product took before, and takes afterwards.
+        """
         with self._lock:
-            if self._limits is not None:
-                self._limits.restore_original_limits()
-            self._limits = None
+            is_mine = self._limits is None
+            if self._limits is None:
+                found = self._found
+                # SciPy brings a library of its own.
+                if found is None or self._with_scipy != ("scipy.linalg" in sys.modules):
+                    found = self.look()
+                blas = found.select(user_api="blas")
+                self._before = max((each.num_threads for each in blas.lib_controllers), default=1)
+                self._limits = blas.limit(limits=1)
+        try:
+            yield self._before
+        finally:
+            with self._lock:
+                if is_mine and self._limits is not None:
+                    self._limits.restore_original_limits()
+                    self._limits = None
 
 
 _matrix_libraries = _MatrixLibraries()
+products_on_one_thread = _matrix_libraries.on_one_thread
 
 
 def one_blas_thread() -> threadpool_limits:
@@ -108,20 +112,6 @@ def import_each(modules: Iterable[str]) -> None:
     for module in modules:
         with _libraries:
             importlib.import_module(module)
-
-
-@contextmanager
-def products_on_one_thread() -> Iterator[int]:
-    """Keep every matrix product to one thread inside of the context, in all threads of the program.
-
-    Yields the threads that a product took before, and takes afterwards.
-    """
-    is_mine = _matrix_libraries.begin()
-    try:
-        yield _matrix_libraries.before
-    finally:
-        if is_mine:
-            _matrix_libraries.end()
 
 
 def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
