@@ -474,7 +474,7 @@ def serve() -> None:
     signal.signal(signal.SIGTERM, _stop)
     code = 0
     try:
-        request: Any = receive(sys.stdin.buffer)
+        request = receive(sys.stdin.buffer)
         threading.Thread(target=_wait_for_end, daemon=True).start()
         reply = answer(request)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is done
