@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import UsageError
 from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import (
     POSITIVE,
@@ -141,13 +141,7 @@ class Declared:
         ------
         UsageError
             For a name that is no option, or a value of a wrong type or out of range.
-        InputError
-            If it is no mapping.
         """
-        if not isinstance(plain, Mapping):
-            raise InputError(
-                f"is damaged: its options are {plain!r}, where an object with names is needed"
-            )
         for name in plain:
             if name not in cls.__dataclass_fields__:
                 raise UsageError(f"option {name!r} is not known to this version of bgsub")
@@ -529,7 +523,5 @@ class RunOptions(Declared):
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make options from what `to_json` returned; see `Declared.from_json`."""
-        if not isinstance(plain, Mapping):
-            return super().from_json(plain)
         source = SourceOptions.from_json(plain.get("source", {}))
         return super().from_json({**plain, "source": source})
