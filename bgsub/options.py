@@ -99,10 +99,7 @@ def documented(kind: T) -> T:
 class Declared:
     """Base of options that check their values when they are made, and go to JSON and back.
 
-    Raises
-    ------
-    UsageError
-        For a value of a wrong type or out of range: one line that names the option and the rule.
+    UsageError for a value of a wrong type or out of range: one line that names option and rule.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # which all that derive from it have
@@ -137,10 +134,7 @@ class Declared:
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make options from what `to_json` returned; what is missing has its default.
 
-        Raises
-        ------
-        UsageError
-            For a name that is no option, or a value of a wrong type or out of range.
+        UsageError also for a name that is no option.
         """
         for name in plain:
             if name not in cls.__dataclass_fields__:

@@ -163,14 +163,8 @@ class Work:
 def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> list[Job]:
     """Decide where the results of each input go, in the order of the inputs.
 
-    Parameters
-    ----------
-    subfolders : bool
-        Give each a folder of its own in `out`, named after it: ``water``, and where a name is taken
-        ``water-2``, ``water-3``, ….
-    keep : bool
-        Let inputs whose complete results are there keep the folder that these are in, also when the
-        list of inputs has changed since.
+    With `subfolders`, each has a folder of its own in `out`, named after it: ``water``, and where
+    a name is taken ``water-2``, …. With `keep`, complete results of other inputs count as taken.
     """
     from bgsub.pipeline.results import is_complete
 
@@ -313,14 +307,9 @@ def run_batch(
     processes: int = 1,
     outcomes: Iterable[Outcome] | None = None,
 ) -> None:
-    """Do all jobs; where there are several, one that fails does not stop the others.
+    """Do all jobs, or take the outcomes of who does; one that fails does not stop the others.
 
-    Parameters
-    ----------
-    processes : int
-        Jobs that are done side by side; what is said of them comes in their order.
-    outcomes : iterable of Outcome, optional
-        Of the jobs, where somebody else does them.
+    With several `processes`, jobs are done side by side; what is said of them comes in their order.
     """
     if outcomes is None and len(jobs) == 1:
         do_job(jobs[0], work, session)

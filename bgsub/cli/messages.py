@@ -61,12 +61,8 @@ class Session:
     def log(self, event: str, message: str, **facts: object) -> None:
         """Write one message to stderr; with --quiet only errors are written.
 
-        Parameters
-        ----------
-        event : str
-            Its kind: start, note, progress, finding, hint, warning, result, summary, log or error.
-        **facts
-            Values that stand in the JSON object besides; None is left out.
+        `event` is its kind: start, note, progress, finding, hint, warning, result, summary, log or
+        error. `facts` stand in the JSON object besides; None is left out.
         """
         if (self.quiet and event != "error") or (self.unseen and event in {"progress", "start"}):
             return
@@ -205,14 +201,8 @@ class Progress:
 
     A context manager: it is over when the run is, also where that was cut short. It may be called
     from any thread. A stage that is done before the first interval has passed is not said, so that
-    a short run is a short log; one that is written over is, and stays where it ends.
-
-    Parameters
-    ----------
-    interval_s : float, optional
-        Between two lines; nothing is said without it.
-    in_place : bool
-        Write over the line, on a terminal.
+    a short run is a short log; one that is written over (`in_place`) is, and stays where it ends.
+    Nothing is said without an interval.
     """
 
     def __init__(
