@@ -115,16 +115,17 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-_CLEARED = "\r\x1b[K"
-"""Begins a line that is written over what stands in it, on a terminal."""
+def _cleared() -> str:
+    """Return what wipes the line of a terminal, where there is one."""
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return f"\r{' ' * (shutil.get_terminal_size().columns - 1)}\r" if is_terminal else ""
 
 
 def write_line(line: str) -> None:
     """Write a line to stderr, over the progress that stands there on a terminal; never fail."""
     # A message that cannot be shown (a closed pipe, a full disk) must not end a run.
     with contextlib.suppress(OSError, ValueError):
-        start = _CLEARED if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else ""
-        sys.stderr.write(f"{start}{line}\n")
+        sys.stderr.write(f"{_cleared()}{line}\n")
         sys.stderr.flush()
 
 
@@ -258,7 +259,7 @@ class Progress:
         shown = f"{label}{text}"[: shutil.get_terminal_size().columns - 1]
         # A terminal that is gone must not end the run.
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(f"{_CLEARED}{shown}{end}")
+            sys.stderr.write(f"{_cleared()}{shown}{end}")
             sys.stderr.flush()
 
     def close(self) -> None:

@@ -84,7 +84,7 @@ def test_the_display_fits_options_and_stderr(monkeypatch) -> None:
 def seen(terminal: Terminal) -> list[str]:
     """The lines that stand on a terminal in the end."""
     lines = terminal.getvalue().removesuffix("\n").split("\n")
-    return [line.split("\x1b[K")[-1] for line in lines]
+    return [line.split("\r")[-1] for line in lines]
 
 
 def test_a_line_a_stage_is_written_over(monkeypatch) -> None:
