@@ -4,7 +4,14 @@ import io
 import json
 import sys
 
+import pytest
+
 from bgsub.cli.messages import Progress, Session, make_progress
+
+
+@pytest.fixture(autouse=True)
+def xterm(monkeypatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
 
 
 class Clock:
@@ -63,7 +70,6 @@ def test_json_lines(capsys) -> None:
 
 
 def test_the_display_fits_options_and_stderr(monkeypatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
     for stream, session, is_shown in (
         (io.StringIO(), Session(), False),
         (Terminal(), Session(), True),
