@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import UsageError
 from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import (
     POSITIVE,
@@ -99,10 +99,7 @@ def documented(kind: T) -> T:
 class Declared:
     """Base of options that check their values when they are made, and go to JSON and back.
 
-    Raises
-    ------
-    UsageError
-        For a value of a wrong type or out of range: one line that names the option and the rule.
+    UsageError for a value of a wrong type or out of range: one line that names option and rule.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # which all that derive from it have
@@ -137,17 +134,8 @@ class Declared:
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make options from what `to_json` returned; what is missing has its default.
 
-        Raises
-        ------
-        UsageError
-            For a name that is no option, or a value of a wrong type or out of range.
-        InputError
-            If it is no mapping.
+        UsageError also for a name that is no option.
         """
-        if not isinstance(plain, Mapping):
-            raise InputError(
-                f"is damaged: its options are {plain!r}, where an object with names is needed"
-            )
         for name in plain:
             if name not in cls.__dataclass_fields__:
                 raise UsageError(f"option {name!r} is not known to this version of bgsub")
@@ -529,7 +517,5 @@ class RunOptions(Declared):
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make options from what `to_json` returned; see `Declared.from_json`."""
-        if not isinstance(plain, Mapping):
-            return super().from_json(plain)
         source = SourceOptions.from_json(plain.get("source", {}))
         return super().from_json({**plain, "source": source})

@@ -22,18 +22,10 @@ _WRONG = (ArithmeticError, TypeError, ValueError)
 
 
 class Rule:
-    """What a value must be; others override what begins with an underscore.
+    """What a value must be; others override what begins with an underscore."""
 
-    Attributes
-    ----------
-    meaning : str
-        What stands in a message behind "must be".
-    metavar : str
-        What stands for such a value in the help, unless an option says better.
-    """
-
-    meaning = ""
-    metavar = ""
+    meaning = ""  # what stands in a message behind "must be"
+    metavar = ""  # what stands for such a value in the help, unless an option says better
 
     def words(self) -> str:
         """Return what stands in a message behind "must be"."""
@@ -43,20 +35,14 @@ class Rule:
         return self.meaning
 
     def read(self, name: str, value: Any) -> Any:
-        """Check a value from Python or JSON.
-
-        Raises
-        ------
-        UsageError
-            One line that names the option, the value and the rule.
-        """
+        """Check a value from Python or JSON; UsageError names option, value and rule in a line."""
         try:
             return self._read(name, value)
         except _WRONG:
             self.refuse(name, value)
 
     def parse(self, name: str, text: str) -> Any:
-        """Check a value from the command line; raises UsageError as `read` does."""
+        """Check a value from the command line, as `read` does."""
         try:
             return self._parse(name, text)
         except _WRONG:
@@ -224,20 +210,12 @@ def or_auto(rule: Rule, stored: str | None = "auto") -> Or:
 
 @dataclass(frozen=True)
 class Several(Rule):
-    """Values that each obey a rule; each is stored once, in a tuple or frozenset.
-
-    Attributes
-    ----------
-    least : int
-        How many there must be.
-    separator : str
-        What parts them on the command line.
-    """
+    """Values that each obey a rule; each is stored once."""
 
     rule: Rule
     kind: type[tuple[Any, ...]] | type[frozenset[Any]] = tuple
-    least: int = 0
-    separator: str = ","
+    least: int = 0  # how many there must be
+    separator: str = ","  # on the command line
     metavar = "LIST"
 
     def _words(self) -> str:
@@ -444,16 +422,10 @@ class Nullable(Rule):
 
 @dataclass(frozen=True)
 class Facts(Rule):
-    """An object that a file records, whose values obey rules; further names are allowed.
-
-    Attributes
-    ----------
-    optional : set of str
-        Names that may be missing.
-    """
+    """An object that a file records, whose values obey rules; further names are allowed."""
 
     rules: Mapping[str, Rule]
-    optional: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()  # names that may be missing
 
     def _words(self) -> str:
         return f"an object with {', '.join(self.rules)}"

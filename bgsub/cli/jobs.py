@@ -14,11 +14,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
+
+import click
 
 from bgsub.cli.messages import (
     INTERRUPTED,
@@ -38,6 +40,7 @@ from bgsub.errors import (
     InputError,
     Interrupted,
     OutputError,
+    UsageError,
 )
 from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
 from bgsub.runtime.files import check_plain
@@ -160,14 +163,8 @@ class Work:
 def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> list[Job]:
     """Decide where the results of each input go, in the order of the inputs.
 
-    Parameters
-    ----------
-    subfolders : bool
-        Give each a folder of its own in `out`, named after it: ``water``, and where a name is taken
-        ``water-2``, ``water-3``, ….
-    keep : bool
-        Let inputs whose complete results are there keep the folder that these are in, also when the
-        list of inputs has changed since.
+    With `subfolders`, each has a folder of its own in `out`, named after it: ``water``, and where
+    a name is taken ``water-2``, …. With `keep`, complete results of other inputs count as taken.
     """
     from bgsub.pipeline.results import is_complete
 
@@ -302,38 +299,45 @@ def attempt(job: Job, work: Work, session: Session) -> Outcome:
     return Outcome(job, "done" if done else "skipped")
 
 
-def run_batch(jobs: Sequence[Job], work: Work, session: Session, *, processes: int = 1) -> None:
-    """Do all jobs; where there are several, one that fails does not stop the others.
+def run_batch(
+    jobs: Sequence[Job],
+    work: Work,
+    session: Session,
+    *,
+    processes: int = 1,
+    outcomes: Iterable[Outcome] | None = None,
+) -> None:
+    """Do all jobs, or take the outcomes of who does; one that fails does not stop the others.
 
     With several `processes`, jobs are done side by side; what is said of them comes in their order.
     """
-    if len(jobs) == 1:
+    if outcomes is None and len(jobs) == 1:
         do_job(jobs[0], work, session)
         return
-    outcomes: list[Outcome] = []
+    if outcomes is None and processes > 1:
+        outcomes = side_by_side([(job, work) for job in jobs], session, processes)
+    found: list[Outcome] = []
     try:
-        if processes > 1:
-            done = side_by_side([(job, work) for job in jobs], session, processes)
-        else:
-            done = (attempt(job, work, session) for job in jobs)
-        outcomes.extend(done)
-    except (KeyboardInterrupt, Interrupted) as error:
+        found.extend(outcomes or (attempt(job, work, session) for job in jobs))
+    except (KeyboardInterrupt, Interrupted, UsageError) as error:
         session.input = session.label = None
-        message = f"{INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were finished"
-        raise Interrupted(f"{message}, --skip-existing goes on from there") from error
-    summarize(outcomes, session)
-
-
-def summarize(outcomes: Sequence[Outcome], session: Session) -> None:
-    """Log how a batch ended; raises BatchError if some of it failed."""
-    failed = [outcome.job.input for outcome in outcomes if outcome.status == "failed"]
+        done = sum(outcome.status != "failed" for outcome in found)
+        so_far = f"{done} of {len(jobs)} inputs were finished, --skip-existing goes on from there"
+        if isinstance(error, UsageError):  # nobody works any more
+            raise (BatchError if done else type(error))(f"{error}; {so_far}") from error
+        raise Interrupted(f"{INTERRUPTED}; {so_far}") from error
+    failed = [one for one in found if one.status == "failed"]
+    if failed and len(jobs) == 1:
+        raise click.exceptions.Exit(failed[0].exit_code)  # what is wrong was said
     if failed:
         more = f" and {len(failed) - 10} more" if len(failed) > 10 else ""
-        message = f"{len(failed)} of {len(outcomes)} inputs failed: {', '.join(failed[:10])}{more}"
-        raise BatchError(message)
-    skipped = sum(outcome.status == "skipped" for outcome in outcomes)
-    left = f", {skipped} skipped" if skipped else ""
-    session.log("summary", f"{len(outcomes)} inputs: {len(outcomes) - skipped} done{left}")
+        failed.sort(key=lambda one: one.job.number)
+        names = ", ".join(one.job.input for one in failed[:10])
+        raise BatchError(f"{len(failed)} of {len(jobs)} inputs failed: {names}{more}")
+    if len(jobs) > 1:
+        skipped = sum(outcome.status == "skipped" for outcome in found)
+        left = f", {skipped} skipped" if skipped else ""
+        session.log("summary", f"{len(found)} inputs: {len(found) - skipped} done{left}")
 
 
 def segments_side_by_side(

@@ -61,12 +61,8 @@ class Session:
     def log(self, event: str, message: str, **facts: object) -> None:
         """Write one message to stderr; with --quiet only errors are written.
 
-        Parameters
-        ----------
-        event : str
-            Its kind: start, note, progress, finding, hint, warning, result, summary, log or error.
-        **facts
-            Values that stand in the JSON object besides; None is left out.
+        `event` is its kind: start, note, progress, finding, hint, warning, result, summary, log or
+        error. `facts` stand in the JSON object besides; None is left out.
         """
         if (self.quiet and event != "error") or (self.unseen and event in {"progress", "start"}):
             return
@@ -119,16 +115,17 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-_CLEARED = "\r\x1b[K"
-"""Begins a line that is written over what stands in it, on a terminal."""
+def _cleared() -> str:
+    """Return what wipes the line of a terminal, where there is one."""
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return f"\r{' ' * (shutil.get_terminal_size().columns - 1)}\r" if is_terminal else ""
 
 
 def write_line(line: str) -> None:
     """Write a line to stderr, over the progress that stands there on a terminal; never fail."""
     # A message that cannot be shown (a closed pipe, a full disk) must not end a run.
     with contextlib.suppress(OSError, ValueError):
-        start = _CLEARED if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else ""
-        sys.stderr.write(f"{start}{line}\n")
+        sys.stderr.write(f"{_cleared()}{line}\n")
         sys.stderr.flush()
 
 
@@ -205,14 +202,8 @@ class Progress:
 
     A context manager: it is over when the run is, also where that was cut short. It may be called
     from any thread. A stage that is done before the first interval has passed is not said, so that
-    a short run is a short log; one that is written over is, and stays where it ends.
-
-    Parameters
-    ----------
-    interval_s : float, optional
-        Between two lines; nothing is said without it.
-    in_place : bool
-        Write over the line, on a terminal.
+    a short run is a short log; one that is written over (`in_place`) is, and stays where it ends.
+    Nothing is said without an interval.
     """
 
     def __init__(
@@ -268,7 +259,7 @@ class Progress:
         shown = f"{label}{text}"[: shutil.get_terminal_size().columns - 1]
         # A terminal that is gone must not end the run.
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(f"{_CLEARED}{shown}{end}")
+            sys.stderr.write(f"{_cleared()}{shown}{end}")
             sys.stderr.flush()
 
     def close(self) -> None:

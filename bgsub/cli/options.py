@@ -103,15 +103,9 @@ def option(
 ) -> Callable[[F], F]:
     """Return a decorator that adds an option under a heading of the help.
 
-    Parameters
-    ----------
-    names : str
-        As the help shows them, such as ``-o --out DIR``, and then the parameter's name if it is
-        another one. Without a word for the value it is a flag.
-    rule : Rule, optional
-        What its value must be; a path by default.
-    **more
-        Settings of `click.Option`.
+    `names` are as the help shows them, such as ``-o --out DIR``, and then the parameter's name if
+    it is another one; without a word for the value it is a flag. A value is a path unless there is
+    a rule. `more` are settings of `click.Option`.
     """
     parts = names.split()
     metavar = next((part for part in parts if part[0] != "-" and not part.islower()), None)

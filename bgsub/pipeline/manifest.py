@@ -217,10 +217,7 @@ class _Options(Rule):
     def _read(self, name: str, value: Any) -> Any:
         if not isinstance(value, dict) or not isinstance(value.get("source"), dict):
             self.refuse(name, type(value).__name__)
-        try:
-            RunOptions.from_json({**value, "temp": None})
-        except InputError as error:
-            raise UsageError(f"{name}: {error}") from error
+        RunOptions.from_json({**value, "temp": None})
         if value.get("temp") is not None:
             File().read("--temp", value["temp"])
         return value

@@ -37,11 +37,6 @@ def check_plain(path: str | os.PathLike[str]) -> None:
     """Raise InputError for what cannot be read like a file, or never ends.
 
     Folders pass, and so does what does not exist: whoever opens it says more about that.
-
-    Raises
-    ------
-    InputError
-        For a pipe, a device or a socket, and for a name that the system refuses.
     """
     try:
         kind = _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))  # noqa: PTH116 - Path("") is the folder
@@ -237,10 +232,7 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
 def staged(path: Path, *, parents: bool = True) -> Iterator[Path]:
     """Yield where to write a file or folder that takes its place at the end; its parents are made.
 
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing is left then.
+    OSError if it cannot be written; nothing is left then.
     """
     if parents:
         path.parent.mkdir(parents=True, exist_ok=True)

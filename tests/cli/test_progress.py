@@ -4,7 +4,14 @@ import io
 import json
 import sys
 
+import pytest
+
 from bgsub.cli.messages import Progress, Session, make_progress
+
+
+@pytest.fixture(autouse=True)
+def xterm(monkeypatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
 
 
 class Clock:
@@ -63,7 +70,6 @@ def test_json_lines(capsys) -> None:
 
 
 def test_the_display_fits_options_and_stderr(monkeypatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
     for stream, session, is_shown in (
         (io.StringIO(), Session(), False),
         (Terminal(), Session(), True),
@@ -84,7 +90,7 @@ def test_the_display_fits_options_and_stderr(monkeypatch) -> None:
 def seen(terminal: Terminal) -> list[str]:
     """The lines that stand on a terminal in the end."""
     lines = terminal.getvalue().removesuffix("\n").split("\n")
-    return [line.split("\x1b[K")[-1] for line in lines]
+    return [line.split("\r")[-1] for line in lines]
 
 
 def test_a_line_a_stage_is_written_over(monkeypatch) -> None:
