@@ -416,9 +416,7 @@ def outcome_of(job: Job, reply: dict[str, Any], session: Session, tries: str = "
         message = f"the process that worked on it was killed, perhaps for lack of memory{tries}"
         message = f"{message}{tail}; use fewer --jobs or less --memory"
     with session.about(job.input, label=job.label):
-        code = log_error(BgsubError(message), session)
-    session.input = session.label = None
-    return Outcome(job, "failed", code)
+        return Outcome(job, "failed", log_error(BgsubError(message), session))
 
 
 def show_result(result: RunResult, session: Session, began: float | None = None) -> None:

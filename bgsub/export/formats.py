@@ -242,7 +242,11 @@ def write_coco(run: RunData, path: Path) -> None:
                 continue
             encoded = run_lengths.encode(np.asfortranarray(inside, dtype=np.uint8))
             counts = encoded["counts"].decode("ascii")
-            about = {"id": len(annotations) + 1, "image_id": number, "category_id": 1}
+            about: dict[str, Any] = {
+                "id": len(annotations) + 1,
+                "image_id": number,
+                "category_id": 1,
+            }
             about |= {"track_id": seen.track, "bbox": list(seen.box)}
             about["area"] = int(np.count_nonzero(inside))
             about["segmentation"] = {"size": [run.height, run.width], "counts": counts}
