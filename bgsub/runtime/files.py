@@ -11,6 +11,7 @@ import ctypes
 import errno
 import mmap
 import os
+import secrets
 import shutil
 import stat
 import sys
@@ -100,6 +101,22 @@ def make_folder(parent: Path) -> Claim:
         return Claim(path, -1)
     _lock(descriptor)
     return Claim(path, descriptor)
+
+
+def make_file(parent: Path) -> Claim:
+    """Make a file for writing, with the usual permissions, and lock it; call it in `alone_in`.
+
+    Raises
+    ------
+    OSError
+        If none can be made there.
+    """
+    path = parent / f"{PREFIX}{secrets.token_hex(8)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    claim = Claim(path, os.open(path, flags, 0o666))
+    _lock(claim.descriptor)
+    return claim
 
 
 @contextlib.contextmanager
@@ -214,10 +231,7 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
         facts = None
     try:
         if facts is None or stat.S_ISREG(facts.st_mode):
-            with staged(path, parents=False) as place:
-                place.write_bytes(data)
-                if facts is not None:
-                    place.chmod(stat.S_IMODE(facts.st_mode))
+            _replace(path, data, facts)
         elif stat.S_ISLNK(facts.st_mode) and not _may_follow(facts):
             message = f"{path}: is a link that another user made; remove it or choose another file"
             raise OutputError(message)
@@ -229,21 +243,18 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
 
 
 @contextlib.contextmanager
-def staged(path: Path, *, parents: bool = True) -> Iterator[Path]:
-    """Yield where to write a file or folder that takes its place at the end; its parents are made.
+def staged(path: Path) -> Iterator[Path]:
+    """Yield where to write a file or folder that takes its place at the end; its parent is made.
 
     OSError if it cannot be written; nothing is left then.
     """
-    if parents:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with alone_in(path.parent):
         claim = make_folder(path.parent)
     try:
         yield claim.path / path.name
         sync_all([claim.path / path.name])
         os.replace(claim.path / path.name, path)  # noqa: PTH105 - replaces on Windows too
-        with contextlib.suppress(OSError):  # a folder that may be written to but not be read
-            sync(path.parent)
     finally:
         claim.remove()
 
@@ -275,3 +286,26 @@ def write_in(folder: Path, name: str, data: bytes) -> None:
 
 def _may_follow(link: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or link.st_uid in {0, os.geteuid()}
+
+
+def _replace(path: Path, data: bytes | mmap.mmap, facts: os.stat_result | None) -> None:
+    folder = path.parent
+    with alone_in(folder) as is_alone:
+        for left in abandoned(folder) if is_alone else ():
+            if left.path.is_file():
+                left.remove()
+            left.close()
+        claim = make_file(folder)
+    try:
+        if facts is not None and hasattr(os, "fchmod"):
+            os.fchmod(claim.descriptor, stat.S_IMODE(facts.st_mode))
+        with open(claim.descriptor, "wb", closefd=False) as file:
+            file.write(data)
+        os.fsync(claim.descriptor)
+        if os.name == "nt":
+            claim.close()
+        claim.path.replace(path)
+        with contextlib.suppress(OSError):  # a folder that may be written to but not be read
+            sync(folder)
+    finally:
+        claim.remove()
