@@ -24,17 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Errors:
-    """Errors, and what they are of.
-
-    Attributes
-    ----------
-    name : str
-        Of the footage, for people.
-    footage : str, optional
-        Path of the footage, as it was given when the errors were made.
-    size_bytes : int, optional
-        Of the footage when the errors were made.
-    """
+    """Errors, and name, path and size of the footage when they were made."""
 
     table: ErrorTable
     name: str
@@ -65,8 +55,6 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
     if _is_model(path):
         message = f"{given} is a model; name the footage after it that it is to be applied to"
         raise UsageError(message)
-    if path.is_dir():
-        _check_images(path)
     return _computed(None, given, params, session)
 
 
@@ -129,39 +117,13 @@ def _is_model(path: Path) -> bool:
         return False
 
 
-def _check_images(folder: Path) -> None:
-    """Raise InputError for a folder that holds neither images nor results."""
-    from bgsub.video.images import is_image_name
-
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError as error:
-        message = f"{folder}: cannot be read ({error.strerror}); check its permissions"
-        raise InputError(message) from error
-    if any(is_image_name(entry) for entry in entries):
-        return
-    inside = [str(entry) for entry in entries if (entry / "run.json").is_file()]
-    if inside:
-        more = f" or another of the {len(inside)} in it" if len(inside) > 1 else ""
-        raise InputError(f"{folder}: holds the results of a batch; give {inside[0]}{more}")
-    message = f"{folder}: holds neither results of bgsub nor images; run `bgsub run` first"
-    raise InputError(message)
-
-
 def _check_footage(errors: _Errors, given: str, session: Session) -> None:
     """Raise unless pictures of the footage can be had; warn if it is another file by now."""
     if errors.footage is None:
         message = f"--save-frames: {given} does not say which video it is of; give the results"
         raise UsageError(f"{message} folder, or the video itself")
     path = Path(errors.footage)
-    if errors.size_bytes is None or any(sign in errors.footage for sign in "*?[%"):
-        return
-    if not path.exists():
-        raise InputError(
-            f"{path}: the video of these results is gone, and --save-frames needs it; put it back, "
-            "or run bgsub from the folder it was run from"
-        )
-    if path.is_file() and path.stat().st_size != errors.size_bytes:
+    if errors.size_bytes and path.is_file() and path.stat().st_size != errors.size_bytes:
         session.log("warning", f"{path} has changed since these errors were made")
 
 

@@ -1,25 +1,26 @@
 """Plan and do the inputs of a command: one, one after the other, or side by side.
 
 Inputs and segments that are done side by side, or by the workers of a cluster, are done by
-processes that run this module: the request comes on stdin as one line of JSON, the reply goes to
-stdout. When stdin ends, whoever asked is gone, and the work is stopped.
+processes that run this module: the request comes on stdin, the reply goes to stdout. When stdin
+ends, whoever asked is gone, and the work is stopped.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
+
+import click
 
 from bgsub.cli.messages import (
     INTERRUPTED,
@@ -43,8 +44,7 @@ from bgsub.errors import (
 )
 from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
 from bgsub.runtime.files import check_plain
-from bgsub.runtime.processes import tune
-from bgsub.version import __version__
+from bgsub.runtime.processes import ask_child, receive, send, tune
 
 if TYPE_CHECKING:
     from bgsub.pipeline.outcome import RunResult
@@ -53,21 +53,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """One input of a batch.
-
-    Attributes
-    ----------
-    input : str
-        As it was given; in messages.
-    out : Path
-        Where its results go.
-    number, of : int
-        Its place among the inputs, from 1, and their number.
-    """
+    """One input of a batch, as it was given, and where its results go."""
 
     input: str
     out: Path
-    number: int = 1
+    number: int = 1  # its place among the inputs, from 1
     of: int = 1
 
     @property
@@ -91,28 +81,14 @@ _WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
 
 @dataclass(frozen=True)
 class Work:
-    """What is done with each input: plain values, so that it may go to another process.
-
-    Attributes
-    ----------
-    model : str, optional
-        The model.npz of `bgsub apply`, or a folder of results with several; None for a run.
-    skip : bool
-        Leave inputs alone whose complete results are there, if they were made so.
-    digest : str, optional
-        SHA-256 that the input should have, of a run that is repeated.
-    processes : int
-        Processes for the segments of an only input.
-    segment : (str, int), optional
-        Footage and number of the segment that is done instead of an input.
-    """
+    """What is done with each input: plain values, so that it may go to another process."""
 
     options: RunOptions
-    model: str | None = None
-    skip: bool = False
-    digest: str | None = None
-    processes: int = 1
-    segment: tuple[str, int] | None = None
+    model: str | None = None  # of `bgsub apply`: a model.npz, or a folder of results with several
+    skip: bool = False  # leaves inputs alone whose complete results are there, if they were made so
+    digest: str | None = None  # SHA-256 that the input should have, of a run that is repeated
+    processes: int = 1  # for the segments of an only input
+    segment: tuple[str, int] | None = None  # footage and number; done instead of an input
 
     def do(self, job: Job, session: Session) -> None:
         """Do a job, and say what was found."""
@@ -187,38 +163,24 @@ class Work:
 def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> list[Job]:
     """Decide where the results of each input go, in the order of the inputs.
 
-    Parameters
-    ----------
-    subfolders : bool
-        Give each a folder of its own in `out`, named after it: ``water``, and where a name is taken
-        ``water-2``, ``water-3``, ….
-    keep : bool
-        Let inputs whose complete results are there keep the folder that these are in, also when the
-        list of inputs has changed since.
+    With `subfolders`, each has a folder of its own in `out`, named after it: ``water``, and where
+    a name is taken ``water-2``, …. With `keep`, complete results of other inputs count as taken.
     """
     from bgsub.pipeline.results import is_complete
 
     if not subfolders:
         return [Job(given, out, i, len(inputs)) for i, given in enumerate(inputs, start=1)]
-    names: dict[int, str] = {}
+    jobs: list[Job] = []
     taken: set[str] = set()  # file systems may take Water for water
-
-    def take(index: int, name: str) -> None:
-        names[index] = name
-        taken.add(name.casefold())
-
-    for index, given in enumerate(inputs if keep else ()):
-        for name in itertools.takewhile(lambda name: is_complete(out / name), _names(given)):
-            if name.casefold() not in taken and belongs(out / name, given):
-                take(index, name)
-                break
-    for index, given in enumerate(inputs):
-        for name in _names(given) if index not in names else ():
-            is_foreign = keep and is_complete(out / name) and not belongs(out / name, given)
+    for number, given in enumerate(inputs, start=1):
+        for name in _names(given):
+            place = out / name
+            is_foreign = keep and is_complete(place) and not belongs(place, given)
             if name.casefold() not in taken and not is_foreign:
-                take(index, name)
+                taken.add(name.casefold())
+                jobs.append(Job(given, place, number, len(inputs)))
                 break
-    return [Job(one, out / names[i], i + 1, len(inputs)) for i, one in enumerate(inputs)]
+    return jobs
 
 
 def _names(given: str) -> Iterator[str]:
@@ -261,15 +223,7 @@ def belongs(folder: Path, given: str) -> bool:
 
 def check_out(out: Path) -> None:
     """Raise OutputError if results can certainly not be written there, before any work."""
-    try:
-        present = next((p for p in (out, *out.absolute().parents) if p.exists()), out)
-        os.stat(out)  # noqa: PTH116 - Path.exists hides names that are refused from Python 3.14 on
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        message = f"--out {str(out)[:60]}…: cannot be a folder ({reason}); choose another --out"
-        raise OutputError(message) from error
+    present = next((p for p in (out, *out.absolute().parents) if os.path.lexists(p)), out)
     if not present.is_dir():
         what = "is a file" if present == out else f"{present} is a file"
         message = f"{out}: {what}, but results need a folder; choose another --out"
@@ -336,7 +290,7 @@ def attempt(job: Job, work: Work, session: Session) -> Outcome:
     """Do one of several jobs, and say it if it fails."""
     with session.about(job.input, label=job.label):
         try:
-            _log_start(job, session)
+            session.log("start", f"{job.number} of {job.of}", out=str(job.out))
             done = do_job(job, work, session)
         except Interrupted:
             raise
@@ -345,42 +299,45 @@ def attempt(job: Job, work: Work, session: Session) -> Outcome:
     return Outcome(job, "done" if done else "skipped")
 
 
-def _log_start(job: Job, session: Session) -> None:
-    session.log("start", f"{job.number} of {job.of}", out=str(job.out))
-
-
-def run_batch(jobs: Sequence[Job], work: Work, session: Session, *, processes: int = 1) -> None:
-    """Do all jobs; where there are several, one that fails does not stop the others.
+def run_batch(
+    jobs: Sequence[Job],
+    work: Work,
+    session: Session,
+    *,
+    processes: int = 1,
+    outcomes: Iterable[Outcome] | None = None,
+) -> None:
+    """Do all jobs, or take the outcomes of who does; one that fails does not stop the others.
 
     With several `processes`, jobs are done side by side; what is said of them comes in their order.
     """
-    if len(jobs) == 1:
+    if outcomes is None and len(jobs) == 1:
         do_job(jobs[0], work, session)
         return
-    outcomes: list[Outcome] = []
+    if outcomes is None and processes > 1:
+        outcomes = side_by_side([(job, work) for job in jobs], session, processes)
+    found: list[Outcome] = []
     try:
-        if processes > 1:
-            done = side_by_side([(job, work) for job in jobs], session, processes)
-        else:
-            done = (attempt(job, work, session) for job in jobs)
-        outcomes.extend(done)
-    except (KeyboardInterrupt, Interrupted) as error:
+        found.extend(outcomes or (attempt(job, work, session) for job in jobs))
+    except (KeyboardInterrupt, Interrupted, UsageError) as error:
         session.input = session.label = None
-        message = f"{INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were finished"
-        raise Interrupted(f"{message}, --skip-existing goes on from there") from error
-    summarize(outcomes, session)
-
-
-def summarize(outcomes: Sequence[Outcome], session: Session) -> None:
-    """Log how a batch ended; raises BatchError if some of it failed."""
-    failed = [outcome.job.input for outcome in outcomes if outcome.status == "failed"]
+        done = sum(outcome.status != "failed" for outcome in found)
+        so_far = f"{done} of {len(jobs)} inputs were finished, --skip-existing goes on from there"
+        if isinstance(error, UsageError):  # nobody works any more
+            raise (BatchError if done else type(error))(f"{error}; {so_far}") from error
+        raise Interrupted(f"{INTERRUPTED}; {so_far}") from error
+    failed = [one for one in found if one.status == "failed"]
+    if failed and len(jobs) == 1:
+        raise click.exceptions.Exit(failed[0].exit_code)  # what is wrong was said
     if failed:
         more = f" and {len(failed) - 10} more" if len(failed) > 10 else ""
-        message = f"{len(failed)} of {len(outcomes)} inputs failed: {', '.join(failed[:10])}{more}"
-        raise BatchError(message)
-    skipped = sum(outcome.status == "skipped" for outcome in outcomes)
-    left = f", {skipped} skipped" if skipped else ""
-    session.log("summary", f"{len(outcomes)} inputs: {len(outcomes) - skipped} done{left}")
+        failed.sort(key=lambda one: one.job.number)
+        names = ", ".join(one.job.input for one in failed[:10])
+        raise BatchError(f"{len(failed)} of {len(jobs)} inputs failed: {names}{more}")
+    if len(jobs) > 1:
+        skipped = sum(outcome.status == "skipped" for outcome in found)
+        left = f", {skipped} skipped" if skipped else ""
+        session.log("summary", f"{len(found)} inputs: {len(found) - skipped} done{left}")
 
 
 def segments_side_by_side(
@@ -420,8 +377,6 @@ def side_by_side(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from bgsub.runtime.processes import ask_child
-
     stop = threading.Event()
 
     def ask(job: Job, work: Work) -> dict[str, Any]:
@@ -440,7 +395,7 @@ def side_by_side(
                 found = reply.result()
                 if "died" in found:
                     with session.about(job.input, label=job.label):
-                        _log_start(job, session)
+                        session.log("start", f"{job.number} of {job.of}", out=str(job.out))
                 yield outcome_of(job, found, session)
     finally:
         stop.set()
@@ -487,61 +442,47 @@ MODULE = "bgsub.cli.jobs"
 """What processes run."""
 
 
-def request_for(job: Job, work: Work, session: Session, **more: Any) -> dict[str, Any]:
+def request_for(job: Job, work: Work, session: Session, *, unseen: bool = False) -> dict[str, Any]:
     """Return the request that a process does the work of a job, for `answer`."""
-    talk = {name: getattr(session, name) for name in ("quiet", "verbose", "log_json", "debug")}
     return {
-        "version": __version__,
         "directory": os.getcwd(),  # noqa: PTH109 - text
-        "job": asdict(job) | {"out": str(job.out)},
-        "work": asdict(replace(work, processes=1)) | {"options": work.options.to_json()},
-        "session": talk,
-        **more,
+        "job": job,
+        "work": replace(work, processes=1),
+        "session": replace(session, input=None, label=None, lines=[], unseen=unseen),
     }
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Do what is asked for; return what became of it, and the lines that were said.
 
-    ``jobs`` are the requests that share this machine, ``unseen`` is as in `Session`.
+    ``jobs``, if it is there, are the requests that share this machine.
     """
-    session = Session(**request["session"], lines=[], unseen=request.get("unseen", False))
-    job = Job(**request["job"] | {"out": Path(request["job"]["out"])})
+    job, work, session = (request[name] for name in ("job", "work", "session"))
+    if "jobs" in request:
+        work = replace(work, options=replace(work.options, jobs=request["jobs"]))
     if Path(request["directory"]).is_dir():
         os.chdir(request["directory"])  # for all that was given by a relative path
     else:
         job = replace(job, out=Path(request["directory"], job.out))
     with reporting(session):
-        try:
-            if request["version"] != __version__:
-                message = f"bgsub {__version__} is on this worker, and {request['version']} asks it"
-                raise UsageError(f"{message}; install the same everywhere")
-            plain = request["work"]["options"]
-            options = RunOptions.from_json(plain | {"jobs": request.get("jobs", plain["jobs"])})
-            outcome = attempt(job, Work(**request["work"] | {"options": options}), session)
-        except Interrupted:
-            raise
-        except BgsubError as error:
-            with session.about(job.input, label=job.label):
-                outcome = Outcome(job, "failed", log_error(error, session))
+        outcome = attempt(job, work, session)
     return {"status": outcome.status, "exit_code": outcome.exit_code, "lines": session.lines}
 
 
 def serve() -> None:
     """Answer the request on stdin, and stop the work when stdin ends before that."""
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no reply
     tune()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
     code = 0
     try:
-        request = json.loads(sys.stdin.buffer.readline())
+        request = receive(sys.stdin.buffer)
         threading.Thread(target=_wait_for_end, daemon=True).start()
         reply = answer(request)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is done
-        replies.write(json.dumps(reply) + "\n")
-        replies.flush()
+        send(replies, reply)
     except (KeyboardInterrupt, Interrupted):  # all is cleared up, and nobody waits for a reply
         code = Interrupted.exit_code
     sys.stderr.flush()

@@ -14,6 +14,7 @@ from bgsub.errors import UsageError
 from bgsub.options import (
     DEFAULT_OUTPUTS,
     EXTRA_OUTPUTS,
+    OF_LOCAL,
     Declared,
     RunOptions,
     SourceOptions,
@@ -22,6 +23,7 @@ from bgsub.options import (
     default_in_words,
     flag,
 )
+from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import Choice, File, FileOfKind, Folder, Integer, Number, Rule, Switch
 
 if TYPE_CHECKING:
@@ -101,15 +103,9 @@ def option(
 ) -> Callable[[F], F]:
     """Return a decorator that adds an option under a heading of the help.
 
-    Parameters
-    ----------
-    names : str
-        As the help shows them, such as ``-o --out DIR``, and then the parameter's name if it is
-        another one. Without a word for the value it is a flag.
-    rule : Rule, optional
-        What its value must be; a path by default.
-    **more
-        Settings of `click.Option`.
+    `names` are as the help shows them, such as ``-o --out DIR``, and then the parameter's name if
+    it is another one; without a word for the value it is a flag. A value is a path unless there is
+    a rule. `more` are settings of `click.Option`.
     """
     parts = names.split()
     metavar = next((part for part in parts if part[0] != "-" and not part.islower()), None)
@@ -337,8 +333,17 @@ def typed_options() -> set[str]:
 
 
 _OF_FIT = "k support_fraction lam n_init tol max_iter reweight"
+_OF_TRPCA = {"n_init", "tol", "max_iter", "reweight"}
 _OF_MASKS = "sensitivity shadows fill_holes min_area clean still_objects"
 _OF_OBJECTS = "max_area min_track max_gap regions line feedback"
+
+
+def _of_other_methods(options: RunOptions) -> set[str]:
+    """Return the options that the method makes nothing of."""
+    of_fit = {"support_fraction": "--support-fraction", "lam": "--lambda"}
+    known = METHODS[options.method].parameters
+    others = {name for name, flag in of_fit.items() if flag not in known}
+    return others if options.method == "trpca" else others | _OF_TRPCA
 
 
 def name_idle(options: RunOptions, session: Session) -> None:
@@ -348,7 +353,7 @@ def name_idle(options: RunOptions, session: Session) -> None:
     """
     from bgsub.pipeline.inputs import needs_fit, needs_masks, needs_objects
 
-    typed, written = typed_options(), options.outputs
+    typed, written, method = typed_options(), options.outputs, f"--method {options.method}"
     masks = needs_masks(options)
     videos, shown = {"background", "foreground", "mask", "scores"}, {"foreground", "preview"}
     rules = (
@@ -360,7 +365,11 @@ def name_idle(options: RunOptions, session: Session) -> None:
         (written & shown, "no foreground is shown", "foreground"),
         ("plot" in written, "nothing is plotted", "plot_format"),
     )
-    idle = {name: f"with {reason}" for name, reason in options.without_effect(typed).items()}
+    idle = dict.fromkeys(typed.intersection(_of_other_methods(options)), f"with {method}")
+    if options.mask_model != "local":
+        reason = method if options.threshold is None else "--threshold"
+        reason = "--model paper" if options.model == "paper" else reason
+        idle |= dict.fromkeys(OF_LOCAL & typed, f"with {reason}")
     for has_effect, reason, names in rules:
         if not has_effect:
             told = f"with --only {','.join(sorted(written))}, for {reason}"

@@ -37,6 +37,18 @@ SCHEMA_VERSION = 1
 _SHEETS = ("frames-own.png", "frames-common.png")
 
 
+def _on_a_video(kind: type[Declared], *names: str) -> Callable[[opts.F], opts.F]:
+    """Return a decorator that adds an input, where results go, and options of a comparison."""
+    return opts.together(
+        opts.argument("path", "INPUT"),
+        opts.table_options,
+        opts.section("Comparison", kind=kind),
+        opts.named(*names, section="Comparison"),
+        opts.source_options,
+        opts.resource_options,
+    )
+
+
 @opts.command(
     "compare",
     "bgsub compare water.avi --k 1,3,5,7,9 --out comparison/",
@@ -44,12 +56,7 @@ _SHEETS = ("frames-own.png", "frames-common.png")
     "bgsub compare door.mp4 --every 5 --frames 560,600 --timeout 60 --out comparison/",
     "bgsub compare water.avi --out comparison/ --format latex > table.tex",
 )
-@opts.argument("path", "INPUT")
-@opts.table_options
-@opts.section("Comparison", kind=CompareOptions)
-@opts.named("support_fraction", "fit_frames", "seed", section="Comparison")
-@opts.source_options
-@opts.resource_options
+@_on_a_video(CompareOptions, "support_fraction", "fit_frames", "seed")
 def compare_command(
     session: Session, path: str, out: str, form: str, force: bool, **params: Any
 ) -> None:
@@ -319,12 +326,7 @@ def _curves(
     group=experiment_command,
     short_help="Table 1 and the reconstruction errors, on a video.",
 )
-@opts.argument("path", "INPUT")
-@opts.table_options
-@opts.section("Comparison", kind=TimesOptions)
-@opts.named("fit_frames", "seed", section="Comparison")
-@opts.source_options
-@opts.resource_options
+@_on_a_video(TimesOptions, "fit_frames", "seed")
 def background_command(
     session: Session, path: str, out: str, form: str, force: bool, **params: Any
 ) -> None:
@@ -368,12 +370,7 @@ def background_command(
     group=experiment_command,
     short_help="Error curves and pictures of the paper's second recording.",
 )
-@opts.argument("path", "INPUT")
-@opts.table_options
-@opts.section("Comparison", kind=MovedObjectOptions)
-@opts.named("fit_frames", "seed", section="Comparison")
-@opts.source_options
-@opts.resource_options
+@_on_a_video(MovedObjectOptions, "fit_frames", "seed")
 def moved_object_command(
     session: Session, path: str, out: str, form: str, force: bool, **params: Any
 ) -> None:

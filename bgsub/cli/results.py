@@ -41,14 +41,9 @@ selection_options: Callable[[opts.F], opts.F] = opts.together(
 
 
 def load_selected(folder: Path, params: Mapping[str, Any], *, always: bool = False) -> RunData:
-    """Load a run with the selection that the options make; without any, all that it found.
+    """Load a run with the selection that the parameters make; without any, all that it found.
 
-    Parameters
-    ----------
-    params : mapping
-        Of a command with `selection_options`.
-    always : bool
-        Form events anew where no option was given, too.
+    With `always`, events are formed anew where no option was given, too.
     """
     from bgsub.export.run_data import load_run
     from bgsub.tracking.events import EventFilter, Selection

@@ -171,11 +171,12 @@ def run_command(
     if jobs > 1:
         message = "--jobs has no effect with --scheduler, whose workers share the work"
         session.log("warning", message)
-    from bgsub.cli.cluster import ClusterRun
+    from bgsub.cli.cluster import on_cluster
     from bgsub.cluster.pool import connect
 
+    work = replace(work, options=options, processes=1)
     with connect(scheduler) as pool:
-        ClusterRun(pool, replace(work, options=options, processes=1), session).do(planned)
+        run_batch(planned, work, session, outcomes=on_cluster(pool, planned, work, session))
 
 
 def _checked_out(given: list[str], out: str | None) -> Path:

@@ -197,7 +197,7 @@ def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | No
     picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
     colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
     size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
-    if event.box is not None and colored.shape[1] > width:
+    if event.box is not None and film.source.input_size[0] > width:
         colored = _around(np.asarray(colored, np.uint8), event.box, size)
     small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
     plate = np.full((24, width, 3), 30, np.uint8)

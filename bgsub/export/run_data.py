@@ -17,7 +17,7 @@ import numpy as np
 from bgsub.errors import InputError
 from bgsub.evaluation.masks import open_masks
 from bgsub.outliers.errors_table import read_csv
-from bgsub.outliers.events import find_events
+from bgsub.outliers.events import Event, find_events
 from bgsub.page.result import frames_used
 from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.pipeline.results import MANIFEST
@@ -69,9 +69,13 @@ class RunData:
         """Read events.json, or form the events of the selection; InputError if there is none."""
         if self.selection is None:
             return read_events(self._output("events.json"))
+        objects = read_objects(self._output("objects.csv"))
+        return self.selection.events(objects, self.frame_events())
+
+    def frame_events(self) -> list[Event]:
+        """Return the times in which whole frames stood out, where the run fitted them."""
         errors = self.folder / "errors.csv"
-        frames = find_events(read_csv(errors)) if errors.is_file() else []
-        return self.selection.events(read_objects(self._output("objects.csv")), frames)
+        return find_events(read_csv(errors)) if errors.is_file() else []
 
     @cached_property
     def images(self) -> list[str]:

@@ -112,7 +112,7 @@ class Learner:
         self._is_closed = False
         self.model: LiveModel | None = None
         self.models = 0
-        self.complaints: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.complaints: list[str] = []
         self._thread: threading.Thread | None = None
         if not waits:
             self._thread = threading.Thread(target=self._run, name="bgsub-learner", daemon=True)
@@ -146,9 +146,8 @@ class Learner:
         self._count += 1
         # Young models know little: they are replaced when the time that they knew has doubled.
         warm_up_s = self._options.warm_up_s
-        known_s = max(self._learned_s - self._began, warm_up_s)
-        is_first = self._learned_s == self._began
-        due_s = warm_up_s if is_first else min(self._options.refresh_s, known_s)
+        known_s = self._learned_s - self._began
+        due_s = min(self._options.refresh_s, max(known_s, warm_up_s)) if known_s else warm_up_s
         if self._count < _LEAST_FRAMES or time_s - self._learned_s < due_s:
             return False
         self._learned_s = time_s
@@ -200,7 +199,7 @@ class Learner:
             self.models += 1
         except Exception as error:  # noqa: BLE001 - the last model goes on serving
             message = "a model could not be learned, and the last one is used further"
-            self.complaints.put(f"{message} ({str(error) or type(error).__name__})")
+            self.complaints.append(f"{message} ({str(error) or type(error).__name__})")
 
     def _each(
         self, pool: ThreadPoolExecutor, function: Callable[..., Any], *items: Iterable[Any]
@@ -266,14 +265,10 @@ class Analysis:
         self.scale = options.scale
         if self._given is not None:
             self.scale = float(self._given.geometry.get("scale", 1.0))
-            if self._given.local is None:
-                raise UsageError(
-                    "the model makes masks by the paper's formula; make one with `bgsub run`"
-                )
-            if self._given.geometry.get("roi"):
-                raise UsageError(
-                    "the model is of a part of the picture (--roi); watch needs a whole one"
-                )
+            by_formula = "the model makes masks by the paper's formula; make one with `bgsub run`"
+            of_part = "the model is of a part of the picture (--roi); watch needs a whole one"
+            if self._given.local is None or self._given.geometry.get("roi"):
+                raise UsageError(by_formula if self._given.local is None else of_part)
 
     @property
     def models(self) -> int:
@@ -305,12 +300,8 @@ class Analysis:
         self._first_track = self._last_track
         self._untold.clear()
         self._loop = None
-        self._tracker = Tracker(
-            size,
-            rate=header.rate,
-            min_track=self._options.min_track,
-            takes_all=self._sought.min_area is not None,
-        )
+        least, takes_all = self._options.min_track, self._sought.min_area is not None
+        self._tracker = Tracker(size, rate=header.rate, min_track=least, takes_all=takes_all)
         return is_same
 
     def _begin_scene(self, layout: Layout) -> None:
@@ -382,9 +373,9 @@ class Analysis:
 
     def complaints(self) -> list[str]:
         """Return what a person should know since this was asked last."""
-        said: list[str] = []
-        while self._learner is not None and not self._learner.complaints.empty():
-            said.append(self._learner.complaints.get())
+        if self._learner is None:
+            return []
+        said, self._learner.complaints = self._learner.complaints, []
         return said
 
     def close(self) -> None:

@@ -34,11 +34,13 @@ def clip_name(wall_s: float, number: int, suffix: str) -> str:
     return f"event-{datetime.fromtimestamp(wall_s, UTC):%Y%m%dT%H%M%SZ}-{number:04d}.{suffix}"
 
 
-def remove_oldest(folder: Path, keep: str, writing: Path | None) -> None:
-    """Remove clips beyond what `parse_keep` reads, the oldest first.
+def remove_oldest(folder: Path, keep: str | None, writing: Path | None) -> None:
+    """Remove clips beyond what `parse_keep` reads, the oldest first; without it, none.
 
     Only files with the names of clips are looked at; the one being written stays.
     """
+    if keep is None:
+        return
     most_bytes, most_s = parse_keep(keep)
     clips = []
     for path in folder.iterdir():
@@ -126,14 +128,14 @@ class EventFiles:
     def __init__(
         self,
         folder: Path,
-        ring: PacketRing,
         options: WatchOptions,
         fail: Callable[[OutputError], None],
     ) -> None:
-        self._folder, self._ring, self._options, self._fail = folder, ring, options, fail
+        self._folder, self._options, self._fail = folder, options, fail
+        self._ring = PacketRing(0.0)  # that of the clip
         self._clip: ClipWriter | None = None
         self._masks: FrameSink | None = None
-        self._next = self._epoch = 0
+        self._next = 0
         self._masks_s: float | None = None
 
     @property
@@ -151,7 +153,7 @@ class EventFiles:
         path = self._folder / clip_name(wall_s, number, suffix)
         try:
             self._clip = ClipWriter(path, header)
-            self._epoch, self._next = opened.epoch, self._ring.begin(begin_s)
+            self._ring, self._next = opened.ring, opened.ring.begin(begin_s)
             self._ring.hold(self._next)
             if self._options.writes_masks:
                 grey = Layout("gray", header.layout.height, header.layout.width)
@@ -167,7 +169,7 @@ class EventFiles:
         """Write the packets that have come; a clip that fails is given up."""
         if self._clip is None:
             return
-        for serial, packet in self._ring.since(self._next, self._epoch):
+        for serial, packet in self._ring.since(self._next):
             try:
                 if self._clip.frames or packet.is_key:
                     self._clip.add(packet)

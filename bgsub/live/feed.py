@@ -112,35 +112,27 @@ _MOST_BYTES = 256 << 20
 
 
 class PacketRing:
-    """The packets of the last seconds, from a key frame on; for several threads.
+    """The packets of the last seconds of a connection, from a key frame on; for several threads.
 
-    Those of `keep_s` are kept at least, if they take no more than 256 MiB. They are numbered over
-    all connections, and `next_serial` comes next; `epoch` counts connections, of which the ring
-    holds the packets of one.
+    Those of `keep_s` are kept at least, if they take no more than 256 MiB. The connection began at
+    `base_s`.
     """
 
-    def __init__(self, keep_s: float) -> None:
-        self._keep_s = keep_s
+    def __init__(self, keep_s: float, base_s: float = 0.0) -> None:
+        self._keep_s, self._base_s = keep_s, base_s
         self._lock = threading.Lock()
         self._packets: deque[tuple[int, StreamPacket]] = deque()
-        self._bytes = 0
+        self._bytes = self._next = 0
         self._held: int | None = None
-        self.epoch = self.next_serial = 0
 
-    def add(self, packet: StreamPacket, base_s: float) -> None:
-        """Take in a packet of a connection that began at a time."""
+    def add(self, packet: StreamPacket) -> None:
+        """Take in a packet."""
         with self._lock:
-            self._packets.append((self.next_serial, replace(packet, time_s=base_s + packet.time_s)))
-            self.next_serial += 1
+            moved = replace(packet, time_s=self._base_s + packet.time_s)
+            self._packets.append((self._next, moved))
+            self._next += 1
             self._bytes += len(packet.data)
             self._trim()
-
-    def clear(self) -> None:
-        """Forget all packets: those of another connection do not follow them."""
-        with self._lock:
-            self._packets.clear()
-            self._bytes = 0
-            self.epoch += 1
 
     def hold(self, serial: int | None) -> None:
         """Keep the packets from this one on until they are written; None for no longer."""
@@ -154,14 +146,13 @@ class PacketRing:
             for serial, packet in self._packets:
                 if packet.is_key and (found is None or packet.time_s <= time_s):
                     found = serial
-            return self.next_serial if found is None else found
+            return self._next if found is None else found
 
-    def since(self, serial: int, epoch: int) -> list[tuple[int, StreamPacket]]:
-        """Return all packets from this number on; none where they are of another connection."""
+    def since(self, serial: int) -> list[tuple[int, StreamPacket]]:
+        """Return all packets from this number on, with their numbers."""
         with self._lock:
-            if epoch != self.epoch or not self._packets:
-                return []
-            return list(islice(self._packets, max(0, serial - self._packets[0][0]), None))
+            first = self._packets[0][0] if self._packets else 0
+            return list(islice(self._packets, max(0, serial - first), None))
 
     def _trim(self) -> None:
         """Drop what is before the last key frame that is old enough."""
@@ -186,6 +177,10 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 _STEADY_S = 10.0
 """Seconds of frames after which the pauses begin anew."""
 
+_RING_SLACK_S = 15.0
+"""Seconds that packets are kept beyond what clips begin with: what is small and weak must last to
+be an event, and analysis comes a little later."""
+
 _ROOM = 5
 """Frames that wait: more would only be older when their turn comes."""
 
@@ -195,13 +190,13 @@ class Opened:
     """A stream has begun, or has changed.
 
     `base_s` is when, in seconds since the feed was started, and `wall_s` the same on the clock of
-    the system; `epoch` is that of the ring for the packets of this connection.
+    the system; `ring` has the packets of this connection.
     """
 
     header: Header
     base_s: float
     wall_s: float
-    epoch: int
+    ring: PacketRing
 
 
 @dataclass(frozen=True)
@@ -226,14 +221,13 @@ class Feed:
     def __init__(
         self,
         source: LiveSource,
-        ring: PacketRing,
         options: WatchOptions | None = None,
         scale: float | None = None,
         drops: bool = True,
         pauses_s: Sequence[float] = PAUSES_S,
     ) -> None:
         options = options or WatchOptions()
-        self._source, self._ring = source, ring
+        self._source, self._keep_s = source, options.before_s + _RING_SLACK_S
         opened: dict[str, object]
         opened = {"address": source.address, "format": source.format, "options": source.options}
         opened |= {"protocols": source.protocols, "sound": options.sound and options.clips}
@@ -338,7 +332,7 @@ class Feed:
         return end, had_frames
 
     def _listen(self, pipe: BinaryIO) -> tuple[End, bool]:
-        base, had_frames = 0.0, False
+        base, had_frames, ring = 0.0, False, PacketRing(self._keep_s)
         while not self._stop.is_set():
             message = receive(pipe)
             self._heard = time.monotonic()
@@ -348,10 +342,10 @@ class Feed:
                     self.connections += 1
                     # A file is read faster than it was recorded: its own time is what counts.
                     base = max(now, self._latest_s + 0.04) if self._source.kind != "file" else 0.0
-                    self._ring.clear()
-                self._put(Opened(message, base, time.time() - now + base, self._ring.epoch))
+                    ring = PacketRing(self._keep_s, base)
+                self._put(Opened(message, base, time.time() - now + base, ring))
             elif isinstance(message, StreamPacket):
-                self._ring.add(message, base)
+                ring.add(message)
             elif isinstance(message, Seen):
                 had_frames = True
                 self._latest_s = base + message.time_s

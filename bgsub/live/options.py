@@ -35,8 +35,7 @@ class KeepRule(Rule):
     meaning = "an amount such as 10G, or a time such as 7d"
     metavar = "AMOUNT"
 
-    def convert(self, value: Any) -> str:
-        """Check the amount."""
+    def _convert(self, value: Any) -> str:
         if not isinstance(value, str):
             raise TypeError(value)
         parse_keep(value)

@@ -22,7 +22,7 @@ from bgsub.errors import InputError, OutputError, UsageError, cannot_write, plur
 from bgsub.live.analysis import Analysis, Sought
 from bgsub.live.clips import EventFiles, remove_oldest
 from bgsub.live.decoding import Note, Seen
-from bgsub.live.feed import PAUSES_S, Feed, LiveSource, Lost, Opened, PacketRing
+from bgsub.live.feed import PAUSES_S, Feed, LiveSource, Lost, Opened
 from bgsub.live.options import WatchOptions
 from bgsub.runtime.files import write_file
 from bgsub.tracking.detections import Box, surround
@@ -182,12 +182,15 @@ class LiveEvent:
         }
 
 
+_UPDATE_S, _LOST_S = 1.0, 10.0
+
+
 class LiveEvents:
     """Form events of the objects of frames, one at a time: as in a video, an event is a time.
 
     An event begins when the first of its objects was first seen, which is known later. `announce`
     is called with what happens, the event, and for its end why. An event ends when nothing has been
-    seen for `after_s`, or the stream was lost for `lost_s`; updates are `update_s` apart.
+    seen for `after_s`, or the stream was lost for 10 s; updates are a second apart.
     """
 
     def __init__(
@@ -196,11 +199,8 @@ class LiveEvents:
         *,
         regions: Sequence[Region] = (),
         after_s: float = 2.0,
-        update_s: float = 1.0,
-        lost_s: float = 10.0,
     ) -> None:
-        self._announce, self._regions = announce, regions
-        self._after_s, self._update_s, self._lost_s = after_s, update_s, lost_s
+        self._announce, self._regions, self._after_s = announce, regions, after_s
         self._updated_s = 0.0
         self._lost_at_s: float | None = None
         self._back_s = -math.inf
@@ -226,7 +226,7 @@ class LiveEvents:
         event.score = float(np.fmax.reduce([event.score, *(each.score for each in objects)]))
         if frame_score is not None:
             event.frame_score = max(frame_score, event.frame_score or frame_score)
-        if is_new or now_s - self._updated_s >= self._update_s:
+        if is_new or now_s - self._updated_s >= _UPDATE_S:
             self._updated_s = now_s
             self._announce("start" if is_new else "update", event, None)
 
@@ -239,7 +239,7 @@ class LiveEvents:
         """Note that the stream is lost at a time; called again while it is."""
         if self._lost_at_s is None:
             self._lost_at_s = now_s
-        if self.open is not None and now_s - self._lost_at_s > self._lost_s:
+        if self.open is not None and now_s - self._lost_at_s > _LOST_S:
             self.end("lost")
 
     def resume(self, now_s: float) -> None:
@@ -253,10 +253,6 @@ class LiveEvents:
         if event is not None:
             self._announce("end", event, reason)
 
-
-_RING_SLACK_S = 15.0
-"""Seconds that packets are kept beyond what clips begin with: what is small and weak must last to
-be an event, and analysis comes a little later."""
 
 _LATE_S = 20.0
 """Seconds beyond the warm-up in which a model should have been learned."""
@@ -288,11 +284,10 @@ class Watcher:
         self._say, self._note = say, note
         self._hook = None if options.on_event is None else EventHook(options.on_event)
         self.status = Status()
-        self._ring = PacketRing(options.before_s + _RING_SLACK_S)
         self._events = LiveEvents(
             self._announce, regions=self._sought.regions, after_s=options.after_s
         )
-        self._files = EventFiles(out, self._ring, options, self._fail_clip)
+        self._files = EventFiles(out, options, self._fail_clip)
         self._drops = source.kind != "file" if options.drop is None else options.drop
         self._opened: Opened | None = None
         self._lost_since: float | None = None
@@ -310,10 +305,8 @@ class Watcher:
         cannot; OutputError if the folder cannot be made, or the port is taken.
         """
         options, source = self._options, self._source
-        looks_back = source.kind == "file"
-        analysis = Analysis(
-            options, self._sought, source.name, waits=not self._drops, looks_back=looks_back
-        )
+        is_file, waits = source.kind == "file", not self._drops
+        analysis = Analysis(options, self._sought, source.name, waits=waits, looks_back=is_file)
         try:
             self._out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -324,7 +317,7 @@ class Watcher:
                 port = stack.enter_context(served_metrics(self.status, options.metrics))
                 self._note(f"metrics are on http://127.0.0.1:{port}/metrics", "note")
             feed = stack.enter_context(
-                Feed(source, self._ring, options, analysis.scale, self._drops, self._pauses_s)
+                Feed(source, options, analysis.scale, self._drops, self._pauses_s)
             )
             reason: Reason = "stopped"
             try:
@@ -386,8 +379,7 @@ class Watcher:
         self._see(found.frames, found.frame_score)
         self._files.add_mask(found.mask, seen.time_s)
         self._events.pass_time(analysis.known_s)
-        status.frames += 1
-        status.delay_frames = analysis.delay
+        status.frames, status.delay_frames = status.frames + 1, analysis.delay
         status.latency_s = time.monotonic() - seen.came_s
 
     def _see(self, frames: Sequence[Sequence[Observation]], frame_score: float | None) -> None:
@@ -417,8 +409,7 @@ class Watcher:
         line = {"event": what, "time": shown, **event.to_json()}
         if what == "end":
             line |= {"duration_s": round(event.last_s - event.start_s, 3), "reason": reason}
-        self.status.events = self._events.count
-        self.status.event_open = what != "end"
+        self.status.events, self.status.event_open = self._events.count, what != "end"
         text = json.dumps(line)
         self._say(text)
         if self._hook is not None:
@@ -436,9 +427,8 @@ class Watcher:
         if self._opened is None:
             return
         wall_s = self._wall_s(named_s)
-        path = self._files.begin(
-            self._opened, begin_s, time.time() if wall_s is None else wall_s, event.number
-        )
+        wall_s = time.time() if wall_s is None else wall_s
+        path = self._files.begin(self._opened, begin_s, wall_s, event.number)
         if path is not None:
             event.files.append(str(path))
 
@@ -465,7 +455,7 @@ class Watcher:
             self._events.lose(time.monotonic())
         if now_s - self._minute_s >= _MINUTE_S:
             self._minute_s = now_s
-            self._keep_few()
+            remove_oldest(self._out, self._options.keep, self._files.path)
             dropped, self._dropped = feed.dropped - self._dropped, feed.dropped
             if dropped:
                 many = f"{plural(dropped, 'frame')} of the last minute {was_or_were(dropped)}"
@@ -475,17 +465,12 @@ class Watcher:
             self._status_s = now_s
             self._tell_status(feed, now_s)
 
-    def _keep_few(self) -> None:
-        if self._options.keep is not None:
-            remove_oldest(self._out, self._options.keep, self._files.path)
-
     def _tell_status(self, feed: Feed, now_s: float) -> None:
         status = self.status
-        status.uptime_s, status.dropped = now_s, feed.dropped
-        status.connections = feed.connections
+        status.uptime_s, status.dropped, status.connections = now_s, feed.dropped, feed.connections
         if self._options.status is not None:
-            text = json.dumps(asdict(status)) + "\n"
             try:
+                text = json.dumps(asdict(status)) + "\n"
                 write_file(Path(self._options.status), text.encode())
             except OutputError as error:
                 self._note(str(error), "warning")
@@ -501,6 +486,6 @@ class Watcher:
         self._events.end(reason)
         self._files.close()
         self._tell_dropped()
-        self._keep_few()
+        remove_oldest(self._out, self._options.keep, self._files.path)
         self.status.state, self.status.delay_frames = "ended", 0
         self._tell_status(feed, now_s)

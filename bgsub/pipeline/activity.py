@@ -18,7 +18,7 @@ from bgsub.tracking.events import EventCollector, SceneEvent
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tables import read_frames
 from bgsub.video.frames import Bytes
-from bgsub.video.images import read_image, write_image
+from bgsub.video.images import write_image
 
 COLUMNS = ("minute", "start_s", "end_s", "region", "frames", "foreground", "objects", "events")
 """Header of activity.csv; the region is empty in the rows of the whole picture."""
@@ -51,6 +51,7 @@ class ActivityOutput(Sink):
         self._folder, self._wanted, self._regions = folder, wanted, regions
         shape = scene.layout.height, scene.layout.width
         within = np.full(shape, 255, np.uint8)
+        self._cuts = scene.inside is not None
         if scene.inside is not None:
             within[~scene.inside] = 0
         self._places: dict[str, Bytes] = {"": within}
@@ -70,10 +71,9 @@ class ActivityOutput(Sink):
         """Return the share of every region that is foreground."""
         if not cv2.hasNonZero(frame.mask):
             return {}
-        return {
-            name: cv2.countNonZero(frame.mask & on) / self._pixels[name]
-            for name, on in self._places.items()
-        }
+        inner = {name: frame.mask & on for name, on in self._places.items() if name or self._cuts}
+        shares = {"": frame.mask, **inner}
+        return {name: cv2.countNonZero(on) / self._pixels[name] for name, on in shares.items()}
 
     def write(self, frame: SceneFrame, prepared: dict[str, float]) -> None:
         """Count a frame."""
@@ -113,7 +113,9 @@ def write_heatmap(folder: Path, counts: NDArray[np.float64], frames: int) -> Non
         np.save(path, share, allow_pickle=False)
     except OSError as error:
         raise cannot_write(path, error) from error
-    scene = np.asarray(read_image(folder / "background.png"), np.uint8)
+    # Our own PNG of 8 bits: libraries for any image take longer to import than all of this.
+    data = np.fromfile(folder / "background.png", np.uint8)
+    scene = np.asarray(cv2.imdecode(data, cv2.IMREAD_UNCHANGED), np.uint8)
     write_image(folder / "heatmap.png", draw_heatmap(share, scene))
 
 

@@ -175,18 +175,12 @@ SCHEMA_VERSION = 1
 class _Options(Rule):
     """Options of a run, by what `bgsub.options` declares; a folder of them may be gone."""
 
-    def words(self) -> str:
-        """Return the rule in words."""
-        return "the options of a run"
+    meaning = "the options of a run"
 
-    def read(self, name: str, value: Any) -> Any:
-        """Check every option."""
+    def _read(self, name: str, value: Any) -> Any:
         if not isinstance(value, dict) or not isinstance(value.get("source"), dict):
             self.refuse(name, type(value).__name__)
-        try:
-            RunOptions.from_json({**value, "temp": None})
-        except InputError as error:
-            raise UsageError(f"{name}: {error}") from error
+        RunOptions.from_json({**value, "temp": None})
         if value.get("temp") is not None:
             File().read("--temp", value["temp"])
         return value
@@ -266,7 +260,7 @@ _COMMAND = Choice(("run", "apply"))
 
 def check_facts(manifest: Any) -> dict[str, Any]:
     """Return a manifest if it is one; raise UsageError, which names what is wrong."""
-    found = _BASE.read("", manifest)
+    found: dict[str, Any] = _BASE.read("", manifest)
     if found.get("command", "run") in _COMMAND.names:
         try:
             RUN.read("", found)

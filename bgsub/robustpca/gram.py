@@ -4,12 +4,10 @@ For 8-bit frames every product is an integer, so a float32 matrix product over a
 exact as long as no partial sum leaves the integers that float32 can hold. By the Cauchy-Schwarz
 inequality every partial sum of ⟨x_i, x_j⟩ is at most max_i ‖x_i‖²: partial sums of squares only
 grow and rounding is monotone, so a computed ‖x_i‖² stays below 2²⁴ exactly if the true one does. A
-block in which one reaches 2²⁴ is cut into halves until none does, which takes half the time and a
-third of the memory of a product in float64. Blocks are summed in float64, where integers below 2⁵³
-are exact, so the result depends on neither block size nor order.
-
-K is summed by tiles, blocks of rows against blocks of rows, on and above its diagonal: each has the
-same bits on whatever thread it is summed, and nothing of n² numbers is kept besides K itself.
+block in which one reaches 2²⁴ is cut into halves until none does, which takes half the time of a
+product in float64. Blocks are summed in float64, where integers below 2⁵³ are exact, so the result
+depends on neither block size nor order. K is summed by tiles, on and above its diagonal: each has
+the same bits on whatever thread it is summed.
 """
 
 from __future__ import annotations
@@ -74,16 +72,13 @@ class Gram:
 
     Attributes
     ----------
-    values : ndarray of shape (n, n), float64
-        The Gram matrix.
+    values : ndarray of shape (n, n)
+        K.
     offset : ndarray of shape (p,)
-        m₀, the median of every column; of the dtype of X for integers (the lower median, hence an
-        integer), float64 otherwise.
-    n_features : int
-        p.
+        m₀, the median of every column: for bytes the lower one, a byte.
     cut_blocks, blocks : int
-        Blocks of an integer matrix that were cut, as float32 would not have been exact; all blocks.
-    share : ndarray of shape (n, n), float64, or None
+        Blocks of bytes that were cut, as float32 would not have been exact; all blocks.
+    share : ndarray of shape (n, n), optional
         What the columns that `gram_matrix` was told to sum apart add to K.
     """
 
@@ -129,13 +124,12 @@ def gram_matrix(
     X : ndarray of shape (n, p) or ColumnReader
         uint8 (exact result) or float32/float64 (products in float64). Never copied as a whole.
     threads : int, optional
-        Threads that share the work; None is as many as a matrix product would take. The result does
-        not depend on it: sums of integers are exact, and those of others are added in one order.
+        None is as many as a matrix product would take. The result does not depend on it: sums of
+        integers are exact, and those of others are added in one order.
     progress : callable, optional
         Called with the columns done and p after each block.
     apart : sequence of slice, optional
-        Stretches of columns, in order, whose share of K is wanted too: at no cost, where a pass of
-        its own would take its share of the time.
+        Stretches of columns, in order, whose share of K is wanted too, at no cost.
 
     Raises
     ------
@@ -144,8 +138,8 @@ def gram_matrix(
 
     Notes
     -----
-    n²p multiplications (half of them by symmetry) in one pass. Memory: 8n² bytes for the sum (and
-    as much for a share), about 5·2²¹ bytes for a block, and a tile's product for every thread.
+    n²p/2 multiplications. Memory: 8n² bytes (twice that with a share), about 5·2²¹ for a block, and
+    a tile's product for every thread.
     """
     reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
     n, p = reader.shape

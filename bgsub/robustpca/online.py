@@ -14,6 +14,7 @@ with one value: the products of such rows are computed anew.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -21,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.base import form_pixels, orthonormal_rows
-from bgsub.robustpca.conventions import check_integer, check_matrix
+from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.gram import ColumnReader, Gram, block_columns, exact_pieces
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.reweight import REWEIGHT_CUTOFF
 from bgsub.robustpca.spaces import Floats, RowSpace, Space, row_blocks
 from bgsub.robustpca.trpca import TRPCA
 
@@ -34,6 +34,7 @@ _PER_ROW = ("support_", "errors_", "scores_", "outlier_scores_")
 _MOST_SHRINKING = 1e4
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnlineTRPCA(TRPCA):
     """TRPCA of a sliding window of rows, for streams whose subspace changes.
 
@@ -85,37 +86,10 @@ class OnlineTRPCA(TRPCA):
     False
     """
 
-    solver: Literal["gram", "reference"] = "gram"
-    n_seen_: int
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        window: int = 500,
-        refresh: int = 50,
-        n_fresh: int = 2,
-        support_fraction: float | None = None,
-        n_init: int = 10,
-        tol: float = 1e-5,
-        max_iter: int = 1000,
-        reweight: bool = True,
-        random_state: int | np.random.Generator | None = None,
-        reweight_cutoff: float = REWEIGHT_CUTOFF,
-        threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.window = window
-        self.refresh = refresh
-        self.n_fresh = n_fresh
-        self.support_fraction = support_fraction
-        self.n_init = n_init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.reweight = reweight
-        self.random_state = random_state
-        self.reweight_cutoff = reweight_cutoff
-        self.threads = threads
+    window: int = 500
+    refresh: int = 50
+    n_fresh: int = 2
+    solver: Literal["gram", "reference"] = field(default="gram", init=False)
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Forget all rows, and take in those of X as a stream that begins with a whole window.
@@ -145,11 +119,6 @@ class OnlineTRPCA(TRPCA):
                 message = f"X is {rows.dtype}, but the rows of the window are {self._rows.dtype}"
                 raise ValueError(message)
         return self._stream(rows, self.refresh)
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        for name, least in (("window", 2), ("refresh", 1), ("n_fresh", 0)):
-            check_integer(name, getattr(self, name), least)
 
     def _begin(self, rows: NDArray[Any]) -> None:
         kind = np.uint8 if rows.dtype == np.uint8 else np.float64

@@ -11,7 +11,6 @@ import ctypes
 import errno
 import mmap
 import os
-import secrets
 import shutil
 import stat
 import sys
@@ -38,11 +37,6 @@ def check_plain(path: str | os.PathLike[str]) -> None:
     """Raise InputError for what cannot be read like a file, or never ends.
 
     Folders pass, and so does what does not exist: whoever opens it says more about that.
-
-    Raises
-    ------
-    InputError
-        For a pipe, a device or a socket, and for a name that the system refuses.
     """
     try:
         kind = _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))  # noqa: PTH116 - Path("") is the folder
@@ -67,8 +61,6 @@ PREFIX = ".bgsub-partial-"
 
 # Another process is between a name and its lock for microseconds, and clears up for seconds.
 _PATIENCE_S = 5.0
-
-_PIECE = 1 << 24
 
 
 @dataclass
@@ -108,22 +100,6 @@ def make_folder(parent: Path) -> Claim:
         return Claim(path, -1)
     _lock(descriptor)
     return Claim(path, descriptor)
-
-
-def make_file(parent: Path) -> Claim:
-    """Make a file for writing, with the usual permissions, and lock it; call it in `alone_in`.
-
-    Raises
-    ------
-    OSError
-        If none can be made there.
-    """
-    path = parent / f"{PREFIX}{secrets.token_hex(8)}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    claim = Claim(path, os.open(path, flags, 0o666))
-    _lock(claim.descriptor)
-    return claim
 
 
 @contextlib.contextmanager
@@ -238,7 +214,10 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
         facts = None
     try:
         if facts is None or stat.S_ISREG(facts.st_mode):
-            _replace(path, data, facts)
+            with staged(path, parents=False) as place:
+                place.write_bytes(data)
+                if facts is not None:
+                    place.chmod(stat.S_IMODE(facts.st_mode))
         elif stat.S_ISLNK(facts.st_mode) and not _may_follow(facts):
             message = f"{path}: is a link that another user made; remove it or choose another file"
             raise OutputError(message)
@@ -250,21 +229,21 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
 
 
 @contextlib.contextmanager
-def staged(path: Path) -> Iterator[Path]:
-    """Yield where to write a file or folder that takes its place at the end; its parent is made.
+def staged(path: Path, *, parents: bool = True) -> Iterator[Path]:
+    """Yield where to write a file or folder that takes its place at the end; its parents are made.
 
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing is left then.
+    OSError if it cannot be written; nothing is left then.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if parents:
+        path.parent.mkdir(parents=True, exist_ok=True)
     with alone_in(path.parent):
         claim = make_folder(path.parent)
     try:
         yield claim.path / path.name
         sync_all([claim.path / path.name])
         os.replace(claim.path / path.name, path)  # noqa: PTH105 - replaces on Windows too
+        with contextlib.suppress(OSError):  # a folder that may be written to but not be read
+            sync(path.parent)
     finally:
         claim.remove()
 
@@ -296,31 +275,3 @@ def write_in(folder: Path, name: str, data: bytes) -> None:
 
 def _may_follow(link: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or link.st_uid in {0, os.geteuid()}
-
-
-def _replace(path: Path, data: bytes | mmap.mmap, facts: os.stat_result | None) -> None:
-    folder = path.parent
-    with alone_in(folder) as is_alone:
-        if is_alone:
-            for left in abandoned(folder):
-                if left.path.is_file():
-                    left.remove()
-                left.close()
-        claim = make_file(folder)
-    try:
-        if facts is not None and hasattr(os, "fchmod"):
-            os.fchmod(claim.descriptor, stat.S_IMODE(facts.st_mode))
-        with memoryview(data) as view:
-            written = 0
-            while written < len(view):
-                written += os.write(claim.descriptor, view[written : written + _PIECE])
-        os.fsync(claim.descriptor)
-        if os.name == "nt":
-            claim.close()
-        claim.path.replace(path)
-        with contextlib.suppress(OSError):  # a folder that may be written to but not be read
-            sync(folder)
-    except BaseException:
-        claim.remove()
-        raise
-    claim.close()

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,13 @@ from bgsub.options import RunOptions
 from bgsub.pipeline.inputs import needs_fit, needs_still, open_input
 from bgsub.pipeline.results import is_complete
 from bgsub.runtime.files import write_file
-from bgsub.segments.changes import Film, find_changes
 from bgsub.version import __version__
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.selection import Position, parse_step
 from bgsub.video.source import Footage
+
+if TYPE_CHECKING:
+    from bgsub.segments.changes import Film
 
 notes = logging.getLogger("bgsub.notes")
 
@@ -93,6 +95,8 @@ def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
     BgsubError
         As for `bgsub.open_source`.
     """
+    from bgsub.segments.changes import Film  # short videos do without
+
     film = Film(open_input(footage, options))
     begins = _begins(film, options)
     if film.from_the_start and len(begins) > 1:
@@ -139,6 +143,8 @@ def _begins(film: Film, options: RunOptions) -> list[tuple[int, str, int]]:
     total, is_auto = film.numbers.size, options.segment == "auto"
     if is_auto and total <= AUTO_FRAMES:
         return [(0, "beginning", 1)]
+    from bgsub.segments.changes import find_changes
+
     states = [(0, "beginning")]
     for change in find_changes(film):
         place = int(np.searchsorted(film.numbers, change.first))

@@ -32,7 +32,7 @@ def ring(stream):
     """The first 40 packets."""
     kept = PacketRing(60.0)
     for packet in stream[1][:40]:
-        kept.add(packet, 0.0)
+        kept.add(packet)
     return kept
 
 
@@ -42,8 +42,8 @@ def begin(stream, ring):
 
     def start(folder, **options):
         failed = []
-        files = EventFiles(folder, ring, WatchOptions(**options), failed.append)
-        path = files.begin(Opened(stream[0], 0.0, 0.0, ring.epoch), 30 / 25, 0.0, 7)
+        files = EventFiles(folder, WatchOptions(**options), failed.append)
+        path = files.begin(Opened(stream[0], 0.0, 0.0, ring), 30 / 25, 0.0, 7)
         return files, path, failed
 
     return start
@@ -68,20 +68,10 @@ def test_a_clip_begins_with_the_key_frame_before_and_takes_what_comes(
     files, path, _ = begin(tmp_path)  # the key frames are 24 and 36
     assert path == files.path == tmp_path / "event-19700101T000000Z-0007.mp4"
     for packet in stream[1][40:50]:
-        ring.add(packet, 0.0)
+        ring.add(packet)
     files.close()
     assert files.path is None
     assert len(decoded(path)) == 50 - 24
-
-
-def test_packets_of_another_connection_stay_out_of_a_clip(stream, ring, begin, tmp_path):
-    files, path, _ = begin(tmp_path, clip_format="mkv")
-    ring.clear()
-    for packet in stream[1][:10]:
-        ring.add(packet, 9.0)
-    files.close()
-    assert path.suffix == ".mkv"
-    assert len(decoded(path)) == 40 - 24
 
 
 def test_what_cannot_be_written_is_said_and_given_up(begin, tmp_path):

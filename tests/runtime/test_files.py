@@ -16,7 +16,6 @@ from bgsub.runtime.files import (
     abandoned,
     alone_in,
     check_plain,
-    make_file,
     make_folder,
     write_file,
     write_in,
@@ -27,9 +26,8 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="locks and links of POSI
 _MAKE_AND_DIE = """
 import os, sys
 from pathlib import Path
-from bgsub.runtime.files import alone_in, make_file, make_folder
+from bgsub.runtime.files import alone_in, make_folder
 with alone_in(Path(sys.argv[1])):
-    make_file(Path(sys.argv[1]))
     (make_folder(Path(sys.argv[1])).path / "data").write_bytes(b"1")
 os.kill(os.getpid(), 9)
 """
@@ -43,10 +41,10 @@ def leave_behind(folder):
 class TestLeftovers:
     def test_of_a_killed_process_are_found_and_those_at_work_are_not(self, tmp_path):
         left = leave_behind(tmp_path)
-        assert len(left) == 2
+        assert len(left) == 1
         with alone_in(tmp_path) as is_alone:
             assert is_alone
-            mine = [make_file(tmp_path), make_folder(tmp_path)]
+            mine = [make_folder(tmp_path)]
             found = list(abandoned(tmp_path))
             assert [claim.path for claim in found] == left
             assert list(abandoned(tmp_path)) == []  # they are claimed by now
@@ -157,12 +155,6 @@ class TestWriteFile:
             pytest.skip("devices cannot be made here")
         write_file(tmp_path / "null", b"new")
         assert stat.S_ISCHR((tmp_path / "null").stat().st_mode)
-
-    def test_leftover_files_are_cleared_up_and_folders_stay(self, tmp_path):
-        leave_behind(tmp_path)
-        write_file(tmp_path / "a.csv", b"new")
-        left = [p for p in tmp_path.iterdir() if p.name != "a.csv"]
-        assert [p.is_dir() for p in left] == [True]
 
     def test_a_folder_of_that_name_is_refused(self, tmp_path):
         (tmp_path / "a.csv").mkdir()

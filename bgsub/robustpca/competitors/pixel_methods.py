@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -18,13 +19,8 @@ from numpy.typing import NDArray
 
 from bgsub.errors import RankWarning
 from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
-from bgsub.robustpca.competitors.row_methods import PCA, check_lambda, warn_not_converged
-from bgsub.robustpca.conventions import (
-    check_integer,
-    check_iteration,
-    check_matrix,
-    check_number,
-)
+from bgsub.robustpca.competitors.row_methods import PCA, warn_not_converged
+from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram
 from bgsub.robustpca.spaces import Fit, Floats, peak_signs
 
@@ -58,21 +54,11 @@ def _column_blocks(n: int, p: int) -> Iterator[slice]:
 
 
 class PixelMethod(AffineEstimator):
-    """Base of the methods for which single entries are outliers.
-
-    Subclasses implement `_fit_pixels`. All rows count as fitted: ``support_`` is True everywhere.
-    """
-
-    tol: float
-    max_iter: int
+    """Base of the methods for which single entries are outliers; all rows count as fitted."""
 
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         """Centre (p,) and at most k components (c, p), linearly independent."""
         raise NotImplementedError
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        check_iteration(self.tol, self.max_iter)
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Fit centre and components; see `AffineEstimator.fit`."""
@@ -109,6 +95,7 @@ def _pixel_fit(reader: ColumnReader, center: Floats, components: Floats, n_compo
     return Fit(center, basis, scores, residuals, np.ones(n, dtype=bool))
 
 
+@dataclass(eq=False, repr=False)
 class PCP(PixelMethod):
     """Principal component pursuit (PCP), by the alternating direction method of multipliers.
 
@@ -165,38 +152,18 @@ class PCP(PixelMethod):
     Foundations and Trends in Machine Learning 3 (2011).
     """
 
-    left_: NDArray[Any]
-    right_: NDArray[Any]
-    rank_: int
-    lam_: float
-    residual_: float
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        lam: float | None = None,
-        tol: float = 3e-5,
-        max_iter: int = 1000,
-        growth: float = 1.5,
-        progress: Progress | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.lam = lam
-        self.tol = tol
-        self.max_iter = max_iter
-        self.growth = growth
-        self.progress = progress
+    n_components: int = 10
+    _: KW_ONLY
+    lam: float | None = None
+    tol: float = 3e-5
+    max_iter: int = 1000
+    growth: float = 1.5
+    progress: Progress | None = None
 
     @property
     def low_rank_(self) -> NDArray[Any]:
         """L, shape (n, p), formed anew each time; S is X − L."""
         return np.asarray(self.left_ @ self.right_)
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        check_lambda(self.lam)
-        check_number("growth", self.growth, 1.0, strictly=True)
 
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         n, p = reader.shape
@@ -340,6 +307,7 @@ def _product(block: NDArray[Any]) -> Floats:
     return np.asarray(block @ block.T)
 
 
+@dataclass(eq=False, repr=False)
 class RobustSubspace(PixelMethod):
     """Robust subspace learning (RPCA of De la Torre and Black): outliers are single pixels.
 
@@ -388,33 +356,13 @@ class RobustSubspace(PixelMethod):
     2001; "A framework for robust subspace learning", IJCV 54 (2003).
     """
 
-    coefficients_: Floats
-    scales_: Floats
-    objective_: float
-    residual_: float
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        scale: float | None = None,
-        n_anneal: int = 8,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        progress: Progress | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.scale = scale
-        self.n_anneal = n_anneal
-        self.tol = tol
-        self.max_iter = max_iter
-        self.progress = progress
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        if self.scale is not None:
-            check_number("scale", self.scale, 0.0, strictly=True)
-        check_integer("n_anneal", self.n_anneal, 0)
+    n_components: int = 10
+    _: KW_ONLY
+    scale: float | None = None
+    n_anneal: int = 8
+    tol: float = 1e-4
+    max_iter: int = 200
+    progress: Progress | None = None
 
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         with warnings.catch_warnings():

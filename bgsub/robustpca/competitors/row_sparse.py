@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.linalg
@@ -15,12 +15,11 @@ from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.competitors.row_methods import (
     Coordinates,
     RowMethod,
-    check_lambda,
     distances,
     spatial_median,
     warn_not_converged,
 )
-from bgsub.robustpca.conventions import check_iteration, support_size
+from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.descent import smallest
 from bgsub.robustpca.spaces import Fit, Floats
 
@@ -42,6 +41,7 @@ _BALANCE_EVERY = 10
 _BALANCE_UNTIL = 200
 
 
+@dataclass(eq=False, repr=False)
 class ORPCA(RowMethod):
     """Robust PCA via bilinear decomposition with row-sparse outliers (ORPCA).
 
@@ -89,28 +89,12 @@ class ORPCA(RowMethod):
     regularization", IEEE Transactions on Signal Processing 60 (2012).
     """
 
-    lam_: float
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        lam: float | None = None,
-        support_fraction: float | None = None,
-        tol: float = 1e-5,
-        max_iter: int = 3000,
-    ) -> None:
-        self.n_components = n_components
-        self.lam = lam
-        self.support_fraction = support_fraction
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        check_lambda(self.lam)
-        check_iteration(self.tol, self.max_iter)
-        support_size(n_samples, self.support_fraction)
+    n_components: int = 10
+    _: KW_ONLY
+    lam: float | None = None
+    support_fraction: float | None = None
+    tol: float = 1e-5
+    max_iter: int = 3000
 
     def _solve(self, points: Coordinates) -> Fit:
         F = points.points
@@ -212,6 +196,7 @@ def _weighted_step(points: Floats, axes: Floats, weights: Floats) -> tuple[Float
     return basis @ turn[: axes.shape[1]].T, center
 
 
+@dataclass(eq=False, repr=False)
 class OutlierPursuit(RowMethod):
     """Outlier pursuit (OPRPCA), which is also the low-leverage decomposition (LLD).
 
@@ -265,39 +250,15 @@ class OutlierPursuit(RowMethod):
     semidefinite programming", Electronic Journal of Statistics 5 (2011).
     """
 
+    n_components: int = 10
+    _: KW_ONLY
+    lam: float | Literal["support", "rank", "paper"] = "support"
+    support_fraction: float | None = None
+    tol: float = 1e-5
+    max_iter: int = 1000
+
+    _words: ClassVar = {"lam": ("support", "rank", "paper")}
     _own_axes = True
-
-    lam_: float
-    objective_: float
-    rank_: int
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        lam: float | Literal["support", "rank", "paper"] = "support",
-        support_fraction: float | None = None,
-        tol: float = 1e-5,
-        max_iter: int = 1000,
-    ) -> None:
-        self.n_components = n_components
-        self.lam = lam
-        self.support_fraction = support_fraction
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        if isinstance(self.lam, str):
-            if self.lam not in ("support", "rank", "paper"):
-                message = (
-                    f"lam={self.lam!r}: a number above 0, 'support', 'rank' or 'paper' is needed"
-                )
-                raise ValueError(message)
-        else:
-            check_lambda(self.lam)
-        check_iteration(self.tol, self.max_iter)
-        support_size(n_samples, self.support_fraction)
 
     def _solve(self, points: Coordinates) -> Fit:
         n = len(points.points)
