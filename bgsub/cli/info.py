@@ -50,10 +50,11 @@ def info_command(session: Session, path: str, as_json: bool, **params: Any) -> N
 
 def _examine(path: str, options: RunOptions, session: Session) -> tuple[dict[str, Any], list[str]]:
     """Decode an input; return what is known of it, and the warnings of its decoder."""
-    from bgsub.pipeline.inputs import memory_limit, open_frames
+    from bgsub.pipeline.inputs import memory_limit
     from bgsub.runtime.limits import amount
+    from bgsub.video.source import open_source
 
-    source = open_frames(path, options.source, threads=options.threads)
+    source = open_source(path, **vars(options.source), threads=options.threads)
     width, height = source.input_size
     limit = memory_limit(options.memory, options.jobs)
     if 3 * width * height > limit:
