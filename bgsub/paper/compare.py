@@ -33,7 +33,7 @@ from bgsub.paper.curves import auc, average_precision
 from bgsub.paper.labels import UNKNOWN
 from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow
 from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most, no_progress, open_frames
+from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most, no_progress
 from bgsub.robustpca.competitors import COMPARED, MethodInfo, Settings
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
@@ -46,7 +46,7 @@ from bgsub.runtime.processes import held_back_in_children
 from bgsub.runtime.threads import Workers, one_blas_thread
 from bgsub.video.frames import Bytes
 from bgsub.video.selection import sample_rows
-from bgsub.video.source import FrameSource
+from bgsub.video.source import FrameSource, open_source
 
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
@@ -423,7 +423,7 @@ def compare(
     run = options.run
     watch = manifests.Stopwatch()
     place = spill_folder() if run.temp is None else Path(run.temp)
-    source = open_frames(path, run.source, threads=run.threads, color="gray")
+    source = open_source(path, **vars(run.source) | {"color": "gray"}, threads=run.threads)
     most = fitted_at_most(run) or AUTO_FIT_FRAMES
     with watch.stage("decode"):
         frames = write_frames(source, place, most=most, seed=run.seed, progress=progress)
