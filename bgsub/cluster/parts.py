@@ -23,7 +23,7 @@ from bgsub.errors import (
     is_or_are,
 )
 from bgsub.options import RunOptions
-from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.manifest import input_identity, load_manifest
 from bgsub.pipeline.results import check_unchanged, is_complete
 from bgsub.runtime.files import write_file
 from bgsub.segments.plan import (
@@ -32,6 +32,7 @@ from bgsub.segments.plan import (
     SegmentPlan,
     load_plan,
     segment_folder,
+    segments_of,
 )
 from bgsub.segments.run import finish
 
@@ -172,7 +173,7 @@ def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
     """
     path = out / FOLDER / PLAN
     if not path.exists():
-        plan = SegmentPlan.draft(footage, options).divided(footage)
+        plan = SegmentPlan(input_identity(footage), options, segments_of(footage, options))
         if len(plan.segments) < 2:
             return plan
         folder = path.parent

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import math
-import os
 import re
-import subprocess
-import sys
-import tempfile
 import time
 import uuid
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from bgsub.errors import BgsubError, UsageError, plural
+from bgsub.runtime.processes import ask_child
 from bgsub.runtime.threads import own_threads
 from bgsub.version import __version__, how_to_install
 
@@ -254,55 +250,10 @@ def slots_here(slots: dict[str, int]) -> int:
     return max(own, slots.get(get_address_host(worker.address), own), 1)
 
 
-_CHILD_LOOK_S = 0.5
-_STOP_S = 30.0
-_TAIL = 4000
-
-
 def do_in_child(module: str, request: dict[str, Any], slots: dict[str, int]) -> dict[str, Any]:
-    """Run a module as a program, send it a request and return its reply, both a line of JSON.
+    """Do a task of this worker in a process of its own; see `ask_child`.
 
-    What kills a process (a library that crashes, the system that needs memory) takes no worker with
-    it then, and memory is given back after each task. The program must stop when its stdin ends:
-    its worker is gone then. ``jobs`` is added to the request, the tasks that share this machine
-    (see `Pool.slots`). Without a reply, ``died`` has the exit code and ``last_line`` what was said
-    last.
+    ``jobs`` is added to the request, the tasks that share this machine (see `Pool.slots`).
     """
-    is_cancelled = cancelled()
-    line = json.dumps({**request, "jobs": slots_here(slots)}) + "\n"
-    with (
-        tempfile.TemporaryFile() as reply,
-        tempfile.TemporaryFile() as said,
-        subprocess.Popen(  # noqa: S603 - this Python, and a module that the client names
-            # Without the current folder on its path: it may hold films, and a click.py among them.
-            [sys.executable, "-P", "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=reply,
-            stderr=said,
-        ) as child,
-    ):
-        asked = cast("BinaryIO", child.stdin)
-        try:
-            with contextlib.suppress(BrokenPipeError):
-                asked.write(line.encode())
-                asked.flush()
-            while child.poll() is None and not is_cancelled():
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(_CHILD_LOOK_S)
-        finally:
-            with contextlib.suppress(BrokenPipeError):
-                asked.close()  # which stops it
-            try:
-                code = child.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                code = child.wait()
-        reply.seek(0)
-        text = reply.read()
-        said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
-        lines = said.read().decode(errors="replace").split("\n")
-    try:
-        found: dict[str, Any] = json.loads(text)
-    except ValueError:
-        return {"died": code, "last_line": next((line for line in lines[::-1] if line.strip()), "")}
-    return found
+    asked = {**request, "jobs": slots_here(slots)}
+    return ask_child(module, asked, cancelled(), keeps_stderr=True)

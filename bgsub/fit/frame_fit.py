@@ -16,6 +16,7 @@ from bgsub.fit.store import FrameStore
 from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
+from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.outliers.scorer_learning import FrameWeights
 from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import support_size
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-_SCIPY = "scipy.linalg"
 
 logger = logging.getLogger(__name__)
 
@@ -62,27 +61,20 @@ class FrameFit(FrameWeights):
     rank: RankChoice | None = None
 
 
-def load_libraries(workers: Workers) -> None:
-    """Begin to import what a fit needs, while frames are read: both take as long."""
-    workers.load(_SCIPY)
-
-
 def fit_frames(
     store: FrameStore,
     pixel_mask: NDArray[np.bool_] | None,
     options: RunOptions,
-    cutoff: float | None,
     workers: Workers,
     progress: ProgressCallback,
 ) -> FrameFit:
     """Fit the method that is asked for to the frames of a store, or to its sample of them.
 
-    Frames with a robust score above the cut-off are outliers; None is chosen from the frames.
     UsageError if k is not below the number of frames.
     """
     least = 1 if options.k == "auto" else options.k
     check_rank(least, store.fit_numbers.size, options.support_fraction, name=store.name)
-    workers.need(_SCIPY)
+    workers.need("scipy.linalg")
     if "plot" in options.outputs:
         # Matplotlib takes longer to import than many runs take. Not before: the line above would
         # wait for it.
@@ -112,6 +104,9 @@ def fit_frames(
         give_back()
         logger.info("--k auto: %d, as %s", choice.rank, choice.reason)
     k = choice.rank if choice is not None and options.k == "auto" else least
+    cutoff = options.cutoff
+    if options.false_alarms is not None:
+        cutoff = cutoff_for(options.false_alarms)
     estimator = _make_estimator(k, options, progress, workers.threads)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -192,15 +187,11 @@ def check_rank(
         raise UsageError(f"{message}; select more frames")
     kept = support_size(n_frames, support_fraction)
     if k >= n_frames or 1 < k >= kept - 1:
-        message = (
+        raise UsageError(
             f"--k {k} is too much for {n_frames} frames: the {kept} of them that a fit keeps at "
             "least would have no residual, and all others would be outliers; "
             f"use --k {max(1, kept // 3)} or less, or more frames"
         )
-        raise UsageError(message)
-
-
-# --- what a fit by any method says of its frames ----------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,16 +262,9 @@ def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:
 def regression_weights(coefficients: Floats, ordinary: Flags) -> tuple[Floats, Floats]:
     """Compute weights of ordinary frames that regress any of their planes on the coefficients.
 
-    Returns
-    -------
-    weights : ndarray of shape (n,)
-        w, which sum to 1: the plane at coefficients 0 is Σ w_j x_j.
-    basis : ndarray of shape (n, k)
-        B, columns of which sum to 0: the plane changes by Σ B_j x_j per coefficient.
-
-    Notes
-    -----
-    The least-squares solution of x_j ≈ m + Σ_c y_jc u_c over the ordinary frames is a left
+    These are w, shape (n,), which sum to 1: the plane at coefficients 0 is Σ w_j x_j; and B,
+    (n, k), columns of which sum to 0: the plane changes by Σ B_j x_j per coefficient. The
+    least-squares solution of x_j ≈ m + Σ_c y_jc u_c over the ordinary frames is a left
     multiplication of the frames by the pseudo-inverse of (1 Y).
     """
     design = np.column_stack([np.ones(int(ordinary.sum())), coefficients[ordinary]])

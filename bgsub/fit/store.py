@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -81,15 +80,9 @@ class FrameStore:
 
     A context manager: leaving it frees memory and temporary files. Borrowed frames are fitted with
     those of the input, and are none of it. Where the plan has a sample of a sample, `fitted` counts
-    the frames of the larger one.
-
-    Attributes
-    ----------
-    fit_rows : ndarray of shape (m,)
-        The frames that are fitted, by their places among those that are borrowed from before, all,
-        and those borrowed from behind; doubtful ones are not, unless most are doubtful.
-    gram_threads : int
-        Threads that the plan has memory for while the Gram matrix is formed.
+    the frames of the larger one. `fit_rows` are the frames that are fitted, by their places among
+    those that are borrowed from before, all, and those borrowed from behind; doubtful ones are not,
+    unless most are doubtful.
     """
 
     def __init__(
@@ -125,12 +118,7 @@ class FrameStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._matrix.close()
 
     def __len__(self) -> int:
@@ -140,11 +128,6 @@ class FrameStore:
     def fits_all(self) -> bool:
         """Whether every frame is fitted, and no others."""
         return not len(self._borrowed) and self.fit_rows.size == len(self)
-
-    @property
-    def fit_moments(self) -> list[tuple[int, float]]:
-        """Number and time of the frames that are fitted."""
-        return list(zip(self.fit_numbers.tolist(), self.fit_times.tolist(), strict=True))
 
     def _read_all(self, seed: int) -> None:
         matrix, borrowed = self._matrix, self._borrowed
@@ -202,17 +185,13 @@ class FrameStore:
         before, behind = len(borrowed.before), len(borrowed.before) + len(self)
         self.fit_rows = rows = self._sample(seed, before, len(borrowed.after))
         self._borrow([borrowed.before[row] for row in rows[rows < before]])
-        self._keep(rows[(rows >= before) & (rows < behind)] - before)
-        self._borrow([borrowed.after[row - behind] for row in rows[rows >= behind]])
-        self.fit_numbers, self.fit_times = self._matrix.numbers, self._matrix.times
-
-    def _keep(self, rows: NDArray[np.int64]) -> None:
-        """Read the frames again, and keep some."""
-        wanted = set(rows.tolist())
+        wanted = set((rows[(rows >= before) & (rows < behind)] - before).tolist())
         for index, frame in enumerate(Prefetch(self._source)):
             if index in wanted:
                 self._matrix.append(frame)
             self._progress("decode", index + 1, len(self))
+        self._borrow([borrowed.after[row - behind] for row in rows[rows >= behind]])
+        self.fit_numbers, self.fit_times = self._matrix.numbers, self._matrix.times
 
     def fit_columns(self, pixel_mask: NDArray[np.bool_] | None) -> FitColumns:
         """Return the luma of the fitted frames, by columns."""

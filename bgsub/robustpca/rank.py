@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.robustpca.conventions import check_matrix
-from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, gram_matrix
+from bgsub.robustpca.gram import ColumnReader, Gram, as_columns, gram_matrix
 from bgsub.robustpca.spaces import Floats
 from bgsub.robustpca.trpca import TRPCA
 
@@ -50,9 +50,7 @@ _MAX_RANK = 20
 """Most components that are looked for."""
 
 _LEAST_GAIN = 0.04
-"""What a component must gain: 4 % of the squared held-out error, 2 % of its root.
-
-The sums of gains are of logarithms, so this is asked of the components of a scene on the average.
+"""What a component must gain on the average: 4 % of the squared held-out error.
 
 On recordings the gains fall from tens of per cent to one or two within a few components and stay
 there for dozens: waves, leaves and people never end.
@@ -82,26 +80,20 @@ _NOISE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class RankChoice:
-    """The rank of a scene, and what it was chosen from.
+    """The rank of a scene, at least 1, and what it was chosen from.
 
     Attributes
     ----------
-    rank : int
-        At least 1.
     gains : ndarray of shape (K,)
         What the components 1 to K gain, in natural logarithms, see the module; empty where nothing
         could be measured.
     held_out : ndarray of shape (K + 1,)
-        Root mean square per entry of what 0 to K components leave of held-out pixels, in units of
-        the data; the median over the frames.
+        Root mean square per entry of what 0 to K components leave of held-out pixels; the median
+        over the frames.
     spectrum : ndarray of shape (K,)
         Standard deviation of the inliers per entry along their leading principal axes.
     n_rows, n_inliers : int
         Rows that were looked at, and the inliers among them.
-    reason : str
-        In words.
-    least_gain : float
-        What each component had to gain.
     """
 
     rank: int
@@ -132,6 +124,8 @@ def choose_rank(
 ) -> RankChoice:
     """Choose the number of components of the rows of X by bi-cross-validation.
 
+    Rank 1 where there are too few rows or columns to choose from.
+
     Parameters
     ----------
     X : ndarray of shape (n, p) or ColumnReader
@@ -141,17 +135,8 @@ def choose_rank(
         Most components; also at most a quarter of the rows.
     least_gain : float
         Share of the squared error of held-out pixels that each must gain.
-    support_fraction : float, optional
-        t/n of the trimmed fits that find the inliers, see `bgsub.TRPCA`.
-    random_state : int, numpy.random.Generator or None
-        Seed of these fits.
-    threads : int
-        See `gram_matrix` and `bgsub.TRPCA`.
-
-    Returns
-    -------
-    RankChoice
-        Rank 1 where there are too few rows or columns to choose from.
+    support_fraction, random_state, threads
+        Of the trimmed fits that find the inliers, see `bgsub.TRPCA`.
 
     Notes
     -----
@@ -159,8 +144,7 @@ def choose_rank(
     over half of the pixels (none with the share of a Gram matrix), and some trimmed fits to n'
     rows: less than one fit altogether.
     """
-    X = check_matrix(X)
-    reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
+    reader = as_columns(check_matrix(X))
     n, p = reader.shape
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.int64))
     most = min(max_rank, rows.size // _ROWS_PER_COMPONENT, p // 2)
@@ -306,11 +290,7 @@ class _BandColumns:
 
 
 def _held_out_errors(halves: tuple[Floats, Floats], inliers: Rows, most: int) -> Floats:
-    """Squared errors of held-out pixels of held-out rows, from 0 to K components.
-
-    From the Gram matrices of the two halves of the columns; of every inlier in either half, shape
-    (2 · inliers, K + 1).
-    """
+    """Squared errors of held-out pixels of every inlier in either half, (2 · inliers, K + 1)."""
     stretches = min(_STRETCHES, inliers.size // 2)
     fold = np.arange(inliers.size) * stretches // inliers.size % 2
     parts = []

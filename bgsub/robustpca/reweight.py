@@ -78,19 +78,9 @@ def predictive_errors(fit: Fit) -> Floats:
 def location_and_scale(errors: Floats, *, resolution: float = 0.0) -> tuple[float, float]:
     """Estimate mean and standard deviation of the ordinary errors from the best half.
 
-    Parameters
-    ----------
-    errors : ndarray of shape (n,)
-        e_i ≥ 0, of which at least half are ordinary.
-    resolution : float
-        Smallest scale that means anything, in units of e (rounding noise, quantisation).
-
-    Returns
-    -------
-    location, scale : float
-        For a normal sample, estimates of its mean and standard deviation, unbiased in the limit.
-        The scale is 0 only where all errors are equal; where half of them are, it is far below the
-        least difference from them, for then any difference is one.
+    For a normal sample unbiased in the limit. The scale is 0 only where all errors are equal; where
+    half of them are, it is far below the least difference from them, for then any difference is
+    one. `resolution` is the smallest scale that means anything (rounding noise, quantisation).
     """
     half = np.sort(errors)[: (errors.size + 1) // 2]
     scale = float(half.std() / _HALF_STD)
@@ -117,27 +107,10 @@ def robust_scores(errors: Floats, *, resolution: float = 0.0) -> Floats:
 def reweight(
     space: Space, fit: Fit, n_components: int, *, cutoff: float = REWEIGHT_CUTOFF
 ) -> Reweighted:
-    """Refit to all inliers until they repeat.
+    """Refit to all inliers, those with a robust z-score up to the cut-off, until they repeat.
 
-    Parameters
-    ----------
-    space : RowSpace or FeatureSpace
-    fit : Fit
-        The trimmed fit: at least as many observations stay inliers.
-    n_components : int
-        k.
-    cutoff : float
-        Observations with a robust z-score up to this are inliers.
-
-    Returns
-    -------
-    Reweighted
-        Its inliers are those that its own errors give or, where the rounds run in a circle, those
-        of any round of it.
-
-    Notes
-    -----
-    At most 30 refits, of O(n²k) operations each in the row space.
+    At least as many as the trimmed fit has stay inliers. Where the rounds run in a circle, inliers
+    are those of any round of it. At most 30 refits, of O(n²k) operations each in the row space.
     """
     n_support = int(fit.support.sum())
     resolution = rounding_level(space)

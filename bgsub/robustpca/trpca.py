@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import logging
 import warnings
-from dataclasses import replace
-from typing import Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, PrecisionWarning
 from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
-from bgsub.robustpca.conventions import (
-    check_integer,
-    check_iteration,
-    check_matrix,
-    check_number,
-    support_size,
-)
+from bgsub.robustpca.conventions import rows_of, support_size
 from bgsub.robustpca.descent import Descent, algorithm1, descend, random_orthonormal
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.reweight import (
-    LEAST_SCALE,
-    REWEIGHT_CUTOFF,
-    reweight,
-    rounding_level,
-)
+from bgsub.robustpca.reweight import LEAST_SCALE, REWEIGHT_CUTOFF, reweight, rounding_level
 from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, peak_signs
 
 logger = logging.getLogger(__name__)
@@ -38,6 +27,7 @@ _HELD = 2.0**-22
 _EXACT = 1e-10
 
 
+@dataclass(eq=False, repr=False)
 class TRPCA(AffineEstimator):
     """Robust PCA that minimises the trimmed reconstruction error (TRPCA).
 
@@ -121,38 +111,19 @@ class TRPCA(AffineEstimator):
     (True, 0)
     """
 
-    objective_: float
-    objectives_: Floats
-    n_reweight_: int
-    offset_: float
-    raw_center_: Floats
-    raw_components_: Floats
-    raw_support_: NDArray[np.bool_]
+    n_components: int = 10
+    _: KW_ONLY
+    support_fraction: float | None = None
+    n_init: int = 10
+    tol: float = 1e-5
+    max_iter: int = 1000
+    reweight: bool = True
+    solver: Literal["gram", "reference"] = "gram"
+    random_state: int | np.random.Generator | None = None
+    reweight_cutoff: float = REWEIGHT_CUTOFF
+    threads: int | None = None
 
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        support_fraction: float | None = None,
-        n_init: int = 10,
-        tol: float = 1e-5,
-        max_iter: int = 1000,
-        reweight: bool = True,
-        solver: Literal["gram", "reference"] = "gram",
-        random_state: int | np.random.Generator | None = None,
-        reweight_cutoff: float = REWEIGHT_CUTOFF,
-        threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.support_fraction = support_fraction
-        self.n_init = n_init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.reweight = reweight
-        self.solver = solver
-        self.random_state = random_state
-        self.reweight_cutoff = reweight_cutoff
-        self.threads = threads
+    _words: ClassVar = {"solver": ("gram", "reference")}
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:
         """Fit; see `AffineEstimator.fit` for the matrix, the errors and the cost."""
@@ -160,11 +131,7 @@ class TRPCA(AffineEstimator):
             super().fit(X, y)
             self._warn_of_lost_digits(X)
             return self
-        self._check(check_matrix(X).shape[0])
-        rows = self._training_matrix(X)
-        if not isinstance(rows, np.ndarray):
-            rows = check_matrix(rows.columns(0, rows.shape[1]))
-        rows = np.asarray(rows, dtype=np.float64)
+        rows = np.asarray(rows_of(self._training_matrix(X)), dtype=np.float64)
         rng = np.random.default_rng(self.random_state)
         rank = min(self.n_components, rows.shape[1])
         starts = (random_orthonormal(rows.shape[1], rank, rng) for _ in range(self.n_init))
@@ -194,18 +161,6 @@ class TRPCA(AffineEstimator):
                 "wrong; scale down the columns that are so large"
             )
             warnings.warn(message, PrecisionWarning, stacklevel=3)
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        check_integer("n_init", self.n_init, 1)
-        check_iteration(self.tol, self.max_iter)
-        check_number("reweight_cutoff", self.reweight_cutoff, 0.0, strictly=True)
-        if self.threads is not None:
-            check_integer("threads", self.threads, 1)
-        if self.solver not in ("gram", "reference"):
-            message = f"solver={self.solver!r}: 'gram' or 'reference' is needed"
-            raise ValueError(message)
-        support_size(n_samples, self.support_fraction)
 
     def _fit_space(self, space: Space) -> list[Fit]:
         starts = np.stack(self._starts(space))

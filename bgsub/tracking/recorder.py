@@ -304,13 +304,16 @@ class ObjectRecorder:
         return Recorded(tuple(tracks), tuple(events), self._tables.rows)
 
 
+_MANY = 4
+"""Objects of an event from which a list of times alone says little, as on a busy street."""
+
+
 def describe(found: Recorded) -> str:
     """Describe what was found in one line."""
     if not found.tracks:
         return "no object was found"
     tracks, events = len(found.tracks), len(found.events)
     longest = max(track.duration_s for track in found.tracks)
-    return (
-        f"{plural(tracks, 'object')} in "
-        f"{plural(events, 'event')}, in sight for up to {longest:.1f} s"
-    )
+    each = "; `bgsub events --by track` lists each of them" if tracks > _MANY * events else ""
+    found_in = f"{plural(tracks, 'object')} in {plural(events, 'event')}"
+    return f"{found_in}, in sight for up to {longest:.1f} s{each}"

@@ -169,7 +169,7 @@ def test_a_poisoned_input_fails_after_three_tries_and_the_others_go_on(
 
 def test_work_that_nobody_waits_for_is_stopped(address, tmp_path):
     job = Job(str(tmp_path / "sleeper.npy"), tmp_path / "out")
-    request = request_for(job, Work("run", RunOptions()), Session(), once=True)
+    request = request_for(job, Work(RunOptions()), Session())
     with connect(address) as pool:
         arguments = ("tests.cluster.poisoned", request, pool.slots())
         others = Task(os.getpid, (), "quick")
