@@ -359,7 +359,7 @@ class _Director:
         self.rng, self.length, (self.h, self.w) = rng, length, size
         p = [0.1, 0.36, 0.14, 0.12, 0.28] if not thermal else [0.1, 0.3, 0.06, 0.04, 0.5]
         self.kind = str(rng.choice(["empty", "few", "busy", "close", "tiny"], p=p))
-        self.hidden = self.kind != "empty" and rng.random() < 0.2
+        self.hidden = self.kind != "empty" and rng.random() < 0.15
         self.perspective = rng.uniform(0.2, 1) if rng.random() < 0.6 else 1.0
         self.faint = rng.random() < (0.65 if thermal else 0.35 if self.kind == "tiny" else 0.12)
 
@@ -374,8 +374,7 @@ class _Director:
             most = {"few": 4, "close": 3, "tiny": 9}[self.kind]
             actors = [self._one() for _ in range(rng.integers(1, most))]
         if self.hidden:
-            stays = rng.random() < 0.5
-            actors.append(self._stay(rng.uniform(0.6, 0.95)) if stays else self._hover())
+            actors.append(self._stay(rng.uniform(0.6, 0.95)))
         return actors
 
     def _height(self) -> float:
@@ -448,20 +447,6 @@ class _Director:
         step = rng.uniform(0.05, 0.7) * size + rng.uniform(0, 0.08) * self.w
         xs = np.clip(x + np.cumsum(rng.normal(0, step, count)), 0, self.w)
         ys = np.clip(y + np.cumsum(rng.normal(0, step / 3, count)), 0.1 * self.h, 1.1 * self.h)
-        return self._actor(list(zip(t, xs, ys, strict=True)), size)
-
-    def _hover(self) -> Actor:
-        """Return an object that moves about one place for most of the film.
-
-        Its middle is what the place shows most; only its rim tells that it is none of it.
-        """
-        rng, size, (x, y) = self.rng, self._height(), self._inside()
-        count = int(rng.integers(12, 60))
-        lasts = rng.uniform(0.55, 1) * self.length
-        t = np.linspace(0, lasts, count) + rng.uniform(0, self.length - lasts)
-        t[[0, -1]] += [-1, 1]
-        reach = rng.uniform(0.04, 0.4) * size
-        xs, ys = x + rng.normal(0, reach, count), y + rng.normal(0, reach / 3, count)
         return self._actor(list(zip(t, xs, ys, strict=True)), size)
 
     def _stay(self, share: float) -> Actor:
