@@ -242,15 +242,11 @@ def write_coco(run: RunData, path: Path) -> None:
                 continue
             encoded = run_lengths.encode(np.asfortranarray(inside, dtype=np.uint8))
             counts = encoded["counts"].decode("ascii")
-            about: dict[str, Any] = {
-                "id": len(annotations) + 1,
-                "image_id": number,
-                "category_id": 1,
-            }
-            about |= {"track_id": seen.track, "bbox": list(seen.box)}
-            about["area"] = int(np.count_nonzero(inside))
+            about: dict[str, Any] = {"id": len(annotations) + 1, "image_id": number}
+            about |= {"category_id": 1, "track_id": seen.track, "bbox": list(seen.box)}
+            about |= {"area": int(np.count_nonzero(inside)), "iscrowd": 0}
             about["segmentation"] = {"size": [run.height, run.width], "counts": counts}
-            annotations.append(about | {"iscrowd": 0})
+            annotations.append(about)
     instances = {"images": images, "annotations": annotations}
     instances["categories"] = [{"id": 1, "name": LABEL}]
     path.write_text(json.dumps(instances) + "\n", encoding="utf-8")

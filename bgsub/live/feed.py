@@ -77,32 +77,29 @@ def read_source(text: str, raw: StreamOptions | None = None) -> LiveSource:
     raw = raw or StreamOptions()
     options = {"video_size": raw.size, "pixel_format": raw.pixel_format, "framerate": raw.rate}
     given = {name: value for name, value in options.items() if value is not None}
-
-    def refuse(what: str) -> None:
-        if given:
-            message = "--size, --pixel-format and --rate describe raw pictures on standard input"
-            raise UsageError(f"{message} or what a camera is asked for; {what} says them itself")
-
     if text == "-":
         if given and len(given) < len(options):
             message = "raw pictures on standard input need --size, --pixel-format and --rate"
             raise UsageError(f"{message}; leave out all three for y4m, mpegts or mjpeg")
         return LiveSource(text, "stdin", "rawvideo" if given else None, given)
-    if "://" in text:
-        scheme = urlsplit(text).scheme.lower()
-        if scheme not in _PROTOCOLS:
-            known = ", ".join(_PROTOCOLS)
-            raise UsageError(f"{scheme}://: is no kind of stream that is known ({known})")
-        refuse("a URL")
-        is_rtsp = scheme in {"rtsp", "rtsps"}
-        return LiveSource(text, "url", None, {"rtsp_flags": "prefer_tcp"} if is_rtsp else {})
-    try:
-        mode = Path(text).stat().st_mode
-    except OSError as error:
-        raise InputError(f"{text}: cannot be opened ({error.strerror})") from error
+    scheme, mode = urlsplit(text).scheme.lower() if "://" in text else "", 0
+    if scheme and scheme not in _PROTOCOLS:
+        known = ", ".join(_PROTOCOLS)
+        raise UsageError(f"{scheme}://: is no kind of stream that is known ({known})")
+    if not scheme:
+        try:
+            mode = Path(text).stat().st_mode
+        except OSError as error:
+            raise InputError(f"{text}: cannot be opened ({error.strerror})") from error
     if stat.S_ISCHR(mode):
         return LiveSource(text, "device", "v4l2", given)
-    refuse("a file")
+    if given:
+        message = "--size, --pixel-format and --rate describe raw pictures on standard input"
+        kind = "a URL" if scheme else "a file"
+        raise UsageError(f"{message} or what a camera is asked for; {kind} says them itself")
+    if scheme:
+        is_rtsp = scheme in {"rtsp", "rtsps"}
+        return LiveSource(text, "url", None, {"rtsp_flags": "prefer_tcp"} if is_rtsp else {})
     if not stat.S_ISREG(mode):
         raise InputError(f"{text}: is no file; give a video, a URL, a camera or - for a pipe")
     return LiveSource(text, "file")

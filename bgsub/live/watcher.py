@@ -167,7 +167,6 @@ class LiveEvent:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a line says of it."""
-        frame_score = None if self.frame_score is None else round(self.frame_score, 1)
         return {
             "id": self.number,
             "time_s": round(self.last_s, 3),
@@ -176,7 +175,7 @@ class LiveEvent:
             "tracks": sorted(self.tracks),
             "regions": sorted(self.regions),
             "score": round(self.score, 2),
-            "frame_score": frame_score,
+            "frame_score": None if self.frame_score is None else round(self.frame_score, 1),
             "file": self.files[-1] if self.files else None,
             "files": list(self.files),
         }
@@ -202,7 +201,7 @@ class LiveEvents:
     ) -> None:
         self._announce, self._regions, self._after_s = announce, regions, after_s
         self._updated_s = 0.0
-        self._lost_at_s: float | None = None
+        self.lost_at_s: float | None = None
         self._back_s = -math.inf
         self.open: LiveEvent | None = None
         self.count = 0
@@ -225,7 +224,8 @@ class LiveEvents:
                 event.regions.add(region.name)
         event.score = float(np.fmax.reduce([event.score, *(each.score for each in objects)]))
         if frame_score is not None:
-            event.frame_score = max(frame_score, event.frame_score or frame_score)
+            before = frame_score if event.frame_score is None else event.frame_score
+            event.frame_score = max(frame_score, before)
         if is_new or now_s - self._updated_s >= _UPDATE_S:
             self._updated_s = now_s
             self._announce("start" if is_new else "update", event, None)
@@ -237,15 +237,15 @@ class LiveEvents:
 
     def lose(self, now_s: float) -> None:
         """Note that the stream is lost at a time; called again while it is."""
-        if self._lost_at_s is None:
-            self._lost_at_s = now_s
-        if self.open is not None and now_s - self._lost_at_s > _LOST_S:
+        if self.lost_at_s is None:
+            self.lost_at_s = now_s
+        if self.open is not None and now_s - self.lost_at_s > _LOST_S:
             self.end("lost")
 
     def resume(self, now_s: float) -> None:
         """Note that a stream begins, or is back: what was in sight has time to be seen again."""
-        if self._lost_at_s is not None:
-            self._lost_at_s, self._back_s = None, now_s + SMALL_LASTING_S
+        if self.lost_at_s is not None:
+            self.lost_at_s, self._back_s = None, now_s + SMALL_LASTING_S
 
     def end(self, reason: Reason) -> None:
         """End the event that is open, if there is one."""
@@ -290,7 +290,6 @@ class Watcher:
         self._files = EventFiles(out, options, self._fail_clip)
         self._drops = source.kind != "file" if options.drop is None else options.drop
         self._opened: Opened | None = None
-        self._lost_since: float | None = None
         path = options.feedback
         self._examples = [] if path is None else read_feedback(Path(path))
         self._feedback: Feedback | None = None
@@ -349,6 +348,7 @@ class Watcher:
         self._files.close()
         if not analysis.open(header):
             self._events.end("changed")
+        was_lost = self._events.lost_at_s is not None
         self._events.resume(opened.base_s)
         if self._events.open is not None:
             self._record(self._events.open, opened.base_s, opened.base_s)
@@ -357,9 +357,8 @@ class Watcher:
             if self._source.kind != "file":
                 shown += f"; objects are told up to {LATEST} frames late"
             self._note(f"{self._source.name}: {shown}", "note")
-        elif self._lost_since is not None:
+        elif was_lost:
             self._note(f"{self._source.name}: is back", "note")
-        self._lost_since = None
 
     def _warn(self, text: str) -> None:
         self._note(f"{self._source.name}: {text}", "warning")
@@ -443,15 +442,14 @@ class Watcher:
                 reason = lost.reason or "it holds no picture"
                 raise InputError(f"{self._source.name}: cannot be read ({reason})")
             return
-        if self._lost_since is None:
-            self._lost_since = time.monotonic()
+        self._events.lose(time.monotonic())
         self.status.state = "lost"
         self._warn(f"{lost.reason}; trying again in {lost.retry_s:g} s")
 
     def _attend(self, feed: Feed, now_s: float) -> None:
         """Do what is due whether or not a frame has come."""
         self._files.write()
-        if self._lost_since is not None:
+        if self._events.lost_at_s is not None:
             self._events.lose(time.monotonic())
         if now_s - self._minute_s >= _MINUTE_S:
             self._minute_s = now_s
