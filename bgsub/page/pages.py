@@ -49,7 +49,7 @@ from bgsub.page.result import (
     read_result,
 )
 from bgsub.report.plots import render_errors
-from bgsub.tracking.events import SceneEvent, Selection
+from bgsub.tracking.events import EventFilter, SceneEvent
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
 from bgsub.video.selection import format_time
@@ -313,7 +313,7 @@ def make_page(
     footage: str | None = None,
     copies: Path | None = None,
     standalone: bool = False,
-    selection: Selection | None = None,
+    selection: EventFilter | None = None,
     announce: Callable[[int, int], None] | None = None,
     progress: Progress = no_progress,
 ) -> Page:
@@ -333,7 +333,7 @@ def make_page(
         A folder for copies of videos that browsers do not play; None makes none.
     standalone : bool
         Embed a small preview of a few hundred frames, and link to no video.
-    selection : Selection, optional
+    selection : EventFilter, optional
         Which events and objects are shown; all of them without it.
     announce : callable, optional
         Called with the preview's number of frames and expected bytes before it is made.

@@ -326,10 +326,9 @@ def join_objects(
             for frame in chain(early, frames):
                 tables.add([numbers.number(seen) for seen in frame])
                 numbers.forget(frame[0].time_s)
-        tracks, found = tables.finish(frame_events, end_s)
+        return tables.finish(frame_events, end_s)
     finally:
         tables.close()
-    return Recorded(tuple(tracks), tuple(found), tables.rows)
 
 
 def _early(frames: Iterator[list[Observation]], gap_s: float) -> list[list[Observation]]:
