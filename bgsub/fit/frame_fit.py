@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.outliers.scorer_learning import FrameWeights
 from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import support_size
-from bgsub.robustpca.gram import Gram, gram_matrix
+from bgsub.robustpca.gram import Gram, find_copies, gram_matrix
 from bgsub.robustpca.rank import RankChoice, choose_rank, share_for_rank
 from bgsub.robustpca.reweight import (
     FOOTAGE_CUTOFF,
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+# What rounding to whole grey levels leaves of the difference of two pictures, squared.
+_ROUNDING = 1 / 6
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +94,7 @@ def fit_frames(
             progress=lambda done, total: progress("fit", done, total),
             apart=share_for_rank(*columns.shape) if chooses else (),
         )
+        gram = replace(gram, copies=find_copies(gram.values, _ROUNDING * gram.n_features))
         give_back()
     if chooses:
         choice = choose_rank(
@@ -139,6 +143,7 @@ def fit_frames(
         coefficients=coefficients,
         weights=weights,
         basis=basis,
+        copies=None if gram is None else gram.copies,
         notes=[str(each.message) for each in warned],
         converged=not any(issubclass(each.category, ConvergenceWarning) for each in warned),
         rank=choice,

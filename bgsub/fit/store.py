@@ -130,14 +130,26 @@ class FrameStore:
         return not len(self._borrowed) and self.fit_rows.size == len(self)
 
     def _read_all(self, seed: int) -> None:
-        matrix, borrowed = self._matrix, self._borrowed
-        self._borrow(borrowed.before)
-        self._before = len(matrix)
-        self._read_own()
-        own = slice(self._before, len(matrix))
-        self.numbers, self.times = matrix.numbers[own], matrix.times[own]
-        self._borrow(borrowed.after)
-        self.fit_rows = self._sample(seed, self._before, len(matrix) - own.stop)
+        matrix, source = self._matrix, self._source
+        self._borrow(self._borrowed.before)
+        self._before = before = len(matrix)
+        every = render_rows(matrix.layout.size)
+        # Not ahead of time: FFmpeg has threads of its own, and a frame that is freed by the thread
+        # that made it leaves its memory to the next.
+        for frame in source.frames_into(matrix.room):
+            matrix.append(frame)
+            done = len(matrix) - before
+            if done > self._plan.most_frames:
+                raise MemoryLimitError(
+                    f"{source.name}: has more frames than it announces, and they do not fit into "
+                    "the memory limit; use --memory with more, or --scale or --end"
+                )
+            if len(matrix) % every == 0:
+                matrix.release()
+            self._progress("decode", done, source.frames_estimate)
+        self.numbers, self.times = matrix.numbers[before:], matrix.times[before:]
+        self._borrow(self._borrowed.after)
+        self.fit_rows = self._sample(seed, before, len(matrix) - before - len(self))
         self.fit_numbers = matrix.numbers[self.fit_rows]
         self.fit_times = matrix.times[self.fit_rows]
 
@@ -147,27 +159,14 @@ class FrameStore:
                 self._matrix.append(frame)
             self._matrix.release()
 
-    def _read_own(self) -> None:
-        matrix = self._matrix
-        most = self._before + self._plan.most_frames
-        every = render_rows(matrix.layout.size)
-        # Not ahead of time: FFmpeg has threads of its own, and a frame that is freed by the thread
-        # that made it leaves its memory to the next.
-        for frame in self._source.frames_into(matrix.room):
-            matrix.append(frame)
-            if len(matrix) > most:
-                message = (
-                    f"{self._source.name}: has more frames than it announces, and they do not fit "
-                    "into the memory limit; use --memory with more, or --scale or --end"
-                )
-                raise MemoryLimitError(message)
-            if len(matrix) % every == 0:
-                matrix.release()
-            self._progress("decode", len(matrix) - self._before, self._source.frames_estimate)
-
     def _sample(self, seed: int, before: int, after: int) -> NDArray[np.int64]:
-        """Choose what is fitted, where so many frames are borrowed."""
-        trusted = trusted_rows(self.numbers, self._source.doubtful_frames)
+        """Choose what is fitted, where so many frames are borrowed.
+
+        Of the own frames all but the doubtful ones may be, unless those are most.
+        """
+        trusted = np.flatnonzero(~np.isin(self.numbers, self._source.doubtful_frames))
+        if 2 * trusted.size < len(self):
+            trusted = np.arange(len(self))
         own = trusted[sample_rows(trusted.size, self._fitted - before - after, seed)]
         behind = before + len(self)
         rows = np.concatenate([np.arange(before), before + own, np.arange(behind, behind + after)])
@@ -244,9 +243,3 @@ def decoded_blocks(source: FrameSource) -> Iterator[FrameBlock]:
     if rows is not None:
         rows = rows[: len(numbers)]
         yield FrameBlock(rows, np.array(numbers, dtype=np.int64), np.array(times))
-
-
-def trusted_rows(numbers: NDArray[np.int64], doubtful: list[int]) -> NDArray[np.int64]:
-    """Return the frames that may be fitted: all but the doubtful ones, unless those are most."""
-    trusted = np.flatnonzero(~np.isin(numbers, doubtful))
-    return trusted if 2 * trusted.size >= numbers.size else np.arange(numbers.size)

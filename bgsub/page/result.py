@@ -79,20 +79,9 @@ def _option(one: Field[Any], value: Any) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a run left, read.
+    """What a run left, read: its run.json, and the frames that it used by number and second.
 
-    Attributes
-    ----------
-    manifest : mapping
-        What its run.json says.
-    numbers : ndarray of int64, shape (n,)
-        The frames that it used, from 1 in the input.
-    times : ndarray of float64, shape (n,)
-        Their seconds in the input.
-    table : ErrorTable or None
-        Their errors, where the run fitted them.
-    objects : list of Observation
-        In order of time.
+    The table of their errors is there where the run fitted them; objects are in order of time.
     """
 
     folder: Path

@@ -211,8 +211,12 @@ class FrameOutputs:
             needs: set[Need] = {"background", "mask"}
             return VideoOutput(sink, needs, self._panels, self.objects, draw_preview)
         shown_by: Need = "mask" if self.options.foreground == "cutout" else "background"
+        is_exact = self.options.format != "mp4"
         drawings: dict[str, tuple[set[Need], Callable[[SceneFrame], Image]]] = {
-            "background": ({"background"}, self._draw_background),
+            "background": (
+                {"background"},
+                lambda frame: frame.layout.to_bgr(frame.own) if is_exact else frame.own,
+            ),
             "foreground": ({shown_by}, self._draw_foreground),
             "mask": ({"mask"}, lambda frame: frame.mask),
             "input": (set(), lambda frame: frame.row[: layout.size]),
@@ -253,9 +257,6 @@ class FrameOutputs:
             video.sink.finish()
         for sink in self.sinks:
             sink.close()
-
-    def _draw_background(self, frame: SceneFrame) -> Image:
-        return frame.own if self.options.format == "mp4" else frame.layout.to_bgr(frame.own)
 
     def _draw_foreground(self, frame: SceneFrame) -> Bytes:
         style = self.options.foreground

@@ -248,21 +248,14 @@ def _draw_frames(axes: Axes, table: ErrorTable) -> None:
         label="frame",
     )
     outliers, place = outlier_frames(table), np.array(table.flags) == PLACE
+    style: dict[str, Any] = {"linestyle": "none", "markersize": 6 if few else 4, "zorder": 4}
     for marked, sign, color, label in (
         (outliers & ~place, "^", VERMILLION, "outlier frame"),
         (outliers & place, "v", GREEN, "outlier by a place"),
     ):
         if marked.any():
-            axes.plot(
-                table.frames[marked],
-                shown[marked],
-                linestyle="none",
-                marker=sign,
-                markersize=6 if few else 4,
-                color=color,
-                zorder=4,
-                label=label,
-            )
+            at = table.frames[marked], shown[marked]
+            axes.plot(*at, marker=sign, color=color, label=label, **style)
 
 
 _TIME_STEPS = (
@@ -322,17 +315,9 @@ def _draw_events(axes: Axes, events: list[Event]) -> None:
         if any(abs(x - other) < room for other in labelled):
             continue
         labelled.append(x)
-        axes.text(
-            min(max(x, 0.008), 0.992),
-            0.985,
-            str(event.number),
-            transform=axes.transAxes,
-            ha="center",
-            va="top",
-            fontsize=10,
-            fontweight="bold",
-            zorder=5,
-        )
+        style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 10, "fontweight": "bold"}
+        at = min(max(x, 0.008), 0.992), 0.985
+        axes.text(*at, str(event.number), transform=axes.transAxes, zorder=5, **style)
 
 
 _WORDS_SIZE = (0.18, 0.17)  # of the words about a lasting change, as shares of the axes

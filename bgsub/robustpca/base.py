@@ -109,7 +109,7 @@ class AffineEstimator(Conventions):
         self._forget()
         self.n_features_in_ = gram.n_features
         with self._pool() as pool:
-            fits = self._fit_space(RowSpace(gram.values, gram.n_features, pool))
+            fits = self._fit_space(RowSpace(gram.values, gram.n_features, pool, gram.copies))
         self._set_fit(fits[0])
         self._set_weights(fits[0])
         return self

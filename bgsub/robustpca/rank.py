@@ -131,6 +131,7 @@ def choose_rank(
     X : ndarray of shape (n, p) or ColumnReader
     gram : Gram, optional
         Of X, if it is there already; with the share of `share_for_rank` no pixel is read again.
+        Its copies of rows count as one.
     max_rank : int
         Most components; also at most a quarter of the rows.
     least_gain : float
@@ -147,10 +148,12 @@ def choose_rank(
     reader = as_columns(check_matrix(X))
     n, p = reader.shape
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.int64))
-    most = min(max_rank, rows.size // _ROWS_PER_COMPONENT, p // 2)
-    if rows.size < _LEAST_ROWS or p < _BANDS:
-        nothing, reason = np.zeros(0), f"{rows.size} rows of {p} entries are too few to choose from"
-        return RankChoice(1, nothing, nothing, nothing, rows.size, rows.size, reason)
+    copies = np.arange(n) if gram is None or gram.copies is None else gram.copies
+    copies = np.unique(copies[rows], return_inverse=True)[1]
+    distinct = int(copies.max()) + 1
+    most = min(max_rank, distinct // _ROWS_PER_COMPONENT, p // 2)
+    if distinct < _LEAST_ROWS or p < _BANDS:
+        return _too_few(distinct, rows.size, p)
     if gram is not None and gram.share is not None and rows.size == n:
         seen = gram.share
     else:
@@ -169,7 +172,10 @@ def choose_rank(
             break
         rank = found
         inliers = _inliers(data, rank, support_fraction, random_state, threads)
-        errors = _held_out_errors(halves, inliers, most)
+        distinct = np.unique(copies[inliers]).size
+        if distinct < _LEAST_ROWS:
+            return _too_few(distinct, rows.size, p)
+        errors = _held_out_errors(halves, inliers, copies[inliers], most)
         lengths, axes = _principal_scores(whole, inliers, most)
         gains = np.where(_vary(axes), _median_gains(errors), 0.0)
         found = best_rank(gains, least_gain)
@@ -184,6 +190,11 @@ def choose_rank(
         reason=_reason(found, gains, least_gain),
         least_gain=least_gain,
     )
+
+
+def _too_few(distinct: int, n_rows: int, p: int) -> RankChoice:
+    reason = f"{distinct} rows of {p} entries are too few to choose from"
+    return RankChoice(1, np.zeros(0), np.zeros(0), np.zeros(0), n_rows, n_rows, reason)
 
 
 def share_for_rank(n: int, p: int) -> list[slice]:
@@ -289,10 +300,17 @@ class _BandColumns:
         return np.concatenate(parts, axis=1)
 
 
-def _held_out_errors(halves: tuple[Floats, Floats], inliers: Rows, most: int) -> Floats:
-    """Squared errors of held-out pixels of every inlier in either half, (2 · inliers, K + 1)."""
-    stretches = min(_STRETCHES, inliers.size // 2)
-    fold = np.arange(inliers.size) * stretches // inliers.size % 2
+def _held_out_errors(
+    halves: tuple[Floats, Floats], inliers: Rows, copies: Rows, most: int
+) -> Floats:
+    """Squared errors of held-out pixels of every inlier in either half, (2 · inliers, K + 1).
+
+    Copies of a row are held out with it.
+    """
+    _, order = np.unique(copies, return_inverse=True)
+    distinct = int(order.max()) + 1
+    stretches = min(_STRETCHES, distinct // 2)
+    fold = order * stretches // distinct % 2
     parts = []
     for seen, hidden in (halves, halves[::-1]):
         for learnt in (0, 1):

@@ -55,16 +55,26 @@ class Reweighted(NamedTuple):
     converged: bool
 
 
-def leverages(scores: Floats, support: NDArray[np.bool_]) -> Floats:
-    """Compute the leverage of every row from the scores (n, k) of the fitted ones, 0 for others."""
+def leverages(
+    scores: Floats, support: NDArray[np.bool_], copies: NDArray[np.int64] | None = None
+) -> Floats:
+    """Compute the leverage of every row from the scores (n, k) of the fitted ones, 0 for others.
+
+    Copies (see `bgsub.robustpca.gram.find_copies`) are left out of the fit together, so each has
+    the leverage of all of them; half at most, where few others are left.
+    """
     fitted = scores[support][:, np.any(scores[support] != 0.0, axis=0)]
-    if fitted.shape[1] == 0:
-        return np.where(support, 1.0 / len(fitted), 0.0)
-    values, vectors = np.linalg.eigh(fitted.T @ fitted)
-    kept = values > max(values[-1], 0.0) * 1e-12
-    standard = (fitted @ vectors[:, kept]) / np.sqrt(values[kept])
+    own = np.full(len(fitted), 1.0 / len(fitted))
+    if fitted.shape[1]:
+        values, vectors = np.linalg.eigh(fitted.T @ fitted)
+        kept = values > max(values[-1], 0.0) * 1e-12
+        standard = (fitted @ vectors[:, kept]) / np.sqrt(values[kept])
+        own += (standard**2).sum(axis=1)
+    if copies is not None:
+        together = np.bincount(copies[support], own)[copies[support]]
+        own = np.maximum(own, np.minimum(together, 0.5))
     result = np.zeros(scores.shape[0])
-    result[support] = np.minimum(1.0 / len(fitted) + (standard**2).sum(axis=1), 1.0)
+    result[support] = np.minimum(own, 1.0)
     return result
 
 

@@ -67,11 +67,19 @@ class Fit:
 class RowSpace:
     """Weights of the n rows, from K = X₀X₀ᵀ alone: O(n²) per column whatever p is.
 
-    Threads share the products and change no bit of the results.
+    Threads share the products and change no bit of the results; copies are those of
+    `bgsub.robustpca.gram.Gram`.
     """
 
-    def __init__(self, K: Floats, n_features: int, pool: ThreadPool | None = None) -> None:
+    def __init__(
+        self,
+        K: Floats,
+        n_features: int,
+        pool: ThreadPool | None = None,
+        copies: NDArray[np.int64] | None = None,
+    ) -> None:
         self._K = K
+        self.copies = copies
         self._n_features = n_features
         self._pool = pool or ThreadPool(1)
         self._factor: Floats | None = None

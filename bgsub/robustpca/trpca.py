@@ -17,7 +17,7 @@ from bgsub.robustpca.descent import Descent, algorithm1, descend, random_orthono
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import LEAST_SCALE, REWEIGHT_CUTOFF, reweight, rounding_level
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, peak_signs
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space, peak_signs
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 # squares. Below the second one rows lie on the components exactly, up to their rounding.
 _HELD = 2.0**-22
 _EXACT = 1e-10
+
+# Of fewer rows, not counting their copies, no component is told from their noise.
+_LEAST_DISTINCT = 8
 
 
 @dataclass(eq=False, repr=False)
@@ -187,7 +190,8 @@ class TRPCA(AffineEstimator):
                 f"the objective still fell by {fall:.1e} of itself in the last one"
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        raw = principal_axes(best.fit, space.squared_norms)
+        copies = space.copies if isinstance(space, RowSpace) else None
+        raw = principal_axes(best.fit, space.squared_norms, copies)
         self.raw_support_ = raw.support
         fits = [raw]
         self.n_reweight_ = 0
@@ -195,7 +199,7 @@ class TRPCA(AffineEstimator):
             refit, self.n_reweight_, settled = reweight(
                 space, raw, self.n_components, cutoff=self.reweight_cutoff
             )
-            fits.insert(0, principal_axes(refit, space.squared_norms))
+            fits.insert(0, principal_axes(refit, space.squared_norms, copies))
             if not settled:
                 self.converged_ = False
                 message = (
@@ -236,13 +240,16 @@ class TRPCA(AffineEstimator):
         return self.fit(X, y).predict(X)
 
 
-def principal_axes(fit: Fit, squared_norms: Floats | float = 0.0) -> Fit:
+def principal_axes(
+    fit: Fit, squared_norms: Floats | float = 0.0, copies: NDArray[np.int64] | None = None
+) -> Fit:
     """Rotate components to the principal axes of the support's scores, largest variance first.
 
     Signs are fixed so that the support's score of largest magnitude is positive. Components along
     which the support does not vary are left out, and what they explained of other rows becomes part
     of the residuals again. Scores that were formed around another point than the centre vary by the
-    rounding of the rows' distances to that point: ``squared_norms``, of shape (n,).
+    rounding of the rows' distances to that point: ``squared_norms``, of shape (n,). Nor is there a
+    component that few rows and their copies make vary: it is the noise of these few.
     """
     basis, scores = fit.basis[:, fit.alive], fit.scores[:, fit.alive]
     squares = np.einsum("nk,nk->n", scores, scores)
@@ -252,10 +259,23 @@ def principal_axes(fit: Fit, squared_norms: Floats | float = 0.0) -> Fit:
     # Of the support alone: a row outside may be of any size.
     largest = np.maximum(distances, squared_norms)[fit.support].max(initial=0.0)
     noise = 16 * np.finfo(float).eps * np.sqrt(squares.size * largest)
-    V = axes[lengths > noise].T
+    kept = lengths > noise
+    if copies is not None:
+        shares = np.square(centred @ axes.T).T
+        together = np.zeros((len(shares), len(copies)))
+        for of_all, of_one in zip(together, shares, strict=True):
+            np.add.at(of_all, copies[fit.support], of_one)
+        kept &= (_effective(together) >= _LEAST_DISTINCT) | (_effective(shares) < _LEAST_DISTINCT)
+    V = axes[kept].T
     V = V * peak_signs(scores[fit.support] @ V)
     basis, scores = basis @ V, scores @ V
     residuals = fit.residuals
     if V.shape[1] < V.shape[0]:
         residuals = np.maximum(distances - np.einsum("nk,nk->n", scores, scores), 0.0)
     return replace(fit, basis=basis, scores=scores, residuals=residuals)
+
+
+def _effective(shares: Floats) -> Floats:
+    """How many equal shares would be as uneven as those in every row, (k,)."""
+    squares = np.maximum(np.square(shares).sum(axis=1), np.finfo(float).tiny)
+    return np.asarray(shares.sum(axis=1) ** 2 / squares)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import chain, islice
@@ -318,10 +318,14 @@ def join_objects(
     try:
         for path in parts:
             frames = read_frames(path)
-            early = _early(frames, options.max_gap_s)
+            early: list[list[Observation]] = []
             heads: dict[int, Observation] = {}
-            for seen in (each for frame in early for each in frame):
-                heads.setdefault(seen.track, seen)
+            for frame in frames:  # those that lie within a gap of the first one
+                early.append(frame)
+                for seen in frame:
+                    heads.setdefault(seen.track, seen)
+                if frame[0].time_s - early[0][0].time_s > options.max_gap_s:
+                    break
             numbers.begin(heads.values())
             for frame in chain(early, frames):
                 tables.add([numbers.number(seen) for seen in frame])
@@ -329,16 +333,6 @@ def join_objects(
         return tables.finish(frame_events, end_s)
     finally:
         tables.close()
-
-
-def _early(frames: Iterator[list[Observation]], gap_s: float) -> list[list[Observation]]:
-    """Take off the frames that lie within a gap of the first one."""
-    taken: list[list[Observation]] = []
-    for frame in frames:
-        taken.append(frame)
-        if frame[0].time_s - taken[0][0].time_s > gap_s:
-            break
-    return taken
 
 
 MODELS = "models"  # folder with the models of all segments
