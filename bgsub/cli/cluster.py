@@ -13,7 +13,7 @@ from bgsub.cli.messages import Session, log_error
 from bgsub.errors import BgsubError, Interrupted, OutputError
 
 if TYPE_CHECKING:
-    from bgsub.cluster.pool import Pool, Task
+    from bgsub.cluster.pool import Pool
     from bgsub.segments.plan import SegmentPlan
 
 # Exit codes of what may succeed on another machine, or a moment later.
@@ -56,7 +56,7 @@ def on_cluster(pool: Pool, jobs: Sequence[Job], work: Work, session: Session) ->
 
     Yields what became of each as it is ready; NoWorkersError if nobody works any more.
     """
-    from bgsub.cluster.pool import TRIES, Task, do_in_child
+    from bgsub.cluster.pool import TRIES, do_in_child
 
     films: list[_Film] = []
     for job in jobs:
@@ -68,11 +68,11 @@ def on_cluster(pool: Pool, jobs: Sequence[Job], work: Work, session: Session) ->
         else:
             yield _finished(found, session)
 
-    def task(unit: _Unit) -> Task:
+    def task(unit: _Unit) -> tuple[Any, ...]:
         segment = (unit.film.job.input, unit.number) if unit.number else None
         own = replace(work, skip=False, segment=segment)
         request = work_of.request_for(unit.job, own, session, unseen=True)
-        return Task(do_in_child, (work_of.MODULE, request, pool.slots()), "bgsub-run")
+        return do_in_child, work_of.MODULE, request, pool.slots()
 
     units = [_Unit(film, number) for film in films for number in sorted(film.waiting)]
     while units:

@@ -82,12 +82,13 @@ def evaluate_command(
     is undefined; F is 0 if a pixel is marked, and undefined if none is.
     """
     options = opts.chosen(EvaluationOptions, params)
-    if plot is not None and not options.scores:
-        message = "--plot draws the curve of scores, so it needs --scores"
-        raise UsageError(message)
-    if bool(options.worst) != (out is not None):
-        given, missing = ("--worst", "--out DIR") if options.worst else ("--out", "--worst N")
-        session.log("warning", f"{given} has no effect without {missing}")
+    for is_given, name, is_there, needed in (
+        (plot is not None, "--plot", options.scores, "--scores"),
+        (bool(options.worst), "--worst", out is not None, "--out DIR"),
+        (out is not None, "--out", bool(options.worst), "--worst N"),
+    ):
+        if is_given and not is_there:
+            session.log("warning", f"{name} has no effect without {needed}")
     pairs = _pairs(places, params["offset"], params["footage"], params["names"])
     from bgsub.evaluation import report as texts
     from bgsub.evaluation.evaluate import evaluate
@@ -96,7 +97,7 @@ def evaluate_command(
         found = evaluate(pairs, options, progress=progress)
     if per_frame is not None:
         write_file(Path(per_frame), texts.frames_csv(found).encode())
-    if plot is not None:
+    if plot is not None and options.scores:
         kind: Any = Path(plot).suffix.lower()[1:]
         curves = texts.render_curves(found.sequences, found.curve, plot_format=kind)
         write_file(Path(plot), curves)

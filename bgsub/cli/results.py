@@ -46,7 +46,7 @@ def load_selected(folder: Path, params: Mapping[str, Any], *, always: bool = Fal
     With `always`, events are formed anew where no option was given, too.
     """
     from bgsub.export.run_data import load_run
-    from bgsub.tracking.events import EventFilter, Selection
+    from bgsub.tracking.events import EventFilter
     from bgsub.tracking.regions import check_inside
 
     listing, places = opts.chosen(ListingOptions, params), opts.chosen(PlaceOptions, params)
@@ -60,15 +60,17 @@ def load_selected(folder: Path, params: Mapping[str, Any], *, always: bool = Fal
     regions, region = read_places(places)
     regions = regions if region is None else (region,)
     check_inside(run.name, size, regions)
-    counted = EventFilter(
+    selection = EventFilter(
         min_area=listing.min_area,
         max_area=places.max_area,
         min_length=listing.min_length,
         merge_gap_s=listing.merge_gap,
         region=region,
         ignored=read_ignored(places, size),
+        by=listing.by,
+        regions=regions,
     )
-    return replace(run, selection=Selection(counted=counted, by=listing.by, regions=regions))
+    return replace(run, selection=selection)
 
 
 def read_places(places: PlaceOptions) -> tuple[tuple[Region, ...], Region | None]:

@@ -21,7 +21,7 @@ from bgsub.outliers.events import Event, find_events
 from bgsub.page.result import frames_used
 from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.pipeline.results import MANIFEST
-from bgsub.tracking.events import SceneEvent, Selection, read_events
+from bgsub.tracking.events import EventFilter, SceneEvent, read_events
 from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Bytes
@@ -51,7 +51,7 @@ class RunData:
     region: tuple[int, int, int, int]
     fps: str | None = None
     looked_at: Sequence[int] = ()
-    selection: Selection | None = None
+    selection: EventFilter | None = None
 
     def objects(self) -> list[Observation]:
         """Read the selected objects of objects.csv, in order of time; InputError without one."""

@@ -51,7 +51,7 @@ from bgsub.page.result import (
     read_result,
 )
 from bgsub.report.plots import render_errors
-from bgsub.tracking.events import SceneEvent, Selection
+from bgsub.tracking.events import EventFilter, SceneEvent
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
 from bgsub.video.selection import format_time
@@ -299,7 +299,7 @@ def make_page(
     footage: str | None = None,
     copies: Path | None = None,
     standalone: bool = False,
-    selection: Selection | None = None,
+    selection: EventFilter | None = None,
     announce: Callable[[int, int], None] | None = None,
     progress: Progress = no_progress,
 ) -> Page:

@@ -27,7 +27,7 @@ from bgsub.outliers.errors_table import ErrorTable, read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.rules import Switch
-from bgsub.tracking.events import SceneEvent, Selection, read_events, with_frame_events
+from bgsub.tracking.events import EventFilter, SceneEvent, read_events, with_frame_events
 from bgsub.tracking.tables import Track, read_objects, read_tracks
 from bgsub.tracking.tracker import Observation
 
@@ -129,7 +129,7 @@ class Result:
 
 
 def read_result(
-    folder: Path, manifest: Mapping[str, Any], selection: Selection | None = None
+    folder: Path, manifest: Mapping[str, Any], selection: EventFilter | None = None
 ) -> Result:
     """Read the tables of a run, those events and objects that are selected."""
     if manifest.get("command", "run") not in {"run", "apply"}:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import json
 import mmap
 import os
 import secrets
@@ -17,14 +18,17 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bgsub.errors import InputError, OutputError, cannot_write
 
 if sys.platform != "win32":
     import fcntl
+
+T = TypeVar("T")
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -216,6 +220,26 @@ def _sync_file_system(folder: Path) -> None:
             raise OSError(number, os.strerror(number))
     finally:
         os.close(descriptor)
+
+
+def read_json(
+    path: Path,
+    what: str,
+    make: Callable[[Any], T],
+    *,
+    advice: str = "",
+    pairs: Callable[[list[tuple[str, Any]]], Any] | None = None,
+) -> T:
+    """Read a JSON file and make something of it; InputError with advice if it is no such file.
+
+    `pairs` is the ``object_pairs_hook`` of `json.loads`.
+    """
+    try:
+        return make(json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=pairs))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise InputError(f"{path}: is no {what} ({error!r}){advice}") from error
 
 
 def write_file(path: Path, data: bytes | mmap.mmap) -> None:

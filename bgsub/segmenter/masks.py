@@ -201,7 +201,9 @@ class MaskModel(Segmenter):
         left = self._left_out(said, self._clean(mask))
         scores = shadows = None
         if with_scores:
-            scores = np.rint(SCALE * np.clip(wide, 0, 1)).astype(np.uint16)
+            wide = np.clip(wide, 0, 1)
+            wide *= SCALE
+            scores = np.rint(wide, out=wide).astype(np.uint16)
         if with_shadows:
             shadows = (enlarged(said.shadows, frame, small) >= self._level) & (mask == 0)
         return MaskResult(mask, scores, confidence, shadows, left)

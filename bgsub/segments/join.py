@@ -330,10 +330,9 @@ def join_objects(
             for frame in chain(early, frames):
                 tables.add([numbers.number(seen) for seen in frame])
                 numbers.forget(frame[0].time_s)
-        tracks, found = tables.finish(frame_events, end_s)
+        return tables.finish(frame_events, end_s)
     finally:
         tables.close()
-    return Recorded(tuple(tracks), tuple(found), tables.rows)
 
 
 MODELS = "models"  # folder with the models of all segments

@@ -28,7 +28,7 @@ class FakePool:
 
     def do(self, tasks):
         for place, task in enumerate(tasks):
-            _, request, _ = task.arguments
+            _, _, request, _ = task
             name = request["job"].input.split(".")[0]
             self.asked.append(name)
             left = self.replies.get(name)

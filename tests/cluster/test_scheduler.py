@@ -18,7 +18,7 @@ from bgsub.cli import cli
 from bgsub.cli import cluster as cli_cluster
 from bgsub.cli.jobs import Job, Work, request_for
 from bgsub.cli.messages import Session
-from bgsub.cluster.pool import Task, connect, do_in_child
+from bgsub.cluster.pool import connect, do_in_child
 from bgsub.options import RunOptions
 from tests.conftest import make_scene
 
@@ -172,8 +172,7 @@ def test_work_that_nobody_waits_for_is_stopped(address, tmp_path):
     request = request_for(job, Work(RunOptions()), Session())
     with connect(address) as pool:
         arguments = ("tests.cluster.poisoned", request, pool.slots())
-        others = Task(os.getpid, (), "quick")
-        work = pool.do([Task(do_in_child, arguments, "sleep"), others])
+        work = pool.do([(do_in_child, *arguments), (os.getpid,)])
         assert next(work)[0] == 1
         wait_until((tmp_path / "sleeper.pid").exists)
         work.close()
