@@ -16,7 +16,7 @@ from bgsub.options import RunOptions, SourceOptions
 from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.runtime.limits import memory_bytes
 from bgsub.runtime.threads import own_threads
-from bgsub.segmenter.kinds import SEGMENTERS, saved_kind
+from bgsub.segmenter.masks import SEGMENTERS, saved_kind
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.geometry import ColorMode
